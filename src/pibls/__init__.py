@@ -1,0 +1,1 @@
+"""Solve differential equations with broad random-feature networks."""

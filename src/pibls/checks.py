@@ -1,0 +1,151 @@
+"""Checks of arguments, shared by every layer: each failure names the argument, the rule, the value and a remedy."""
+
+from __future__ import annotations
+
+import math
+import numbers
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from pibls.errors import InputError, PiblsError
+
+__all__ = ["check_choice", "check_integer", "check_number", "check_points", "check_seed", "shorten"]
+
+FloatArray = npt.NDArray[np.float64]
+
+
+def shorten(value: object, limit: int = 80) -> str:
+    """Return a one-line ``repr`` of a value, cut to ``limit`` characters, that never raises.
+
+    >>> shorten("a" * 100, limit=12)
+    "'aaaaaaaa..."
+    """
+    try:
+        text = " ".join(repr(value).split())
+    except Exception:
+        text = f"<{type(value).__name__}>"
+    return text if len(text) <= limit else text[: limit - 3] + "..."
+
+
+def _refuse(error: type[PiblsError], name: str, owner: str, rule: str, value: object, remedy: str) -> PiblsError:
+    tail = f" {remedy}" if remedy else ""
+    return error(f"The '{name}' parameter of {owner} must be {rule}. Got {shorten(value)} instead.{tail}")
+
+
+def check_integer(
+    name: str,
+    value: object,
+    owner: str,
+    *,
+    minimum: int = 0,
+    maximum: int | None = None,
+    remedy: str = "",
+    error: type[PiblsError] = InputError,
+) -> int:
+    """Return ``value`` as an int, or refuse it.
+
+    >>> check_integer("n", 3, "sample", minimum=1)
+    3
+    """
+    rule = f"an integer of at least {minimum}" + ("" if maximum is None else f" and at most {maximum}")
+    if isinstance(value, bool | np.bool_) or not isinstance(value, numbers.Integral):
+        raise _refuse(error, name, owner, rule, value, remedy)
+    number = int(value)
+    if number < minimum or (maximum is not None and number > maximum):
+        raise _refuse(error, name, owner, rule, value, remedy)
+    return number
+
+
+def check_number(
+    name: str,
+    value: object,
+    owner: str,
+    *,
+    minimum: float = -math.inf,
+    exclusive: bool = False,
+    maximum: float = math.inf,
+    remedy: str = "",
+    error: type[PiblsError] = InputError,
+) -> float:
+    """Return ``value`` as a finite float within the limits, or refuse it (SymPy numbers are accepted).
+
+    >>> check_number("radius", 2, "Disk", minimum=0, exclusive=True)
+    2.0
+    """
+    rule = "a finite real number"
+    if minimum > -math.inf:
+        rule += f" {'above' if exclusive else 'of at least'} {minimum:g}"
+    if maximum < math.inf:
+        rule += f"{' and' if minimum > -math.inf else ''} at most {maximum:g}"
+    if isinstance(value, bool | np.bool_ | str | bytes | complex):
+        raise _refuse(error, name, owner, rule, value, remedy)
+    try:
+        number = float(value)  # type: ignore[arg-type]
+    except (TypeError, ValueError, OverflowError):
+        raise _refuse(error, name, owner, rule, value, remedy) from None
+    too_small = number <= minimum if exclusive else number < minimum
+    if not math.isfinite(number) or too_small or number > maximum:
+        raise _refuse(error, name, owner, rule, value, remedy)
+    return number
+
+
+def check_choice(
+    name: str, value: object, owner: str, choices: tuple[str, ...], *, error: type[PiblsError] = InputError
+) -> str:
+    """Return ``value`` if it is one of ``choices``, or refuse it.
+
+    >>> check_choice("method", "sobol", "sample", ("sobol", "grid"))
+    'sobol'
+    """
+    if not isinstance(value, str) or value not in choices:
+        raise _refuse(error, name, owner, "one of " + ", ".join(map(repr, choices)), value, "")
+    return value
+
+
+def check_seed(value: object, owner: str) -> np.random.Generator:
+    """Return a generator for an integer seed; a generator is passed through.
+
+    >>> int(check_seed(0, "sample").integers(10)) == int(check_seed(0, "sample").integers(10))
+    True
+    """
+    if isinstance(value, np.random.Generator):
+        return value
+    return np.random.default_rng(check_integer("seed", value, owner, minimum=0))
+
+
+def check_points(
+    name: str, value: object, owner: str, dimension: int, *, error: type[PiblsError] = InputError
+) -> FloatArray:
+    """Return ``value`` as a finite float array of shape ``(n, dimension)``, or refuse it.
+
+    A flat sequence of n numbers is n points in one dimension, and one point when it has ``dimension`` numbers.
+
+    >>> check_points("X", [[0, 1], [2, 3]], "u", 2).shape
+    (2, 2)
+    """
+    rule = f"an array of finite real numbers of shape (n, {dimension})"
+    try:
+        array = np.asarray(_to_host(value))
+    except Exception:
+        raise _refuse(error, name, owner, rule, value, "Give one row per point, one column per coordinate.") from None
+    if array.dtype.kind not in "iuf":
+        raise _refuse(error, name, owner, rule + f" (the entries are {array.dtype})", value, "")
+    array = array.astype(np.float64, copy=False)
+    if array.ndim == 0 and dimension == 1:
+        array = array.reshape(1, 1)
+    elif array.ndim == 1:
+        array = array[:, None] if dimension == 1 else array[None, :]
+    if array.ndim != 2 or array.shape[1] != dimension:
+        remedy = f"It has shape {array.shape}; give one row per point, one column per coordinate."
+        raise _refuse(error, name, owner, rule, value, remedy)
+    if not np.isfinite(array).all():
+        row = int(np.flatnonzero(~np.isfinite(array).all(axis=1))[0])
+        raise _refuse(error, name, owner, rule, array[row].tolist(), f"That is row {row}; remove such points.")
+    return array
+
+
+def _to_host(value: Any) -> Any:
+    """Bring a torch tensor to NumPy; leave everything else alone."""
+    return value.detach().cpu().numpy() if hasattr(value, "detach") and hasattr(value, "cpu") else value

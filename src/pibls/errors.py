@@ -1,0 +1,55 @@
+"""Every error the library raises on purpose.
+
+Each message names the value that was refused, the rule it broke and what to do instead. The subclasses say where
+in the path from problem to solution the value was refused; catch :class:`PiblsError` to catch them all.
+"""
+
+from __future__ import annotations
+
+__all__ = [
+    "FeatureError",
+    "FileFormatError",
+    "GeometryError",
+    "InputError",
+    "MissingDependencyError",
+    "PiblsError",
+    "ProblemError",
+    "ResourceError",
+    "SolveError",
+]
+
+
+class PiblsError(Exception):
+    """Base of every error the library raises on purpose."""
+
+
+class InputError(PiblsError, ValueError):
+    """An argument has the wrong type, shape or value."""
+
+
+class ProblemError(PiblsError, ValueError):
+    """The equations, fields and conditions do not make a problem."""
+
+
+class GeometryError(PiblsError, ValueError):
+    """A shape, boundary part or point set cannot be built or used as asked."""
+
+
+class FeatureError(PiblsError, ValueError):
+    """The features cannot represent what the equation needs."""
+
+
+class SolveError(PiblsError, RuntimeError):
+    """The linear system cannot be solved as asked."""
+
+
+class ResourceError(PiblsError, MemoryError):
+    """What was asked for would not fit into memory; raised before anything is allocated."""
+
+
+class FileFormatError(PiblsError, ValueError):
+    """A saved file is damaged, was changed, or was written by a newer version."""
+
+
+class MissingDependencyError(PiblsError, ImportError):
+    """An optional package is needed for this and is not installed."""
