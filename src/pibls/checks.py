@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from pibls.errors import InputError, PiblsError
 
-__all__ = ["check_choice", "check_integer", "check_number", "check_points", "check_seed", "shorten"]
+__all__ = ["check_choice", "check_integer", "check_number", "check_points", "check_seed", "cut", "shorten"]
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -26,6 +26,15 @@ def shorten(value: object, limit: int = 80) -> str:
         text = " ".join(repr(value).split())
     except Exception:
         text = f"<{type(value).__name__}>"
+    return cut(text, limit)
+
+
+def cut(text: str, limit: int = 80) -> str:
+    """Return a text cut to ``limit`` characters.
+
+    >>> cut("a long explanation", 10)
+    'a long ...'
+    """
     return text if len(text) <= limit else text[: limit - 3] + "..."
 
 

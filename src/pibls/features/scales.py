@@ -1,0 +1,183 @@
+"""Random draws of nodes, at a given scale, in the normalised coordinates of a box.
+
+Every draw is nested: the first m nodes of a wider draw from the same seed are the draw of m nodes, and no group
+depends on how many nodes the others have. A network can therefore grow without changing the nodes it has.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from pibls.checks import check_integer, check_number, shorten
+from pibls.errors import FeatureError
+from pibls.features.activations import Activation, activation
+from pibls.features.arrays import float_array
+from pibls.features.broad import BroadNetwork, EnhancementGroup, FeatureGroup
+
+__all__ = ["draw_enhancement", "draw_features", "draw_network"]
+
+FloatArray: TypeAlias = npt.NDArray[np.float64]
+Scale: TypeAlias = float | Sequence[float]
+FeatureSpec: TypeAlias = tuple[str | Activation, int, Scale]
+EnhancementSpec: TypeAlias = tuple[str | Activation, int, float]
+
+
+def draw_features(
+    rng: np.random.Generator,
+    half_widths: npt.ArrayLike,
+    activation: str | Activation,
+    nodes: int,
+    scale: Scale,
+) -> FeatureGroup:
+    """Draw feature nodes for a box of the given half widths around the centre of the network.
+
+    Weights w act on the normalised coordinates (x − c)/h in [−1, 1]. A periodic activation takes w ~ N(0, scale²)
+    and a uniform phase; any other w ~ U(−scale, scale) and a centre, the point where z = 0, uniform in the box.
+
+    Parameters
+    ----------
+    rng : numpy.random.Generator
+    half_widths : array (d,)
+        Half the width of the box along each coordinate.
+    activation : str or Activation
+    nodes : int
+    scale : float or sequence of d floats
+        Spread of the weights, for all axes or per axis.
+
+    Examples
+    --------
+    >>> group = draw_features(np.random.default_rng(0), [1.0, 0.5], "tanh", 4, scale=3.0)
+    >>> group.weights.shape, bool((abs(group.weights) <= [[3.0], [6.0]]).all())
+    ((2, 4), True)
+    """
+    owner = "draw_features"
+    psi = _resolve(activation)
+    widths: FloatArray = float_array("half_widths", half_widths, owner, (None,))
+    if not (widths > 0).all():
+        raise FeatureError(f"The 'half_widths' of {owner} must be positive. Got {widths.tolist()}.")
+    count = check_integer("nodes", nodes, owner, minimum=1, error=FeatureError)
+    spread = _axis_scales(scale, len(widths), owner)
+    weight_rng, place_rng = _spawn(rng, 2, owner)
+    shape = (count, len(widths))
+    if psi.periodic:
+        w = spread * weight_rng.standard_normal(shape)
+        bias = place_rng.uniform(0.0, 2.0 * math.pi, count)
+    else:
+        w = spread * weight_rng.uniform(-1.0, 1.0, shape)
+        bias = -(w * place_rng.uniform(-1.0, 1.0, shape)).sum(axis=1)
+    return FeatureGroup(psi, np.ascontiguousarray((w / widths).T), bias)
+
+
+def draw_enhancement(
+    rng: np.random.Generator, activation: str | Activation, feature_nodes: int, nodes: int, scale: float
+) -> EnhancementGroup:
+    """Draw enhancement nodes on top of ``feature_nodes`` feature nodes.
+
+    Wᵉ ~ N(0, 2 scale²/P): features have a mean square near 1/2, so that the input y of a node has a standard
+    deviation near ``scale``. The bias is U(−scale, scale), or a uniform phase for a periodic activation.
+
+    Examples
+    --------
+    >>> draw_enhancement(np.random.default_rng(0), "tanh", 100, 5, scale=1.0).weights.shape
+    (100, 5)
+    """
+    owner = "draw_enhancement"
+    phi = _resolve(activation)
+    inputs = check_integer("feature_nodes", feature_nodes, owner, minimum=1, error=FeatureError)
+    count = check_integer("nodes", nodes, owner, minimum=1, error=FeatureError)
+    spread = check_number("scale", scale, owner, minimum=0.0, exclusive=True, error=FeatureError)
+    weight_rng, bias_rng = _spawn(rng, 2, owner)
+    weights = spread * math.sqrt(2.0 / inputs) * weight_rng.standard_normal((count, inputs))
+    low, high = (0.0, 2.0 * math.pi) if phi.periodic else (-spread, spread)
+    return EnhancementGroup(phi, np.ascontiguousarray(weights.T), bias_rng.uniform(low, high, count))
+
+
+def draw_network(
+    rng: np.random.Generator,
+    bounds: npt.ArrayLike,
+    features: Sequence[FeatureSpec],
+    enhancement: Sequence[EnhancementSpec] = (),
+) -> BroadNetwork:
+    """Draw a network for a box.
+
+    Parameters
+    ----------
+    rng : numpy.random.Generator
+    bounds : array (d, 2)
+        Lower and upper bound of each coordinate.
+    features, enhancement : sequences of (activation, nodes, scale)
+        One entry per group.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> net = draw_network(rng, [[0, 1], [0, 2]], [("sin", 30, 2.0), ("tanh", 20, (3.0, 1.0))], [("tanh", 10, 1.0)])
+    >>> net.dimension, net.feature_nodes, net.enhancement_nodes, net.center.tolist()
+    (2, 50, 10, [0.5, 1.0])
+    """
+    owner = "draw_network"
+    box: FloatArray = float_array("bounds", bounds, owner, (None, 2))
+    lower, upper = box[:, 0] / 2.0, box[:, 1] / 2.0
+    if not (lower < upper).all():
+        raise FeatureError(f"Each row of 'bounds' of {owner} must be (lower, upper). Got {box.tolist()}.")
+    feature_specs = [_spec("features", spec, owner) for spec in features]
+    enhancement_specs = [_spec("enhancement", spec, owner) for spec in enhancement]
+    feature_rng, enhancement_rng = _spawn(rng, 2, owner)
+    groups = tuple(
+        draw_features(child, upper - lower, *spec)
+        for child, spec in zip(feature_rng.spawn(len(feature_specs)), feature_specs, strict=True)
+    )
+    total = sum(group.nodes for group in groups)
+    enhanced = tuple(
+        draw_enhancement(child, name, total, nodes, scale)
+        for child, (name, nodes, scale) in zip(
+            enhancement_rng.spawn(len(enhancement_specs)), enhancement_specs, strict=True
+        )
+    )
+    return BroadNetwork(lower + upper, groups, enhanced)
+
+
+def _resolve(choice: str | Activation) -> Activation:
+    return activation(choice)
+
+
+def _axis_scales(scale: Scale, dimension: int, owner: str) -> FloatArray:
+    values: Any = scale if isinstance(scale, Sequence | np.ndarray) else [scale] * dimension
+    if isinstance(values, str) or len(values) != dimension:
+        raise FeatureError(
+            f"The 'scale' of {owner} must be a positive number or {dimension} of them, one per coordinate. "
+            f"Got {shorten(scale)} instead."
+        )
+    return np.array(
+        [check_number("scale", value, owner, minimum=0.0, exclusive=True, error=FeatureError) for value in values]
+    )
+
+
+def _spec(name: str, spec: object, owner: str) -> tuple[Any, Any, Any]:
+    if not isinstance(spec, Sequence) or isinstance(spec, str) or len(spec) != 3:
+        raise FeatureError(
+            f"Each entry of '{name}' of {owner} must be (activation, nodes, scale), like ('tanh', 100, 2.0). "
+            f"Got {shorten(spec)} instead."
+        )
+    return (spec[0], spec[1], spec[2])
+
+
+def _spawn(rng: object, count: int, owner: str) -> list[np.random.Generator]:
+    """Child generators: one per quantity, so that a longer draw of one does not shift the others."""
+    if not isinstance(rng, np.random.Generator):
+        raise FeatureError(
+            f"The 'rng' of {owner} must be a numpy.random.Generator. Got {shorten(rng)} instead. "
+            "Make one with numpy.random.default_rng(seed)."
+        )
+    try:
+        return rng.spawn(count)
+    except TypeError:
+        raise FeatureError(
+            f"The 'rng' of {owner} must come from a seed that can be spawned. "
+            "Make one with numpy.random.default_rng(seed)."
+        ) from None

@@ -1,0 +1,77 @@
+"""Derivatives of composed functions: how a multi-index splits when φ(y(x)) is differentiated.
+
+The chain rule of every order (Faà di Bruno) in several variables reads
+
+    ∂^α φ(y(x)) = Σ coefficient · φ⁽ᵏ⁾(y) · ∂^β₁ y ⋯ ∂^βₖ y
+
+over the ways to write α = β₁ + … + βₖ with non-zero parts, whatever their order.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from functools import cache
+from itertools import product
+
+from pibls.features.arrays import MultiIndex
+
+__all__ = ["factors", "lower_set", "partitions"]
+
+
+def _raise(index: MultiIndex, axis: int, by: int = 1) -> MultiIndex:
+    return (*index[:axis], index[axis] + by, *index[axis + 1 :])
+
+
+@cache
+def partitions(alpha: MultiIndex) -> tuple[tuple[int, tuple[MultiIndex, ...]], ...]:
+    """Return every way to split a multi-index into non-zero parts, each with its coefficient in the chain rule.
+
+    Parameters
+    ----------
+    alpha : tuple of int
+        The multi-index of the derivative.
+
+    Returns
+    -------
+    tuple of (coefficient, parts)
+        Sorted by the number of parts k, which is also the order of the derivative of φ.
+
+    Examples
+    --------
+    (φ∘y)'' = φ'(y) y'' + φ''(y) y'²:
+
+    >>> partitions((2,))
+    ((1, ((2,),)), (1, ((1,), (1,))))
+    """
+    if not any(alpha):
+        return ((1, ()),)
+    axis = next(i for i, a in enumerate(alpha) if a)
+    unit = _raise((0,) * len(alpha), axis)
+    found: Counter[tuple[MultiIndex, ...]] = Counter()
+    # One more derivative along the axis hits φ⁽ᵏ⁾, which brings a new factor, or one of the factors.
+    for coefficient, parts in partitions(_raise(alpha, axis, -1)):
+        found[tuple(sorted((unit, *parts)))] += coefficient
+        for i, part in enumerate(parts):
+            found[tuple(sorted((*parts[:i], _raise(part, axis), *parts[i + 1 :])))] += coefficient
+    return tuple((found[parts], parts) for parts in sorted(found, key=lambda parts: (len(parts), parts)))
+
+
+def lower_set(indices: Iterable[MultiIndex]) -> tuple[MultiIndex, ...]:
+    """Return all multi-indices that are, entry by entry, at most one of ``indices``; lowest order first.
+
+    >>> lower_set([(1, 1)])
+    ((0, 0), (0, 1), (1, 0), (1, 1))
+    """
+    below = {beta for alpha in indices for beta in product(*(range(a + 1) for a in alpha))}
+    return tuple(sorted(below, key=lambda beta: (sum(beta), beta)))
+
+
+def factors(indices: Iterable[MultiIndex]) -> tuple[MultiIndex, ...]:
+    """Return the β whose ∂^β y occurs in a product of two or more when ∂^α φ(y) is expanded, α in ``indices``.
+
+    >>> factors([(2, 0), (0, 2)])
+    ((0, 1), (1, 0))
+    """
+    proper = {beta for alpha in indices for beta in lower_set([alpha]) if any(beta) and beta != alpha}
+    return tuple(sorted(proper, key=lambda beta: (sum(beta), beta)))

@@ -1,0 +1,233 @@
+"""Disks and balls."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import sympy as sp
+
+from pibls.checks import check_number, shorten
+from pibls.errors import GeometryError
+from pibls.geometry.base import Decoder, Encoder, Region, check_coordinates, describe
+from pibls.geometry.part import Part
+from pibls.geometry.patch import Located, Patch, SurfaceRule
+from pibls.geometry.rules import gauss, periodic, side, tensor
+from pibls.geometry.sampling import check_count, unit_cube
+
+__all__ = ["Ball", "Disk", "SpherePatch", "check_center"]
+
+FloatArray = npt.NDArray[np.float64]
+BoolArray = npt.NDArray[np.bool_]
+Vector = tuple[float, ...]
+
+_REJECTION_LIMIT = 4
+_SMALLEST = 1e-12
+_MOST_DIGITS = 300
+
+
+def check_center(value: object, count: int, owner: str) -> Vector:
+    """Return a point of ``count`` finite numbers, or refuse it.
+
+    >>> check_center((0, 1), 2, "Disk")
+    (0.0, 1.0)
+    """
+    try:
+        entries = list(value)  # type: ignore[call-overload]
+    except TypeError:
+        entries = []
+    if len(entries) != count or isinstance(value, str):
+        raise GeometryError(
+            f"The 'center' parameter of {owner} must be {count} numbers, one per coordinate. "
+            f"Got {shorten(value)} instead."
+        )
+    return tuple(check_number("center", entry, owner, error=GeometryError) for entry in entries)
+
+
+def unit_directions(U: FloatArray, dimension: int) -> FloatArray:
+    """Map the unit cube to directions, at uniform density on the sphere.
+
+    By angle in two dimensions, by height and angle in three (Archimedes), by normal deviates beyond.
+    """
+    if dimension <= 3:
+        angle = 2 * np.pi * U[:, -1]
+        circle = np.stack([np.cos(angle), np.sin(angle)], axis=1)
+        if dimension == 2:
+            return circle
+        height = 2 * U[:, 0] - 1
+        return np.column_stack([np.sqrt((1 - height) * (1 + height))[:, None] * circle, height])
+    from scipy.special import ndtri
+
+    tiny = float(np.finfo(np.float64).eps)
+    deviates = ndtri(np.clip(U, tiny, 1 - tiny))
+    lengths = np.linalg.norm(deviates, axis=1, keepdims=True)
+    # The middle of the cube has no direction; any one will do.
+    deviates = np.where(lengths > 0, deviates, np.eye(1, dimension))
+    return np.asarray(deviates / np.where(lengths > 0, lengths, 1.0))
+
+
+@dataclass(frozen=True)
+class SpherePatch(Patch):
+    """A circle, a sphere, or their kin in more dimensions."""
+
+    center: Vector
+    radius: float
+
+    @property
+    def parameters(self) -> int:
+        """As many as :func:`unit_directions` needs."""
+        d = len(self.center)
+        return d - 1 if d <= 3 else d
+
+    @property
+    def measure(self) -> float:
+        """Circumference, area, ..."""
+        d = len(self.center)
+        return 2 * math.pow(math.pi, d / 2) / math.gamma(d / 2) * math.pow(self.radius, d - 1)
+
+    def at(self, U: FloatArray) -> Located:
+        """Return the points in the directions of the parameters."""
+        directions = unit_directions(U, len(self.center))
+        return np.array(self.center) + self.radius * directions, directions, None
+
+    def contains(self, X: FloatArray, tolerance: float) -> BoolArray:
+        """Tell which points are at the radius from the center."""
+        return np.asarray(np.abs(np.linalg.norm(X - np.array(self.center), axis=1) - self.radius) <= tolerance)
+
+    def normals(self, X: FloatArray) -> FloatArray:
+        """Return the directions from the center."""
+        offset = X - np.array(self.center)
+        return np.asarray(offset / np.linalg.norm(offset, axis=1, keepdims=True))
+
+    def quadrature(self, n: int) -> SurfaceRule:
+        """Return the trapezoid rule in the angle times Gauss in the height; antithetic Sobol' points beyond 3-D."""
+        d = len(self.center)
+        if d > 3:
+            directions = unit_directions(unit_cube(max(1, n // 2), d), d)
+            # Opposite pairs integrate linear functions exactly.
+            directions = np.concatenate([directions, -directions])
+            weights = np.full(len(directions), 1.0 / len(directions))
+        else:
+            heights = [gauss(side(n / 2, 2))] if d == 3 else []
+            rows = len(heights[0][0]) if heights else 1
+            U, weights = tensor(*heights, periodic(max(3, round(n / rows))))
+            directions = unit_directions(U, d)
+        return np.array(self.center) + self.radius * directions, directions, weights * self.measure
+
+
+@dataclass(frozen=True, init=False, eq=False, repr=False)
+class Ball(Region):
+    """A ball in two or more dimensions; its boundary is one piece.
+
+    Examples
+    --------
+    >>> x, y, z = sp.symbols("x y z")
+    >>> ball = Ball((x, y, z), (0, 0, 0), 2)
+    >>> round(ball.measure / sp.pi.evalf(), 6)
+    10.666667
+    >>> ball.boundary.normals([[0, 0, -2]])
+    array([[ 0.,  0., -1.]])
+    """
+
+    coordinates: tuple[sp.Symbol, ...]
+    center: Vector
+    radius: float
+
+    def __init__(self, coordinates: tuple[sp.Symbol, ...], center: object, radius: object) -> None:
+        owner = type(self).__name__
+        symbols = check_coordinates(coordinates, owner)
+        if len(symbols) < 2:
+            raise GeometryError(f"{owner} needs two or more coordinates. Got {symbols} instead. Use an Interval.")
+        middle = check_center(center, len(symbols), owner)
+        size = check_number("radius", radius, owner, minimum=0, exclusive=True, error=GeometryError)
+        if size <= _SMALLEST * max(map(abs, middle)) or abs(math.log10(size)) * len(symbols) > _MOST_DIGITS:
+            raise GeometryError(
+                f"The 'radius' parameter of {owner} must give a ball that double precision can hold. "
+                f"Got {size!r} at {middle} instead. Shift or scale the coordinates."
+            )
+        object.__setattr__(self, "coordinates", symbols)
+        object.__setattr__(self, "center", middle)
+        object.__setattr__(self, "radius", size)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Ball) and self._key == other._key
+
+    def __hash__(self) -> int:
+        return hash(self._key)
+
+    def __repr__(self) -> str:
+        center = ", ".join(map(describe, self.center))
+        return f"{type(self).__name__}({self.coordinates}, ({center}), {describe(self.radius)})"
+
+    @property
+    def _key(self) -> tuple[tuple[sp.Symbol, ...], Vector, float]:
+        return self.coordinates, self.center, self.radius
+
+    @property
+    def bounds(self) -> FloatArray:
+        """The circumscribed cube."""
+        return np.asarray(np.array(self.center)[:, None] + np.array([-self.radius, self.radius]))
+
+    @property
+    def measure(self) -> float:
+        """Area, volume, ..."""
+        d = self.dimension
+        return math.pow(math.pi, d / 2) / math.gamma(d / 2 + 1) * math.pow(self.radius, d)
+
+    @property
+    def boundary(self) -> Part:
+        """The sphere."""
+        return self._part("boundary", SpherePatch(self.center, self.radius))
+
+    @property
+    def parameters(self) -> int:
+        """Those of the cube around it; a direction and a radius beyond four dimensions, where most is rejected."""
+        return self.dimension if self.dimension <= _REJECTION_LIMIT else self.dimension + 1
+
+    def level(self, X: FloatArray) -> FloatArray:
+        """Return the distance from the sphere, negative outside."""
+        return np.asarray(self.radius - np.linalg.norm(X - np.array(self.center), axis=1))
+
+    def embed(self, U: FloatArray) -> tuple[FloatArray, BoolArray | None]:
+        """Map the unit cube to the cube around the ball, or straight to the ball in many dimensions."""
+        if self.dimension <= _REJECTION_LIMIT:
+            return super().embed(U)
+        radii = self.radius * U[:, -1:] ** (1.0 / self.dimension)
+        return np.array(self.center) + radii * unit_directions(U[:, :-1], self.dimension), None
+
+    def quadrature(self, n: int) -> tuple[FloatArray, FloatArray]:
+        """Return a rule in polar coordinates with about ``n`` nodes; equal weights beyond 3 dimensions."""
+        d = self.dimension
+        if d > 3:
+            return super().quadrature(n)
+        count = check_count(n, d, f"{type(self).__name__}.quadrature")
+        shells = side(count / 2 ** (d - 1), d)
+        nodes, weights = gauss(shells)
+        _, directions, shares = SpherePatch(self.center, 1.0).quadrature(max(1, round(count / shells)))
+        points = np.array(self.center) + self.radius * np.multiply.outer(nodes, directions).reshape(-1, d)
+        return points, np.outer(weights * nodes ** (d - 1), shares).ravel() * self.radius**d
+
+    def _encode(self, _: Encoder | None) -> dict[str, Any]:
+        return {"center": list(self.center), "radius": self.radius}
+
+    @classmethod
+    def _decode(cls, data: Mapping[str, Any], coordinates: tuple[sp.Symbol, ...], _: Decoder | None) -> Ball:
+        return cls(coordinates, data["center"], data["radius"])
+
+
+class Disk(Ball):
+    """A disk in the plane.
+
+    Examples
+    --------
+    >>> x, y = sp.symbols("x y")
+    >>> round(Disk((x, y), (0, 0), 1).boundary.measure, 12)
+    6.28318530718
+    """
+
+    def __init__(self, coordinates: tuple[sp.Symbol, ...], center: object, radius: object) -> None:
+        super().__init__(check_coordinates(coordinates, "Disk", 2), center, radius)

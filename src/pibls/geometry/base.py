@@ -1,0 +1,331 @@
+"""What every domain can do."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Mapping
+from inspect import isabstract
+from types import MappingProxyType
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+import sympy as sp
+
+from pibls.checks import check_choice, check_points, check_seed, shorten
+from pibls.errors import GeometryError, PiblsError
+from pibls.geometry.part import Part
+from pibls.geometry.patch import RELATIVE_TOLERANCE, ROUNDING, FieldState, Patch
+from pibls.geometry.sampling import METHODS, check_count, fill
+
+__all__ = ["Domain", "ForeignPartError", "Region", "UnknownPartError", "check_coordinates", "describe"]
+
+FloatArray = npt.NDArray[np.float64]
+BoolArray = npt.NDArray[np.bool_]
+Encoder = Callable[[sp.Expr], Any]
+Decoder = Callable[[Any], sp.Expr]
+
+_SHAPES: dict[str, type[Domain]] = {}
+
+
+class ForeignPartError(GeometryError):
+    """A part is not on the boundary of a domain."""
+
+
+class UnknownPartError(GeometryError, AttributeError):
+    """A domain has no part, and no attribute, of that name."""
+
+
+def check_coordinates(value: object, owner: str, count: int | None = None) -> tuple[sp.Symbol, ...]:
+    """Return a tuple of distinct symbols, or refuse the value.
+
+    >>> check_coordinates(sp.symbols("x y"), "Disk", 2)
+    (x, y)
+    """
+    symbols = (value,) if isinstance(value, sp.Symbol) else value
+    symbols = tuple(symbols) if isinstance(symbols, Iterable) and not isinstance(symbols, str) else (symbols,)
+    wanted = "one or more" if count is None else str(count)
+    if not symbols or not all(isinstance(s, sp.Symbol) for s in symbols) or count not in (None, len(symbols)):
+        raise GeometryError(
+            f"The coordinates of {owner} must be {wanted} SymPy symbol{'' if count == 1 else 's'}. "
+            f'Got {shorten(value)} instead. Make them with x, y = coordinates("x y").'
+        )
+    if len({symbol.name for symbol in symbols}) < len(symbols):
+        raise GeometryError(
+            f"The coordinates of {owner} must have different names. Got {shorten(symbols)} instead. "
+            "Use each coordinate once."
+        )
+    return symbols
+
+
+def describe(number: float) -> str:
+    """Return a number as a person would write it.
+
+    >>> describe(1.0), describe(0.25)
+    ('1', '0.25')
+    """
+    return repr(int(number)) if number == int(number) and abs(number) < 1e15 else repr(number)
+
+
+class Domain(FieldState, ABC):
+    """A set of points with a boundary: a shape in space, an interval of time, or their product.
+
+    Domains are values: equal when they describe the same set in the same way, hashable, never changed.
+    """
+
+    coordinates: tuple[sp.Symbol, ...]
+
+    remedy_without_boundary: ClassVar[str] = "Check the predicate or the shapes it was made from."
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        _SHAPES[cls.__name__] = cls
+
+    @property
+    def dimension(self) -> int:
+        """Number of coordinates, time included."""
+        return len(self.coordinates)
+
+    @property
+    def time(self) -> sp.Symbol | None:
+        """The time coordinate, or None."""
+        return None
+
+    @property
+    def space(self) -> tuple[sp.Symbol, ...]:
+        """The coordinates without time."""
+        return tuple(symbol for symbol in self.coordinates if symbol != self.time)
+
+    @property
+    @abstractmethod
+    def bounds(self) -> FloatArray:
+        """Bounding box: lowest and highest value of each coordinate, shape (d, 2)."""
+
+    @property
+    @abstractmethod
+    def measure(self) -> float:
+        """Length, area, volume, ..."""
+
+    @property
+    @abstractmethod
+    def parts(self) -> Mapping[str, Part]:
+        """The named parts of the boundary, also to be had as attributes."""
+
+    @property
+    @abstractmethod
+    def boundary(self) -> Part:
+        """The whole boundary; for a product with time, that of space at all times."""
+
+    @property
+    def initial(self) -> Part | None:
+        """The face at the initial time, or None without time."""
+        return None
+
+    @property
+    def final(self) -> Part | None:
+        """The face at the final time, or None without time."""
+        return None
+
+    @property
+    def atoms(self) -> FloatArray | None:
+        """All points of a domain that has finitely many, else None."""
+        return None
+
+    @property
+    def thickness(self) -> float:
+        """The smallest extent, the length that tolerances are relative to."""
+        bounds = self.bounds
+        return float((bounds[:, 1] - bounds[:, 0]).min())
+
+    @property
+    def tolerance(self) -> float:
+        """Distance from the domain that still counts as in it: 1e-9 of its size, and the rounding of coordinates."""
+        return RELATIVE_TOLERANCE * self.thickness + self.rounding
+
+    @property
+    def rounding(self) -> float:
+        """Distance that rounding alone can move a point."""
+        return ROUNDING * float(np.abs(self.bounds).max())
+
+    @property
+    @abstractmethod
+    def parameters(self) -> int:
+        """Dimension of the unit cube that :meth:`embed` maps from."""
+
+    @abstractmethod
+    def embed(self, U: FloatArray) -> tuple[FloatArray, BoolArray | None]:
+        """Map parameters of the unit cube to candidate points, and tell which are inside (None: all)."""
+
+    @abstractmethod
+    def contains(self, X: npt.ArrayLike) -> BoolArray:
+        """Tell which points lie in the closed domain, up to 1e-9 of its size."""
+
+    @abstractmethod
+    def quadrature(self, n: int) -> tuple[FloatArray, FloatArray]:
+        """Return points and weights of a rule with about ``n`` nodes for integrals over the domain."""
+
+    def sample(self, n: int, method: str = "sobol", seed: int | np.random.Generator = 0) -> FloatArray:
+        """Return exactly ``n`` points of the domain, uniform in its measure.
+
+        Parameters
+        ----------
+        n : int
+            Number of points.
+        method : {"sobol", "halton", "lhs", "uniform", "grid"}
+            How they are spread. A grid takes the midpoints of the cells of a lattice.
+        seed : int or numpy.random.Generator
+            Where the randomness comes from; the same seed gives the same points.
+
+        Returns
+        -------
+        numpy.ndarray
+            Shape (n, d), columns in the order of the coordinates.
+        """
+        owner = f"{type(self).__name__}.sample"
+        count = check_count(n, self.dimension, owner)
+        check_choice("method", method, owner, METHODS)
+        return fill(self.embed, self.parameters, count, method, check_seed(seed, owner), owner)
+
+    def faces(self, coordinate: sp.Symbol) -> tuple[Part, Part]:
+        """Return the pair of opposite faces at the lowest and highest value of a coordinate.
+
+        Sampled with the same arguments they give points that differ only in that coordinate.
+        """
+        if coordinate not in self.coordinates:
+            raise GeometryError(
+                f"The 'coordinate' parameter of faces() must be one of {self.coordinates}. "
+                f"Got {shorten(coordinate)} instead."
+            )
+        raise GeometryError(
+            f"{shorten(self)} has no pair of opposite flat faces in {coordinate}, so nothing can be periodic there. "
+            "Use an Interval, Rectangle or Box."
+        )
+
+    def lift(self, part: Part) -> Part:
+        """Return a part of this domain, or of one it was made from, as a part of this domain."""
+        if not isinstance(part, Part):
+            raise GeometryError(
+                f"The 'part' parameter of lift() must be a part of a boundary. Got {shorten(part)} instead. "
+                "Use domain.boundary or one of domain.parts."
+            )
+        if part.domain == self:
+            return part
+        raise ForeignPartError(f"{part} is not on the boundary of {shorten(self)}. Use a part of that domain.")
+
+    def to_dict(self, encode_expression: Encoder | None = None) -> dict[str, Any]:
+        """Return a description of numbers, strings and lists that :meth:`from_dict` reads back.
+
+        ``encode_expression`` turns SymPy expressions (the radius of a ``Star``) into such a description.
+        """
+        names = [symbol.name for symbol in self.coordinates]
+        return {"shape": type(self).__name__, "coordinates": names, **self._encode(encode_expression)}
+
+    @staticmethod
+    def from_dict(data: object, coordinates: Iterable[sp.Symbol], decode_expression: Decoder | None = None) -> Domain:
+        """Return the domain that :meth:`to_dict` described; its coordinates are found by name.
+
+        >>> from pibls.geometry import Disk
+        >>> x, y = sp.symbols("x y")
+        >>> Domain.from_dict(Disk((x, y), (0, 0), 1).to_dict(), (x, y))
+        Disk((x, y), (0, 0), 1)
+        """
+        symbols = {symbol.name: symbol for symbol in check_coordinates(coordinates, "from_dict")}
+        name = data.get("shape") if isinstance(data, Mapping) else None
+        shape = _SHAPES.get(name) if isinstance(name, str) else None
+        if not isinstance(data, Mapping) or shape is None or isabstract(shape):
+            raise GeometryError(
+                f"The description of a domain must be a mapping with a known 'shape'. Got {shorten(data)} instead. "
+                "Use what to_dict() returned."
+            )
+        try:
+            own = tuple(symbols[name] for name in data["coordinates"])
+            return shape._decode(data, own, decode_expression)
+        except PiblsError:
+            raise
+        except (ValueError, TypeError, LookupError, AttributeError, RecursionError) as cause:
+            raise GeometryError(
+                f"The description of a {name} is damaged ({type(cause).__name__}: {shorten(str(cause))}). "
+                "Use what to_dict() returned, with the same coordinates."
+            ) from cause
+
+    @abstractmethod
+    def _encode(self, encode: Encoder | None) -> dict[str, Any]:
+        """Return what describes the shape besides its name and coordinates."""
+
+    @classmethod
+    @abstractmethod
+    def _decode(cls, data: Mapping[str, Any], coordinates: tuple[sp.Symbol, ...], decode: Decoder | None) -> Domain:
+        """Make the shape again from its description."""
+
+    def __or__(self, other: Domain) -> Domain:
+        """Return the union of two shapes."""
+        return _combine("union", self, other)
+
+    def __and__(self, other: Domain) -> Domain:
+        """Return the intersection of two shapes."""
+        return _combine("intersection", self, other)
+
+    def __sub__(self, other: Domain) -> Domain:
+        """Return this shape without another."""
+        return _combine("difference", self, other)
+
+    def __mul__(self, other: Domain) -> Domain:
+        """Return the product of a space domain and a time interval."""
+        from pibls.geometry.product import Product
+
+        return Product(self, other)
+
+    def __getattr__(self, name: str) -> Part:
+        if name.startswith("_") or "coordinates" not in self.__dict__:
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        parts = self.parts
+        if name in parts:
+            return parts[name]
+        known = ", ".join(parts) if parts else "none"
+        raise UnknownPartError(
+            f"{shorten(self)} has no part named {shorten(name)}. Its named parts: {known}. "
+            "Use one of them, boundary, or boundary.where(...)."
+        )
+
+    def _part(self, name: str, *patches: Patch) -> Part:
+        return Part(self, name, patches)
+
+
+class Region(Domain):
+    """A solid shape in space: can be combined with others by ``|``, ``&`` and ``-``."""
+
+    @abstractmethod
+    def level(self, X: FloatArray) -> FloatArray:
+        """Return a function positive inside, negative outside and, near the boundary, the distance from it."""
+
+    def contains(self, X: npt.ArrayLike) -> BoolArray:
+        """Tell which points lie in the closed domain, up to 1e-9 of its size."""
+        points = check_points("X", X, f"{type(self).__name__}.contains", self.dimension)
+        return np.asarray(self.level(points) >= -self.tolerance)
+
+    @property
+    def parameters(self) -> int:
+        """Those of the bounding box, from which points outside are rejected."""
+        return self.dimension
+
+    def embed(self, U: FloatArray) -> tuple[FloatArray, BoolArray | None]:
+        """Map the unit cube to the bounding box, and tell which points are inside."""
+        low, high = self.bounds.T
+        points = low + U * (high - low)
+        return points, np.asarray(self.level(points) >= 0.0)
+
+    @property
+    def parts(self) -> Mapping[str, Part]:
+        """No named parts: the boundary is one smooth piece."""
+        return MappingProxyType({})
+
+    def quadrature(self, n: int) -> tuple[FloatArray, FloatArray]:
+        """Return ``n`` points of a scrambled Sobol' sequence with equal weights."""
+        points = self.sample(n)
+        return points, np.full(len(points), self.measure / len(points))
+
+
+def _combine(operation: str, first: Domain, second: Domain) -> Domain:
+    from pibls.geometry.boolean import Combination
+
+    return Combination(operation, first, second)

@@ -1,0 +1,243 @@
+"""Unions, intersections and differences of shapes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import sympy as sp
+
+from pibls.checks import check_choice, shorten
+from pibls.errors import GeometryError
+from pibls.geometry.base import Decoder, Domain, Encoder, ForeignPartError, Region
+from pibls.geometry.part import Part
+from pibls.geometry.patch import FlippedPatch, Patch
+from pibls.geometry.restricted import RestrictedPatch
+from pibls.geometry.sampling import kronecker, unit_cube
+
+__all__ = ["Combination"]
+
+FloatArray = npt.NDArray[np.float64]
+BoolArray = npt.NDArray[np.bool_]
+
+_SIGNS = {"union": "|", "intersection": "&", "difference": "-"}
+_MEASURE_POINTS = 2**17
+_FLUX_POINTS = 2**12
+_COINCIDENCE = 1e-11
+_STEP = 1e-6
+
+
+@dataclass(frozen=True, repr=False)
+class Combination(Region):
+    """Two shapes in the same coordinates, joined by ``|``, ``&`` or ``-``.
+
+    A part name that only one of the two shapes has names the part here too; any other part of a shape is to be had
+    by ``combination.lift(part)``, which keeps what is really on the boundary and turns the normals of holes outward.
+
+    The measure is exact (about 1e-10) in one and two dimensions and wherever the boundaries do not cross; otherwise it
+    is a quasi-Monte Carlo estimate on 131072 points, good to a few 1e-4.
+
+    Examples
+    --------
+    >>> from pibls.geometry import Disk, Rectangle
+    >>> x, y = sp.symbols("x y")
+    >>> square, disk = Rectangle((x, -1, 1), (y, -1, 1)), Disk((x, y), (0, 0), 0.5)
+    >>> plate = square - disk
+    >>> round(plate.measure, 9)
+    3.214601837
+    >>> plate.lift(disk.boundary).normals([[0.5, 0]])
+    array([[-1., -0.]])
+    """
+
+    operation: str
+    first: Domain
+    second: Domain
+    coordinates: tuple[sp.Symbol, ...] = field(init=False, compare=False)
+
+    def __post_init__(self) -> None:
+        check_choice("operation", self.operation, "Combination", tuple(_SIGNS), error=GeometryError)
+        for shape in (self.first, self.second):
+            if not isinstance(shape, Region):
+                raise GeometryError(
+                    f"The shapes joined by {self._sign} must be solid shapes in space. Got {shorten(shape)} instead. "
+                    "Join the shapes first, then multiply by a TimeInterval."
+                )
+        if self.first.coordinates != self.second.coordinates:
+            raise GeometryError(
+                f"The shapes joined by {self._sign} must have the same coordinates in the same order. "
+                f"Got {self.first.coordinates} and {self.second.coordinates}. Build both on the same tuple."
+            )
+        object.__setattr__(self, "coordinates", self.first.coordinates)
+        if self._is_empty():
+            raise GeometryError(
+                f"{shorten(self)} has no points, or too few to be found. "
+                f"Check the places and sizes of the shapes joined by {self._sign}."
+            )
+
+    def __repr__(self) -> str:
+        return f"({self.first!r} {self._sign} {self.second!r})"
+
+    @property
+    def _sign(self) -> str:
+        return _SIGNS[self.operation]
+
+    @property
+    def _operands(self) -> tuple[Region, Region]:
+        first, second = self.first, self.second
+        assert isinstance(first, Region)
+        assert isinstance(second, Region)
+        return first, second
+
+    @property
+    def bounds(self) -> FloatArray:
+        """A box around the set, from the boxes around the two shapes."""
+        one, two = self.first.bounds, self.second.bounds
+        if self.operation == "difference":
+            return one
+        wider = self.operation == "union"
+        low, high = (np.minimum, np.maximum) if wider else (np.maximum, np.minimum)
+        return np.stack([low(one[:, 0], two[:, 0]), high(one[:, 1], two[:, 1])], axis=1)
+
+    @property
+    def thickness(self) -> float:
+        """The smaller of the two, and of the box around them."""
+        extent = self.bounds[:, 1] - self.bounds[:, 0]
+        return min(self.first.thickness, self.second.thickness, float(extent.min()))
+
+    @property
+    def rounding(self) -> float:
+        """The larger of the two."""
+        return max(self.first.rounding, self.second.rounding)
+
+    @cached_property
+    def measure(self) -> float:
+        """Area, volume, ...: by the flux of x/d through the boundary where that is exact, else estimated."""
+        boundary = self.boundary
+        low, high = self.bounds.T
+        if all(patch.exact for patch in boundary.patches):
+            points, normals, weights = boundary.quadrature(_FLUX_POINTS)
+            flux = ((points - (low + high) / 2) * normals).sum(axis=1) @ weights
+            return float(flux) / self.dimension
+        points = low + unit_cube(_MEASURE_POINTS, self.dimension) * (high - low)
+        return float(np.prod(high - low) * (self.level(points) > 0).mean())
+
+    def level(self, X: FloatArray) -> FloatArray:
+        """Return the larger level of a union, the smaller of an intersection; the complement's is the negative."""
+        one, two = (shape.level(X) for shape in self._operands)
+        if self.operation == "union":
+            return np.maximum(one, two)
+        return np.minimum(one, two if self.operation == "intersection" else -two)
+
+    @cached_property
+    def parts(self) -> Mapping[str, Part]:
+        """The parts of either shape that are on the boundary, where the name is not used by both."""
+        first, second = self.first.parts, self.second.parts
+        lifted = {
+            name: self._visible(part, owner)
+            for owner, parts, others in ((0, first, second), (1, second, first))
+            for name, part in parts.items()
+            if name not in others
+        }
+        return MappingProxyType({name: part for name, part in lifted.items() if not part.empty})
+
+    @cached_property
+    def boundary(self) -> Part:
+        """What can be seen of both boundaries; where they coincide, that of the first shape."""
+        own = self._visible(self.first.boundary, 0).patches
+        other = self._visible(self.second.boundary, 1, once=True).patches
+        return self._part("boundary", *(patch for patch in own + other if not patch.empty))
+
+    def lift(self, part: Part) -> Part:
+        """Return what is on the boundary here of a part of either shape."""
+        if not isinstance(part, Part) or part.domain == self:
+            return super().lift(part)
+        found = []
+        for owner, shape in enumerate(self._operands):
+            try:
+                found.append(self._visible(shape.lift(part), owner))
+            except ForeignPartError:
+                continue
+        visible = [candidate for candidate in found if not candidate.empty]
+        if not visible:
+            raise ForeignPartError(
+                f"{part} is not on the boundary of {shorten(self)}. "
+                "Use boundary.where(...), or a part of one of the shapes it was made from."
+            )
+        return visible[0] if len(visible) == 1 else visible[0] | visible[1]
+
+    def faces(self, coordinate: sp.Symbol) -> tuple[Part, Part]:
+        """Return the opposite faces of one of the shapes if both are wholly on the boundary."""
+        for owner, shape in enumerate(self._operands[: 1 if self.operation == "difference" else 2]):
+            try:
+                pair = shape.faces(coordinate)
+            except GeometryError:
+                continue
+            if all(self._visible(face, owner).measure >= face.measure * (1 - 1e-9) for face in pair):
+                low, high = (Part(self, face.name, face.patches) for face in pair)
+                return low, high
+        return super().faces(coordinate)
+
+    def _visible(self, part: Part, owner: int, once: bool = False) -> Part:
+        keep = Visible(self, owner, once)
+        flipped = self.operation == "difference" and owner == 1
+        patches: list[Patch] = [FlippedPatch(patch) if flipped else patch for patch in part.patches]
+        return self._part(part.name, *(RestrictedPatch(patch, keep) for patch in patches))
+
+    def _is_empty(self) -> bool:
+        if self.operation == "union":
+            return False
+        low, high = self.bounds.T
+        if not (low < high).all():
+            return True
+        # Few points settle the usual case at little cost; many are needed only before refusing.
+        for count in (2**10, 2**17):
+            points = low + kronecker(count, self.dimension) * (high - low)
+            if (self.level(points) > self.tolerance).any():
+                return False
+        return True
+
+    def _encode(self, encode: Encoder | None) -> dict[str, Any]:
+        shapes = {"first": self.first.to_dict(encode), "second": self.second.to_dict(encode)}
+        return {"operation": self.operation, **shapes}
+
+    @classmethod
+    def _decode(
+        cls, data: Mapping[str, Any], coordinates: tuple[sp.Symbol, ...], decode: Decoder | None
+    ) -> Combination:
+        first, second = (Domain.from_dict(data[key], coordinates, decode) for key in ("first", "second"))
+        return cls(data["operation"], first, second)
+
+
+@dataclass(frozen=True)
+class Visible:
+    """Keeps the points of one shape's boundary that are on the boundary of a combination.
+
+    Clear of the other shape's boundary its level decides. Where the two boundaries coincide the definition does: a
+    step inward along the normal must arrive in the combination, a step outward must leave it. With ``once``, points
+    that the first shape's boundary has already are left to it.
+    """
+
+    combination: Combination
+    owner: int
+    once: bool
+
+    def __call__(self, points: FloatArray, normals: FloatArray) -> BoolArray:
+        """Return the mask of the points to keep."""
+        whole = self.combination
+        other = whole._operands[1 - self.owner]
+        level = other.level(points)
+        wants_inside = whole.operation == "intersection" or (whole.operation == "difference" and self.owner == 1)
+        keep = np.asarray(level > 0.0 if wants_inside else level < 0.0)
+        shared = np.abs(level) <= _COINCIDENCE * whole.thickness + whole.rounding
+        if shared.any():
+            step = (_STEP * whole.thickness + 4 * whole.rounding) * normals[shared]
+            inward, outward = points[shared] - step, points[shared] + step
+            keep[shared] = (whole.level(inward) > 0.0) & (whole.level(outward) < 0.0)
+            if self.once:
+                keep[shared] &= (other.level(inward) > 0.0) == (other.level(outward) > 0.0)
+        return keep

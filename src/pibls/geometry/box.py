@@ -1,0 +1,228 @@
+"""Intervals, rectangles and boxes."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import sympy as sp
+
+from pibls.checks import check_number, check_points, shorten
+from pibls.errors import GeometryError
+from pibls.geometry.base import Decoder, Encoder, Region, check_coordinates, describe
+from pibls.geometry.part import Part
+from pibls.geometry.patch import AffinePatch, Patch, PointPatch, interval_tolerance
+from pibls.geometry.rules import gauss, side, tensor
+from pibls.geometry.sampling import check_count
+
+__all__ = ["Box", "Interval", "Rectangle", "check_range"]
+
+FloatArray = npt.NDArray[np.float64]
+BoolArray = npt.NDArray[np.bool_]
+Range = tuple[sp.Symbol, float, float]
+
+_THINNEST = 1e-12
+_TENSOR_LIMIT = 4
+
+
+def check_range(value: object, owner: str) -> tuple[sp.Symbol, float, float]:
+    """Return a coordinate with its limits, lower below upper, or refuse the value.
+
+    >>> check_range((sp.Symbol("x"), 0, sp.pi), "Interval")
+    (x, 0.0, 3.141592653589793)
+    """
+    if not isinstance(value, tuple | list) or len(value) != 3:
+        raise GeometryError(
+            f"Each argument of {owner} must be (coordinate, lower, upper). Got {shorten(value)} instead. "
+            f"Write {owner}((x, 0, 1){', ...' if owner == 'Box' else ''})."
+        )
+    (symbol,) = check_coordinates(value[0], owner, 1)
+    low = check_number("lower", value[1], owner, error=GeometryError)
+    high = check_number("upper", value[2], owner, error=GeometryError)
+    if not low < high:
+        raise GeometryError(
+            f"The limits of {symbol} in {owner} must be in increasing order. "
+            f"Got {describe(low)} and {describe(high)} instead. Swap them, or give an interval of positive length."
+        )
+    if not _THINNEST * max(abs(low), abs(high)) < high - low < math.inf:
+        raise GeometryError(
+            f"The limits of {symbol} in {owner} must be told apart, and their difference held, in double precision. "
+            f"Got {low!r} and {high!r} instead. Shift or scale the coordinate."
+        )
+    return symbol, low, high
+
+
+@dataclass(frozen=True, init=False, eq=False, repr=False)
+class Box(Region):
+    """A box with faces along the coordinate planes, in any dimension.
+
+    Its parts are ``x_min`` and ``x_max`` for every coordinate; ``left``/``right`` are those of the first,
+    ``bottom``/``top`` those of the last in two and three dimensions, ``front``/``back`` those of the second in three.
+
+    Examples
+    --------
+    >>> x, y, z = sp.symbols("x y z")
+    >>> box = Box((x, 0, 1), (y, 0, 2), (z, 0, 3))
+    >>> box.measure, box.top.measure
+    (6.0, 2.0)
+    >>> box.back.normals([[0.5, 2, 1]])
+    array([[0., 1., 0.]])
+    """
+
+    coordinates: tuple[sp.Symbol, ...]
+    lower: tuple[float, ...]
+    upper: tuple[float, ...]
+
+    def __init__(self, *ranges: Range) -> None:
+        owner = type(self).__name__
+        checked = [check_range(entry, owner) for entry in ranges]
+        object.__setattr__(self, "coordinates", check_coordinates([entry[0] for entry in checked], owner))
+        object.__setattr__(self, "lower", tuple(entry[1] for entry in checked))
+        object.__setattr__(self, "upper", tuple(entry[2] for entry in checked))
+        if not 0 < self.measure < math.inf:
+            raise GeometryError(
+                f"The sides of {owner} must have a product that double precision can hold. "
+                f"Got {shorten(ranges)} instead. Scale the coordinates."
+            )
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Box) and self._key == other._key
+
+    def __hash__(self) -> int:
+        return hash(self._key)
+
+    def __repr__(self) -> str:
+        ranges = (f"({s}, {describe(a)}, {describe(b)})" for s, a, b in zip(*self._key, strict=True))
+        return f"{type(self).__name__}({', '.join(ranges)})"
+
+    @property
+    def _key(self) -> tuple[tuple[sp.Symbol, ...], tuple[float, ...], tuple[float, ...]]:
+        return self.coordinates, self.lower, self.upper
+
+    @property
+    def bounds(self) -> FloatArray:
+        """The box itself."""
+        return np.array([self.lower, self.upper]).T
+
+    @property
+    def measure(self) -> float:
+        """The product of the sides."""
+        return math.prod(b - a for a, b in zip(self.lower, self.upper, strict=True))
+
+    def level(self, X: FloatArray) -> FloatArray:
+        """Return the distance from the nearest face plane, negative outside."""
+        return np.asarray(np.minimum(X - self.lower, self.upper - X).min(axis=1))
+
+    def contains(self, X: npt.ArrayLike) -> BoolArray:
+        """Tell which points lie in the closed box, up to 1e-9 of each side."""
+        points = check_points("X", X, f"{type(self).__name__}.contains", self.dimension)
+        slack = np.array([interval_tolerance(a, b) for a, b in zip(self.lower, self.upper, strict=True)])
+        return np.asarray(((points >= self.lower - slack) & (points <= self.upper + slack)).all(axis=1))
+
+    def embed(self, U: FloatArray) -> tuple[FloatArray, BoolArray | None]:
+        """Map the unit cube to the box."""
+        low, high = self.bounds.T
+        return np.clip(low + U * (high - low), low, high), None
+
+    def quadrature(self, n: int) -> tuple[FloatArray, FloatArray]:
+        """Return a product Gauss rule with about ``n`` nodes; equal weights on Sobol' points beyond 4 dimensions."""
+        if self.dimension > _TENSOR_LIMIT:
+            return super().quadrature(n)
+        count = check_count(n, self.dimension, f"{type(self).__name__}.quadrature")
+        U, weights = tensor(*[gauss(side(count, self.dimension))] * self.dimension)
+        return self.embed(U)[0], weights * self.measure
+
+    @cached_property
+    def parts(self) -> Mapping[str, Part]:
+        """The faces, by coordinate and by position."""
+        named: dict[str, Part] = {}
+        for name, position in self._positions().items():
+            named[name] = self._part(name, self._face(*position))
+        for axis, symbol in enumerate(self.coordinates):
+            for name, high in ((f"{symbol.name}_min", False), (f"{symbol.name}_max", True)):
+                named[name] = self._part(name, self._face(axis, high))
+        return MappingProxyType(named)
+
+    @property
+    def boundary(self) -> Part:
+        """All faces."""
+        faces = (self._face(axis, high) for axis in range(self.dimension) for high in (False, True))
+        return self._part("boundary", *faces)
+
+    def faces(self, coordinate: sp.Symbol) -> tuple[Part, Part]:
+        """Return the two faces where a coordinate is lowest and highest."""
+        if coordinate not in self.coordinates:
+            return super().faces(coordinate)
+        return self.parts[f"{coordinate.name}_min"], self.parts[f"{coordinate.name}_max"]
+
+    def _positions(self) -> dict[str, tuple[int, bool]]:
+        positions = {"left": (0, False), "right": (0, True)}
+        if self.dimension in (2, 3):
+            positions |= {"bottom": (self.dimension - 1, False), "top": (self.dimension - 1, True)}
+        if self.dimension == 3:
+            positions |= {"front": (1, False), "back": (1, True)}
+        return positions
+
+    def _face(self, axis: int, high: bool) -> Patch:
+        origin, normal = list(self.lower), [0.0] * self.dimension
+        normal[axis] = 1.0 if high else -1.0
+        if high:
+            origin[axis] = self.upper[axis]
+        if self.dimension == 1:
+            return PointPatch(tuple(origin), tuple(normal))
+        sides = np.diag(np.subtract(self.upper, self.lower)).tolist()
+        edges = tuple(tuple(row) for other, row in enumerate(sides) if other != axis)
+        return AffinePatch(tuple(origin), edges, tuple(normal))
+
+    def _encode(self, _: Encoder | None) -> dict[str, Any]:
+        return {"lower": list(self.lower), "upper": list(self.upper)}
+
+    @classmethod
+    def _decode(cls, data: Mapping[str, Any], coordinates: tuple[sp.Symbol, ...], _: Decoder | None) -> Box:
+        return cls(*zip(coordinates, data["lower"], data["upper"], strict=True))
+
+
+class Interval(Box):
+    """An interval of one space coordinate, with the ends ``left`` and ``right``.
+
+    Examples
+    --------
+    >>> x = sp.Symbol("x")
+    >>> interval = Interval((x, -1, 1))
+    >>> interval.measure
+    2.0
+    >>> interval.boundary.sample(100).points.ravel()
+    array([-1.,  1.])
+    """
+
+    def __init__(self, *ranges: Range) -> None:
+        super().__init__(*_check_sides(ranges, 1, "Interval", "Interval((x, 0, 1))"))
+
+
+class Rectangle(Box):
+    """A rectangle with sides along the axes: ``left``, ``right``, ``bottom`` and ``top``.
+
+    Examples
+    --------
+    >>> x, y = sp.symbols("x y")
+    >>> Rectangle((x, 0, 2), (y, 0, 1)).boundary.measure
+    6.0
+    """
+
+    def __init__(self, *ranges: Range) -> None:
+        super().__init__(*_check_sides(ranges, 2, "Rectangle", "Rectangle((x, 0, 1), (y, 0, 1))"))
+
+
+def _check_sides(ranges: tuple[Range, ...], count: int, owner: str, example: str) -> tuple[Range, ...]:
+    if len(ranges) != count:
+        raise GeometryError(
+            f"{owner} needs {count} argument{'s' if count > 1 else ''} (coordinate, lower, upper). "
+            f"Got {len(ranges)} instead. Write {example}, or use Box for other dimensions."
+        )
+    return ranges

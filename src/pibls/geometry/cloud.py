@@ -1,0 +1,323 @@
+"""Domains known only by points of the user's own."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from functools import cached_property
+from types import MappingProxyType
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+import sympy as sp
+
+from pibls.checks import check_choice, check_points, check_seed, shorten
+from pibls.errors import GeometryError
+from pibls.geometry.base import Decoder, Domain, Encoder, check_coordinates
+from pibls.geometry.part import Part
+from pibls.geometry.patch import Located, Patch, Samples, SurfaceRule
+from pibls.geometry.sampling import METHODS, check_count
+
+__all__ = ["CloudPatch", "PointCloud"]
+
+FloatArray = npt.NDArray[np.float64]
+BoolArray = npt.NDArray[np.bool_]
+IntArray = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class CloudPatch(Patch):
+    """Some of the boundary points of a cloud; each counts one."""
+
+    cloud: PointCloud
+    indices: tuple[int, ...]
+
+    @property
+    def parameters(self) -> int:
+        """One, which numbers the points."""
+        return 1
+
+    @property
+    def measure(self) -> float:
+        """The number of points."""
+        return float(len(self.indices))
+
+    @cached_property
+    def _index(self) -> IntArray:
+        return np.array(self.indices, dtype=np.int64)
+
+    @property
+    def atoms(self) -> Samples:
+        """The points."""
+        return Samples(self.cloud.boundary_points[self._index], self.cloud.normals_of(self._index))
+
+    def at(self, U: FloatArray) -> Located:
+        """Return the points whose numbers the parameter gives."""
+        rows = self._index[np.minimum((U[:, 0] * len(self.indices)).astype(np.int64), len(self.indices) - 1)]
+        return self.cloud.boundary_points[rows], self.cloud.normals_of(rows), None
+
+    def contains(self, X: FloatArray, tolerance: float) -> BoolArray:
+        """Tell which points are among these."""
+        return _nearest(self.cloud.boundary_points[self._index], X)[0] <= tolerance
+
+    def normals(self, X: FloatArray) -> FloatArray:
+        """Return the normals of the nearest points."""
+        nearest = _nearest(self.cloud.boundary_points[self._index], X)[1]
+        return self.cloud.normals_of(self._index[nearest])
+
+    def quadrature(self, _n: int) -> SurfaceRule:
+        """Return all points, each with weight one."""
+        return *self.atoms, np.ones(len(self.indices))
+
+
+@dataclass(frozen=True, init=False, eq=False, repr=False)
+class PointCloud(Domain):
+    """A domain given by points: measurements, or the nodes of someone else's mesh.
+
+    Parameters
+    ----------
+    coordinates : tuple of symbols
+        The coordinates, in the order of the columns.
+    interior : array_like, shape (n, d)
+        Points inside.
+    boundary : array_like, shape (m, d), optional
+        Points on the boundary.
+    normals : array_like, shape (m, d), optional
+        Outward normals there, of any length but zero. Without them boundary samples carry NaN normals, and asking for
+        normals by name is refused.
+    weights : array_like, shape (n,), optional
+        Quadrature weights of the interior points; their sum is the measure.
+    parts : mapping of names to masks or indices, optional
+        Named sets of boundary points.
+
+    Examples
+    --------
+    >>> x, y = sp.symbols("x y")
+    >>> cloud = PointCloud(
+    ...     (x, y), [[0.5, 0.5]], boundary=[[0, 0.5], [1, 0.5]], normals=[[-2, 0], [2, 0]], parts={"wall": [0]}
+    ... )
+    >>> cloud.wall.sample(1).normals
+    array([[-1.,  0.]])
+    """
+
+    coordinates: tuple[sp.Symbol, ...]
+    interior: FloatArray
+    boundary_points: FloatArray
+    boundary_normals: FloatArray | None
+    weights: FloatArray | None
+    named: tuple[tuple[str, tuple[int, ...]], ...]
+
+    remedy_without_boundary: ClassVar[str] = "Give PointCloud the boundary points, or check the predicate."
+
+    def __init__(
+        self,
+        coordinates: tuple[sp.Symbol, ...],
+        interior: npt.ArrayLike,
+        boundary: npt.ArrayLike | None = None,
+        normals: npt.ArrayLike | None = None,
+        weights: npt.ArrayLike | None = None,
+        parts: Mapping[str, npt.ArrayLike] | None = None,
+    ) -> None:
+        symbols = check_coordinates(coordinates, "PointCloud")
+        inside = _frozen_points("interior", interior, len(symbols))
+        if not len(inside):
+            raise GeometryError("The 'interior' parameter of PointCloud must have one point or more. Got none.")
+        edge = np.empty((0, len(symbols))) if boundary is None else boundary
+        points = _frozen_points("boundary", edge, len(symbols))
+        object.__setattr__(self, "coordinates", symbols)
+        object.__setattr__(self, "interior", inside)
+        object.__setattr__(self, "boundary_points", points)
+        object.__setattr__(self, "boundary_normals", _check_normals(normals, points))
+        object.__setattr__(self, "weights", _check_weights(weights, len(inside)))
+        object.__setattr__(self, "named", _check_parts(parts, len(points)))
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, PointCloud) and self._key == other._key
+
+    def __hash__(self) -> int:
+        return hash(self._key)
+
+    def __repr__(self) -> str:
+        return f"PointCloud({self.coordinates}, {len(self.interior)} + {len(self.boundary_points)} points)"
+
+    @cached_property
+    def _key(self) -> tuple[object, ...]:
+        arrays = (self.interior, self.boundary_points, self.boundary_normals, self.weights)
+        return (self.coordinates, *(None if a is None else (a.shape, a.tobytes()) for a in arrays), self.named)
+
+    @property
+    def atoms(self) -> FloatArray:
+        """The interior points."""
+        return self.interior
+
+    @property
+    def bounds(self) -> FloatArray:
+        """The extent of all points."""
+        points = np.concatenate([self.interior, self.boundary_points])
+        return np.stack([points.min(axis=0), points.max(axis=0)], axis=1)
+
+    @property
+    def thickness(self) -> float:
+        """The largest extent, since points may all lie on a line."""
+        return float((self.bounds[:, 1] - self.bounds[:, 0]).max())
+
+    @property
+    def measure(self) -> float:
+        """The sum of the weights."""
+        return float(self._known_weights().sum())
+
+    @cached_property
+    def parts(self) -> Mapping[str, Part]:
+        """The named sets of boundary points."""
+        return MappingProxyType({name: self._part(name, CloudPatch(self, rows)) for name, rows in self.named})
+
+    @property
+    def boundary(self) -> Part:
+        """All boundary points."""
+        rows = tuple(range(len(self.boundary_points)))
+        return self._part("boundary", *([CloudPatch(self, rows)] if rows else []))
+
+    @property
+    def parameters(self) -> int:
+        """One, which numbers the points."""
+        return 1
+
+    def embed(self, U: FloatArray) -> tuple[FloatArray, BoolArray | None]:
+        """Return the points whose numbers the parameter gives."""
+        count = len(self.interior)
+        return self.interior[np.minimum((U[:, 0] * count).astype(np.int64), count - 1)], None
+
+    def sample(self, n: int, method: str = "sobol", seed: int | np.random.Generator = 0) -> FloatArray:
+        """Return ``n`` different points of the interior, chosen at random; ``method`` makes no difference."""
+        count = check_count(n, self.dimension, "PointCloud.sample")
+        check_choice("method", method, "PointCloud.sample", METHODS)
+        rng = check_seed(seed, "PointCloud.sample")
+        available = len(self.interior)
+        if count > available:
+            raise GeometryError(
+                f"The 'n' parameter of PointCloud.sample must be at most {available}, the number of interior points. "
+                f"Got {count} instead. Ask for fewer, or give more points."
+            )
+        return self.interior[np.sort(rng.permutation(available)[:count])]
+
+    def contains(self, X: npt.ArrayLike) -> BoolArray:
+        """Tell which points are points of the cloud, interior or boundary."""
+        points = check_points("X", X, "PointCloud.contains", self.dimension)
+        known = np.concatenate([self.interior, self.boundary_points])
+        return np.asarray(_nearest(known, points)[0] <= self.tolerance)
+
+    def quadrature(self, n: int) -> tuple[FloatArray, FloatArray]:
+        """Return all interior points with the weights that were given."""
+        check_count(n, self.dimension, "PointCloud.quadrature")
+        return self.interior.copy(), self._known_weights().copy()
+
+    def normals_of(self, rows: IntArray) -> FloatArray:
+        """Return the normals of boundary points by number, NaN where none were given."""
+        if self.boundary_normals is None:
+            return np.full((len(rows), self.dimension), np.nan)
+        return self.boundary_normals[rows]
+
+    def _known_weights(self) -> FloatArray:
+        if self.weights is None:
+            raise GeometryError(
+                f"{self} has no quadrature weights, so its measure and integrals over it are unknown. "
+                "Give PointCloud the 'weights' parameter, one weight per interior point."
+            )
+        return self.weights
+
+    def _encode(self, _: Encoder | None) -> dict[str, Any]:
+        arrays = {
+            "interior": self.interior,
+            "boundary": self.boundary_points,
+            "normals": self.boundary_normals,
+            "weights": self.weights,
+        }
+        description: dict[str, Any] = {key: None if a is None else a.tolist() for key, a in arrays.items()}
+        return description | {"parts": {name: list(rows) for name, rows in self.named}}
+
+    @classmethod
+    def _decode(cls, data: Mapping[str, Any], coordinates: tuple[sp.Symbol, ...], _: Decoder | None) -> PointCloud:
+        entries = {key: data[key] for key in ("boundary", "normals", "weights", "parts")}
+        entries["boundary"] = entries["boundary"] or None
+        return cls(coordinates, data["interior"], **entries)
+
+
+def _nearest(known: FloatArray, X: FloatArray) -> tuple[FloatArray, IntArray]:
+    from scipy.spatial import KDTree
+
+    if not len(X):
+        return np.empty(0), np.empty(0, dtype=np.int64)
+    distance, index = KDTree(known).query(X)
+    return np.asarray(distance), np.asarray(index)
+
+
+def _frozen_points(name: str, value: object, dimension: int) -> FloatArray:
+    points = np.array(check_points(name, value, "PointCloud", dimension, error=GeometryError))
+    points.flags.writeable = False
+    return points
+
+
+def _check_normals(normals: object, boundary: FloatArray) -> FloatArray | None:
+    if normals is None:
+        return None
+    vectors = _frozen_points("normals", normals, boundary.shape[1])
+    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
+    if len(vectors) != len(boundary) or not (lengths > 0).all():
+        raise GeometryError(
+            f"The 'normals' parameter of PointCloud must have one vector, not zero, for each of {len(boundary)} "
+            f"boundary points. Got {len(vectors)} with smallest length {lengths.min(initial=np.inf):g} instead."
+        )
+    # Unit vectors stay as they are, so that a cloud read from a file equals the one that was written.
+    units = np.where(np.abs(lengths - 1.0) <= 4 * np.finfo(np.float64).eps, vectors, vectors / lengths)
+    units.flags.writeable = False
+    return units
+
+
+def _check_weights(weights: object, count: int) -> FloatArray | None:
+    if weights is None:
+        return None
+    values = _frozen_points("weights", weights, 1)[:, 0]
+    if len(values) != count or not values.sum() > 0:
+        raise GeometryError(
+            f"The 'weights' parameter of PointCloud must have {count} numbers, one per interior point, with a positive "
+            f"sum. Got {shorten(weights)} instead."
+        )
+    return values
+
+
+def _check_parts(parts: object, count: int) -> tuple[tuple[str, tuple[int, ...]], ...]:
+    if parts is None:
+        return ()
+    if not isinstance(parts, Mapping):
+        raise GeometryError(
+            f"The 'parts' parameter of PointCloud must be a mapping of names to masks or indices. "
+            f'Got {shorten(parts)} instead. Write {{"inlet": mask}}.'
+        )
+    return tuple((_check_name(name), _check_rows(name, rows, count)) for name, rows in parts.items())
+
+
+def _check_name(name: object) -> str:
+    taken = {entry.name for entry in fields(PointCloud)} | set(dir(PointCloud))
+    if not isinstance(name, str) or not name.isidentifier() or name.startswith("_") or name in taken:
+        raise GeometryError(
+            f"The names in the 'parts' parameter of PointCloud must be identifiers that mean nothing else to a domain. "
+            f"Got {shorten(name)} instead. Choose another name."
+        )
+    return name
+
+
+def _check_rows(name: object, rows: object, count: int) -> tuple[int, ...]:
+    try:
+        array = np.asarray(rows)
+    except ValueError:
+        array = np.asarray(None)
+    if array.dtype == np.bool_ and array.shape == (count,):
+        array = np.flatnonzero(array)
+    valid = array.ndim == 1 and array.dtype.kind in "iu" and len(array) > 0
+    if not valid or array.min() < 0 or array.max() >= count:
+        raise GeometryError(
+            f"Part {shorten(name)} of PointCloud must be a mask of {count} booleans, or indices of boundary points "
+            f"from 0 to {count - 1}, and not empty. Got {shorten(rows)} instead."
+        )
+    return tuple(int(row) for row in np.unique(array))

@@ -1,0 +1,200 @@
+"""Parts of a boundary: where conditions are posed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from pibls.checks import check_choice, check_points, check_seed, shorten
+from pibls.errors import GeometryError
+from pibls.geometry.patch import FieldState, Patch, Samples, SurfaceRule
+from pibls.geometry.restricted import Predicate, RestrictedPatch
+from pibls.geometry.sampling import METHODS, apportion, check_count, kronecker
+
+if TYPE_CHECKING:
+    from pibls.geometry.base import Domain
+
+__all__ = ["Part"]
+
+FloatArray = npt.NDArray[np.float64]
+BoolArray = npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class Part(FieldState):
+    """A piece of the boundary of a domain, or its initial or final face.
+
+    Parts come from domains (``square.left``, ``disk.boundary``) and from other parts (``part.where(...)``,
+    ``part | part``); they are not built by hand.
+
+    Examples
+    --------
+    >>> import sympy as sp
+    >>> from pibls.geometry import Rectangle
+    >>> x, y = sp.symbols("x y")
+    >>> square = Rectangle((x, 0, 1), (y, 0, 1))
+    >>> inflow = square.left.where(lambda X: X[:, 1] > 0.75)
+    >>> round(inflow.measure, 9)
+    0.25
+    >>> points, normals = inflow.sample(3)
+    >>> normals
+    array([[-1.,  0.],
+           [-1.,  0.],
+           [-1.,  0.]])
+    """
+
+    domain: Domain
+    name: str
+    patches: tuple[Patch, ...]
+
+    def __repr__(self) -> str:
+        return f"<{self.name} of {shorten(self.domain)}>"
+
+    @property
+    def dimension(self) -> int:
+        """Dimension of the part, one less than that of its domain."""
+        return self.domain.dimension - 1
+
+    @property
+    def measure(self) -> float:
+        """Length, area, ... of the part; a set of points counts its points."""
+        return float(sum(patch.measure for patch in self.patches if not patch.empty))
+
+    @property
+    def empty(self) -> bool:
+        """Whether the part has no points."""
+        return all(patch.empty for patch in self.patches)
+
+    def sample(self, n: int, method: str = "sobol", seed: int | np.random.Generator = 0) -> Samples:
+        """Return points of the part, uniform in its measure, with their outward unit normals.
+
+        Exactly ``n`` of them, shared over the smooth pieces in proportion to their measure and at least one each
+        as far as ``n`` goes. A part made of single points (the ends of an interval) returns each of them once
+        whatever ``n``; the boundary of a point cloud returns ``n`` of its points, or all if it has fewer.
+
+        Parameters
+        ----------
+        n : int
+            Number of points.
+        method : {"sobol", "halton", "lhs", "uniform", "grid"}
+            How they are spread. A grid takes the midpoints of equal pieces, so that it never has a corner.
+        seed : int or numpy.random.Generator
+            Where the randomness comes from; the same seed gives the same points.
+        """
+        owner = f"{self.name}.sample"
+        count = check_count(n, 2 * self.domain.dimension, owner)
+        check_choice("method", method, owner, METHODS)
+        rng = check_seed(seed, owner)
+        patches = self._live_patches()
+        finite = [patch.atoms for patch in patches]
+        if all(atoms is not None for atoms in finite):
+            return self._sample_atoms([atoms for atoms in finite if atoms is not None], count, rng)
+        shares = [count] if len(patches) == 1 else apportion(count, np.array([p.measure for p in patches]))
+        drawn = [p.sample(int(k), method, rng, owner) for p, k in zip(patches, shares, strict=True) if k]
+        return Samples(np.concatenate([s.points for s in drawn]), np.concatenate([s.normals for s in drawn]))
+
+    def quadrature(self, n: int) -> SurfaceRule:
+        """Return points, outward normals and weights of a rule with about ``n`` nodes for integrals over the part.
+
+        Gauss on flat pieces and pieces of curves, the trapezoid rule around closed curves, both together on
+        spheres; equal weights on pieces of surfaces cut by another shape or by a predicate.
+        """
+        count = check_count(n, 2 * self.domain.dimension, f"{self.name}.quadrature")
+        patches = self._live_patches()
+        shares = [count] if len(patches) == 1 else apportion(count, np.array([p.measure for p in patches]))
+        rules = [p.quadrature(max(int(k), 1)) for p, k in zip(patches, shares, strict=True)]
+        points, normals, weights = (np.concatenate(columns) for columns in zip(*rules, strict=True))
+        return points, normals, weights
+
+    def contains(self, X: npt.ArrayLike) -> BoolArray:
+        """Tell which points lie on the part, up to 1e-9 of the size of the domain."""
+        points = check_points("X", X, f"{self.name}.contains", self.domain.dimension)
+        inside = np.zeros(len(points), dtype=np.bool_)
+        for patch in self.patches:
+            inside |= patch.contains(points, self.domain.tolerance)
+        return inside
+
+    def normals(self, X: npt.ArrayLike) -> FloatArray:
+        """Return the outward unit normals at points of the part (at a corner, that of one of its sides)."""
+        points = check_points("X", X, f"{self.name}.normals", self.domain.dimension)
+        vectors = np.full(points.shape, np.nan)
+        missing = np.ones(len(points), dtype=np.bool_)
+        for patch in self.patches:
+            here = missing & patch.contains(points, self.domain.tolerance)
+            if here.any():
+                vectors[here] = patch.normals(points[here])
+                missing &= ~here
+        if np.isnan(vectors[~missing]).any():
+            raise GeometryError(f"{self} has no normals. Give PointCloud the 'normals' parameter.")
+        if missing.any():
+            row = int(np.flatnonzero(missing)[0])
+            raise GeometryError(
+                f"The 'X' parameter of {self.name}.normals must hold points of {self}. "
+                f"Got {points[row].tolist()} (row {row}) instead. Use points that sample() or quadrature() gave."
+            )
+        return vectors
+
+    def where(self, predicate: Callable[[FloatArray], object]) -> Part:
+        """Return the points of the part where ``predicate`` holds.
+
+        ``predicate`` gets an (n, d) array, columns in the order of the coordinates, and returns n booleans.
+        """
+        if not callable(predicate):
+            raise GeometryError(
+                "The 'predicate' parameter of where() must be a function of an (n, d) array of points. "
+                f"Got {shorten(predicate)} instead. Write one such as lambda X: X[:, 0] > 0.5."
+            )
+        patches = tuple(RestrictedPatch(patch, Predicate(predicate)) for patch in self.patches)
+        return Part(self.domain, f"{self.name}.where({_title(predicate)})", patches)
+
+    def __or__(self, other: Part) -> Part:
+        """Return the union of two parts of one domain; what they share counts once."""
+        if not isinstance(other, Part) or other.domain != self.domain:
+            raise GeometryError(
+                f"Parts joined with | must belong to the same domain. Got {self} and {shorten(other, 200)}. "
+                "Bring a part to a larger domain with domain.lift(part) first."
+            )
+        fresh = [patch for patch in other.patches if patch not in self.patches]
+        added = tuple(RestrictedPatch(p, Outside(self)) if self._overlaps(p) else p for p in fresh)
+        return Part(self.domain, f"{self.name}|{other.name}", self.patches + added)
+
+    def _overlaps(self, patch: Patch) -> bool:
+        atoms = patch.atoms
+        if atoms is not None:
+            return bool(self.contains(atoms.points).any())
+        points, _, keep = patch.at(kronecker(256, patch.parameters))
+        return bool(self.contains(points if keep is None else points[keep]).any())
+
+    def _live_patches(self) -> list[Patch]:
+        patches = [patch for patch in self.patches if not patch.empty]
+        if not patches:
+            raise GeometryError(f"There are no points on {self}. {self.domain.remedy_without_boundary}")
+        return patches
+
+    def _sample_atoms(self, finite: list[Samples], n: int, rng: np.random.Generator) -> Samples:
+        points = np.concatenate([atoms.points for atoms in finite])
+        normals = np.concatenate([atoms.normals for atoms in finite])
+        if self.dimension == 0 or n >= len(points):
+            return Samples(points, normals)
+        chosen = np.sort(rng.permutation(len(points))[:n])
+        return Samples(points[chosen], normals[chosen])
+
+
+@dataclass(frozen=True)
+class Outside:
+    """Keeps the points that are not on a part."""
+
+    part: Part
+
+    def __call__(self, points: FloatArray, _normals: FloatArray) -> BoolArray:
+        """Return the mask of the points off the part."""
+        return ~self.part.contains(points)
+
+
+def _title(predicate: object) -> str:
+    name = getattr(predicate, "__name__", "...")
+    return "..." if name == "<lambda>" else str(name)

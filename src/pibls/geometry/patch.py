@@ -1,0 +1,300 @@
+"""Patches: the smooth pieces a boundary is made of, each an image of the unit cube at uniform density.
+
+Sampling a patch maps a design of the cube; integrating over it maps a rule. Both therefore need one method only,
+``at``, and the exact normals come with it.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, fields
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from pibls.geometry.rules import gauss, side, tensor
+from pibls.geometry.sampling import fill
+
+__all__ = [
+    "AffinePatch",
+    "FieldState",
+    "FlippedPatch",
+    "Patch",
+    "PointPatch",
+    "Samples",
+    "TimedPatch",
+    "interval_tolerance",
+]
+
+FloatArray = npt.NDArray[np.float64]
+BoolArray = npt.NDArray[np.bool_]
+Vector = tuple[float, ...]
+Located = tuple[FloatArray, FloatArray, BoolArray | None]
+SurfaceRule = tuple[FloatArray, FloatArray, FloatArray]
+
+RELATIVE_TOLERANCE = 1e-9
+ROUNDING = 8 * float(np.finfo(np.float64).eps)
+
+
+class Samples(NamedTuple):
+    """Points of a boundary part and the outward unit normals there, both of shape (n, d)."""
+
+    points: FloatArray
+    normals: FloatArray
+
+
+class FieldState:
+    """Pickles only the dataclass fields: what is cached beside them (compiled functions) is made again."""
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return the fields."""
+        return {field.name: self.__dict__[field.name] for field in fields(self)}  # type: ignore[arg-type]
+
+
+def interval_tolerance(low: float, high: float) -> float:
+    """Return the distance from [low, high] that still counts as on it."""
+    return RELATIVE_TOLERANCE * (high - low) + ROUNDING * max(abs(low), abs(high))
+
+
+class Patch(FieldState, ABC):
+    """A smooth piece of boundary, parametrised over a unit cube."""
+
+    @property
+    @abstractmethod
+    def parameters(self) -> int:
+        """Dimension of the cube; 0 for a single point."""
+
+    @property
+    @abstractmethod
+    def measure(self) -> float:
+        """Length, area, ... of the patch; a single point counts 1."""
+
+    @abstractmethod
+    def at(self, U: FloatArray) -> Located:
+        """Return points, normals and the mask of those to keep (None: all) at parameters (n, parameters)."""
+
+    @abstractmethod
+    def contains(self, X: FloatArray, tolerance: float) -> BoolArray:
+        """Tell which points lie on the patch, up to an absolute distance."""
+
+    @abstractmethod
+    def normals(self, X: FloatArray) -> FloatArray:
+        """Return the outward unit normals at points of the patch."""
+
+    @property
+    def exact(self) -> bool:
+        """Whether measure and quadrature are exact for smooth integrands, not estimates."""
+        return True
+
+    @property
+    def empty(self) -> bool:
+        """Whether nothing is left of the patch."""
+        return False
+
+    @property
+    def atoms(self) -> Samples | None:
+        """All points of a patch that has finitely many, else None."""
+        return None
+
+    def sample(self, n: int, method: str, rng: np.random.Generator, owner: str) -> Samples:
+        """Return n points of the patch."""
+        rows = fill(self._rows, self.parameters, n, method, rng, owner)
+        width = rows.shape[1] // 2
+        return Samples(rows[:, :width], rows[:, width:])
+
+    def quadrature(self, n: int) -> SurfaceRule:
+        """Return points, normals and weights of a product Gauss rule with about n nodes."""
+        U, weights = tensor(*[gauss(side(n, self.parameters))] * self.parameters)
+        points, normals, _ = self.at(U)
+        return points, normals, weights * self.measure
+
+    def _rows(self, U: FloatArray) -> tuple[FloatArray, BoolArray | None]:
+        points, normals, keep = self.at(U)
+        return np.hstack([points, normals]), keep
+
+
+@dataclass(frozen=True)
+class PointPatch(Patch):
+    """One point, the end of an interval."""
+
+    point: Vector
+    normal: Vector
+
+    @property
+    def parameters(self) -> int:
+        """Zero: there is nowhere to go."""
+        return 0
+
+    @property
+    def measure(self) -> float:
+        """One."""
+        return 1.0
+
+    @property
+    def atoms(self) -> Samples:
+        """The point."""
+        return Samples(np.array([self.point]), np.array([self.normal]))
+
+    def at(self, U: FloatArray) -> Located:
+        """Return the point once per row."""
+        return np.tile(self.point, (len(U), 1)), np.tile(self.normal, (len(U), 1)), None
+
+    def contains(self, X: FloatArray, tolerance: float) -> BoolArray:
+        """Tell which points coincide with it."""
+        return np.asarray(np.linalg.norm(X - np.array(self.point), axis=1) <= tolerance)
+
+    def normals(self, X: FloatArray) -> FloatArray:
+        """Return the one normal."""
+        return np.tile(self.normal, (len(X), 1))
+
+
+@dataclass(frozen=True)
+class AffinePatch(Patch):
+    """A flat piece ``origin + Σ uᵢ edgesᵢ`` with orthogonal edges: a face of a box, an edge of a polygon."""
+
+    origin: Vector
+    edges: tuple[Vector, ...]
+    normal: Vector
+
+    @property
+    def parameters(self) -> int:
+        """One per edge."""
+        return len(self.edges)
+
+    @cached_property
+    def _lengths(self) -> FloatArray:
+        return np.asarray(np.linalg.norm(np.array(self.edges), axis=1))
+
+    @property
+    def measure(self) -> float:
+        """The product of the edge lengths."""
+        return float(np.prod(self._lengths))
+
+    def at(self, U: FloatArray) -> Located:
+        """Return the affine image."""
+        points = np.array(self.origin) + U @ np.array(self.edges)
+        return points, self.normals(points), None
+
+    def contains(self, X: FloatArray, tolerance: float) -> BoolArray:
+        """Tell which points are within the tolerance of the patch."""
+        directions = np.array(self.edges) / self._lengths[:, None]
+        offset = X - np.array(self.origin)
+        along = offset @ directions.T
+        nearest = np.clip(along, 0.0, self._lengths)
+        return np.asarray(np.linalg.norm(offset - nearest @ directions, axis=1) <= tolerance)
+
+    def normals(self, X: FloatArray) -> FloatArray:
+        """Return the one normal."""
+        return np.tile(self.normal, (len(X), 1))
+
+
+@dataclass(frozen=True)
+class FlippedPatch(Patch):
+    """A patch seen from the other side: the boundary of a hole."""
+
+    base: Patch
+
+    @property
+    def parameters(self) -> int:
+        """Those of the base."""
+        return self.base.parameters
+
+    @property
+    def measure(self) -> float:
+        """That of the base."""
+        return self.base.measure
+
+    @property
+    def exact(self) -> bool:
+        """As the base."""
+        return self.base.exact
+
+    @property
+    def empty(self) -> bool:
+        """As the base."""
+        return self.base.empty
+
+    @property
+    def atoms(self) -> Samples | None:
+        """Those of the base, with the other normals."""
+        atoms = self.base.atoms
+        return None if atoms is None else Samples(atoms.points, -atoms.normals)
+
+    def at(self, U: FloatArray) -> Located:
+        """Return the points of the base with the other normals."""
+        points, normals, keep = self.base.at(U)
+        return points, -normals, keep
+
+    def contains(self, X: FloatArray, tolerance: float) -> BoolArray:
+        """As the base."""
+        return self.base.contains(X, tolerance)
+
+    def normals(self, X: FloatArray) -> FloatArray:
+        """Return the other normals."""
+        return -self.base.normals(X)
+
+    def quadrature(self, n: int) -> SurfaceRule:
+        """Return the rule of the base with the other normals."""
+        points, normals, weights = self.base.quadrature(n)
+        return points, -normals, weights
+
+
+@dataclass(frozen=True)
+class TimedPatch(Patch):
+    """A patch of a space domain carried through a time interval; its normals have no time component."""
+
+    base: Patch
+    start: float
+    stop: float
+
+    @property
+    def parameters(self) -> int:
+        """One more than the base."""
+        return self.base.parameters + 1
+
+    @property
+    def measure(self) -> float:
+        """Measure of the base times the duration."""
+        return self.base.measure * (self.stop - self.start)
+
+    @property
+    def exact(self) -> bool:
+        """As the base."""
+        return self.base.exact
+
+    @property
+    def empty(self) -> bool:
+        """As the base."""
+        return self.base.empty
+
+    def at(self, U: FloatArray) -> Located:
+        """Append the time of the last parameter."""
+        points, normals, keep = self.base.at(U[:, :-1])
+        times = self.start + U[:, -1:] * (self.stop - self.start)
+        return np.hstack([points, times]), _append_zero(normals), keep
+
+    def contains(self, X: FloatArray, tolerance: float) -> BoolArray:
+        """Tell which points are on the base at a time of the interval."""
+        slack = interval_tolerance(self.start, self.stop)
+        within = (X[:, -1] >= self.start - slack) & (X[:, -1] <= self.stop + slack)
+        return self.base.contains(X[:, :-1], tolerance) & within
+
+    def normals(self, X: FloatArray) -> FloatArray:
+        """Return the normals of the base, with no time component."""
+        return _append_zero(self.base.normals(X[:, :-1]))
+
+    def quadrature(self, n: int) -> SurfaceRule:
+        """Return the product of the base's rule and Gauss in time."""
+        steps = side(n, self.parameters)
+        points, normals, weights = self.base.quadrature(max(1, n // steps))
+        nodes, scales = gauss(steps)
+        times = np.tile(self.start + nodes * (self.stop - self.start), len(points))
+        points = np.hstack([np.repeat(points, len(nodes), axis=0), times[:, None]])
+        products = np.outer(weights, scales * (self.stop - self.start)).ravel()
+        return points, _append_zero(np.repeat(normals, len(nodes), axis=0)), products
+
+
+def _append_zero(vectors: FloatArray) -> FloatArray:
+    return np.hstack([vectors, np.zeros((len(vectors), 1))])

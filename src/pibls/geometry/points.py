@@ -1,0 +1,231 @@
+"""The points of a problem: one set per equation and per condition."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from pibls.checks import FloatArray, check_integer, check_points, check_seed, shorten
+from pibls.errors import GeometryError, InputError
+from pibls.problem import AtPoints, Average, Interior, OnPart, Opposite, Problem, Statement
+
+__all__ = ["PointSet", "Points"]
+
+_AVERAGE_POINTS = 1000
+
+
+@dataclass(frozen=True, eq=False)
+class PointSet:
+    """Points where one equation or condition is imposed.
+
+    Attributes
+    ----------
+    points
+        Array of shape ``(n, d)``.
+    normals
+        Outward unit normals there, on a boundary.
+    partner
+        The matching points on the opposite face, for a periodic condition.
+    weights
+        Quadrature weights that sum to one, for a condition on the average.
+    """
+
+    points: FloatArray
+    normals: FloatArray | None = None
+    partner: FloatArray | None = None
+    weights: FloatArray | None = None
+
+    def __len__(self) -> int:
+        return len(self.points)
+
+    @property
+    def rows(self) -> int:
+        """How many rows of the system one statement on this set takes."""
+        return 1 if self.weights is not None else len(self.points)
+
+
+@dataclass(frozen=True, eq=False)
+class Points:
+    """The point sets of a problem, one per equation and condition, in that order.
+
+    Examples
+    --------
+    >>> from pibls.problems import poisson_square
+    >>> points = Points.sample(poisson_square(), interior=100, boundary=40)
+    >>> points
+    Points(interior 100, conditions 40)
+    """
+
+    sets: tuple[PointSet, ...]
+
+    @classmethod
+    def sample(
+        cls,
+        problem: Problem,
+        interior: int = 1000,
+        boundary: int | None = None,
+        initial: int | None = None,
+        method: str = "sobol",
+        seed: Any = 0,
+    ) -> Points:
+        """Draw points for every equation and condition of a problem.
+
+        Parameters
+        ----------
+        problem
+            The problem.
+        interior
+            Points inside the domain, shared by all equations.
+        boundary
+            Points on the whole boundary; a condition on a part gets its share by measure. If left out, about as
+            dense as the interior.
+        initial
+            Points at the first time; if left out, as dense as the interior.
+        method
+            ``"sobol"``, ``"halton"``, ``"lhs"``, ``"uniform"`` (pseudo-random) or ``"grid"``.
+        seed
+            Integer or NumPy generator.
+        """
+        if not isinstance(problem, Problem):
+            raise InputError(f"Points.sample takes a Problem first. Got {shorten(problem)} instead.")
+        owner = "Points.sample"
+        count = check_integer("interior", interior, owner, minimum=1)
+        dimension = len(problem.domain.coordinates)
+        face = max(1, round(count ** ((dimension - 1) / dimension)))
+        draw = _Draw(
+            problem,
+            count,
+            2 * dimension * face if boundary is None else check_integer("boundary", boundary, owner, minimum=1),
+            2 * face if initial is None else check_integer("initial", initial, owner, minimum=1),
+            method,
+            int(check_seed(seed, owner).integers(2**31)),
+        )
+        return cls(_collect(problem, draw))
+
+    @classmethod
+    def from_arrays(cls, problem: Problem, interior: Any, boundary: Any = None, initial: Any = None) -> Points:
+        """Use the given arrays of points; each condition takes the ones that lie on its part.
+
+        Examples
+        --------
+        >>> from pibls.problems import advection
+        >>> Points.from_arrays(advection(), interior=[0.1, 0.5, 0.9], boundary=[0.0, 1.0])
+        Points(interior 3, conditions 1)
+        """
+        dimension = len(problem.domain.coordinates)
+        owner = "Points.from_arrays"
+        inside = check_points("interior", interior, owner, dimension)
+        outside = np.flatnonzero(~np.asarray(problem.domain.contains(inside)))
+        if len(inside) == 0 or outside.size:
+            raise GeometryError(
+                f"The 'interior' points of {owner} must be points of {problem.domain}, at least one. "
+                + (f"Row {outside[0]}, {inside[outside[0]].tolist()}, is outside." if outside.size else "Got none.")
+            )
+        given = [check_points("boundary/initial", a, owner, dimension) for a in (boundary, initial) if a is not None]
+        edge = np.concatenate([np.empty((0, dimension)), *given])
+        return cls(_collect(problem, _Given(problem, inside, edge)))
+
+    @property
+    def interior(self) -> FloatArray:
+        """The points inside the domain."""
+        return self.sets[0].points
+
+    @property
+    def total(self) -> int:
+        """Number of points over all distinct sets."""
+        return sum(len(s) for s in {id(s): s for s in self.sets}.values())
+
+    def __iter__(self) -> Iterator[PointSet]:
+        return iter(self.sets)
+
+    def __len__(self) -> int:
+        return len(self.sets)
+
+    def __repr__(self) -> str:
+        rest = {id(s): s for s in self.sets if s is not self.sets[0]}.values()
+        return f"Points(interior {len(self.sets[0])}, conditions {sum(s.rows for s in rest)})"
+
+
+def _collect(problem: Problem, make: Callable[[Statement], PointSet]) -> tuple[PointSet, ...]:
+    """One set per source; statements at the same place share one set, so their features are computed once."""
+    sets: dict[int, PointSet] = {}
+    places: dict[object, PointSet] = {}
+    for statement in problem.statements:
+        key = id(statement.place) if isinstance(statement.place, AtPoints) else statement.place
+        if key not in places:
+            places[key] = make(statement)
+        sets.setdefault(statement.source, places[key])
+    return tuple(sets[index] for index in sorted(sets))
+
+
+def _average(problem: Problem) -> PointSet:
+    points, weights = problem.domain.quadrature(_AVERAGE_POINTS)
+    return PointSet(points, weights=weights / weights.sum())
+
+
+@dataclass(frozen=True)
+class _Draw:
+    """Draws the points of a statement."""
+
+    problem: Problem
+    interior: int
+    boundary: int
+    initial: int
+    method: str
+    seed: int
+
+    def __call__(self, statement: Statement) -> PointSet:
+        place = statement.place
+        if isinstance(place, Interior):
+            return PointSet(self.problem.domain.sample(self.interior, self.method, self.seed))
+        if isinstance(place, AtPoints):
+            return PointSet(place.points)
+        if isinstance(place, Average):
+            return _average(self.problem)
+        seed = self.seed + 1 + statement.source
+        if isinstance(place, Opposite):
+            count = self._share(place.low)
+            low, high = (part.sample(count, self.method, seed) for part in (place.low, place.high))
+            return PointSet(low.points, low.normals, partner=high.points)
+        samples = place.part.sample(self._share(place.part), self.method, seed)
+        return PointSet(samples.points, samples.normals)
+
+    def _share(self, part: Any) -> int:
+        if part == self.problem.domain.initial:
+            return self.initial
+        share = float(part.measure) / float(self.problem.domain.boundary.measure)
+        return max(1, round(self.boundary * min(1.0, share)))
+
+
+@dataclass(frozen=True)
+class _Given:
+    """Picks the points of a statement out of the user's arrays."""
+
+    problem: Problem
+    interior: FloatArray
+    edge: FloatArray
+
+    def __call__(self, statement: Statement) -> PointSet:
+        place = statement.place
+        if isinstance(place, Interior):
+            return PointSet(self.interior)
+        if isinstance(place, AtPoints):
+            return PointSet(place.points)
+        if isinstance(place, Average):
+            return _average(self.problem)
+        part = place.low if isinstance(place, Opposite) else place.part
+        points = self.edge[np.asarray(part.contains(self.edge), dtype=bool)]
+        if len(points) == 0:
+            raise GeometryError(
+                f"None of the given points lies on {part.name}, where {statement.name} holds; add some to 'boundary'."
+            )
+        if isinstance(place, OnPart):
+            return PointSet(points, part.normals(points))
+        partner = points.copy()
+        axis = int(np.flatnonzero(place.low.normals(points[:1])[0])[0])
+        low, high = self.problem.domain.bounds[axis]
+        partner[:, axis] = high if np.allclose(points[0, axis], low) else low
+        return PointSet(points, part.normals(points), partner=partner)

@@ -1,0 +1,327 @@
+"""Time intervals, and products of space and time."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from types import MappingProxyType
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+import sympy as sp
+
+from pibls.checks import check_points, shorten
+from pibls.errors import GeometryError
+from pibls.geometry.base import Decoder, Domain, Encoder, describe
+from pibls.geometry.box import check_range
+from pibls.geometry.part import Part
+from pibls.geometry.patch import Located, Patch, PointPatch, Samples, SurfaceRule, TimedPatch, interval_tolerance
+from pibls.geometry.rules import gauss, side
+from pibls.geometry.sampling import check_count
+
+__all__ = ["Product", "TimeInterval"]
+
+FloatArray = npt.NDArray[np.float64]
+BoolArray = npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True, init=False, repr=False)
+class TimeInterval(Domain):
+    """An interval of time, ``start`` to ``stop``: a domain of its own, or the second factor of ``space * time``.
+
+    It has no boundary, only the faces ``initial`` and ``final``.
+
+    Examples
+    --------
+    >>> t = sp.Symbol("t")
+    >>> interval = TimeInterval(t, 0, 10)
+    >>> interval.measure, interval.initial.sample(1).points
+    (10.0, array([[0.]]))
+    """
+
+    coordinates: tuple[sp.Symbol, ...]
+    start: float
+    stop: float
+
+    remedy_without_boundary: ClassVar[str] = (
+        "Time has no boundary: pose a condition at the start with Initial, or use the parts initial and final."
+    )
+
+    def __init__(self, t: sp.Symbol, t0: float, t1: float) -> None:
+        symbol, start, stop = check_range((t, t0, t1), "TimeInterval")
+        object.__setattr__(self, "coordinates", (symbol,))
+        object.__setattr__(self, "start", start)
+        object.__setattr__(self, "stop", stop)
+
+    def __repr__(self) -> str:
+        return f"TimeInterval({self.time}, {describe(self.start)}, {describe(self.stop)})"
+
+    @property
+    def time(self) -> sp.Symbol:
+        """The time coordinate."""
+        return self.coordinates[0]
+
+    @property
+    def bounds(self) -> FloatArray:
+        """Start and stop."""
+        return np.array([[self.start, self.stop]])
+
+    @property
+    def measure(self) -> float:
+        """The duration."""
+        return self.stop - self.start
+
+    @property
+    def boundary(self) -> Part:
+        """Nothing."""
+        return self._part("boundary")
+
+    @property
+    def initial(self) -> Part:
+        """The start."""
+        return self._part("initial", PointPatch((self.start,), (-1.0,)))
+
+    @property
+    def final(self) -> Part:
+        """The end."""
+        return self._part("final", PointPatch((self.stop,), (1.0,)))
+
+    @property
+    def parts(self) -> Mapping[str, Part]:
+        """Start and end."""
+        return MappingProxyType({"initial": self.initial, "final": self.final})
+
+    @property
+    def parameters(self) -> int:
+        """One."""
+        return 1
+
+    def embed(self, U: FloatArray) -> tuple[FloatArray, BoolArray | None]:
+        """Map the unit interval to the times."""
+        return np.clip(self.start + U * self.measure, self.start, self.stop), None
+
+    def contains(self, X: npt.ArrayLike) -> BoolArray:
+        """Tell which times are in the interval, up to 1e-9 of its duration."""
+        times = check_points("X", X, "TimeInterval.contains", 1)[:, 0]
+        slack = interval_tolerance(self.start, self.stop)
+        return np.asarray((times >= self.start - slack) & (times <= self.stop + slack))
+
+    def quadrature(self, n: int) -> tuple[FloatArray, FloatArray]:
+        """Return Gauss points and weights."""
+        nodes, weights = gauss(check_count(n, 1, "TimeInterval.quadrature"))
+        return self.embed(nodes[:, None])[0], weights * self.measure
+
+    def faces(self, coordinate: sp.Symbol) -> tuple[Part, Part]:
+        """Return start and end."""
+        return (self.initial, self.final) if coordinate == self.time else super().faces(coordinate)
+
+    def _encode(self, _: Encoder | None) -> dict[str, Any]:
+        return {"start": self.start, "stop": self.stop}
+
+    @classmethod
+    def _decode(cls, data: Mapping[str, Any], coordinates: tuple[sp.Symbol, ...], _: Decoder | None) -> TimeInterval:
+        (t,) = coordinates
+        return cls(t, data["start"], data["stop"])
+
+
+@dataclass(frozen=True)
+class FacePatch(Patch):
+    """A space domain at one time, with its normal along the time axis."""
+
+    domain: Domain
+    time: float
+    direction: float
+    slack: float
+
+    @property
+    def parameters(self) -> int:
+        """Those of the domain."""
+        return self.domain.parameters
+
+    @property
+    def measure(self) -> float:
+        """That of the domain."""
+        return self.domain.measure
+
+    @property
+    def atoms(self) -> Samples | None:
+        """The points of a domain that has finitely many."""
+        atoms = self.domain.atoms
+        if atoms is None:
+            return None
+        points = self._lift(atoms)
+        return Samples(points, self.normals(points))
+
+    def at(self, U: FloatArray) -> Located:
+        """Return the points of the domain at the time."""
+        points, keep = self.domain.embed(U)
+        lifted = self._lift(points)
+        return lifted, self.normals(lifted), keep
+
+    def contains(self, X: FloatArray, _tolerance: float) -> BoolArray:
+        """Tell which points are in the domain at the time."""
+        return self.domain.contains(X[:, :-1]) & (np.abs(X[:, -1] - self.time) <= self.slack)
+
+    def normals(self, X: FloatArray) -> FloatArray:
+        """Return the direction of time, or against it."""
+        return np.tile([0.0] * (X.shape[1] - 1) + [self.direction], (len(X), 1))
+
+    def quadrature(self, n: int) -> SurfaceRule:
+        """Return the rule of the domain."""
+        points, weights = self.domain.quadrature(n)
+        lifted = self._lift(points)
+        return lifted, self.normals(lifted), weights
+
+    def _lift(self, points: FloatArray) -> FloatArray:
+        return np.hstack([points, np.full((len(points), 1), self.time)])
+
+
+@dataclass(frozen=True, repr=False)
+class Product(Domain):
+    """A space domain over a time interval, written ``domain * TimeInterval(t, t0, t1)``.
+
+    Its boundary is that of space at all times; ``initial`` and ``final`` are the faces in time.
+
+    Examples
+    --------
+    >>> from pibls.geometry import Interval
+    >>> x, t = sp.symbols("x t")
+    >>> cylinder = Interval((x, 0, 1)) * TimeInterval(t, 0, 2)
+    >>> cylinder.measure, cylinder.left.measure, cylinder.initial.measure
+    (2.0, 2.0, 1.0)
+    """
+
+    domain: Domain
+    interval: Domain
+    coordinates: tuple[sp.Symbol, ...] = field(init=False, compare=False)
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.interval, TimeInterval):
+            raise GeometryError(
+                f"A domain can be multiplied by a TimeInterval only. Got {shorten(self.interval)} instead. "
+                "Use Box for products of intervals in space."
+            )
+        if self.domain.time is not None:
+            raise GeometryError(
+                f"{shorten(self.domain)} has a time already and cannot be multiplied by {self.interval}. "
+                "Multiply a space domain by one TimeInterval."
+            )
+        t = self.interval.time
+        if t.name in {symbol.name for symbol in self.domain.coordinates}:
+            raise GeometryError(
+                f"The time {t} of {self.interval} must not be a coordinate of {shorten(self.domain)}. "
+                "Use another symbol for time."
+            )
+        object.__setattr__(self, "coordinates", (*self.domain.coordinates, t))
+
+    def __repr__(self) -> str:
+        return f"{self.domain!r} * {self.interval!r}"
+
+    @property
+    def time(self) -> sp.Symbol:
+        """The time coordinate."""
+        return self.coordinates[-1]
+
+    @property
+    def _limits(self) -> tuple[float, float]:
+        start, stop = self.interval.bounds[0].tolist()
+        return start, stop
+
+    @property
+    def bounds(self) -> FloatArray:
+        """Those of the factors."""
+        return np.concatenate([self.domain.bounds, self.interval.bounds])
+
+    @property
+    def thickness(self) -> float:
+        """That of the space domain, as tolerances in time are relative to the duration."""
+        return self.domain.thickness
+
+    @property
+    def rounding(self) -> float:
+        """That of the space domain."""
+        return self.domain.rounding
+
+    @property
+    def measure(self) -> float:
+        """The product of the measures."""
+        return self.domain.measure * self.interval.measure
+
+    @property
+    def boundary(self) -> Part:
+        """The boundary of space at all times."""
+        return self._carry(self.domain.boundary)
+
+    @property
+    def initial(self) -> Part:
+        """Space at the initial time."""
+        return self._part("initial", self._face(self._limits[0], -1.0))
+
+    @property
+    def final(self) -> Part:
+        """Space at the final time."""
+        return self._part("final", self._face(self._limits[1], 1.0))
+
+    @cached_property
+    def parts(self) -> Mapping[str, Part]:
+        """The parts of the space boundary at all times, and the faces in time."""
+        lateral = {name: self._carry(part) for name, part in self.domain.parts.items()}
+        return MappingProxyType(lateral | {"initial": self.initial, "final": self.final})
+
+    @property
+    def parameters(self) -> int:
+        """One more than the space domain."""
+        return self.domain.parameters + 1
+
+    def embed(self, U: FloatArray) -> tuple[FloatArray, BoolArray | None]:
+        """Map the first parameters to space and the last to time."""
+        points, keep = self.domain.embed(U[:, :-1])
+        return np.hstack([points, self.interval.embed(U[:, -1:])[0]]), keep
+
+    def contains(self, X: npt.ArrayLike) -> BoolArray:
+        """Tell which points are in both factors."""
+        points = check_points("X", X, "Product.contains", self.dimension)
+        return self.domain.contains(points[:, :-1]) & self.interval.contains(points[:, -1:])
+
+    def quadrature(self, n: int) -> tuple[FloatArray, FloatArray]:
+        """Return the product of the space rule and Gauss in time."""
+        count = check_count(n, self.dimension, "Product.quadrature")
+        steps = side(count, self.dimension)
+        times, scales = self.interval.quadrature(steps)
+        points, weights = self.domain.quadrature(max(1, count // steps))
+        nodes = np.hstack([np.repeat(points, len(times), axis=0), np.tile(times, (len(points), 1))])
+        return nodes, np.outer(weights, scales).ravel()
+
+    def faces(self, coordinate: sp.Symbol) -> tuple[Part, Part]:
+        """Return the opposite faces of space at all times, or the faces in time."""
+        if coordinate == self.time:
+            return self.initial, self.final
+        if coordinate not in self.coordinates:
+            return super().faces(coordinate)
+        low, high = self.domain.faces(coordinate)
+        return self._carry(low), self._carry(high)
+
+    def lift(self, part: Part) -> Part:
+        """Return a part of the space domain carried through time, or a face of the time interval."""
+        if not isinstance(part, Part) or part.domain == self:
+            return super().lift(part)
+        if part.domain == self.interval and part in (part.domain.initial, part.domain.final):
+            return self.parts[part.name]
+        return self._carry(self.domain.lift(part))
+
+    def _carry(self, part: Part) -> Part:
+        start, stop = self._limits
+        return self._part(part.name, *(TimedPatch(patch, start, stop) for patch in part.patches))
+
+    def _face(self, time: float, direction: float) -> FacePatch:
+        return FacePatch(self.domain, time, direction, interval_tolerance(*self._limits))
+
+    def _encode(self, encode: Encoder | None) -> dict[str, Any]:
+        return {"domain": self.domain.to_dict(encode), "interval": self.interval.to_dict(encode)}
+
+    @classmethod
+    def _decode(cls, data: Mapping[str, Any], coordinates: tuple[sp.Symbol, ...], decode: Decoder | None) -> Product:
+        space = Domain.from_dict(data["domain"], coordinates, decode)
+        return cls(space, Domain.from_dict(data["interval"], coordinates, decode))

@@ -1,0 +1,179 @@
+"""Radius functions r(θ) of star-shaped curves: a SymPy expression, or a trigonometric interpolant of a callable."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+import sympy as sp
+
+from pibls.checks import shorten
+from pibls.errors import GeometryError
+from pibls.geometry.patch import FieldState
+
+__all__ = ["FourierRadius", "Profile", "SymbolicRadius", "check_profile", "extreme", "interpolate"]
+
+FloatArray = npt.NDArray[np.float64]
+
+_COARSEST, _FINEST = 32, 2**14
+_DECAY = 1e-13
+_CHECK_GRID = 2**12
+
+
+class Profile(FieldState, ABC):
+    """A 2π-periodic function of the angle, with its derivative."""
+
+    @abstractmethod
+    def __call__(self, angle: FloatArray) -> FloatArray:
+        """Return r(θ)."""
+
+    @abstractmethod
+    def slope(self, angle: FloatArray) -> FloatArray:
+        """Return r′(θ)."""
+
+
+@dataclass(frozen=True)
+class SymbolicRadius(Profile):
+    """A radius given by an expression in one symbol."""
+
+    expression: sp.Expr
+
+    @cached_property
+    def _compiled(self) -> tuple[Callable[[FloatArray], object], Callable[[FloatArray], object]]:
+        # A real symbol lets SymPy differentiate absolute values and the like.
+        angle = sp.Dummy("theta", real=True)
+        expression = self.expression.subs(dict.fromkeys(self.expression.free_symbols, angle))
+        forms = (expression, expression.diff(angle))
+        value, slope = (sp.lambdify(angle, form, modules=["scipy", "numpy"]) for form in forms)
+        return value, slope
+
+    def __call__(self, angle: FloatArray) -> FloatArray:
+        """Return r(θ)."""
+        return self._evaluate(0, angle)
+
+    def slope(self, angle: FloatArray) -> FloatArray:
+        """Return r′(θ)."""
+        return self._evaluate(1, angle)
+
+    def _evaluate(self, order: int, angle: FloatArray) -> FloatArray:
+        try:
+            with np.errstate(all="ignore"):
+                values = np.asarray(self._compiled[order](angle))
+            if np.iscomplexobj(values):
+                values = np.where(values.imag == 0, values.real, np.nan)
+            return np.array(np.broadcast_to(values.astype(np.float64), angle.shape))
+        except Exception as cause:
+            raise GeometryError(
+                f"The 'radius' parameter of Star must be an expression that has numbers for values. "
+                f"Got {shorten(self.expression)}, which failed with {type(cause).__name__}: {shorten(str(cause))}. "
+                "Use functions that NumPy or SciPy know."
+            ) from cause
+
+
+@dataclass(frozen=True)
+class FourierRadius(Profile):
+    """A radius given by its Fourier series ``Σ aₖ cos kθ + bₖ sin kθ``."""
+
+    cosines: tuple[float, ...]
+    sines: tuple[float, ...]
+
+    @cached_property
+    def _coefficients(self) -> npt.NDArray[np.complex128]:
+        return np.asarray(np.array(self.cosines) - 1j * np.array(self.sines), dtype=np.complex128)
+
+    def __call__(self, angle: FloatArray) -> FloatArray:
+        """Return r(θ)."""
+        return self._series(self._coefficients, angle)
+
+    def slope(self, angle: FloatArray) -> FloatArray:
+        """Return r′(θ)."""
+        return self._series(1j * np.arange(len(self.cosines)) * self._coefficients, angle)
+
+    @staticmethod
+    def _series(coefficients: npt.NDArray[np.complex128], angle: FloatArray) -> FloatArray:
+        return np.asarray(np.polynomial.polynomial.polyval(np.exp(1j * angle), coefficients).real)
+
+
+def interpolate(function: Callable[[FloatArray], object]) -> FourierRadius:
+    """Return the trigonometric interpolant of a callable, with as many terms as its accuracy of 1e-13 needs."""
+    n = _COARSEST
+    while n <= _FINEST:
+        values = _call(function, 2 * np.pi * np.arange(n) / n)
+        coefficients = np.fft.rfft(values) / n
+        sizes = np.abs(coefficients)
+        if sizes[n // 4 :].max() <= _DECAY * sizes.max():
+            radius = _truncate(coefficients, sizes)
+            between = 2 * np.pi * (np.arange(2 * n) + 1 / 3) / (2 * n)
+            if np.abs(radius(between) - _call(function, between)).max() <= 100 * _DECAY * sizes.max():
+                return radius
+        n *= 2
+    raise GeometryError(
+        f"The 'radius' parameter of Star must be smooth and 2π-periodic. Got {shorten(function)}, whose Fourier series "
+        f"is not resolved by {_FINEST} points: it has a kink or a jump, or its values at 0 and 2π differ. "
+        "Give a SymPy expression in the angle, or use Polygon."
+    )
+
+
+def _truncate(coefficients: npt.NDArray[np.complex128], sizes: FloatArray) -> FourierRadius:
+    last = int(np.flatnonzero(sizes > _DECAY / 100 * sizes.max())[-1]) + 1
+    doubled = coefficients[:last] * np.where(np.arange(last) == 0, 1.0, 2.0)
+    return FourierRadius(tuple(doubled.real.tolist()), tuple((-doubled.imag).tolist()))
+
+
+def _call(function: Callable[[FloatArray], object], angle: FloatArray) -> FloatArray:
+    rule = f"The 'radius' parameter of Star, {shorten(function)}, must return one real number per angle of an array"
+    try:
+        values = np.asarray(function(angle.copy()))
+        values = np.broadcast_to(values, angle.shape)
+    except Exception as cause:
+        raise GeometryError(
+            f"{rule}; it raised {type(cause).__name__}: {shorten(str(cause))}. Write it with NumPy functions."
+        ) from cause
+    if values.dtype.kind not in "iuf" or not np.isfinite(values).all():
+        raise GeometryError(f"{rule}. Got {shorten(values)} instead. Check it for NaN, infinity and complex values.")
+    return values.astype(np.float64)
+
+
+def extreme(function: Callable[[FloatArray], FloatArray]) -> float:
+    """Return the maximum of a periodic function of the angle: a grid, then closer grids around its best point.
+
+    >>> extreme(lambda angle: np.cos(angle - 1.0))
+    1.0
+    """
+    angle = 2 * np.pi * np.arange(_CHECK_GRID) / _CHECK_GRID
+    step = angle[1]
+    values = function(angle)
+    for _ in range(4):
+        best = angle[int(values.argmax())]
+        angle = np.linspace(best - step, best + step, 65)
+        values = function(angle)
+        step /= 32
+    return float(values.max())
+
+
+def check_profile(profile: Profile, given: object) -> None:
+    """Refuse a radius that is not finite, positive, periodic and continuous."""
+
+    def refuse(fault: str, remedy: str) -> GeometryError:
+        return GeometryError(
+            "The 'radius' parameter of Star must be finite, positive, continuous and 2π-periodic. "
+            f"Got {shorten(given)}, which {fault}. {remedy}"
+        )
+
+    fine = 2 * np.pi * np.arange(16 * _CHECK_GRID + 1) / (16 * _CHECK_GRID)
+    values = profile(fine)
+    if not np.isfinite(values).all():
+        raise refuse(f"is not finite at θ = {fine[int(np.argmin(np.isfinite(values)))]:.6g}", "Avoid its poles.")
+    largest = float(np.abs(values).max())
+    if -extreme(lambda angle: -profile(angle)) <= 1e-9 * largest:
+        raise refuse(f"falls to {values.min():.6g} at θ = {fine[int(values.argmin())]:.6g}", "Add a constant.")
+    turned = profile(fine[:_CHECK_GRID] + 2 * np.pi)
+    if np.abs(turned - values[:_CHECK_GRID]).max() > 1e-9 * largest:
+        raise refuse("is not the same at θ and θ + 2π", "Use functions such as cos(3*theta) with whole numbers.")
+    jump, coarse_jump = (float(np.abs(np.diff(values[::stride])).max()) for stride in (1, 16))
+    if jump > 1e-6 * largest and jump > 0.5 * coarse_jump:
+        raise refuse("jumps", "Use a continuous expression, or Polygon.")

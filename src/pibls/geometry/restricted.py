@@ -1,0 +1,175 @@
+"""What is left of a patch under a condition: the visible part of an operand's boundary, or a user's selection."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from pibls.checks import shorten
+from pibls.errors import GeometryError
+from pibls.geometry.patch import Located, Patch, Samples, SurfaceRule
+from pibls.geometry.rules import gauss
+from pibls.geometry.sampling import kronecker
+
+__all__ = ["Predicate", "RestrictedPatch"]
+
+FloatArray = npt.NDArray[np.float64]
+BoolArray = npt.NDArray[np.bool_]
+Keep = Callable[[FloatArray, FloatArray], BoolArray]
+
+_SCAN = 4096
+_PROBES = 2**14
+_SHORTEST = 1e-9
+
+
+@dataclass(frozen=True)
+class Predicate:
+    """A user's function of points, called with care; equal to another when the function is the same object."""
+
+    function: Callable[[FloatArray], object]
+
+    def __call__(self, points: FloatArray, _normals: FloatArray) -> BoolArray:
+        """Return the mask of the points the user wants."""
+        name = shorten(getattr(self.function, "__name__", self.function))
+        rule = f"The predicate {name} of where() gets an (n, {points.shape[1]}) array and must return n booleans"
+        try:
+            mask = np.asarray(self.function(points.copy()))
+        except Exception as cause:
+            raise GeometryError(
+                f"{rule}; it raised {type(cause).__name__}: {shorten(str(cause))}. "
+                "Write it with NumPy on columns, such as lambda X: X[:, 0] > 0.5."
+            ) from cause
+        if mask.shape != (len(points),) or mask.dtype != np.bool_:
+            raise GeometryError(
+                f"{rule}. Got an array of {mask.dtype} of shape {mask.shape} for {len(points)} points instead. "
+                "Compare one column with a value, such as lambda X: X[:, 0] > 0.5."
+            )
+        return mask
+
+
+@dataclass(frozen=True)
+class RestrictedPatch(Patch):
+    """The points of a patch that a condition keeps.
+
+    On a curve the kept pieces are found by a scan of 4096 cells and bisection, so that lengths and quadrature are
+    exact to about 1e-11 (pieces shorter than a cell can be missed). On a surface points are kept one by one and
+    the measure is a quasi-Monte Carlo estimate, unless everything is kept.
+    """
+
+    base: Patch
+    keep: Keep
+
+    @property
+    def parameters(self) -> int:
+        """Those of the base."""
+        return self.base.parameters
+
+    @cached_property
+    def _pieces(self) -> FloatArray:
+        """Parameter intervals (k, 2) that are kept, for a curve."""
+        cells = np.linspace(0.0, 1.0, _SCAN + 1)
+        kept = self._kept_at(cells)
+        left = np.flatnonzero(kept[1:] != kept[:-1])
+        inner = np.where(kept[left], cells[left], cells[left + 1])
+        outer = np.where(kept[left], cells[left + 1], cells[left])
+        for _ in range(45 if len(left) else 0):
+            middle = (inner + outer) / 2
+            inside = self._kept_at(middle)
+            inner, outer = np.where(inside, middle, inner), np.where(inside, outer, middle)
+        ends = np.concatenate([[0.0] * bool(kept[0]), inner, [1.0] * bool(kept[-1])]).reshape(-1, 2)
+        pieces = ends[ends[:, 1] - ends[:, 0] > _SHORTEST]
+        whole = len(pieces) == 1 and pieces[0, 1] - pieces[0, 0] > 1.0 - _SHORTEST
+        return np.array([[0.0, 1.0]]) if whole else pieces
+
+    @cached_property
+    def _fraction(self) -> float:
+        if self.atoms is not None:
+            return len(self.atoms.points) / max(self.base.measure, 1.0)
+        if self.parameters == 1:
+            return float((self._pieces[:, 1] - self._pieces[:, 0]).sum())
+        points, normals, inside = self.base.at(kronecker(_PROBES, self.parameters))
+        if inside is not None:
+            points, normals = points[inside], normals[inside]
+        return float(self.keep(points, normals).mean()) if len(points) else 0.0
+
+    @property
+    def measure(self) -> float:
+        """The kept share of the base's measure."""
+        return self.base.measure * self._fraction
+
+    @property
+    def exact(self) -> bool:
+        """Exact on curves, and where everything is kept."""
+        return self.base.exact and (self.parameters <= 1 or self._fraction in (0.0, 1.0))
+
+    @property
+    def empty(self) -> bool:
+        """Whether the condition keeps nothing."""
+        return self.base.empty or self._fraction == 0.0
+
+    @cached_property
+    def atoms(self) -> Samples | None:
+        """The kept points of a finite patch."""
+        atoms = self.base.atoms
+        if atoms is None:
+            return None
+        kept = self.keep(atoms.points, atoms.normals)
+        return Samples(atoms.points[kept], atoms.normals[kept])
+
+    def at(self, U: FloatArray) -> Located:
+        """Return the points of the kept pieces, or those of the base with the mask of the kept."""
+        if self.parameters == 1 and self._fraction > 0.0:
+            return self.base.at(self._stretch(U))
+        points, normals, keep = self.base.at(U)
+        kept = self.keep(points, normals)
+        return points, normals, kept if keep is None else keep & kept
+
+    def contains(self, X: FloatArray, tolerance: float) -> BoolArray:
+        """Tell which points are on the base and kept."""
+        on_base = self.base.contains(X, tolerance)
+        if on_base.any():
+            candidates = X[on_base]
+            on_base[on_base] = self.keep(candidates, self.base.normals(candidates))
+        return on_base
+
+    def normals(self, X: FloatArray) -> FloatArray:
+        """Return the normals of the base."""
+        return self.base.normals(X)
+
+    def quadrature(self, n: int) -> SurfaceRule:
+        """Return the base's rule if all is kept, Gauss on the pieces of a curve, equal weights on a surface."""
+        if self.atoms is not None:
+            return *self.atoms, np.ones(len(self.atoms.points))
+        if self._fraction == 1.0:
+            return self.base.quadrature(n)
+        if self.parameters == 1:
+            return self._rule_on_pieces(n)
+        points, normals = self.sample(n, "sobol", np.random.default_rng(0), "quadrature")
+        return points, normals, np.full(n, self.measure / n)
+
+    def _kept_at(self, parameters: FloatArray) -> BoolArray:
+        points, normals, inside = self.base.at(parameters[:, None])
+        kept = self.keep(points, normals)
+        return kept if inside is None else kept & inside
+
+    def _stretch(self, U: FloatArray) -> FloatArray:
+        """Map [0, 1] onto the kept pieces, one after another."""
+        lengths = self._pieces[:, 1] - self._pieces[:, 0]
+        starts = np.cumsum(lengths) - lengths
+        position = U[:, 0] * self._fraction
+        piece = np.searchsorted(starts, position, side="right") - 1
+        offset = np.minimum(position - starts[piece], lengths[piece])
+        return np.asarray(self._pieces[piece, 0] + offset)[:, None]
+
+    def _rule_on_pieces(self, n: int) -> SurfaceRule:
+        parameters, weights = [np.empty(0)], [np.empty(0)]
+        for start, stop in self._pieces:
+            nodes, scales = gauss(max(1, round(n * (stop - start) / self._fraction)))
+            parameters.append(start + nodes * (stop - start))
+            weights.append(scales * (stop - start) * self.base.measure)
+        points, normals, _ = self.base.at(np.concatenate(parameters)[:, None])
+        return points, normals, np.concatenate(weights)

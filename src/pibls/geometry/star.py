@@ -1,0 +1,296 @@
+"""Star-shaped domains bounded by a polar curve."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import sympy as sp
+
+from pibls.checks import shorten
+from pibls.errors import GeometryError
+from pibls.geometry.ball import check_center
+from pibls.geometry.base import Decoder, Encoder, Region, check_coordinates, describe
+from pibls.geometry.part import Part
+from pibls.geometry.patch import FieldState, Located, Patch, SurfaceRule
+from pibls.geometry.profile import FourierRadius, Profile, SymbolicRadius, check_profile, extreme, interpolate
+from pibls.geometry.rules import gauss, periodic, side
+from pibls.geometry.sampling import check_count
+
+__all__ = ["CurvePatch", "Star"]
+
+FloatArray = npt.NDArray[np.float64]
+BoolArray = npt.NDArray[np.bool_]
+
+_ORDER = 10
+_PANELS, _MOST_PANELS = 64, 2**12
+
+
+@dataclass(frozen=True)
+class PolarCurve(FieldState):
+    """The curve ``center + r(θ) (cos θ, sin θ)`` and its arc length."""
+
+    profile: Profile
+    center: tuple[float, ...]
+
+    def speed(self, angle: FloatArray) -> FloatArray:
+        """Return the length of the tangent vector."""
+        return np.hypot(self.profile(angle), self.profile.slope(angle))
+
+    def points(self, angle: FloatArray) -> FloatArray:
+        """Return the points at given angles."""
+        direction = np.stack([np.cos(angle), np.sin(angle)], axis=1)
+        return np.asarray(np.array(self.center) + self.profile(angle)[:, None] * direction)
+
+    def normals(self, angle: FloatArray) -> FloatArray:
+        """Return the outward unit normals at given angles."""
+        radius, slope = self.profile(angle), self.profile.slope(angle)
+        cosine, sine = np.cos(angle), np.sin(angle)
+        outward = np.stack([radius * cosine + slope * sine, radius * sine - slope * cosine], axis=1)
+        return np.asarray(outward / np.hypot(radius, slope)[:, None])
+
+    def polar(self, X: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return angle and distance from the center."""
+        offset = X - np.array(self.center)
+        return np.arctan2(offset[:, 1], offset[:, 0]), np.hypot(offset[:, 0], offset[:, 1])
+
+    def distance(self, X: FloatArray) -> FloatArray:
+        """Return the distance from the curve to first order, positive inside."""
+        angle, radius = self.polar(X)
+        edge = self.profile(angle)
+        return np.asarray((edge - radius) * edge / np.hypot(edge, self.profile.slope(angle)))
+
+    @cached_property
+    def _table(self) -> tuple[FloatArray, FloatArray]:
+        """Angles of the panel ends and arc lengths up to them, panels halved until the length settles."""
+        panels, previous = _PANELS, np.inf
+        while True:
+            knots = 2 * np.pi * np.arange(panels + 1) / panels
+            lengths = np.concatenate([[0.0], np.cumsum(self._arc(knots[:-1], knots[1:]))])
+            if abs(lengths[-1] - previous) <= 1e-14 * lengths[-1] or panels >= _MOST_PANELS:
+                return knots, lengths
+            panels, previous = 2 * panels, lengths[-1]
+
+    def _arc(self, start: FloatArray, stop: FloatArray) -> FloatArray:
+        nodes, weights = gauss(_ORDER)
+        angle = start[:, None] + nodes * (stop - start)[:, None]
+        return np.asarray((self.speed(angle.ravel()).reshape(angle.shape) @ weights) * (stop - start))
+
+    @property
+    def length(self) -> float:
+        """The arc length of the closed curve."""
+        return float(self._table[1][-1])
+
+    @cached_property
+    def area(self) -> float:
+        """The enclosed area, ½∮r²dθ."""
+        knots = self._table[0]
+        nodes, weights = gauss(_ORDER)
+        angle = knots[:-1, None] + nodes * (knots[1] - knots[0])
+        squares = self.profile(angle.ravel()).reshape(angle.shape) ** 2
+        return float((squares @ weights).sum() * (knots[1] - knots[0]) / 2)
+
+    def angle_at(self, fraction: FloatArray) -> FloatArray:
+        """Return the angles at given fractions of the arc length, by Newton's method within the panels."""
+        knots, lengths = self._table
+        target = fraction * lengths[-1]
+        panel = np.clip(np.searchsorted(lengths, target, side="right") - 1, 0, len(knots) - 2)
+        start, stop = knots[panel], knots[panel + 1]
+        remainder = target - lengths[panel]
+        angle = start + (stop - start) * remainder / (lengths[panel + 1] - lengths[panel])
+        for _ in range(8):
+            step = (self._arc(start, angle) - remainder) / self.speed(angle)
+            angle = np.clip(angle - step, start, stop)
+            if not len(step) or np.abs(step).max() <= 1e-14:
+                break
+        return np.asarray(angle)
+
+
+@dataclass(frozen=True)
+class CurvePatch(Patch):
+    """A closed polar curve, parametrised by arc length."""
+
+    curve: PolarCurve
+
+    @property
+    def parameters(self) -> int:
+        """One: the fraction of the arc length."""
+        return 1
+
+    @property
+    def measure(self) -> float:
+        """The arc length."""
+        return self.curve.length
+
+    def at(self, U: FloatArray) -> Located:
+        """Return points and normals at fractions of the arc length."""
+        angle = self.curve.angle_at(U[:, 0])
+        return self.curve.points(angle), self.curve.normals(angle), None
+
+    def contains(self, X: FloatArray, tolerance: float) -> BoolArray:
+        """Tell which points are on the curve."""
+        return np.asarray(np.abs(self.curve.distance(X)) <= tolerance)
+
+    def normals(self, X: FloatArray) -> FloatArray:
+        """Return the normals at the angles of the points."""
+        return self.curve.normals(self.curve.polar(X)[0])
+
+    def quadrature(self, n: int) -> SurfaceRule:
+        """Return the trapezoid rule in the angle, which needs no inversion of the arc length."""
+        nodes, weights = periodic(n)
+        angle = 2 * np.pi * nodes
+        scales = 2 * np.pi * weights * self.curve.speed(angle)
+        return self.curve.points(angle), self.curve.normals(angle), scales
+
+
+@dataclass(frozen=True, init=False, repr=False)
+class Star(Region):
+    """The domain inside a polar curve ``r = radius(θ)`` around a center.
+
+    Parameters
+    ----------
+    coordinates : tuple of two symbols
+        The coordinates of the plane.
+    radius : sympy expression or callable
+        An expression in one symbol, the angle; or a function of it. A function that SymPy can follow is kept as an
+        expression; one that needs arrays is replaced by its trigonometric interpolant, so it must be smooth.
+    center : pair of numbers
+        Where the radius is measured from.
+
+    Examples
+    --------
+    >>> x, y, theta = sp.symbols("x y theta")
+    >>> flower = Star((x, y), 1 + sp.cos(5 * theta) / 4)
+    >>> round(flower.measure / (sp.pi * (1 + sp.Rational(1, 32))).evalf(), 12)
+    1.00000000000000
+    >>> flower == Star((x, y), lambda a: 1 + sp.cos(5 * a) / 4)
+    True
+    """
+
+    coordinates: tuple[sp.Symbol, ...]
+    radius: sp.Expr | Callable[[FloatArray], object]
+    center: tuple[float, ...]
+
+    def __init__(
+        self,
+        coordinates: tuple[sp.Symbol, sp.Symbol],
+        radius: sp.Expr | float | Callable[[Any], object],
+        center: object = (0.0, 0.0),
+    ) -> None:
+        symbols = check_coordinates(coordinates, "Star", 2)
+        object.__setattr__(self, "coordinates", symbols)
+        object.__setattr__(self, "radius", _check_radius(radius, symbols))
+        object.__setattr__(self, "center", check_center(center, 2, "Star"))
+        check_profile(self._curve.profile, radius)
+
+    def __repr__(self) -> str:
+        center = ", ".join(map(describe, self.center))
+        radius = getattr(self.radius, "__name__", None) or shorten(self.radius, 40)
+        return f"Star({self.coordinates}, {radius}, center=({center}))"
+
+    @cached_property
+    def _curve(self) -> PolarCurve:
+        profile: Profile
+        if isinstance(self.radius, Profile):
+            profile = self.radius
+        elif isinstance(self.radius, sp.Expr):
+            profile = SymbolicRadius(self.radius)
+        else:
+            profile = interpolate(self.radius)
+        return PolarCurve(profile, self.center)
+
+    @cached_property
+    def bounds(self) -> FloatArray:
+        """The smallest box around the curve."""
+
+        def highest(axis: int, sign: float) -> float:
+            return sign * extreme(lambda angle: sign * self._curve.points(angle)[:, axis])
+
+        return np.array([[highest(axis, -1.0), highest(axis, 1.0)] for axis in (0, 1)])
+
+    @property
+    def measure(self) -> float:
+        """The area."""
+        return self._curve.area
+
+    @property
+    def boundary(self) -> Part:
+        """The curve."""
+        return self._part("boundary", CurvePatch(self._curve))
+
+    def level(self, X: FloatArray) -> FloatArray:
+        """Return the distance from the curve to first order, negative outside."""
+        return self._curve.distance(X)
+
+    def quadrature(self, n: int) -> tuple[FloatArray, FloatArray]:
+        """Return Gauss along the rays times the trapezoid rule in the angle, about ``n`` nodes."""
+        count = check_count(n, 2, "Star.quadrature")
+        nodes, weights = gauss(side(count / 4, 2))
+        turns, _ = periodic(max(3, round(count / len(nodes))))
+        angle = 2 * np.pi * turns
+        rays = self._curve.points(angle) - np.array(self.center)
+        points = np.array(self.center) + np.multiply.outer(nodes, rays).reshape(-1, 2)
+        scales = (rays**2).sum(axis=1) * (2 * np.pi / len(angle))
+        return points, np.outer(weights * nodes, scales).ravel()
+
+    def _encode(self, encode: Encoder | None) -> dict[str, Any]:
+        description: dict[str, Any] = {"center": list(self.center)}
+        profile = self._curve.profile
+        if isinstance(profile, FourierRadius):
+            return description | {"cosines": list(profile.cosines), "sines": list(profile.sines)}
+        if encode is None:
+            raise GeometryError(
+                f"The radius {shorten(self.radius)} of a Star is an expression. "
+                "Give to_dict an 'encode_expression' function that describes expressions."
+            )
+        return description | {"radius": encode(self.radius)}
+
+    @classmethod
+    def _decode(cls, data: Mapping[str, Any], coordinates: tuple[sp.Symbol, ...], decode: Decoder | None) -> Star:
+        first, second = coordinates
+        if "cosines" in data:
+            series = [tuple(float(entry) for entry in data[key]) for key in ("cosines", "sines")]
+            if len(series[0]) != len(series[1]) or not series[0]:
+                raise GeometryError("The description of a Star must have as many sines as cosines, and some.")
+            return cls((first, second), FourierRadius(*series), data["center"])
+        if decode is None:
+            raise GeometryError(
+                "The radius of a Star is an encoded expression. "
+                "Give from_dict the 'decode_expression' function that goes with it."
+            )
+        return cls((first, second), decode(data["radius"]), data["center"])
+
+
+def _check_radius(radius: object, coordinates: tuple[sp.Symbol, ...]) -> sp.Expr | Callable[[FloatArray], object]:
+    if callable(radius) and not isinstance(radius, sp.Basic):
+        return radius if isinstance(radius, Profile) else _traced(radius)
+    try:
+        expression = sp.sympify(radius, strict=True)
+    except sp.SympifyError:
+        expression = None
+    if not isinstance(expression, sp.Expr) or len(expression.free_symbols) > 1:
+        raise GeometryError(
+            "The 'radius' parameter of Star must be an expression in one symbol, the angle, or a function of it. "
+            f"Got {shorten(radius)} instead. Write 1 + cos(3*theta)/4 with theta = sympy.Symbol('theta')."
+        )
+    if expression.free_symbols & set(coordinates):
+        raise GeometryError(
+            f"The 'radius' parameter of Star must depend on the angle, not on a coordinate of {coordinates}. "
+            f"Got {shorten(radius)} instead. Use a symbol of its own for the angle."
+        )
+    return expression
+
+
+def _traced(function: Callable[[Any], object]) -> sp.Expr | Callable[[FloatArray], object]:
+    """Return the expression a function computes when SymPy can follow it, else the function."""
+    angle = sp.Symbol("theta", real=True)
+    try:
+        expression = sp.sympify(function(angle), strict=True)
+    except Exception:  # whatever a function for arrays does with a symbol
+        return function
+    followed = isinstance(expression, sp.Expr) and expression.free_symbols <= {angle}
+    return expression.subs(angle, sp.Symbol("theta")) if followed else function

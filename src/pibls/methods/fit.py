@@ -1,0 +1,151 @@
+"""The path all linear methods share: network → system → weights → solution."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from array_api_compat import array_namespace, device
+
+from pibls.checks import FloatArray, cut, shorten
+from pibls.errors import InputError, MissingDependencyError
+from pibls.features import BroadNetwork
+from pibls.geometry import Points
+from pibls.methods.theorems import Evidence, check_theorems
+from pibls.problem import Problem
+from pibls.runtime import blas_threads, require_memory
+from pibls.solution import Diagnostics, Residual, Solution
+from pibls.solvers import Solver, constrained
+from pibls.system import Block, RowScaling, System, assemble, check_points_match, system_bytes
+
+__all__ = ["Recipe", "check_fit", "fit", "on_device"]
+
+_CHANGE = 1e-3  # relative size of the change that the sensitivity theorem is checked with
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """How to turn a network into a solution, and how to record it."""
+
+    method: str
+    settings: Mapping[str, Any]
+    seed: int
+    scaling: RowScaling
+    ridge: float
+    solver: Solver
+
+
+def check_fit(problem: object, points: object, nodes: int, owner: str) -> None:
+    """Refuse what cannot be fitted before anything is drawn or allocated."""
+    if not isinstance(problem, Problem) or not isinstance(points, Points):
+        kind, value = ("Problem", problem) if not isinstance(problem, Problem) else ("Points", points)
+        remedy = "Sample points with Points.sample(problem, interior=1000)." if kind == "Points" else ""
+        raise InputError(f"{owner}.fit takes a {kind}. Got {shorten(value)} instead. {remedy}".rstrip())
+    check_points_match(problem, points)
+    rows = sum(points.sets[statement.source].rows for statement in problem.statements)
+    require_memory(
+        system_bytes(problem, points, nodes), f"{owner} with {nodes} nodes on {rows} rows", "Use fewer nodes or points."
+    )
+
+
+def on_device(network: BroadNetwork, device: Any) -> BroadNetwork:
+    """Return the network on a torch device, or as it is if none is asked for."""
+    if device is None:
+        return network
+    try:
+        import torch
+    except ImportError:
+        raise MissingDependencyError(
+            f"The device {shorten(device)} needs PyTorch, which is not installed; install pibls[torch]."
+        ) from None
+    try:
+        return network.to(lambda array: torch.as_tensor(np.array(array), device=device))
+    except (RuntimeError, TypeError, AssertionError) as error:
+        raise InputError(
+            f"The 'device' parameter must be a device that torch has here, such as 'cpu' or 'cuda'. "
+            f"Got {shorten(device)} instead ({cut(str(error))})."
+        ) from error
+
+
+def fit(problem: Problem, points: Points, network: BroadNetwork, recipe: Recipe) -> Solution:
+    """Assemble, solve and wrap up."""
+    start = time.perf_counter()
+    with blas_threads():
+        system = assemble(problem, points, network, recipe.scaling)
+        assembled = time.perf_counter()
+        weights, residual, facts = _solve(system, recipe)
+    solved = time.perf_counter()
+    shape = (len(problem.fields), network.size)
+    diagnostics = Diagnostics(
+        method=recipe.method,
+        settings=recipe.settings,
+        seed=recipe.seed,
+        nodes=network.size,
+        rows=system.shape[0] + sum(b.count for b in system.constraint_blocks),
+        residuals=_residuals(system.blocks, residual) | _residuals(system.constraint_blocks, facts.pop("violation")),
+        seconds={"assembly": assembled - start, "solve": solved - assembled},
+        **facts,
+    )
+    return Solution(problem, network.to_numpy(), weights.reshape(shape), "fitted", diagnostics)
+
+
+def _solve(system: System, recipe: Recipe) -> tuple[FloatArray, FloatArray, dict[str, Any]]:
+    """Return weights, the residual of the rows, and what the solver reports."""
+    if system.constraints is not None:
+        return _solve_constrained(system, recipe)
+    rhs = _host(system.rhs)
+    change = np.random.default_rng(0).standard_normal(rhs.shape) * (_CHANGE * np.abs(rhs).max(initial=1e-300))
+    matrix_norm = _frobenius(system)
+    factor = recipe.solver.factorise(system.matrix, ridge=recipe.ridge, overwrite=True)
+    weights = _host(factor.solve(system.rhs))
+    changed = _host(factor.solve(_like(rhs + change, system.rhs))) if recipe.ridge else weights
+    residual = _host(factor.residual(system.rhs))
+    evidence = Evidence(
+        matrix_norm,
+        float(np.linalg.norm(rhs)),
+        weights,
+        residual,
+        float(np.linalg.norm(changed - weights)),
+        float(np.linalg.norm(change)),
+    )
+    theorems = check_theorems(evidence, system.blocks, recipe.ridge)
+    return weights, residual, _facts(factor, theorems, np.empty(0))
+
+
+def _solve_constrained(system: System, recipe: Recipe) -> tuple[FloatArray, FloatArray, dict[str, Any]]:
+    factor = constrained(recipe.solver, system.matrix, system.constraints, ridge=recipe.ridge)
+    weights = factor.solve(system.rhs, system.constraint_rhs)
+    violation = _host(system.constraint_rhs - system.constraints @ weights)
+    residual = _host(system.rhs - system.matrix @ weights)
+    return _host(weights), residual, _facts(factor, {}, violation)
+
+
+def _facts(factor: Any, theorems: Mapping[str, Any], violation: FloatArray) -> dict[str, Any]:
+    common = {"solver": factor.name, "rank": factor.rank, "condition": factor.condition}
+    return {**common, "theorems": theorems, "violation": violation}
+
+
+def _frobenius(system: System) -> float:
+    """Norm of the matrix, without a copy of it."""
+    return float(np.sqrt(sum((block.scale * block.norm) ** 2 * block.count for block in system.blocks)))
+
+
+def _residuals(blocks: tuple[Block, ...], values: FloatArray) -> dict[str, Residual]:
+    """Residual per block, back in the units of its equation."""
+    result = {}
+    for block in blocks:
+        rows = values[block.rows] / block.scale
+        result[block.name] = Residual(float(np.sqrt(np.mean(rows**2))), float(np.abs(rows).max()), block.count)
+    return result
+
+
+def _host(array: Any) -> FloatArray:
+    return np.asarray(array.cpu() if hasattr(array, "cpu") else array)
+
+
+def _like(array: FloatArray, other: Any) -> Any:
+    """Bring an array to the library and device of another."""
+    return array_namespace(other).asarray(array, device=device(other))

@@ -1,0 +1,364 @@
+"""Conditions on the solution: on the boundary, at the first time, at points, on the average, or from measurements.
+
+Every one is an equation that holds somewhere. The named short forms only write the equation for you.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import sympy as sp
+
+from pibls.checks import FloatArray, check_integer, check_number, shorten
+from pibls.errors import ProblemError
+from pibls.problem.domain import is_part
+from pibls.problem.operators import normal_derivative
+from pibls.problem.printing import text
+from pibls.problem.symbols import Field
+
+__all__ = [
+    "INITIAL",
+    "AnyCondition",
+    "Condition",
+    "Dirichlet",
+    "Initial",
+    "Mean",
+    "Neumann",
+    "Observation",
+    "Periodic",
+    "Robin",
+    "residual_of",
+]
+
+
+@dataclass(frozen=True)
+class _InitialFace:
+    """Stands for the first time of whatever domain the problem has."""
+
+    name: str = "initial time"
+
+
+INITIAL = _InitialFace()
+
+
+def residual_of(equation: object, owner: str) -> sp.Expr:
+    """Return left side minus right side of an equation, or the expression itself (meant to be zero).
+
+    >>> x = sp.Symbol("x")
+    >>> residual_of(sp.Eq(x, 2), "Problem")
+    x - 2
+    """
+    if isinstance(equation, sp.Eq):
+        equation = equation.lhs - equation.rhs
+    if isinstance(equation, bool | sp.logic.boolalg.BooleanAtom):
+        raise ProblemError(
+            f"An equation of {owner} is simply {equation}: SymPy found both sides to be the same, or never equal. "
+            "Check that it contains an unknown field."
+        )
+    if not isinstance(equation, sp.Expr) or isinstance(equation, sp.MatrixBase):
+        raise ProblemError(
+            f"{owner} takes a SymPy equation such as sp.Eq(laplacian(u), f), or an expression that shall be zero. "
+            f"Got {shorten(equation)} instead."
+        )
+    return equation
+
+
+def _value(value: object, owner: str) -> sp.Expr:
+    if isinstance(value, sp.Expr):
+        return value
+    if callable(value):
+        raise ProblemError(
+            f"The value of {owner} is a Python function; wrap it as pibls.data('g', function, *coordinates) first."
+        )
+    return sp.Float(check_number("value", value, owner)) if not isinstance(value, int) else sp.Integer(value)
+
+
+def _unknown(u: object, owner: str) -> sp.Expr:
+    if not isinstance(u, sp.Expr) or not u.has(Field):
+        raise ProblemError(
+            f"{owner} takes a field made by pibls.field, or an expression of one, first. Got {shorten(u)} instead."
+        )
+    return u
+
+
+def _place(on: object, owner: str) -> Any:
+    if on is None or on is INITIAL or is_part(on):
+        return on
+    try:
+        points = np.array(on, dtype=np.float64)
+    except (TypeError, ValueError):
+        points = np.empty(0)
+    if points.size == 0 or points.ndim > 2 or not np.isfinite(points).all():
+        raise ProblemError(
+            f"The 'on' parameter of {owner} must be a boundary part such as square.left, a point, or an array of "
+            f"points with one row each. Got {shorten(on)} instead."
+        )
+    points.setflags(write=False)
+    return points
+
+
+def _settings(owner: str, weight: object, exact: object) -> None:
+    check_number("weight", weight, owner, minimum=0, exclusive=True)
+    if not isinstance(exact, bool):
+        raise ProblemError(f"The 'exact' parameter of {owner} must be True or False. Got {shorten(exact)} instead.")
+
+
+@dataclass(frozen=True, eq=False)
+class Condition:
+    """An equation that holds on a part of the boundary, or at given points.
+
+    Parameters
+    ----------
+    equation
+        A SymPy equation, or an expression that shall be zero; any derivatives, and
+        :func:`~pibls.normal_derivative` where the part has a normal.
+    on
+        A boundary part, a point, or an array of points; the whole boundary if left out.
+    weight
+        Weight of its rows in the least-squares problem, on top of the automatic scaling.
+    exact
+        Hold to round-off at its points instead of in the least-squares sense.
+
+    Examples
+    --------
+    >>> from pibls.problem import coordinates, field
+    >>> x, y = coordinates("x y")
+    >>> u = field("u", x, y)
+    >>> Condition(sp.Eq(u.diff(x) + u, 1), on=(0.0, 0.5))
+    Condition(u + u_x = 1 at 1 point)
+    """
+
+    equation: sp.Eq | sp.Expr
+    on: Any = None
+    weight: float = 1.0
+    exact: bool = False
+    label: str = field(default="Condition", kw_only=True)
+
+    def __post_init__(self) -> None:
+        residual_of(self.equation, self.label)
+        object.__setattr__(self, "on", _place(self.on, self.label))
+        _settings(self.label, self.weight, self.exact)
+
+    @property
+    def place(self) -> str:
+        """Where it holds, in words."""
+        if self.on is None:
+            return "on the boundary"
+        if isinstance(self.on, np.ndarray):
+            count = 1 if self.on.ndim < 2 else self.on.shape[0]
+            return f"at {count} point" + ("s" if count != 1 else "")
+        if self.on.name == "boundary":
+            return f"on the boundary of {self.on.domain}"
+        return f"on {self.on.name}"
+
+    def __repr__(self) -> str:
+        written = self.equation if isinstance(self.equation, sp.Eq) else sp.Eq(self.equation, 0, evaluate=False)
+        return f"{self.label}({text(written)} {self.place})"
+
+
+def _short(label: str, left: sp.Expr, value: object, on: object, weight: float, exact: bool) -> Condition:
+    equation = sp.Eq(left, _value(value, label), evaluate=False)
+    return Condition(equation, on, weight, exact, label=label)
+
+
+def Dirichlet(u: Any, value: Any, on: Any = None, *, weight: float = 1.0, exact: bool = False) -> Condition:  # noqa: N802
+    """Return the condition ``u = value``.
+
+    Examples
+    --------
+    >>> from pibls.problem import coordinates, field
+    >>> x, y = coordinates("x y")
+    >>> Dirichlet(field("u", x, y), x * y)
+    Dirichlet(u = x*y on the boundary)
+    """
+    return _short("Dirichlet", _unknown(u, "Dirichlet"), value, on, weight, exact)
+
+
+def Neumann(u: Any, value: Any, on: Any = None, *, weight: float = 1.0, exact: bool = False) -> Condition:  # noqa: N802
+    """Return the condition ``∂u/∂n = value`` with the outward normal.
+
+    Examples
+    --------
+    >>> from pibls.problem import coordinates, field
+    >>> x, y = coordinates("x y")
+    >>> Neumann(field("u", x, y), 0)
+    Neumann(dn(u) = 0 on the boundary)
+    """
+    return _short("Neumann", normal_derivative(_unknown(u, "Neumann")), value, on, weight, exact)
+
+
+def Robin(  # noqa: N802
+    u: Any, alpha: Any, beta: Any, value: Any, on: Any = None, *, weight: float = 1.0, exact: bool = False
+) -> Condition:
+    """Return the condition ``alpha u + beta ∂u/∂n = value`` with the outward normal.
+
+    Examples
+    --------
+    >>> from pibls.problem import coordinates, field
+    >>> x, y = coordinates("x y")
+    >>> Robin(field("u", x, y), 1, 2, 3)
+    Robin(u + 2*dn(u) = 3 on the boundary)
+    """
+    inner = _unknown(u, "Robin")
+    left = _value(alpha, "Robin") * inner + _value(beta, "Robin") * normal_derivative(inner)
+    return _short("Robin", left, value, on, weight, exact)
+
+
+def Initial(u: Any, value: Any, *, weight: float = 1.0, exact: bool = False) -> Condition:  # noqa: N802
+    """Return the condition ``u = value`` (or ``u.diff(t) = value``) at the first time.
+
+    Examples
+    --------
+    >>> from pibls.problem import coordinates, field
+    >>> x, t = coordinates("x t")
+    >>> Initial(field("u", x, t).diff(t), 0)
+    Initial(u_t = 0 on initial time)
+    """
+    return _short("Initial", _unknown(u, "Initial"), value, INITIAL, weight, exact)
+
+
+@dataclass(frozen=True, eq=False)
+class Periodic:
+    """The solution repeats along a coordinate.
+
+    Parameters
+    ----------
+    u
+        The field.
+    coordinate
+        The coordinate along which it repeats; the domain has a pair of flat faces across it.
+    derivatives
+        Derivatives along the coordinate that must match: 0 is the values only. If left out, all below the order of
+        the equations along that coordinate.
+
+    Examples
+    --------
+    >>> from pibls.problem import coordinates, field
+    >>> x, t = coordinates("x t")
+    >>> Periodic(field("u", x, t), x)
+    Periodic(u in x)
+    """
+
+    u: Any
+    coordinate: sp.Symbol
+    derivatives: int | None = None
+    weight: float = field(default=1.0, kw_only=True)
+    exact: bool = field(default=False, kw_only=True)
+    label = "Periodic"
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.u, Field):
+            raise ProblemError(f"Periodic takes a field made by pibls.field first. Got {shorten(self.u)} instead.")
+        if self.coordinate not in self.u.args:
+            raise ProblemError(
+                f"Periodic needs a coordinate of {text(self.u)}, which are {self.u.args}. "
+                f"Got {shorten(self.coordinate)} instead."
+            )
+        if self.derivatives is not None:
+            check_integer("derivatives", self.derivatives, "Periodic", minimum=0)
+        _settings("Periodic", self.weight, self.exact)
+
+    def __repr__(self) -> str:
+        return f"Periodic({text(self.u)} in {self.coordinate})"
+
+
+@dataclass(frozen=True, eq=False)
+class Mean:
+    """The average of an expression over the domain: the gauge of a problem fixed only up to a constant.
+
+    Examples
+    --------
+    >>> from pibls.problem import coordinates, field
+    >>> x, y = coordinates("x y")
+    >>> Mean(field("p", x, y), 0)
+    Mean(p = 0 on average)
+    """
+
+    u: Any
+    value: Any = 0
+    weight: float = field(default=1.0, kw_only=True)
+    exact: bool = field(default=False, kw_only=True)
+    label = "Mean"
+
+    def __post_init__(self) -> None:
+        _unknown(self.u, "Mean")
+        object.__setattr__(self, "value", check_number("value", self.value, "Mean"))
+        _settings("Mean", self.weight, self.exact)
+
+    def __repr__(self) -> str:
+        return f"Mean({text(self.u)} = {self.value:g} on average)"
+
+
+@dataclass(frozen=True, eq=False)
+class Observation:
+    """Measured values of an expression at points.
+
+    Parameters
+    ----------
+    u
+        A field or an expression of fields and derivatives.
+    points
+        Array of shape ``(n, d)``.
+    values
+        The ``n`` measured values.
+    noise
+        Standard deviation of the measurements, one number or ``n``; rows are divided by it.
+
+    Examples
+    --------
+    >>> from pibls.problem import coordinates, field
+    >>> x, t = coordinates("x t")
+    >>> Observation(field("u", x, t), [[0.1, 0.0], [0.2, 0.5]], [1.0, 2.0])
+    Observation(u at 2 points)
+    """
+
+    u: Any
+    points: FloatArray
+    values: FloatArray
+    noise: Any = None
+    weight: float = field(default=1.0, kw_only=True)
+    exact: bool = field(default=False, kw_only=True)
+    label = "Observation"
+
+    def __post_init__(self) -> None:
+        _unknown(self.u, "Observation")
+        points = _place(self.points, "Observation")
+        values = _reals("values", self.values)
+        if not isinstance(points, np.ndarray) or (points.ndim == 2 and len(points) != len(values)):
+            raise ProblemError(
+                f"Observation needs one value per point. Got points of shape {np.shape(self.points)} and "
+                f"{len(values)} values."
+            )
+        object.__setattr__(self, "points", points)
+        object.__setattr__(self, "values", values)
+        if self.noise is not None:
+            noise = _reals("noise", self.noise)
+            if len(noise) not in {1, len(values)} or not (noise > 0).all():
+                raise ProblemError(
+                    f"The 'noise' parameter of Observation must be one positive number, or one per value. "
+                    f"Got {shorten(self.noise)} instead."
+                )
+            object.__setattr__(self, "noise", np.broadcast_to(noise, values.shape))
+        _settings("Observation", self.weight, self.exact)
+
+    def __repr__(self) -> str:
+        return f"Observation({text(self.u)} at {len(self.values)} points)"
+
+
+def _reals(name: str, values: object) -> FloatArray:
+    try:
+        array = np.atleast_1d(np.array(values, dtype=np.float64))
+    except (TypeError, ValueError):
+        array = np.empty(0)
+    if array.ndim != 1 or array.size == 0 or not np.isfinite(array).all():
+        raise ProblemError(
+            f"The '{name}' parameter of Observation must be a sequence of finite real numbers. "
+            f"Got {shorten(values)} instead."
+        )
+    array.setflags(write=False)
+    return array
+
+
+AnyCondition = Condition | Periodic | Mean | Observation

@@ -1,0 +1,204 @@
+"""Expressions as plain JSON and back, without pickling and without evaluating text.
+
+Only what is listed here can be stored or read: numbers, coordinates, fields, data functions, arithmetic,
+derivatives, piecewise expressions and a fixed list of functions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import sympy as sp
+
+from pibls.checks import cut, shorten
+from pibls.errors import FileFormatError
+from pibls.problem.operators import Divergence, Laplacian, NormalDerivative, SpaceDerivative
+from pibls.problem.symbols import Data, Field, Normal, Unknown, data, field, normal, unknown
+
+__all__ = ["decode", "encode"]
+
+_DEPTH = 200
+
+_FUNCTIONS = {
+    cls.__name__: cls
+    for cls in (
+        *(sp.sin, sp.cos, sp.tan, sp.cot, sp.sec, sp.csc, sp.asin, sp.acos, sp.atan, sp.atan2),
+        *(sp.sinh, sp.cosh, sp.tanh, sp.coth, sp.sech, sp.csch, sp.asinh, sp.acosh, sp.atanh, sp.sinc),
+        *(sp.exp, sp.log, sp.Abs, sp.sign, sp.Heaviside, sp.Min, sp.Max, sp.floor, sp.ceiling, sp.Mod),
+        *(sp.erf, sp.erfc, sp.gamma, sp.loggamma, sp.LambertW, sp.besselj, sp.bessely, sp.besseli, sp.besselk),
+        *(sp.airyai, sp.airybi, sp.legendre, sp.hermite, sp.chebyshevt, sp.factorial),
+        *(sp.Add, sp.Mul, sp.Pow, sp.And, sp.Or, sp.Not, sp.Eq, sp.Ne, sp.Lt, sp.Le, sp.Gt, sp.Ge),
+        *(Laplacian, Divergence, NormalDerivative, SpaceDerivative),
+    )
+}
+_CONSTANTS = {
+    "pi": sp.pi, "E": sp.E, "EulerGamma": sp.EulerGamma, "GoldenRatio": sp.GoldenRatio,
+    "true": sp.true, "false": sp.false,
+}  # fmt: skip
+_NAMES = {value: name for name, value in _CONSTANTS.items()}
+
+
+def encode(expression: sp.Basic) -> Any:
+    """Return an expression as nested lists of strings and integers.
+
+    >>> x = sp.Symbol("x", real=True)
+    >>> encode(2 * sp.sin(x))
+    ['Mul', ['int', '2'], ['sin', ['coordinate', 'x']]]
+    """
+    for kind, write in _WRITERS:
+        if isinstance(expression, kind):
+            return write(expression)
+    if expression in _NAMES:
+        return ["constant", _NAMES[expression]]
+    name = type(expression).__name__
+    if _FUNCTIONS.get(name) is type(expression):
+        return [name, *map(encode, expression.args)]
+    raise FileFormatError(
+        f"The function {name!r} in {cut(str(expression))} cannot be stored. Use one of "
+        f"{', '.join(sorted(n for n in _FUNCTIONS if n[0].islower()))}, or wrap it as pibls.data."
+    )
+
+
+def _write_call(kind: str) -> Callable[[Any], list[Any]]:
+    return lambda e: [kind, e.label, *map(encode, e.args)]
+
+
+_WRITERS: tuple[tuple[type, Callable[[Any], list[Any]]], ...] = (
+    (Unknown, lambda e: ["unknown", e.name]),
+    (Normal, lambda e: ["normal", e.name[2:]]),
+    (sp.Symbol, lambda e: ["coordinate", e.name]),
+    (sp.Integer, lambda e: ["int", str(e)]),
+    (sp.Rational, lambda e: ["rational", str(e.p), str(e.q)]),
+    (sp.Float, lambda e: ["float", float(e).hex()]),
+    (Field, _write_call("field")),
+    (Data, _write_call("data")),
+    (sp.Derivative, lambda e: ["derivative", encode(e.expr), *([s.name, int(n)] for s, n in e.variable_count)]),
+    (sp.Piecewise, lambda e: ["piecewise", *([encode(value), encode(test)] for value, test in e.args)]),
+)
+
+
+def decode(
+    tree: Any, coordinates: tuple[sp.Symbol, ...], functions: Mapping[str, Callable[..., Any]] | None = None
+) -> sp.Basic:
+    """Return the expression that :func:`encode` wrote.
+
+    Parameters
+    ----------
+    tree
+        What :func:`encode` returned, perhaps after a trip through a file.
+    coordinates
+        The coordinates of the problem, by which names are looked up.
+    functions
+        Callables of the data functions, by name; one that is missing raises a clear error when it is called.
+
+    Examples
+    --------
+    >>> x = sp.Symbol("x", real=True)
+    >>> decode(["Mul", ["int", "2"], ["sin", ["coordinate", "x"]]], (x,))
+    2*sin(x)
+    """
+    reader = _Reader({symbol.name: symbol for symbol in coordinates}, dict(functions or {}), {})
+    try:
+        return reader.read(tree, 0)
+    except FileFormatError:
+        raise
+    except Exception as error:
+        raise FileFormatError(f"The stored expression {shorten(tree)} cannot be read: {error}.") from error
+
+
+class _Reader:
+    """Rebuilds expressions; data functions of one name become one object."""
+
+    def __init__(
+        self, symbols: dict[str, sp.Symbol], functions: dict[str, Callable[..., Any]], known: dict[str, Any]
+    ) -> None:
+        self.symbols = symbols
+        self.functions = functions
+        self.known = known
+
+    def read(self, tree: Any, depth: int) -> sp.Basic:
+        """Read one node."""
+        if not isinstance(tree, list) or not tree or not isinstance(tree[0], str) or depth > _DEPTH:
+            raise FileFormatError(f"The stored expression {shorten(tree)} is malformed.")
+        kind, *rest = tree
+        method = getattr(self, f"read_{kind}", None)
+        if method is not None:
+            result: sp.Basic = method(rest, depth + 1)
+            return result
+        if kind not in _FUNCTIONS:
+            raise FileFormatError(f"The stored expression uses {kind!r}, which this version does not know.")
+        return _FUNCTIONS[kind](*(self.read(item, depth + 1) for item in rest))
+
+    def read_int(self, rest: list[Any], depth: int) -> sp.Basic:
+        """Read an integer."""
+        del depth
+        return sp.Integer(_digits(rest[0]))
+
+    def read_rational(self, rest: list[Any], depth: int) -> sp.Basic:
+        """Read a fraction."""
+        del depth
+        return sp.Rational(_digits(rest[0]), _digits(rest[1]))
+
+    def read_float(self, rest: list[Any], depth: int) -> sp.Basic:
+        """Read a floating-point number, exactly."""
+        del depth
+        return sp.Float(float.fromhex(rest[0]))
+
+    def read_constant(self, rest: list[Any], depth: int) -> sp.Basic:
+        """Read a named constant."""
+        del depth
+        return _CONSTANTS[rest[0]]
+
+    def read_coordinate(self, rest: list[Any], depth: int) -> sp.Basic:
+        """Read a coordinate."""
+        del depth
+        return self.symbols[rest[0]]
+
+    def read_unknown(self, rest: list[Any], depth: int) -> sp.Basic:
+        """Read an unknown number."""
+        del depth
+        result: sp.Basic = unknown(rest[0])
+        return result
+
+    def read_normal(self, rest: list[Any], depth: int) -> sp.Basic:
+        """Read a component of the normal."""
+        del depth
+        result: sp.Basic = normal(self.symbols[rest[0]])
+        return result
+
+    def read_field(self, rest: list[Any], depth: int) -> sp.Basic:
+        """Read a field."""
+        result: sp.Basic = field(rest[0], *(self.read(item, depth) for item in rest[1:]))
+        return result
+
+    def read_data(self, rest: list[Any], depth: int) -> sp.Basic:
+        """Read a data function, bound to its callable if one was given."""
+        name, *arguments = rest
+        if name not in self.known:
+            function = self.functions.get(name, _missing(name))
+            self.known[name] = data(name, function, *(sp.Dummy() for _ in arguments)).func
+        result: sp.Basic = self.known[name](*(self.read(item, depth) for item in arguments))
+        return result
+
+    def read_derivative(self, rest: list[Any], depth: int) -> sp.Basic:
+        """Read a derivative."""
+        inner, *pairs = rest
+        return sp.Derivative(self.read(inner, depth), *((self.symbols[name], int(count)) for name, count in pairs))
+
+    def read_piecewise(self, rest: list[Any], depth: int) -> sp.Basic:
+        """Read a piecewise expression."""
+        return sp.Piecewise(*((self.read(value, depth), self.read(test, depth)) for value, test in rest))
+
+
+def _digits(text: Any) -> int:
+    if not isinstance(text, str) or len(text) > 400 or not text.removeprefix("-").isdecimal():
+        raise FileFormatError(f"The stored number {shorten(text)} is malformed.")
+    return int(text)
+
+
+def _missing(name: str) -> Callable[..., Any]:
+    def function(*_: Any) -> Any:
+        raise LookupError(f"it was a Python function and is not stored; load with data={{{name!r}: function}}")
+
+    return function

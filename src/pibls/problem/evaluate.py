@@ -1,0 +1,120 @@
+"""Compile SymPy expressions of coordinates, normals and data functions to functions of NumPy arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import sympy as sp
+
+from pibls.checks import FloatArray, cut
+from pibls.errors import ProblemError
+from pibls.problem.printing import text
+from pibls.problem.symbols import Data, Normal
+
+__all__ = ["Function", "compile_function"]
+
+
+@dataclass(frozen=True)
+class Function:
+    """A compiled expression; ``constant`` is its value when it depends on no coordinate."""
+
+    expression: sp.Expr
+    coordinates: tuple[sp.Symbol, ...]
+    extra: tuple[sp.Symbol, ...]
+    constant: float | None
+    needs_normals: bool
+    _call: Callable[..., Any]
+    _data: tuple[tuple[Data, tuple[Function, ...]], ...]
+
+    def __call__(
+        self, X: FloatArray, normals: FloatArray | None = None, values: Sequence[FloatArray] = ()
+    ) -> FloatArray:
+        """Evaluate at the rows of ``X``, with the normals there and the values of the extra symbols if it has any."""
+        count = X.shape[0]
+        if self.constant is not None:
+            return np.full(count, self.constant)
+        columns = list(X.T)
+        if self.needs_normals:
+            if normals is None:
+                raise ProblemError(
+                    f"{text(self.expression)} needs outward normals, and these points have none; "
+                    "use it on a boundary part."
+                )
+            columns += list(normals.T)
+        columns += values
+        columns += [_call_data(node, arguments, X) for node, arguments in self._data]
+        with np.errstate(all="ignore"):
+            result = np.asarray(self._call(*columns))
+        return self._checked(result, X)
+
+    def _checked(self, values: Any, X: FloatArray) -> FloatArray:
+        if values.dtype.kind == "c" and np.abs(values.imag).max(initial=0.0) == 0.0:
+            values = values.real
+        if values.dtype.kind not in "iufb":
+            raise ProblemError(
+                f"{text(self.expression)} is not real at some points; write complex problems as a system of the real "
+                "and imaginary parts."
+            )
+        result = np.broadcast_to(values.astype(np.float64, copy=False), (X.shape[0],))
+        bad = np.flatnonzero(~np.isfinite(result))
+        if bad.size:
+            place = ", ".join(f"{s}={v:.6g}" for s, v in zip(self.coordinates, X[bad[0]], strict=True))
+            raise ProblemError(
+                f"{cut(text(self.expression), 120)} is not finite at {bad.size} of {X.shape[0]} points, first at "
+                f"{place}. Restrict the domain or rewrite the expression so that it is finite there."
+            )
+        return result
+
+
+def _call_data(node: Data, arguments: tuple[Function, ...], X: FloatArray) -> FloatArray:
+    columns = [np.array(argument(X)) for argument in arguments]
+    try:
+        values = np.asarray(node.func.function(*columns))
+    except Exception as error:
+        raise ProblemError(
+            f"The data function {node.label!r} raised {type(error).__name__}: {cut(str(error), 200)}. It is called "
+            f"with {len(columns)} arrays of shape ({X.shape[0]},), one per coordinate."
+        ) from error
+    if values.dtype.kind not in "iufb" or values.shape not in {(), (X.shape[0],)}:
+        raise ProblemError(
+            f"The data function {node.label!r} must return {X.shape[0]} real numbers for {X.shape[0]} points. It "
+            f"returned an array of shape {values.shape} and type {values.dtype}."
+        )
+    return np.broadcast_to(values.astype(np.float64), (X.shape[0],))
+
+
+def compile_function(
+    expression: sp.Expr, coordinates: tuple[sp.Symbol, ...], extra: tuple[sp.Symbol, ...] = ()
+) -> Function:
+    """Compile an expression of the coordinates, of normal components and of extra symbols.
+
+    Examples
+    --------
+    >>> x, y = sp.symbols("x y", real=True)
+    >>> compile_function(x * sp.cos(y), (x, y))(np.array([[2.0, 0.0], [3.0, np.pi]]))
+    array([ 2., -3.])
+    """
+    nodes = sorted(expression.atoms(Data), key=sp.default_sort_key)
+    normals = tuple(Normal(f"n_{symbol.name}", real=True) for symbol in coordinates)
+    needs_normals = bool(expression.free_symbols & set(normals))
+    if not nodes and not expression.free_symbols:
+        return Function(expression, coordinates, extra, _constant(expression), False, float, ())
+    stand_ins = {node: sp.Dummy(real=True) for node in nodes}
+    arguments = (*coordinates, *(normals if needs_normals else ()), *extra, *stand_ins.values())
+    # Dummies keep user-chosen names out of the generated code.
+    call = sp.lambdify(arguments, expression.xreplace(stand_ins), ["numpy", "scipy"], cse=True, dummify=True)
+    data = tuple((node, tuple(compile_function(arg, coordinates) for arg in node.args)) for node in nodes)
+    return Function(expression, coordinates, extra, None, needs_normals, call, data)
+
+
+def _constant(expression: sp.Expr) -> float:
+    try:
+        value = float(expression)
+    except (TypeError, ValueError, OverflowError):
+        value = float("nan")
+    if not np.isfinite(value):
+        raise ProblemError(f"{text(expression)} is not a finite real number.")
+    return value

@@ -1,0 +1,163 @@
+"""From a residual to numbers: coefficients per (field, multi-index) and a source, by symbolic differentiation.
+
+Every occurrence of an unknown or of one of its derivatives is replaced by a plain symbol, its *slot*; the Fréchet
+derivative of the residual is then its gradient with respect to the slots. For a linear residual the coefficients
+are free of slots and the source is the residual at zero; for a nonlinear one they depend on the current state.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import sympy as sp
+
+from pibls.errors import ProblemError
+from pibls.problem.evaluate import Function, compile_function
+from pibls.problem.printing import text
+from pibls.problem.symbols import Data, Field
+
+__all__ = ["Form", "MultiIndex", "Term", "lower"]
+
+MultiIndex = tuple[int, ...]
+_SIMPLIFY_LIMIT = 200
+
+
+@dataclass(frozen=True)
+class Term:
+    """One term of a linearised residual: ``coefficient · ∂^multi_index field``, and the symbol standing for it."""
+
+    field: str
+    multi_index: MultiIndex
+    coefficient: sp.Expr
+    slot: sp.Symbol
+
+    @property
+    def order(self) -> int:
+        """Order of the derivative."""
+        return sum(self.multi_index)
+
+
+@dataclass(frozen=True)
+class Form:
+    """A residual lowered to terms and a source.
+
+    Attributes
+    ----------
+    expression
+        The residual as written, with operators resolved.
+    residual
+        The residual with slots in place of fields and their derivatives.
+    terms
+        Terms of its Fréchet derivative.
+    source
+        The residual at zero state: for a linear form, ``residual = Σ terms + source``.
+    coordinates
+        Coordinates of the domain, in the order of the multi-indices.
+    is_linear
+        Whether the coefficients are free of the unknowns.
+    """
+
+    expression: sp.Expr
+    residual: sp.Expr
+    terms: tuple[Term, ...]
+    source: sp.Expr
+    coordinates: tuple[sp.Symbol, ...]
+    is_linear: bool
+
+    @property
+    def order(self) -> int:
+        """Highest order of derivative that occurs."""
+        return max((term.order for term in self.terms), default=0)
+
+    @property
+    def fields(self) -> tuple[str, ...]:
+        """Names of the fields that occur, in order of first occurrence."""
+        return tuple(dict.fromkeys(term.field for term in self.terms))
+
+    def order_along(self, coordinate: sp.Symbol, field: str) -> int:
+        """Return the highest order of derivative of a field along one coordinate (-1 if it does not occur)."""
+        axis = self.coordinates.index(coordinate)
+        return max((term.multi_index[axis] for term in self.terms if term.field == field), default=-1)
+
+    @cached_property
+    def source_function(self) -> Function:
+        """The source, compiled."""
+        return compile_function(self.source, self.coordinates)
+
+    @cached_property
+    def residual_function(self) -> Function:
+        """The residual, compiled, with the slots of ``terms`` as extra symbols."""
+        return compile_function(self.residual, self.coordinates, tuple(term.slot for term in self.terms))
+
+    @cached_property
+    def coefficient_functions(self) -> tuple[Function, ...]:
+        """The coefficients, compiled, in the order of ``terms``."""
+        return tuple(compile_function(term.coefficient, self.coordinates) for term in self.terms)
+
+
+def _multi_index(derivative: sp.Derivative, coordinates: tuple[sp.Symbol, ...]) -> MultiIndex:
+    counts = dict.fromkeys(coordinates, 0)
+    for symbol, count in derivative.variable_count:
+        if symbol not in counts or not count.is_Integer:
+            raise ProblemError(
+                f"The derivative {text(derivative)} is not along a coordinate of the domain, which are {coordinates}."
+            )
+        counts[symbol] += int(count)
+    return tuple(counts.values())
+
+
+def _slots(expression: sp.Expr, coordinates: tuple[sp.Symbol, ...]) -> dict[sp.Expr, tuple[str, MultiIndex]]:
+    found: dict[sp.Expr, tuple[str, MultiIndex]] = {}
+    for derivative in sorted(expression.atoms(sp.Derivative), key=sp.default_sort_key):
+        inner = derivative.expr
+        if isinstance(inner, Data):
+            raise ProblemError(
+                f"{text(derivative)} differentiates the data function {inner.label!r}, which is known only as a "
+                "Python callable. Give its derivative as another pibls.data function."
+            )
+        if not isinstance(inner, Field):
+            raise ProblemError(f"The derivative {text(derivative)} cannot be carried out; write it out term by term.")
+        found[derivative] = (inner.label, _multi_index(derivative, coordinates))
+    zero = (0,) * len(coordinates)
+    for unknown in sorted(expression.atoms(Field), key=sp.default_sort_key):
+        found[unknown] = (unknown.label, zero)
+    return found
+
+
+def _free_of(expression: sp.Expr, slots: set[sp.Symbol]) -> tuple[bool, sp.Expr]:
+    """Tell whether an expression does not depend on the slots, simplifying only if it seems to."""
+    if not expression.free_symbols & slots:
+        return True, expression
+    expanded = sp.expand(expression)
+    if expanded.free_symbols & slots and expanded.count_ops() <= _SIMPLIFY_LIMIT:
+        expanded = sp.simplify(expanded)
+    free = not expanded.free_symbols & slots
+    return free, expanded if free else expression
+
+
+def lower(expression: sp.Expr, coordinates: tuple[sp.Symbol, ...]) -> Form:
+    """Lower a resolved residual to a :class:`Form`.
+
+    Examples
+    --------
+    >>> from pibls.problem import coordinates, field
+    >>> x, y = coordinates("x y")
+    >>> u = field("u", x, y)
+    >>> form = lower(-u.diff(x, 2) + x * u - 1, (x, y))
+    >>> [(t.field, t.multi_index, t.coefficient) for t in form.terms], form.source, form.is_linear
+    ([('u', (2, 0), -1), ('u', (0, 0), x)], -1, True)
+    """
+    found = _slots(expression, coordinates)
+    symbols = {node: sp.Dummy(f"{name}_{index}", real=True) for node, (name, index) in found.items()}
+    residual = expression.xreplace(symbols)
+    slots = set(symbols.values())
+    terms = []
+    is_linear = True
+    for node, (name, index) in found.items():
+        free, coefficient = _free_of(sp.diff(residual, symbols[node]), slots)
+        is_linear &= free
+        if coefficient != 0:
+            terms.append(Term(name, index, coefficient, symbols[node]))
+    source = residual.xreplace(dict.fromkeys(slots, sp.S.Zero))
+    return Form(expression, residual, tuple(terms), source, coordinates, is_linear)

@@ -1,0 +1,174 @@
+"""Differential operators over the space coordinates.
+
+Which coordinates are space is known only once a problem has a domain (time is what a ``TimeInterval`` binds), so
+these operators stay unevaluated in an expression until :func:`resolve` is told.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, cast
+
+import sympy as sp
+
+from pibls.checks import shorten
+from pibls.errors import ProblemError
+from pibls.problem.symbols import Field, normal
+
+__all__ = ["SpaceOperator", "div", "grad", "laplacian", "normal_derivative", "resolve"]
+
+
+class SpaceOperator(sp.Expr):  # type: ignore[misc]
+    """Base of the operators that wait for a domain to say which coordinates are space."""
+
+    word = ""
+
+    def over(self, space: tuple[sp.Symbol, ...]) -> sp.Expr:
+        """Return the operator written out over the space coordinates."""
+        raise NotImplementedError
+
+    def _eval_derivative(self, symbol: sp.Symbol) -> sp.Expr:
+        return self.func(*(arg.diff(symbol) for arg in self.args))
+
+    def _sympystr(self, printer: Any) -> str:
+        return f"{self.word}({', '.join(printer.doprint(arg) for arg in self.args)})"
+
+
+class Laplacian(SpaceOperator):
+    """Sum of the second derivatives over space."""
+
+    word = "laplacian"
+
+    def over(self, space: tuple[sp.Symbol, ...]) -> sp.Expr:
+        """Return Σ ∂²/∂xᵢ² of the argument."""
+        return sp.Add(*(sp.diff(self.args[0], symbol, 2) for symbol in space))
+
+
+class SpaceDerivative(SpaceOperator):
+    """Derivative along one coordinate if that is a space coordinate, zero if it is time."""
+
+    word = "grad"
+
+    def over(self, space: tuple[sp.Symbol, ...]) -> sp.Expr:
+        """Return ∂/∂xᵢ of the argument."""
+        expression, symbol = self.args
+        return sp.diff(expression, symbol) if symbol in space else sp.S.Zero
+
+    def _eval_derivative(self, symbol: sp.Symbol) -> sp.Expr:
+        return self.func(self.args[0].diff(symbol), self.args[1])
+
+    def _sympystr(self, printer: Any) -> str:
+        return f"{self.word}({printer.doprint(self.args[0])})[{self.args[1]}]"
+
+
+class Divergence(SpaceOperator):
+    """Divergence of a vector with one entry per space coordinate, or one per coordinate."""
+
+    word = "div"
+
+    def over(self, space: tuple[sp.Symbol, ...]) -> sp.Expr:
+        """Return Σ ∂vᵢ/∂xᵢ."""
+        if len(self.args) == len(space):
+            return sp.Add(*(sp.diff(v, symbol) for v, symbol in zip(self.args, space, strict=True)))
+        everything = _coordinates_of(sp.Tuple(*self.args))
+        if len(self.args) == len(everything):
+            pairs = zip(self.args, everything, strict=True)
+            return sp.Add(*(sp.diff(v, symbol) for v, symbol in pairs if symbol in space))
+        raise ProblemError(
+            f"div needs one entry per space coordinate {space}. Got {len(self.args)} entries; "
+            "give a vector with as many entries as the domain has space coordinates."
+        )
+
+
+class NormalDerivative(SpaceOperator):
+    """Derivative along the outward normal of the boundary."""
+
+    word = "dn"
+
+    def over(self, space: tuple[sp.Symbol, ...]) -> sp.Expr:
+        """Return Σ nᵢ ∂/∂xᵢ of the argument."""
+        return sp.Add(*(normal(symbol) * sp.diff(self.args[0], symbol) for symbol in space))
+
+
+def _expression(value: object, owner: str) -> sp.Expr:
+    if not isinstance(value, sp.Expr):
+        raise ProblemError(f"{owner} takes a field or an expression of fields. Got {shorten(value)} instead.")
+    return value
+
+
+def _coordinates_of(expression: sp.Basic) -> tuple[sp.Symbol, ...]:
+    fields = sorted(expression.atoms(Field), key=str)
+    if fields:
+        return cast(tuple[sp.Symbol, ...], fields[0].args)
+    return tuple(sorted(expression.free_symbols, key=str))
+
+
+def laplacian(u: sp.Expr) -> Any:
+    """Return the Laplacian of ``u`` over the space coordinates of the problem's domain.
+
+    Examples
+    --------
+    >>> from pibls.problem import coordinates, field
+    >>> x, y = coordinates("x y")
+    >>> laplacian(field("u", x, y))
+    laplacian(u(x, y))
+    """
+    return Laplacian(_expression(u, "laplacian"))
+
+
+def grad(u: sp.Expr) -> Any:
+    """Return the gradient of ``u`` as a column with one entry per coordinate; the entry of time counts as zero.
+
+    Examples
+    --------
+    >>> from pibls.problem import coordinates, field
+    >>> x, y = coordinates("x y")
+    >>> u = field("u", x, y)
+    >>> grad(u).dot(grad(u))
+    grad(u(x, y))[x]**2 + grad(u(x, y))[y]**2
+    """
+    expression = _expression(u, "grad")
+    return sp.ImmutableDenseMatrix([SpaceDerivative(expression, symbol) for symbol in _coordinates_of(expression)])
+
+
+def div(v: Sequence[sp.Expr] | sp.MatrixBase) -> Any:
+    """Return the divergence of a vector (a sequence of fields or expressions, or what :func:`grad` gives).
+
+    Examples
+    --------
+    >>> from pibls.problem import coordinates, field
+    >>> x, y = coordinates("x y")
+    >>> div([field("u", x, y), field("v", x, y)])
+    div(u(x, y), v(x, y))
+    """
+    if not isinstance(v, Sequence | sp.MatrixBase) or isinstance(v, str) or len(v) == 0:
+        raise ProblemError(f"div takes a sequence of expressions, one per space coordinate. Got {shorten(v)} instead.")
+    return Divergence(*(sp.S.Zero if entry == 0 else _expression(entry, "div") for entry in v))
+
+
+def normal_derivative(u: sp.Expr) -> Any:
+    """Return the derivative of ``u`` along the outward normal, for use in boundary conditions.
+
+    Examples
+    --------
+    >>> from pibls.problem import coordinates, field
+    >>> x, y = coordinates("x y")
+    >>> normal_derivative(field("u", x, y))
+    dn(u(x, y))
+    """
+    return NormalDerivative(_expression(u, "normal_derivative"))
+
+
+def resolve(expression: sp.Expr, space: tuple[sp.Symbol, ...]) -> sp.Expr:
+    """Write out every operator of an expression over the given space coordinates and carry out derivatives.
+
+    Examples
+    --------
+    >>> from pibls.problem import coordinates, field
+    >>> x, t = coordinates("x t")
+    >>> resolve(laplacian(field("u", x, t)), (x,))
+    Derivative(u(x, t), (x, 2))
+    """
+    if expression.has(SpaceOperator):
+        expression = expression.replace(lambda e: isinstance(e, SpaceOperator), lambda e: e.over(space))
+    return expression.doit() if expression.has(sp.Derivative) else expression

@@ -1,0 +1,96 @@
+r"""Print expressions as people write them: ``u_xx``, ``laplacian(u)`` in text, ``u_{xx}``, ``\Delta u`` in LaTeX."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import sympy as sp
+from sympy.printing.latex import LatexPrinter
+from sympy.printing.str import StrPrinter
+
+from pibls.problem.symbols import Data, Field
+
+__all__ = ["latex", "text"]
+
+_LATEX_OPERATORS = {"laplacian": r"\Delta", "div": r"\nabla\cdot", "dn": r"\partial_n"}
+
+
+def _subscript(derivative: sp.Derivative) -> str:
+    return "".join(str(symbol) * int(count) for symbol, count in derivative.variable_count)
+
+
+def _is_short(derivative: sp.Derivative) -> bool:
+    plain = isinstance(derivative.expr, Field | Data) and all(
+        count.is_Integer for _, count in derivative.variable_count
+    )
+    return plain and all(len(str(symbol)) == 1 for symbol, _ in derivative.variable_count)
+
+
+class _TextPrinter(StrPrinter):  # type: ignore[misc]
+    def _print_AppliedUndef(self, expr: Any) -> str:  # noqa: N802
+        return str(expr.func.__name__)
+
+    def _print_Derivative(self, expr: sp.Derivative) -> str:  # noqa: N802
+        if _is_short(expr):
+            return f"{expr.expr.label}_{_subscript(expr)}"
+        return str(super()._print_Derivative(expr))
+
+    def _print_Relational(self, expr: Any) -> str:  # noqa: N802
+        if isinstance(expr, sp.Eq):
+            return f"{self._print(expr.lhs)} = {self._print(expr.rhs)}"
+        return str(super()._print_Relational(expr))
+
+
+class _LatexPrinter(LatexPrinter):  # type: ignore[misc]
+    def _print_AppliedUndef(self, expr: Any, exp: str | None = None) -> str:  # noqa: N802
+        name = self._deal_with_super_sub(expr.func.__name__)
+        return f"{name}^{{{exp}}}" if exp else name
+
+    def _print_Derivative(self, expr: sp.Derivative) -> str:  # noqa: N802
+        if _is_short(expr):
+            return f"{self._deal_with_super_sub(expr.expr.label)}_{{{_subscript(expr)}}}"
+        return str(super()._print_Derivative(expr))
+
+    def _print_Laplacian(self, expr: Any) -> str:  # noqa: N802
+        return f"{_LATEX_OPERATORS[expr.word]} {self._wrap(expr.args[0])}"
+
+    def _print_NormalDerivative(self, expr: Any) -> str:  # noqa: N802
+        return self._print_Laplacian(expr)
+
+    def _print_Divergence(self, expr: Any) -> str:  # noqa: N802
+        inner = ", ".join(self._print(arg) for arg in expr.args)
+        return rf"{_LATEX_OPERATORS[expr.word]} \left({inner}\right)"
+
+    def _print_SpaceDerivative(self, expr: Any) -> str:  # noqa: N802
+        return rf"\partial_{{{self._print(expr.args[1])}}} {self._wrap(expr.args[0])}"
+
+    def _wrap(self, expr: Any) -> str:
+        inner = str(self._print(expr))
+        return inner if isinstance(expr, Field | sp.Symbol) else rf"\left({inner}\right)"
+
+
+def text(expression: sp.Basic) -> str:
+    """Return an expression as one line of text.
+
+    Examples
+    --------
+    >>> from pibls.problem import coordinates, field
+    >>> x, t = coordinates("x t")
+    >>> u = field("u", x, t)
+    >>> text(sp.Eq(u.diff(t), u.diff(x, 2) + sp.sin(u)))
+    'u_t = sin(u) + u_xx'
+    """
+    return str(_TextPrinter().doprint(expression))
+
+
+def latex(expression: sp.Basic) -> str:
+    r"""Return an expression as LaTeX.
+
+    Examples
+    --------
+    >>> from pibls.problem import coordinates, field
+    >>> x, t = coordinates("x t")
+    >>> latex(field("u", x, t).diff(x, 2))
+    'u_{xx}'
+    """
+    return str(_LatexPrinter().doprint(expression))

@@ -1,0 +1,247 @@
+"""A differential equation with its domain and conditions, checked as soon as it is built."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import sympy as sp
+
+from pibls.checks import FloatArray, check_points, shorten
+from pibls.errors import ProblemError
+from pibls.problem.conditions import AnyCondition, Condition
+from pibls.problem.domain import Domain, is_domain
+from pibls.problem.evaluate import Function, compile_function
+from pibls.problem.printing import latex, text
+from pibls.problem.statements import Interior, OnPart, Statement, condition_statements, lowered
+from pibls.problem.symbols import Data, Field, Unknown
+
+__all__ = ["Problem"]
+
+
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """Differential equations on a domain with conditions.
+
+    Parameters
+    ----------
+    equations
+        One SymPy equation (or expression that shall be zero), or a list of them.
+    domain
+        Where the equations hold.
+    conditions
+        Boundary, initial and other conditions.
+    exact
+        The exact solution where it is known: an expression, or a mapping from fields to expressions. It is used to
+        report errors, never to solve.
+
+    Examples
+    --------
+    >>> from pibls.geometry import Interval
+    >>> from pibls.problem import Dirichlet, coordinates, field
+    >>> x = coordinates("x")
+    >>> u = field("u", x)
+    >>> problem = Problem(sp.Eq(u.diff(x, 2), -u), Interval((x, 0, 1)), [Dirichlet(u, sp.cos(x))], exact=sp.cos(x))
+    >>> problem.is_linear, problem.fields
+    (True, (u(x),))
+    >>> print(problem)
+    Find u(x) with
+      u_xx = -u    in Interval((x, 0, 1))
+      u = cos(x)   on the boundary
+    """
+
+    equations: Sequence[sp.Eq | sp.Expr]
+    domain: Domain
+    conditions: Sequence[AnyCondition] = ()
+    exact: Mapping[Any, sp.Expr] | sp.Expr | None = None
+    statements: tuple[Statement, ...] = field(init=False, repr=False)
+    fields: tuple[Field, ...] = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        if not is_domain(self.domain):
+            raise ProblemError(
+                "The 'domain' parameter of Problem must be a shape such as Rectangle((x, 0, 1), (y, 0, 1)). "
+                f"Got {shorten(self.domain)} instead."
+            )
+        self._set("equations", _as_tuple(self.equations, "equations"))
+        self._set("conditions", _conditions(self.conditions))
+        count = len(self.equations)
+        names = ["the equation"] if count == 1 else [f"equation {i + 1}" for i in range(count)]
+        equations = tuple(
+            Statement(name, i, lowered(e, self.domain, name, normals=False), Interior())
+            for i, (e, name) in enumerate(zip(self.equations, names, strict=True))
+        )
+        lists = [condition_statements(c, count + i, self.domain, equations) for i, c in enumerate(self.conditions)]
+        self._set("statements", equations + tuple(s for statements in lists for s in statements))
+        self._set("fields", _fields(self.statements, count))
+        _refuse_duplicates(self.statements)
+        self._set("exact", self._exact())
+
+    def _set(self, name: str, value: object) -> None:
+        object.__setattr__(self, name, value)
+
+    def _exact(self) -> Mapping[str, sp.Expr] | None:
+        if self.exact is None:
+            return None
+        labels = [f.label for f in self.fields]
+        given = self.exact if isinstance(self.exact, Mapping) else {labels[0]: self.exact}
+        exact = {k.label if isinstance(k, Field) else str(k): v for k, v in given.items()}
+        if sorted(exact) != sorted(labels):
+            raise ProblemError(
+                f"The 'exact' parameter of Problem must give an expression per field {labels}. Got {shorten(given)}."
+            )
+        result = {}
+        for label in labels:
+            value = exact[label]
+            expression = sp.Float(value) if isinstance(value, int | float) else value
+            known = isinstance(expression, sp.Expr) and expression.free_symbols <= set(self.domain.coordinates)
+            if not known or expression.has(Field):
+                raise ProblemError(
+                    f"The exact solution of {label} must be an expression of {self.domain.coordinates}. "
+                    f"Got {shorten(value)} instead."
+                )
+            result[label] = expression
+        return result
+
+    @property
+    def is_linear(self) -> bool:
+        """Whether every equation and condition is linear in the unknowns."""
+        return not self.parameters and all(s.form.is_linear for s in self.statements)
+
+    @property
+    def field_names(self) -> tuple[str, ...]:
+        """Names of the unknown fields, in order."""
+        return tuple(f.label for f in self.fields)
+
+    @cached_property
+    def parameters(self) -> tuple[Unknown, ...]:
+        """Unknown numbers, to be found with the fields."""
+        symbols = {s for statement in self.statements for s in statement.form.expression.free_symbols}
+        return tuple(sorted((s for s in symbols if isinstance(s, Unknown)), key=str))
+
+    @cached_property
+    def data(self) -> Mapping[str, Data]:
+        """Functions known only as Python callables, by name."""
+        nodes = {n for statement in self.statements for n in statement.form.expression.atoms(Data)}
+        return {n.label: n for n in sorted(nodes, key=str)}
+
+    @cached_property
+    def _exact_functions(self) -> Mapping[str, Function]:
+        return {k: compile_function(v, self.domain.coordinates) for k, v in (self.exact or {}).items()}
+
+    def exact_values(self, X: Any) -> dict[str, FloatArray]:
+        """Return the exact solution at the points ``X``, per field.
+
+        >>> from pibls.problems import advection
+        >>> float(advection().exact_values([0.0])["u"][0])
+        1.0
+        """
+        if self.exact is None:
+            raise ProblemError("This problem has no exact solution; give one as Problem(..., exact=expression).")
+        points = check_points("X", X, "exact_values", len(self.domain.coordinates))
+        return {name: np.array(function(points)) for name, function in self._exact_functions.items()}
+
+    def __str__(self) -> str:
+        lines = [(text(_as_equation(e)), f"in {self.domain}") for e in self.equations]
+        for condition in self.conditions:
+            body = repr(condition)[len(condition.label) + 1 : -1]
+            if isinstance(condition, Condition):
+                lines.append((body.removesuffix(" " + condition.place), condition.place))
+            else:
+                lines.append((body, "" if condition.label != "Periodic" else "periodic"))
+        width = min(60, max(len(left) for left, _ in lines))
+        head = "Find " + ", ".join(map(str, self.fields)) + " with"
+        return "\n".join([head, *(f"  {left:<{width}}   {right}".rstrip() for left, right in lines)])
+
+    def __repr__(self) -> str:
+        kind = "linear" if self.is_linear else "nonlinear"
+        names = ", ".join(map(str, self.fields))
+        counts = f"{len(self.equations)} equations, {len(self.conditions)} conditions"
+        return f"Problem({kind}, {names}, {counts}, {self.domain})"
+
+    def latex(self) -> str:
+        r"""Return the problem as a LaTeX ``aligned`` block.
+
+        >>> from pibls.problems import advection
+        >>> advection().latex().splitlines()[0]
+        '\\begin{aligned}'
+        """
+        rows = [rf"{latex(_as_equation(e))} & \quad \text{{in }} {_verbatim(self.domain)}" for e in self.equations]
+        for condition in self.conditions:
+            if isinstance(condition, Condition):
+                rows.append(rf"{latex(_as_equation(condition.equation))} & \quad \text{{{condition.place}}}")
+            else:
+                rows.append(rf"{latex(condition.u)} & \quad {_verbatim(condition)}")
+        return "\\begin{aligned}\n" + " \\\\\n".join(rows) + "\n\\end{aligned}"
+
+    def _repr_latex_(self) -> str:
+        return f"$${self.latex()}$$"
+
+
+def _verbatim(thing: object) -> str:
+    return rf"\text{{{str(thing).replace('_', chr(92) + '_')}}}"
+
+
+def _as_equation(equation: sp.Eq | sp.Expr) -> sp.Eq:
+    return equation if isinstance(equation, sp.Eq) else sp.Eq(equation, 0, evaluate=False)
+
+
+def _as_tuple(value: object, name: str) -> tuple[Any, ...]:
+    items = tuple(value) if isinstance(value, Sequence) and not isinstance(value, str) else (value,)
+    if not items:
+        raise ProblemError(f"The '{name}' parameter of Problem is empty; a problem needs at least one equation.")
+    return items
+
+
+def _conditions(value: object) -> tuple[AnyCondition, ...]:
+    items: tuple[Any, ...] = tuple(value) if isinstance(value, Sequence) and not isinstance(value, str) else (value,)
+    for item in items:
+        if not isinstance(item, AnyCondition):
+            raise ProblemError(
+                "The 'conditions' parameter of Problem must be a list of conditions such as Dirichlet(u, 0). "
+                f"Got {shorten(item)} in it."
+            )
+    return items
+
+
+def _fields(statements: tuple[Statement, ...], equations: int) -> tuple[Field, ...]:
+    found: dict[str, Field] = {}
+    for statement in statements:
+        for unknown in sorted(statement.form.expression.atoms(Field), key=str):
+            if statement.is_equation:
+                found.setdefault(unknown.label, unknown)
+            elif unknown.label not in found:
+                raise ProblemError(
+                    f"The unknown {unknown} of {statement.name} has no equation: it occurs in conditions only. Add an "
+                    "equation for it."
+                )
+            if found[unknown.label] != unknown:
+                raise ProblemError(
+                    f"The name {unknown.label!r} stands for two fields, {found[unknown.label]} and {unknown}; "
+                    "give them different names."
+                )
+    data = {n.label for s in statements for n in s.form.expression.atoms(Data)}
+    if clash := sorted(data & set(found)):
+        raise ProblemError(f"The name {clash[0]!r} stands for a field and for a data function; rename one of them.")
+    observed = any(s.targets is not None for s in statements)
+    if len(found) > equations and not observed:
+        raise ProblemError(
+            f"There are {len(found)} unknown fields ({', '.join(found)}) and only {equations} equations, so one is "
+            "without an equation. Add equations until there are as many as fields."
+        )
+    return tuple(found.values())
+
+
+def _refuse_duplicates(statements: tuple[Statement, ...]) -> None:
+    seen: dict[object, str] = {}
+    for statement in statements:
+        place: object = statement.place if isinstance(statement.place, Interior | OnPart) else id(statement.place)
+        key = (statement.form.expression, place)
+        if key in seen:
+            raise ProblemError(
+                f"{statement.name} is given twice (the same as {seen[key]}); remove one, or raise its weight instead."
+            )
+        seen[key] = statement.name

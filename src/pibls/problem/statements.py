@@ -1,0 +1,253 @@
+"""The checked, lowered form of a problem: one statement per row block of the least-squares system.
+
+A statement is a lowered residual together with the place where it shall vanish. Equations give one each;
+conditions give one each too, but a periodic one gives a statement per derivative that has to match.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import sympy as sp
+
+from pibls.checks import FloatArray, check_points
+from pibls.errors import GeometryError, ProblemError
+from pibls.problem.conditions import (
+    INITIAL,
+    AnyCondition,
+    Condition,
+    Mean,
+    Observation,
+    Periodic,
+    residual_of,
+)
+from pibls.problem.domain import Domain
+from pibls.problem.lowering import Form, lower
+from pibls.problem.operators import resolve
+from pibls.problem.printing import text
+from pibls.problem.symbols import Data, Field, Normal, Unknown
+
+__all__ = [
+    "AtPoints",
+    "Average",
+    "Interior",
+    "OnPart",
+    "Opposite",
+    "Place",
+    "Statement",
+    "condition_statements",
+    "lowered",
+]
+
+
+@dataclass(frozen=True)
+class Interior:
+    """Inside the domain."""
+
+
+@dataclass(frozen=True)
+class OnPart:
+    """On a part of the boundary or the initial face."""
+
+    part: Any
+
+
+@dataclass(frozen=True, eq=False)
+class AtPoints:
+    """At the user's points."""
+
+    points: FloatArray
+
+
+@dataclass(frozen=True)
+class Opposite:
+    """The value on one face minus the value on the opposite one."""
+
+    low: Any
+    high: Any
+
+
+@dataclass(frozen=True)
+class Average:
+    """Averaged over the domain."""
+
+
+Place = Interior | OnPart | AtPoints | Opposite | Average
+
+
+@dataclass(frozen=True, eq=False)
+class Statement:
+    """A residual that shall vanish somewhere.
+
+    Attributes
+    ----------
+    name
+        What it is called in messages, diagnostics and residual tables.
+    source
+        Index of the point set it lives on: equations first, then conditions.
+    form
+        The lowered residual.
+    place
+        Where it holds.
+    weight, exact
+        As given on the condition.
+    targets
+        Measured values the form shall equal, or None for zero.
+    noise
+        Standard deviation per target, or None.
+    """
+
+    name: str
+    source: int
+    form: Form
+    place: Place
+    weight: float = 1.0
+    exact: bool = False
+    targets: FloatArray | None = None
+    noise: FloatArray | None = None
+
+    @property
+    def is_equation(self) -> bool:
+        """Whether it is a differential equation rather than a condition."""
+        return isinstance(self.place, Interior)
+
+
+def lowered(equation: object, domain: Domain, owner: str, *, normals: bool) -> Form:
+    """Check the symbols of an equation against the domain and lower it."""
+    residual = resolve(residual_of(equation, owner), domain.space)
+    _check_functions(residual, domain, owner)
+    known = set(domain.coordinates)
+    for symbol in sorted(residual.free_symbols - known, key=str):
+        if isinstance(symbol, Normal) and normals:
+            if symbol.name not in {f"n_{s.name}" for s in domain.space}:
+                raise ProblemError(
+                    f"The normal component {symbol} of {owner} is not along a space coordinate {domain.space}."
+                )
+            continue
+        if isinstance(symbol, Unknown):
+            continue
+        raise ProblemError(_undeclared(symbol, domain, owner))
+    if residual.has(sp.I):
+        raise ProblemError(
+            f"{owner} contains the imaginary unit; write its real and imaginary parts as two equations of two fields."
+        )
+    if not residual.has(Field):
+        raise ProblemError(
+            f"{owner} has no unknown in it: {text(residual)} = 0. Every equation and condition must contain a field "
+            "made by pibls.field."
+        )
+    return lower(residual, domain.coordinates)
+
+
+def _undeclared(symbol: sp.Symbol, domain: Domain, owner: str) -> str:
+    if isinstance(symbol, Normal):
+        return f"{owner} uses the outward normal {symbol}, which exists only on a boundary; use it in a condition."
+    if symbol.name in {s.name for s in domain.coordinates}:
+        return (
+            f"{owner} contains a symbol {symbol} that is not the coordinate of the same name; build expressions "
+            "with the symbols that pibls.coordinates returned."
+        )
+    return (
+        f"{owner} contains the undeclared symbol {symbol}. Give it a number, make it a coordinate of the domain "
+        f"{domain.coordinates}, or declare it with pibls.unknown('{symbol}')."
+    )
+
+
+def _check_functions(residual: sp.Expr, domain: Domain, owner: str) -> None:
+    for call in sorted(residual.atoms(sp.core.function.AppliedUndef), key=str):
+        if isinstance(call, Field):
+            if set(call.args) != set(domain.coordinates):
+                raise ProblemError(
+                    f"The field {call} in {owner} does not have the domain's coordinates {domain.coordinates}; declare "
+                    f"it as field('{call.label}', {', '.join(map(str, domain.coordinates))})."
+                )
+        elif not isinstance(call, Data):
+            raise ProblemError(
+                f"{owner} contains the undeclared function {call}. Make it an unknown with pibls.field, or a known "
+                "function with pibls.data."
+            )
+    for kind, remedy in (
+        (sp.Integral, "differential equations only"),
+        (sp.Subs, "fields at the point itself only"),
+    ):
+        if residual.has(kind):
+            raise ProblemError(f"{owner} contains {text(next(iter(residual.atoms(kind))))}; pibls takes {remedy}.")
+
+
+def condition_statements(
+    condition: AnyCondition, source: int, domain: Domain, equations: tuple[Statement, ...]
+) -> tuple[Statement, ...]:
+    """Return the statements of one condition."""
+    name = repr(condition)
+    common: dict[str, Any] = {"weight": float(condition.weight), "exact": condition.exact}
+    if isinstance(condition, Periodic):
+        return _periodic(condition, name, source, domain, equations, common)
+    if isinstance(condition, Mean):
+        form = lowered(condition.u - sp.Float(condition.value), domain, name, normals=False)
+        return (Statement(name, source, form, Average(), **common),)
+    if isinstance(condition, Observation):
+        form = lowered(condition.u, domain, name, normals=False)
+        place = AtPoints(_inside(condition.points, domain, name, len(condition.values)))
+        return (Statement(name, source, form, place, targets=condition.values, noise=condition.noise, **common),)
+    return (_on_place(condition, name, source, domain, common),)
+
+
+def _on_place(condition: Condition, name: str, source: int, domain: Domain, common: dict[str, Any]) -> Statement:
+    if isinstance(condition.on, np.ndarray):
+        form = lowered(condition.equation, domain, name, normals=False)
+        points = np.atleast_2d(condition.on)
+        if condition.on.ndim == 1 and len(domain.coordinates) == 1:
+            points = condition.on[:, None]
+        return Statement(name, source, form, AtPoints(_inside(points, domain, name, None)), **common)
+    if condition.on is INITIAL:
+        if domain.initial is None:
+            raise ProblemError(
+                f"{name} needs a time, and the domain {domain} has none. Multiply it by TimeInterval(t, t0, t1), or "
+                "use Dirichlet(..., on=interval.left)."
+            )
+        part = domain.initial
+    else:
+        try:
+            part = domain.boundary if condition.on is None else domain.lift(condition.on)
+        except GeometryError as error:
+            raise ProblemError(f"{name} is off the domain {domain}: {error}") from error
+    return Statement(name, source, lowered(condition.equation, domain, name, normals=True), OnPart(part), **common)
+
+
+def _inside(points: FloatArray, domain: Domain, owner: str, count: int | None) -> FloatArray:
+    array = check_points("points", points, owner, len(domain.coordinates), error=ProblemError)
+    if count is not None and len(array) != count:
+        raise ProblemError(f"{owner} has {len(array)} points and {count} values; give one value per point.")
+    outside = np.flatnonzero(~np.asarray(domain.contains(array)))
+    if outside.size:
+        raise ProblemError(
+            f"{owner} is off the domain {domain}: {outside.size} of its {len(array)} points lie outside, first "
+            f"{array[outside[0]].tolist()}. Remove them or enlarge the domain."
+        )
+    return array
+
+
+def _periodic(
+    condition: Periodic,
+    name: str,
+    source: int,
+    domain: Domain,
+    equations: tuple[Statement, ...],
+    common: dict[str, Any],
+) -> tuple[Statement, ...]:
+    try:
+        low, high = domain.faces(condition.coordinate)
+    except GeometryError as error:
+        raise ProblemError(f"{name} is off the domain {domain}: {error}") from error
+    last = condition.derivatives
+    if last is None:
+        orders = (e.form.order_along(condition.coordinate, condition.u.label) for e in equations)
+        last = max(0, max(orders, default=0) - 1)
+    statements = []
+    for order in range(last + 1):
+        form = lowered(condition.u.diff(condition.coordinate, order), domain, name, normals=False)
+        label = name if order == 0 else f"{name}, derivative {order}"
+        statements.append(Statement(label, source, form, Opposite(low, high), **common))
+    return tuple(statements)

@@ -1,0 +1,167 @@
+"""Symbols a problem is written with: coordinates, unknown fields, unknown numbers, known functions.
+
+All of them are SymPy objects, so ``u.diff(x, 2)``, ``sp.sin(u)`` and ``2 * u`` mean what they say.
+"""
+
+from __future__ import annotations
+
+import keyword
+from collections.abc import Callable
+from typing import Any
+
+import sympy as sp
+from sympy.core.function import AppliedUndef, UndefinedFunction
+
+from pibls.checks import shorten
+from pibls.errors import ProblemError
+
+__all__ = ["Data", "Field", "Normal", "Unknown", "coordinates", "data", "field", "normal", "unknown"]
+
+
+class Field(AppliedUndef):  # type: ignore[misc]
+    """An unknown function applied to its coordinates; made by :func:`field`."""
+
+    @property
+    def label(self) -> str:
+        """Name of the field, without its arguments."""
+        return str(self.func.__name__)
+
+
+class _DataFunction(UndefinedFunction):  # type: ignore[misc]
+    """Class of one known function: two of them are the same only if they are the same object."""
+
+    def __eq__(self, other: object) -> bool:
+        return self is other
+
+    def __hash__(self) -> int:
+        return type.__hash__(self)
+
+
+class Data(AppliedUndef):  # type: ignore[misc]
+    """A known function given as a Python callable, applied to its arguments; made by :func:`data`."""
+
+    function: Callable[..., Any]
+
+    @property
+    def label(self) -> str:
+        """Name of the function, without its arguments."""
+        return str(self.func.__name__)
+
+
+class Unknown(sp.Symbol):  # type: ignore[misc]
+    """An unknown number of an inverse problem; made by :func:`unknown`."""
+
+
+class Normal(sp.Symbol):  # type: ignore[misc]
+    """A component of the outward unit normal, for use in boundary conditions; made by :func:`normal`."""
+
+
+def _check_name(name: object, owner: str) -> str:
+    if not isinstance(name, str) or not name.isidentifier() or keyword.iskeyword(name):
+        raise ProblemError(
+            f"{owner} needs a name that is a plain identifier such as 'u' or 'x1'. Got {shorten(name)} instead."
+        )
+    return name
+
+
+def _check_coordinates(symbols: tuple[object, ...], owner: str) -> tuple[sp.Symbol, ...]:
+    if not symbols:
+        raise ProblemError(f"{owner} needs at least one coordinate: {owner}('u', x, y) with x, y = coordinates('x y').")
+    for symbol in symbols:
+        if not isinstance(symbol, sp.Symbol) or isinstance(symbol, Unknown | Normal):
+            raise ProblemError(
+                f"{owner} takes coordinates made by pibls.coordinates after the name. Got {shorten(symbol)} instead."
+            )
+    if len(set(symbols)) != len(symbols):
+        raise ProblemError(f"{owner} got a coordinate twice in {shorten(symbols)}; name each coordinate once.")
+    return symbols
+
+
+def coordinates(names: str) -> Any:
+    """Return the coordinates named in a string: one symbol, or a tuple of several.
+
+    Parameters
+    ----------
+    names
+        Names separated by spaces or commas, such as ``"x y"`` or ``"x, t"``.
+
+    Examples
+    --------
+    >>> coordinates("t")
+    t
+    >>> x, y = coordinates("x y")
+    """
+    if not isinstance(names, str) or not names.replace(",", " ").split():
+        raise ProblemError(f"coordinates needs a string of names such as 'x y'. Got {shorten(names)} instead.")
+    labels = [_check_name(name, "coordinates") for name in names.replace(",", " ").split()]
+    if len(set(labels)) != len(labels):
+        raise ProblemError(f"coordinates got a name twice in {names!r}; each coordinate needs its own name.")
+    symbols = tuple(sp.Symbol(label, real=True) for label in labels)
+    return symbols[0] if len(symbols) == 1 else symbols
+
+
+def field(name: str, *coords: sp.Symbol) -> Any:
+    """Return an unknown function of the given coordinates.
+
+    Examples
+    --------
+    >>> x, t = coordinates("x t")
+    >>> u = field("u", x, t)
+    >>> u.diff(x, 2)
+    Derivative(u(x, t), (x, 2))
+    """
+    label = _check_name(name, "field")
+    return UndefinedFunction(label, bases=(Field,), real=True)(*_check_coordinates(coords, "field"))
+
+
+def unknown(name: str) -> Any:
+    """Return an unknown number, to be found from observations together with the fields.
+
+    Examples
+    --------
+    >>> unknown("k")
+    k
+    """
+    return Unknown(_check_name(name, "unknown"), real=True)
+
+
+def data(name: str, function: Callable[..., Any], *coords: sp.Symbol) -> Any:
+    """Return a known function that exists only as a Python callable on arrays.
+
+    Parameters
+    ----------
+    name
+        What the function is called when the problem is printed.
+    function
+        Called with one NumPy array of shape ``(n,)`` per coordinate; returns ``n`` values, or one number.
+    *coords
+        The coordinates it depends on.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> x, y = coordinates("x y")
+    >>> k = data("k", lambda x, y: 1 + np.exp(-x * y), x, y)
+    >>> k
+    k(x, y)
+    """
+    label = _check_name(name, "data")
+    if not callable(function):
+        raise ProblemError(
+            f"data {label!r} needs a callable that takes one array per coordinate. Got {shorten(function)} instead."
+        )
+    members = {"function": staticmethod(function)}
+    return _DataFunction(label, (Data,), members, real=True)(*_check_coordinates(coords, "data"))
+
+
+def normal(*coords: sp.Symbol) -> Any:
+    """Return the components of the outward unit normal along the given coordinates, for boundary conditions.
+
+    Examples
+    --------
+    >>> x, y = coordinates("x y")
+    >>> normal(x, y)
+    (n_x, n_y)
+    """
+    symbols = tuple(Normal(f"n_{symbol.name}", real=True) for symbol in _check_coordinates(coords, "normal"))
+    return symbols[0] if len(symbols) == 1 else symbols

@@ -1,0 +1,226 @@
+"""Elliptic problems on rectangles: Poisson, Helmholtz, biharmonic, variable and anisotropic coefficients."""
+
+from __future__ import annotations
+
+import numpy as np
+import sympy as sp
+
+from pibls.checks import FloatArray
+from pibls.errors import InputError
+from pibls.geometry import Rectangle
+from pibls.problem import (
+    Dirichlet,
+    Mean,
+    Neumann,
+    Problem,
+    coordinates,
+    data,
+    div,
+    field,
+    grad,
+    laplacian,
+    normal_derivative,
+)
+from pibls.problems.manufactured import applied, dirichlet_problem, manufactured, parameter
+
+__all__ = [
+    "anisotropic_mixed",
+    "biharmonic",
+    "helmholtz",
+    "neumann_gauge",
+    "poisson",
+    "poisson_gaussian",
+    "variable_coefficient",
+    "variable_coefficient_data",
+]
+
+
+def poisson() -> Problem:
+    """Return −Δu = 2π² sin πx sin πy on the unit square, zero on the boundary, u = sin πx sin πy.
+
+    The first problem of every introduction, this library's included.
+
+    Examples
+    --------
+    >>> print(poisson())
+    Find u(x, y) with
+      -laplacian(u) = 2*pi**2*sin(pi*x)*sin(pi*y)   in Rectangle((x, 0, 1), (y, 0, 1))
+      u = 0                                         on the boundary
+    """
+    x, y = coordinates("x y")
+    u = field("u", x, y)
+    exact = sp.sin(sp.pi * x) * sp.sin(sp.pi * y)
+    return dirichlet_problem(-laplacian(u), u, exact, Rectangle((x, 0, 1), (y, 0, 1)), boundary=0)
+
+
+def poisson_gaussian() -> Problem:
+    """Return −Δu = f on the unit square, u = 1/2 + exp(−2x² − 4y²), given on the boundary.
+
+    The solution of Berg & Nyström (2018) on a plain square: smooth, with boundary values that are not zero.
+    :func:`~pibls.problems.poisson_star` poses it on a star.
+
+    Examples
+    --------
+    >>> poisson_gaussian().exact["u"]
+    exp(-2*x**2 - 4*y**2) + 1/2
+    """
+    x, y = coordinates("x y")
+    u = field("u", x, y)
+    exact = sp.exp(-2 * x**2 - 4 * y**2) + sp.S.Half
+    return dirichlet_problem(-laplacian(u), u, exact, Rectangle((x, 0, 1), (y, 0, 1)))
+
+
+def helmholtz(k: float = 10) -> Problem:
+    """Return Δu + k²u = R on the unit square, u = sin kx sin ky, given on the boundary.
+
+    Waves of wave number k: indefinite, and the harder the larger k is. Where k² is an eigenvalue π²(m² + n²) of the
+    square the solution is not unique, and such k are refused; 10² is near 10π², so the default is sensitive too.
+
+    Parameters
+    ----------
+    k
+        Wave number, from 0.1 to 1000.
+
+    Examples
+    --------
+    >>> print(helmholtz())
+    Find u(x, y) with
+      100*u + laplacian(u) = -100*sin(10*x)*sin(10*y)   in Rectangle((x, 0, 1), (y, 0, 1))
+      u = sin(10*x)*sin(10*y)                           on the boundary
+    """
+    wave_number = parameter("k", k, "helmholtz", minimum=0.1, maximum=1000)
+    _refuse_resonance(float(wave_number))
+    x, y = coordinates("x y")
+    u = field("u", x, y)
+    exact = sp.sin(wave_number * x) * sp.sin(wave_number * y)
+    return dirichlet_problem(laplacian(u) + wave_number**2 * u, u, exact, Rectangle((x, 0, 1), (y, 0, 1)))
+
+
+def _refuse_resonance(k: float) -> None:
+    ratio = (k / np.pi) ** 2
+    level = round(ratio)
+    squares = np.arange(1, int(np.sqrt(level)) + 1) ** 2
+    if abs(ratio - level) < 1e-9 * ratio and np.isin(level - squares, squares).any():
+        raise InputError(
+            "The 'k' parameter of helmholtz must be such that k² is no eigenvalue π²(m² + n²) of the square. "
+            f"Got {k:.9g}, whose square is {level} π². Change k a little: the solution is unique then."
+        )
+
+
+def biharmonic() -> Problem:
+    """Return Δ²u = f on the unit square with u and ∂u/∂n given, u = eˣ sin πy + x² y³.
+
+    The bent plate: fourth order, two conditions on the whole boundary, none of them zero. Meshes need elements with
+    continuous derivatives for it; smooth features have them.
+
+    Examples
+    --------
+    >>> problem = biharmonic()
+    >>> problem.statements[0].form.order, [c.label for c in problem.conditions]
+    (4, ['Dirichlet', 'Neumann'])
+    """
+    x, y = coordinates("x y")
+    u = field("u", x, y)
+    square = Rectangle((x, 0, 1), (y, 0, 1))
+    exact = sp.exp(x) * sp.sin(sp.pi * y) + x**2 * y**3
+    slope = applied(normal_derivative(u), {u: exact}, square)
+    equation = manufactured(laplacian(laplacian(u)), {u: exact}, square)
+    return Problem((equation,), square, (Dirichlet(u, exact), Neumann(u, slope)), exact={"u": exact})
+
+
+def variable_coefficient() -> Problem:
+    """Return −∇·(k ∇u) = f on the unit square, k = 1 + x² + xy/2, u = eʸ cos πx, given on the boundary.
+
+    Diffusion in a medium that conducts better on one side. The equation is written in divergence form; that the
+    gradient of k enters is left to SymPy.
+
+    Examples
+    --------
+    >>> [str(term.coefficient) for term in variable_coefficient().statements[0].form.terms if term.order == 2]
+    ['-x**2 - x*y/2 - 1', '-x**2 - x*y/2 - 1']
+    """
+    x, y = coordinates("x y")
+    u = field("u", x, y)
+    k = 1 + x**2 + x * y / 2
+    return dirichlet_problem(-div(k * grad(u)), u, sp.exp(y) * sp.cos(sp.pi * x), Rectangle((x, 0, 1), (y, 0, 1)))
+
+
+def _conductivity(x: FloatArray, y: FloatArray) -> FloatArray:
+    return np.asarray(2 + np.sin(3 * x) * np.cos(2 * y))
+
+
+def _conductivity_x(x: FloatArray, y: FloatArray) -> FloatArray:
+    return np.asarray(3 * np.cos(3 * x) * np.cos(2 * y))
+
+
+def _conductivity_y(x: FloatArray, y: FloatArray) -> FloatArray:
+    return np.asarray(-2 * np.sin(3 * x) * np.sin(2 * y))
+
+
+def variable_coefficient_data() -> Problem:
+    """Return −(k Δu + k_x u_x + k_y u_y) = f on the unit square, with k and its derivatives as Python callables.
+
+    What :func:`variable_coefficient` looks like when the coefficient comes from a table or another program: it cannot
+    be differentiated symbolically, so the equation is written out and the derivatives are given as well. Here
+    k = 2 + sin 3x cos 2y and u = eʸ cos πx.
+
+    Examples
+    --------
+    >>> sorted(variable_coefficient_data().data)
+    ['k', 'k_x', 'k_y']
+    """
+    x, y = coordinates("x y")
+    u = field("u", x, y)
+    square = Rectangle((x, 0, 1), (y, 0, 1))
+    exact = sp.exp(y) * sp.cos(sp.pi * x)
+    known = 2 + sp.sin(3 * x) * sp.cos(2 * y)
+    source = applied(-div(known * grad(u)), {u: exact}, square)
+    k, k_x, k_y = (
+        data(name, function, x, y)
+        for name, function in (("k", _conductivity), ("k_x", _conductivity_x), ("k_y", _conductivity_y))
+    )
+    equation = sp.Eq(-(k * laplacian(u) + k_x * u.diff(x) + k_y * u.diff(y)), source)
+    return Problem((equation,), square, (Dirichlet(u, exact),), exact={"u": exact})
+
+
+def anisotropic_mixed(correlation: float = 0.5) -> Problem:
+    """Return −(u_xx + 2ρ u_xy + u_yy) = f on (−1, 1) × (0, 1), u = sin(2x + y) + x y², given on the boundary.
+
+    Diffusion along tilted axes: a mixed derivative, elliptic for |ρ| < 1 and nearly degenerate close to 1.
+
+    Parameters
+    ----------
+    correlation
+        The number ρ, from −0.99 to 0.99.
+
+    Examples
+    --------
+    >>> form = anisotropic_mixed().statements[0].form
+    >>> {term.multi_index: float(term.coefficient) for term in form.terms}
+    {(2, 0): -1.0, (0, 2): -1.0, (1, 1): -1.0}
+    """
+    rho = parameter("correlation", correlation, "anisotropic_mixed", minimum=-0.99, maximum=0.99)
+    x, y = coordinates("x y")
+    u = field("u", x, y)
+    operator = -(u.diff(x, 2) + 2 * rho * u.diff(x, y) + u.diff(y, 2))
+    return dirichlet_problem(operator, u, sp.sin(2 * x + y) + x * y**2, Rectangle((x, -1, 1), (y, 0, 1)))
+
+
+def neumann_gauge() -> Problem:
+    """Return −Δu = f on the unit square with ∂u/∂n given everywhere and mean 1/6, u = cos πx cos 2πy + x² y.
+
+    The flux alone fixes the solution only up to a constant, and only if it balances the source; the mean value fixes
+    the constant. A solver that does not notice the null space returns any of them.
+
+    Examples
+    --------
+    >>> neumann_gauge().conditions[1]
+    Mean(u = 0.166667 on average)
+    """
+    x, y = coordinates("x y")
+    u = field("u", x, y)
+    square = Rectangle((x, 0, 1), (y, 0, 1))
+    exact = sp.cos(sp.pi * x) * sp.cos(2 * sp.pi * y) + x**2 * y
+    flux = Neumann(u, applied(normal_derivative(u), {u: exact}, square))
+    equation = manufactured(-laplacian(u), {u: exact}, square)
+    return Problem((equation,), square, (flux, Mean(u, sp.Rational(1, 6))), exact={"u": exact})

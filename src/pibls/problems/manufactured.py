@@ -1,0 +1,93 @@
+"""Tools to write problems with a known solution: the source follows from the operator and the solution."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import sympy as sp
+
+from pibls.checks import check_number
+from pibls.geometry.base import Domain
+from pibls.problem import Dirichlet, Field, Problem
+from pibls.problem.operators import resolve
+
+__all__ = ["applied", "dirichlet_problem", "manufactured", "parameter"]
+
+
+def parameter(
+    name: str,
+    value: object,
+    owner: str,
+    *,
+    minimum: float,
+    maximum: float,
+    exclusive: bool = False,
+) -> sp.Expr:
+    """Return a parameter of a problem as a SymPy number, whole numbers and SymPy constants exactly.
+
+    Examples
+    --------
+    >>> (
+    ...     parameter("k", 10.0, "helmholtz", minimum=0, maximum=1000),
+    ...     parameter("k", sp.pi, "helmholtz", minimum=0, maximum=9),
+    ... )
+    (10, pi)
+    """
+    remedy = f"Choose a value in that range, or write the problem yourself after the example of {owner}."
+    number = check_number(name, value, owner, minimum=minimum, exclusive=exclusive, maximum=maximum, remedy=remedy)
+    if isinstance(value, sp.Expr):
+        return value
+    return sp.Integer(int(number)) if number == int(number) else sp.Float(number)
+
+
+def applied(expression: sp.Expr, exact: Mapping[Field, sp.Expr], domain: Domain) -> sp.Expr:
+    """Return an expression of fields with known functions in their place.
+
+    Normal components stay symbols, so the result can be the value of a Neumann condition on any boundary.
+
+    Examples
+    --------
+    >>> from pibls.geometry import Rectangle
+    >>> from pibls.problem import coordinates, field, laplacian, normal_derivative
+    >>> x, y = coordinates("x y")
+    >>> u = field("u", x, y)
+    >>> square = Rectangle((x, 0, 1), (y, 0, 1))
+    >>> applied(laplacian(u), {u: x**3 * y}, square), applied(normal_derivative(u), {u: x * y}, square)
+    (6*x*y, n_x*y + n_y*x)
+    """
+    return resolve(expression, domain.space).xreplace(dict(exact)).doit()
+
+
+def manufactured(operator: sp.Expr, exact: Mapping[Field, sp.Expr], domain: Domain) -> sp.Eq:
+    """Return the equation ``operator = source`` whose source is the operator applied to the exact solution.
+
+    Examples
+    --------
+    >>> from pibls.geometry import Interval
+    >>> from pibls.problem import coordinates, field
+    >>> x = coordinates("x")
+    >>> u = field("u", x)
+    >>> manufactured(u.diff(x, 2) + u, {u: x**2}, Interval((x, 0, 1)))
+    Eq(u(x) + Derivative(u(x), (x, 2)), x**2 + 2)
+    """
+    return sp.Eq(operator, applied(operator, exact, domain), evaluate=False)
+
+
+def dirichlet_problem(operator: sp.Expr, u: Field, exact: sp.Expr, domain: Domain, boundary: object = None) -> Problem:
+    """Return the problem ``operator = source`` with the exact solution given on the whole boundary.
+
+    ``boundary`` is what the exact solution amounts to there, where that is simpler (zero, say).
+
+    Examples
+    --------
+    >>> from pibls.geometry import Interval
+    >>> from pibls.problem import coordinates, field
+    >>> x = coordinates("x")
+    >>> u = field("u", x)
+    >>> print(dirichlet_problem(-u.diff(x, 2), u, x**2, Interval((x, 0, 1))))
+    Find u(x) with
+      -u_xx = -2   in Interval((x, 0, 1))
+      u = x**2     on the boundary
+    """
+    condition = Dirichlet(u, exact if boundary is None else boundary)
+    return Problem((manufactured(operator, {u: exact}, domain),), domain, (condition,), exact={u.label: exact})

@@ -1,0 +1,111 @@
+"""Elliptic problems on shapes other than boxes: disk, annulus, L-shape, ball, polygon."""
+
+from __future__ import annotations
+
+import sympy as sp
+
+from pibls.geometry import Ball, Disk, Polygon, Rectangle
+from pibls.problem import Dirichlet, Neumann, Problem, Robin, coordinates, field, laplacian, normal_derivative
+from pibls.problems.manufactured import applied, dirichlet_problem, parameter
+
+__all__ = ["annulus", "l_shape_smooth", "poisson_ball", "polygon", "robin_disk"]
+
+
+def robin_disk(alpha: float = 2) -> Problem:
+    """Return Δu = 0 on the unit disk with α u + ∂u/∂n given, u = eˣ cos y.
+
+    A steady temperature with heat transfer to the surroundings: the exact normals of the circle enter the condition.
+
+    Parameters
+    ----------
+    alpha
+        Transfer coefficient, above 0 and at most 1000 (at 0 a constant would be free).
+
+    Examples
+    --------
+    >>> robin_disk().conditions[0].equation.lhs
+    2*u(x, y) + dn(u(x, y))
+    """
+    transfer = parameter("alpha", alpha, "robin_disk", minimum=0, exclusive=True, maximum=1000)
+    x, y = coordinates("x y")
+    u = field("u", x, y)
+    disk = Disk((x, y), (0, 0), 1)
+    exact = sp.exp(x) * sp.cos(y)
+    value = applied(transfer * u + normal_derivative(u), {u: exact}, disk)
+    return Problem((sp.Eq(laplacian(u), 0),), disk, (Robin(u, transfer, 1, value),), exact={"u": exact})
+
+
+def annulus(radius: float = 0.5) -> Problem:
+    """Return the potential flow past a cylinder: Δu = 0 between two circles, u = x (1 + a²/r²).
+
+    No flow through the inner circle of radius a (∂u/∂n = 0 with the normal pointing into the hole), the potential
+    given on the outer circle of radius 1. The domain is a difference of two disks with a condition on each circle.
+
+    Parameters
+    ----------
+    radius
+        The inner radius a, from 0.01 to 0.99.
+
+    Examples
+    --------
+    >>> print(annulus())
+    Find u(x, y) with
+      laplacian(u) = 0                 in (Disk((x, y), (0, 0), 1) - Disk((x, y), (0, 0), 0.5))
+      u = x*(1 + 0.25/(x**2 + y**2))   on the boundary of Disk((x, y), (0, 0), 1)
+      dn(u) = 0                        on the boundary of Disk((x, y), (0, 0), 0.5)
+    """
+    inner = parameter("radius", radius, "annulus", minimum=0.01, maximum=0.99)
+    x, y = coordinates("x y")
+    u = field("u", x, y)
+    disk, hole = Disk((x, y), (0, 0), 1), Disk((x, y), (0, 0), float(inner))
+    exact = x * (1 + inner**2 / (x**2 + y**2))
+    conditions = (Dirichlet(u, exact, on=disk.boundary), Neumann(u, 0, on=hole.boundary))
+    return Problem((sp.Eq(laplacian(u), 0),), disk - hole, conditions, exact={"u": exact})
+
+
+def l_shape_smooth() -> Problem:
+    """Return −Δu = f on the square (−1, 1)² without its lower right quarter, u = eˣ sin 2y, given on the boundary.
+
+    The L-shape with a solution that ignores its re-entrant corner: it tests the geometry, not the corner singularity.
+
+    Examples
+    --------
+    >>> l_shape_smooth().domain.contains([[0.5, -0.5], [0.5, 0.5]])
+    array([False,  True])
+    """
+    x, y = coordinates("x y")
+    u = field("u", x, y)
+    domain = Rectangle((x, -1, 1), (y, -1, 1)) - Rectangle((x, 0, 1), (y, -1, 0))
+    return dirichlet_problem(-laplacian(u), u, sp.exp(x) * sp.sin(2 * y), domain)
+
+
+def poisson_ball() -> Problem:
+    """Return −Δu = f in the unit ball of space, u = eˣ sin 2y cos z + z², given on the sphere.
+
+    Three dimensions and a curved boundary; no mesh has to follow the sphere.
+
+    Examples
+    --------
+    >>> poisson_ball().domain
+    Ball((x, y, z), (0, 0, 0), 1)
+    """
+    x, y, z = coordinates("x y z")
+    u = field("u", x, y, z)
+    exact = sp.exp(x) * sp.sin(2 * y) * sp.cos(z) + z**2
+    return dirichlet_problem(-laplacian(u), u, exact, Ball((x, y, z), (0, 0, 0), 1))
+
+
+def polygon() -> Problem:
+    """Return −Δu + u = f on a house-shaped pentagon, u = sin(2x) cosh(y), given on the boundary.
+
+    Five straight edges, two of them oblique; the reaction term makes the operator more than a Laplacian.
+
+    Examples
+    --------
+    >>> round(polygon().domain.measure, 12)
+    1.5
+    """
+    x, y = coordinates("x y")
+    u = field("u", x, y)
+    house = Polygon((x, y), [(0, 0), (1, 0), (1, 1), (0.5, 2), (0, 1)])
+    return dirichlet_problem(-laplacian(u) + u, u, sp.sin(2 * x) * sp.cosh(y), house)

@@ -1,0 +1,94 @@
+"""Panels put into a figure."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from matplotlib.figure import Figure
+from matplotlib.layout_engine import ConstrainedLayoutEngine
+
+from pibls.checks import FloatArray, shorten
+from pibls.errors import InputError
+from pibls.report.drawing import Picture, add_colour_bar, draw_lines, draw_map, is_to_scale
+from pibls.report.panels import Panel, is_frames
+from pibls.report.scales import Scale, magnitude_scale, value_scale
+
+__all__ = ["draw_panels", "given_axes", "new_figure"]
+
+_MAP_WIDTH, _FRAME_WIDTH, _LINE_WIDTH = 4.3, 2.4, 6.4
+_LINE_HEIGHT, _SIZE_LINE_HEIGHT = 3.0, 1.9
+
+
+def new_figure(rows: list[list[Panel]]) -> tuple[Figure, list[list[Any]]]:
+    """Return a figure of a size that suits the panels, and axes for each."""
+    sizes = [[_size(panel, row, len(rows) == 1) for panel in row] for row in rows]
+    columns = max(len(row) for row in rows)
+    heights = [max(height for _, height in row) for row in sizes]
+    widths = [max(row[i][0] for row in sizes if i < len(row)) for i in range(columns)]
+    figure = Picture(figsize=(sum(widths), sum(heights)), layout=ConstrainedLayoutEngine(w_pad=0.08, h_pad=0.06))
+    grid = figure.add_gridspec(len(rows), columns, width_ratios=widths, height_ratios=heights)
+    return figure, [[figure.add_subplot(grid[i, j]) for j in range(len(row))] for i, row in enumerate(rows)]
+
+
+def _size(panel: Panel, row: list[Panel], alone: bool) -> tuple[float, float]:
+    """Return width and height of a panel in inches, with its labels."""
+    if panel.is_line:
+        height = _SIZE_LINE_HEIGHT if panel.quantity.magnitude and not alone else _LINE_HEIGHT
+        return (_LINE_WIDTH if len(row) == 1 else _MAP_WIDTH), height
+    view = panel.views[0]
+    width = _FRAME_WIDTH if is_frames(row) else _MAP_WIDTH
+    inner = width - (0.5 if is_frames(row) else 1.3)
+    across, along = (high - low for low, high in view.limits)
+    shape = along / across if is_to_scale(view) else 0.95
+    return width, float(np.clip(inner * shape, 0.9, 2.2 * inner)) + 0.8
+
+
+def given_axes(rows: list[list[Panel]], axes: Any, owner: str) -> tuple[Figure, list[list[Any]]]:
+    """Return the user's axes in the shape of the panels."""
+    flat = list(np.ravel(np.asarray(axes, dtype=object)))
+    count = sum(len(row) for row in rows)
+    if len(flat) != count or not all(hasattr(item, "imshow") for item in flat):
+        raise InputError(
+            f"The 'axes' parameter of {owner} must be {count} Matplotlib axes for the {count} panels of this picture. "
+            f"Got {shorten(axes)} instead. Leave it out for a new figure, or choose one panel with what= and field=."
+        )
+    remaining = iter(flat)
+    return flat[0].figure, [[next(remaining) for _ in row] for row in rows]
+
+
+def draw_panels(rows: list[list[Panel]], places: list[list[Any]], levels: Any) -> None:
+    """Draw every panel into its axes."""
+    for row, row_axes in zip(rows, places, strict=True):
+        if is_frames(row):
+            _draw_frames(row, row_axes, levels)
+            continue
+        for panel, axes in zip(row, row_axes, strict=True):
+            if panel.is_line:
+                draw_lines(axes, panel.views, panel.quantity, panel.reference)
+            else:
+                values = panel.views[0].evaluate(panel.quantity.function)
+                add_colour_bar(axes, _draw_map(panel, axes, values, _scale(panel, values), levels))
+            axes.set_title(panel.title, fontsize=10)
+
+
+def _draw_frames(row: list[Panel], row_axes: list[Any], levels: Any) -> None:
+    """Draw the same quantity in several planes with one scale, one colour bar and one vertical axis."""
+    pictures = [panel.views[0].evaluate(panel.quantity.function) for panel in row]
+    scale = _scale(row[0], np.stack(pictures))
+    for i, (panel, axes, values) in enumerate(zip(row, row_axes, pictures, strict=True)):
+        artist = _draw_map(panel, axes, values, scale, levels)
+        place = panel.views[0].place
+        axes.set_title(place if i else f"{panel.quantity.title}\n{place}", fontsize=9, loc="left")
+        if i:
+            axes.set_ylabel("")
+            axes.tick_params(labelleft=False)
+    add_colour_bar(row_axes[-1], artist)
+
+
+def _scale(panel: Panel, values: FloatArray) -> Scale:
+    return magnitude_scale(values) if panel.quantity.magnitude else value_scale(values)
+
+
+def _draw_map(panel: Panel, axes: Any, values: FloatArray, scale: Scale, levels: Any) -> Any:
+    return draw_map(axes, panel.views[0], values, scale, None if panel.quantity.magnitude else levels)

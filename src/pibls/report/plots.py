@@ -1,0 +1,99 @@
+"""Pictures of a solution, its error and its residual."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from pibls.checks import check_choice, check_integer, check_number, shorten
+from pibls.errors import InputError
+from pibls.report.panels import WHAT, choose_panels
+from pibls.report.views import choose_views
+from pibls.solution import Solution
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+__all__ = ["plot"]
+
+
+def plot(
+    solution: Solution,
+    what: str = "solution",
+    *,
+    field: Any = None,
+    at: Any = None,
+    n: int | None = None,
+    exact: Any = None,
+    levels: Any = None,
+    axes: Any = None,
+) -> Figure:
+    """Draw a solution, its error, its residual, or the exact solution.
+
+    The solution comes with its absolute error where the exact solution is known, and with the absolute residual of the
+    equations otherwise. One coordinate gives a graph; two give a map (time upwards, with graphs at five times beside
+    it); two space coordinates and time give maps at four times; of more coordinates a slice through the middle is
+    shown. Errors and residuals have logarithmic scales.
+
+    Parameters
+    ----------
+    solution
+        What a solver returned.
+    what : {"solution", "error", "residual", "exact"}
+        What to draw.
+    field
+        The field to draw, if there are several; left out, each gets a column of its own.
+    at : mapping, optional
+        Coordinates to hold fixed, such as ``{"z": 0.5}``. One of them may have a list of values: one map, or one line,
+        for each.
+    n : int, optional
+        Grid points along each axis; by default 200 for maps and 400 for graphs.
+    exact
+        The exact solution, if the problem does not carry it: an expression of the coordinates, a function of an
+        (n, d) array, or a mapping from fields to those.
+    levels : int or sequence of numbers, optional
+        Contour lines to draw over maps of values: about how many, or which.
+    axes : Axes or sequence of Axes, optional
+        Matplotlib axes to draw into, as many as there are panels, instead of a new figure.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+        It shows itself in notebooks; ``figure.savefig("solution.png")`` writes it to a file.
+
+    Examples
+    --------
+    >>> from pibls import problems, solve
+    >>> figure = plot(solve(problems.advection()))
+    >>> [axes.get_title() for axes in figure.axes]
+    ['Solution u', 'Absolute error of u']
+    """
+    if not isinstance(solution, Solution):
+        raise InputError(
+            f"The 'solution' parameter of plot must be a Solution. Got {shorten(solution)} instead. Use what solving a "
+            "problem returned."
+        )
+    check_choice("what", what, "plot", WHAT)
+    if n is not None:
+        check_integer("n", n, "plot", minimum=2, maximum=4000)
+    contours = _check_levels(levels)
+    rows = choose_panels(solution, what, field, exact, choose_views(solution.problem.domain, at, n, "plot"), "plot")
+    # Matplotlib takes a while to import, and most runs draw nothing.
+    from pibls.report.layout import draw_panels, given_axes, new_figure
+
+    figure, places = new_figure(rows) if axes is None else given_axes(rows, axes, "plot")
+    draw_panels(rows, places, contours)
+    return figure
+
+
+def _check_levels(levels: Any) -> Any:
+    if levels is None or isinstance(levels, int | np.integer):
+        return None if levels is None else check_integer("levels", levels, "plot", minimum=1, maximum=1000)
+    if not isinstance(levels, Sequence | np.ndarray) or isinstance(levels, str):
+        raise InputError(
+            "The 'levels' parameter of plot must be a number of contour lines or a sequence of values. "
+            f"Got {shorten(levels)} instead."
+        )
+    return sorted({check_number("levels", level, "plot") for level in levels})

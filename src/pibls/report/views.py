@@ -1,0 +1,277 @@
+"""Which part of a domain a picture shows, and the points to evaluate there."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import sympy as sp
+
+from pibls.checks import FloatArray, check_number, shorten
+from pibls.errors import InputError, ProblemError
+from pibls.problem.domain import Domain
+
+__all__ = ["CloudView", "View", "choose_views", "time_slices", "varying"]
+
+FRAMES = 4
+LINES = 5
+
+
+@dataclass(frozen=True, eq=False)
+class View:
+    """A line or plane through a domain with a regular grid on it.
+
+    Attributes
+    ----------
+    domain
+        The domain.
+    axes
+        Numbers of the one or two coordinates that vary, horizontal first.
+    fixed
+        Values of the other coordinates, by number.
+    n
+        Grid points along each varying coordinate.
+    """
+
+    domain: Domain
+    axes: tuple[int, ...]
+    fixed: Mapping[int, float]
+    n: int
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the varying coordinates."""
+        return tuple(self.domain.coordinates[axis].name for axis in self.axes)
+
+    @property
+    def place(self) -> str:
+        """The fixed coordinates in words, such as ``z = 0.5``."""
+        return ", ".join(f"{self.domain.coordinates[axis].name} = {value:.3g}" for axis, value in self.fixed.items())
+
+    @property
+    def in_space(self) -> bool:
+        """Whether lengths along all varying coordinates can be compared."""
+        return all(self.domain.coordinates[axis] != self.domain.time for axis in self.axes)
+
+    @property
+    def limits(self) -> tuple[tuple[float, float], ...]:
+        """Lowest and highest value of each varying coordinate."""
+        return tuple((float(low), float(high)) for low, high in self.domain.bounds[list(self.axes)])
+
+    @cached_property
+    def grids(self) -> tuple[FloatArray, ...]:
+        """Grid values along each varying coordinate; exactly those of the bounds at both ends."""
+        return tuple(np.linspace(low, high, self.n) for low, high in self.limits)
+
+    @cached_property
+    def points(self) -> FloatArray:
+        """All points of the grid, rows of the picture one after the other."""
+        return self.lift(np.stack([g.ravel() for g in np.meshgrid(*self.grids)], axis=1))
+
+    @cached_property
+    def inside(self) -> npt.NDArray[np.bool_]:
+        """Which points of the grid are in the domain."""
+        return np.asarray(self.domain.contains(self.points), dtype=np.bool_)
+
+    def lift(self, positions: FloatArray) -> FloatArray:
+        """Return positions in the picture as points of the domain's coordinates."""
+        result = np.empty((len(positions), len(self.domain.coordinates)))
+        result[:, list(self.axes)] = positions
+        for axis, value in self.fixed.items():
+            result[:, axis] = value
+        return result
+
+    def evaluate(self, function: Callable[[FloatArray], FloatArray]) -> FloatArray:
+        """Return a function on the grid, with NaN outside the domain: a row of n, or an (n, n) picture."""
+        values = np.full(len(self.points), np.nan)
+        values[self.inside] = _tolerant(function, self.points[self.inside])
+        return values.reshape((self.n,) * len(self.axes))
+
+    @cached_property
+    def outline(self) -> list[FloatArray]:
+        """Closed curves around what the domain shows in a plane, exact at every crossing of a grid line.
+
+        The crossings are found by bisection, so that the curves are smooth whatever the grid; only corners between
+        grid lines are cut, by at most a cell. Holes run the other way round. A domain that fills the picture has
+        none.
+        """
+        from contourpy import contour_generator
+
+        mask = self.inside.reshape(self.n, self.n)
+        if mask.all():
+            return []
+        padded = np.pad(mask.astype(np.float64), 1)
+        curves: Any = contour_generator(z=padded).lines(0.5)
+        steps = [float(grid[1] - grid[0]) for grid in self.grids]
+        origin = np.array([grid[0] - step for grid, step in zip(self.grids, steps, strict=True)])
+        return [origin + self._bisected(curve, padded, origin, np.array(steps)) * steps for curve in curves]
+
+    def _bisected(self, curve: FloatArray, padded: FloatArray, origin: FloatArray, steps: FloatArray) -> FloatArray:
+        """Move points half-way between neighbours of the grid (in units of cells) to the edge of the domain."""
+        low, high = np.floor(curve), np.ceil(curve)
+        low_inside = padded[low[:, 1].astype(int), low[:, 0].astype(int)] > 0.5
+        inner, outer = (np.where(low_inside[:, None], a, b) for a, b in ((low, high), (high, low)))
+        for _ in range(24):
+            middle = (inner + outer) / 2
+            kept = np.asarray(self.domain.contains(self.lift(origin + middle * steps)))[:, None]
+            inner, outer = np.where(kept, middle, inner), np.where(kept, outer, middle)
+        return np.asarray(inner)
+
+
+@dataclass(frozen=True, eq=False)
+class CloudView:
+    """The points of a point cloud in one or two dimensions: there is nothing between them to show."""
+
+    domain: Domain
+    positions: FloatArray
+    place = ""
+    in_space = True
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the coordinates."""
+        return tuple(symbol.name for symbol in self.domain.coordinates)
+
+    @property
+    def limits(self) -> tuple[tuple[float, float], ...]:
+        """Lowest and highest value of each coordinate."""
+        return tuple((float(column.min()), float(column.max())) for column in self.positions.T)
+
+    @property
+    def grids(self) -> tuple[FloatArray, ...]:
+        """The values of each coordinate."""
+        return tuple(self.positions.T)
+
+    def evaluate(self, function: Callable[[FloatArray], FloatArray]) -> FloatArray:
+        """Return a function at the points."""
+        return _tolerant(function, self.positions)
+
+
+def _cloud_view(domain: Domain, atoms: FloatArray, at: object, owner: str) -> CloudView:
+    if at is not None or len(domain.coordinates) > 2:
+        raise InputError(
+            f"{owner} cannot slice a point cloud: it shows all points of one in 1 or 2 dimensions. "
+            f"Got one in {len(domain.coordinates)} dimensions and at={shorten(at)}. Evaluate the solution at points of "
+            "your own instead."
+        )
+    return CloudView(domain, atoms[np.lexsort(atoms.T[::-1])])
+
+
+def _tolerant(function: Callable[[FloatArray], FloatArray], points: FloatArray) -> FloatArray:
+    """Evaluate, with NaN at the few points where an expression is not finite (a corner, an axis of symmetry)."""
+    try:
+        return function(points)
+    except ProblemError:
+        if len(points) == 1:
+            return np.array([np.nan])
+        half = len(points) // 2
+        values = np.concatenate([_tolerant(function, points[:half]), _tolerant(function, points[half:])])
+        if np.isnan(values).all():
+            raise
+        return values
+
+
+def choose_views(domain: Domain, at: object, n: int | None, owner: str) -> tuple[View, ...] | tuple[CloudView]:
+    """Return the views that show a domain best, given what the user fixed.
+
+    One view, or several along one coordinate: those the user listed, or a few times of a problem in two or more space
+    dimensions.
+
+    Examples
+    --------
+    >>> from pibls.geometry import Box, TimeInterval
+    >>> x, y, z, t = sp.symbols("x y z t")
+    >>> box = Box((x, 0, 1), (y, 0, 1), (z, 0, 2))
+    >>> [view.place for view in choose_views(box, None, None, "plot")]
+    ['z = 1']
+    >>> [view.place for view in choose_views(box * TimeInterval(t, 0, 3), {"x": 0.25}, None, "plot")]
+    ['x = 0.25, t = 0', 'x = 0.25, t = 1', 'x = 0.25, t = 2', 'x = 0.25, t = 3']
+    """
+    atoms = getattr(domain, "atoms", None)
+    if atoms is not None:
+        return (_cloud_view(domain, atoms, at, owner),)
+    chosen = _chosen(domain, at, owner)
+    coordinates = list(domain.coordinates)
+    space = [coordinates.index(symbol) for symbol in domain.space if coordinates.index(symbol) not in chosen]
+    time = None if domain.time is None else coordinates.index(domain.time)
+    free, rest = space[:2], space[2:]
+    if time is not None and time not in chosen:
+        if len(free) < 2:
+            free.append(time)
+        else:
+            chosen[time] = _spread(domain.bounds[time], FRAMES)
+    if not free:
+        raise InputError(
+            f"The 'at' parameter of {owner} fixes every coordinate {domain.coordinates}, so nothing is left to draw. "
+            "Leave one out, or call the solution for its value at a point."
+        )
+    for axis in rest:
+        chosen[axis] = [float(domain.bounds[axis].mean())]
+    size = (400 if len(free) == 1 else 200) if n is None else n
+    places: list[dict[int, float]] = [{}]
+    for axis in sorted(chosen):
+        places = [{**place, axis: value} for place in places for value in chosen[axis]]
+    views = tuple(View(domain, tuple(free), place, size) for place in places)
+    for view in views:
+        if not view.inside.any():
+            raise InputError(
+                f"The slice {view.place or 'of the whole domain'} of {shorten(domain)} has no points in it. "
+                f"Choose another with at={{...}} within the bounds {domain.bounds.tolist()}."
+            )
+    return views
+
+
+def time_slices(view: View) -> tuple[View, ...]:
+    """Return lines in space at a few times across a picture of space and time."""
+    space, time = view.axes
+    times = _spread(view.domain.bounds[time], LINES)
+    return tuple(View(view.domain, (space,), {**view.fixed, time: value}, 2 * view.n) for value in times)
+
+
+def varying(views: Sequence[View]) -> str:
+    """Return the name of the coordinate whose fixed value differs between views."""
+    first, second = views[:2]
+    axis = next(axis for axis, value in first.fixed.items() if second.fixed[axis] != value)
+    return str(first.domain.coordinates[axis].name)
+
+
+def _spread(bounds: FloatArray, count: int) -> list[float]:
+    return [float(value) for value in np.linspace(bounds[0], bounds[1], count)]
+
+
+def _chosen(domain: Domain, at: object, owner: str) -> dict[int, list[float]]:
+    """Return the values the user fixed, by number of the coordinate."""
+    if not isinstance(at, Mapping | None):
+        raise InputError(
+            f"The 'at' parameter of {owner} must be a mapping from coordinates to values, such as "
+            f"{{'{domain.coordinates[-1]}': 0.5}}. Got {shorten(at)} instead."
+        )
+    names = [symbol.name for symbol in domain.coordinates]
+    chosen: dict[int, list[float]] = {}
+    for key, value in (at or {}).items():
+        name = key.name if isinstance(key, sp.Symbol) else key
+        if name not in names:
+            raise InputError(f"The 'at' parameter of {owner} may fix {', '.join(names)}. Got {shorten(key)} instead.")
+        axis = names.index(name)
+        chosen[axis] = _levels(name, value, domain.bounds[axis], owner)
+    if sum(len(values) > 1 for values in chosen.values()) > 1:
+        raise InputError(
+            f"The 'at' parameter of {owner} may list several values for one coordinate only. Got {shorten(at)} "
+            "instead. Fix the others at one value each."
+        )
+    return chosen
+
+
+def _levels(name: str, value: Any, bounds: FloatArray, owner: str) -> list[float]:
+    several = isinstance(value, Sequence | np.ndarray) and not isinstance(value, str) and np.ndim(value) == 1
+    items = list(value) if several else [value]
+    low, high = (float(bound) for bound in bounds)
+    remedy = f"The domain goes from {low:g} to {high:g} there."
+    if not items:
+        raise InputError(f"The 'at' parameter of {owner} has no value for {name}. {remedy}")
+    key = f"at[{name!r}]"
+    return sorted({check_number(key, item, owner, minimum=low, maximum=high, remedy=remedy) for item in items})

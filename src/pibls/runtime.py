@@ -1,0 +1,172 @@
+"""What the machine really offers: cores, memory, and BLAS threads that fit them.
+
+Containers and batch systems give a process fewer cores and less memory than the machine has, and neither BLAS nor
+``os.cpu_count`` notices. LAPACK on more threads than free cores can be tens of times slower than on the right
+number, and an array past the memory limit ends the process without a word, so both are asked about here first.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from pibls.errors import ResourceError
+
+__all__ = ["available_cores", "available_memory", "blas_threads", "format_bytes", "require_memory"]
+
+_CGROUP = Path("/sys/fs/cgroup")
+_MEMINFO = Path("/proc/meminfo")
+# A machine that says nothing about its memory is taken to have this much: enough for every small problem.
+_FALLBACK_MEMORY = 4 * 2**30
+
+
+def available_cores() -> int:
+    """Return how many cores this process may keep busy: its affinity, cut by the container's quota; at least 1.
+
+    >>> available_cores() >= 1
+    True
+    """
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    quota = _cgroup_cores()
+    return max(1, cores if quota is None else min(cores, math.ceil(quota)))
+
+
+def available_memory() -> int:
+    """Return how many bytes this process can still allocate: what the machine has free, cut by the container's limit.
+
+    >>> available_memory() > 0
+    True
+    """
+    free = _meminfo_available()
+    if free is None:
+        free = _sysconf_memory()
+    room = _cgroup_memory()
+    return free if room is None else max(0, min(free, room))
+
+
+def require_memory(nbytes: float, what: str, remedy: str) -> None:
+    """Refuse, before anything is allocated, what would not fit into memory.
+
+    Parameters
+    ----------
+    nbytes
+        Bytes that are about to be allocated.
+    what
+        What needs them, as the subject of a sentence.
+    remedy
+        What to do instead, as a sentence.
+
+    >>> require_memory(1e18, "A matrix of 10⁹ × 10⁸", "Use fewer points.")
+    Traceback (most recent call last):
+    ...
+    pibls.errors.ResourceError: A matrix of 10⁹ × 10⁸ needs 888 PiB of memory, and ... Use fewer points.
+    """
+    free = available_memory()
+    if nbytes <= free:
+        return
+    raise ResourceError(
+        f"{what} needs {format_bytes(nbytes)} of memory, and {format_bytes(free)} are available. At most "
+        f"{_percent(free / nbytes)} of that size would fit. {remedy}"
+    )
+
+
+def format_bytes(nbytes: float) -> str:
+    """Return a number of bytes as people write it.
+
+    >>> format_bytes(3 * 2**30 / 2)
+    '1.5 GiB'
+    """
+    units = ("B", "KiB", "MiB", "GiB", "TiB", "PiB")
+    power = min(len(units) - 1, int(math.log2(max(nbytes, 1)) // 10))
+    return f"{nbytes / 2 ** (10 * power):.3g} {units[power]}"
+
+
+@contextmanager
+def blas_threads() -> Iterator[None]:
+    """Cap the threads of BLAS and OpenMP to the cores available while the block runs; never raise them.
+
+    >>> with blas_threads():
+    ...     pass
+    """
+    cores = available_cores()
+    controller = _controller("torch" in sys.modules)
+    pools = {library.prefix: library.num_threads for library in controller.lib_controllers}
+    crowded = {prefix: cores for prefix, threads in pools.items() if threads is not None and threads > cores}
+    if not crowded:
+        yield
+        return
+    with controller.limit(limits=crowded):
+        yield
+
+
+@functools.cache
+def _controller(_torch_loaded: bool) -> Any:
+    """Find the thread pools of the libraries loaded now (slow), again once torch has brought its own."""
+    from threadpoolctl import ThreadpoolController
+
+    return ThreadpoolController()
+
+
+def _percent(fraction: float) -> str:
+    return f"{100 * fraction:.2g} %" if fraction > 1e-4 else "a ten-thousandth"
+
+
+def _read_number(path: Path) -> float | None:
+    """Read the first number of a file; None where there is no file or no number ("max" means no limit)."""
+    try:
+        return float(path.read_text(encoding="ascii").split()[0])
+    except (OSError, ValueError, IndexError):
+        return None
+
+
+def _cgroup_cores() -> float | None:
+    quota, period = _read_number(_CGROUP / "cpu.max"), 100_000.0
+    try:
+        period = float((_CGROUP / "cpu.max").read_text(encoding="ascii").split()[1])
+    except (OSError, ValueError, IndexError):
+        quota = _read_number(_CGROUP / "cpu" / "cpu.cfs_quota_us")
+        period = _read_number(_CGROUP / "cpu" / "cpu.cfs_period_us") or period
+    return quota / period if quota is not None and quota > 0 and period > 0 else None
+
+
+def _cgroup_memory() -> int | None:
+    """Return the room below the container's memory limit, counting what it can give back (its file cache) as room."""
+    for limit_file, used_file, stat_file in (
+        ("memory.max", "memory.current", "memory.stat"),
+        ("memory/memory.limit_in_bytes", "memory/memory.usage_in_bytes", "memory/memory.stat"),
+    ):
+        limit, used = _read_number(_CGROUP / limit_file), _read_number(_CGROUP / used_file)
+        if limit is not None:
+            return int(limit - (used or 0.0) + _inactive_file(_CGROUP / stat_file))
+    return None
+
+
+def _inactive_file(path: Path) -> float:
+    return _field(path, ("inactive_file", "total_inactive_file")) or 0.0
+
+
+def _meminfo_available() -> int | None:
+    kibibytes = _field(_MEMINFO, ("MemAvailable:",))
+    return None if kibibytes is None else int(kibibytes * 1024)
+
+
+def _field(path: Path, keys: tuple[str, ...]) -> float | None:
+    try:
+        lines = path.read_text(encoding="ascii", errors="replace").splitlines()
+        return next((float(line.split()[1]) for line in lines if line.split()[:1] and line.split()[0] in keys), None)
+    except (OSError, ValueError, IndexError):
+        return None
+
+
+def _sysconf_memory() -> int:
+    try:
+        total = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    except (AttributeError, ValueError, OSError):
+        return _FALLBACK_MEMORY
+    return total if total > 0 else _FALLBACK_MEMORY

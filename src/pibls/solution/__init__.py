@@ -1,0 +1,8 @@
+"""FUNCTION: a solved problem that can be called, differentiated, checked, saved and drawn."""
+
+from pibls.solution.diagnostics import Diagnostics, Residual
+from pibls.solution.functions import FieldFunction, ResidualFunction
+from pibls.solution.solution import Solution
+from pibls.solution.storage import load, save
+
+__all__ = ["Diagnostics", "FieldFunction", "Residual", "ResidualFunction", "Solution", "load", "save"]

@@ -1,0 +1,138 @@
+"""Functions a solution offers: a field, a derivative of it, the residual of an equation or condition."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from pibls.checks import FloatArray, check_choice, check_integer, check_points, cut
+from pibls.errors import InputError
+from pibls.problem import AtPoints, Average, Interior, MultiIndex, Opposite, Statement
+
+if TYPE_CHECKING:
+    from pibls.solution.solution import Solution
+
+__all__ = ["FieldFunction", "ResidualFunction", "gather"]
+
+OUTSIDE = ("nan", "value", "error")
+
+
+def gather(
+    names: tuple[str, ...], X: Any, named: Mapping[str, Any], owner: str
+) -> tuple[FloatArray, Callable[[FloatArray], FloatArray]]:
+    """Return an array of points, from an array or from one keyword per coordinate, and how to shape the values."""
+    if X is not None and named:
+        raise InputError(f"{owner} takes an array of points or one keyword per coordinate {names}, not both.")
+    if X is not None:
+        return check_points("X", X, owner, len(names)), lambda values: values
+    if set(named) != set(names):
+        raise InputError(
+            f"{owner} takes an array of points, or a keyword for each coordinate {names}. Got {sorted(named)} instead."
+        )
+    try:
+        columns = np.broadcast_arrays(*(np.asarray(named[name], dtype=np.float64) for name in names))
+    except (TypeError, ValueError):
+        shapes = {name: np.shape(value) for name, value in named.items()}
+        raise InputError(
+            f"The coordinates of {owner} must be real numbers of shapes that fit together. Got {shapes}."
+        ) from None
+    shape = columns[0].shape
+    points = check_points("X", np.stack([c.ravel() for c in columns], axis=1), owner, len(names))
+    return points, lambda values: values.reshape(shape)
+
+
+@dataclass(frozen=True, eq=False)
+class FieldFunction:
+    """A field of a solution, or a derivative of it, as a function of points.
+
+    Call it like the solution: on an array, a list, or one keyword per coordinate.
+    """
+
+    solution: Solution
+    field: str
+    multi_index: MultiIndex
+
+    def __call__(self, X: Any = None, *, outside: str = "nan", **named: Any) -> FloatArray:
+        """Evaluate; points outside the domain give NaN, unless ``outside`` is ``"value"`` or ``"error"``."""
+        points, shaped = gather(self.solution.coordinate_names, X, named, repr(self))
+        mask = _inside(self.solution, points, outside, repr(self))
+        values = self.solution.evaluate(points, [(self.field, self.multi_index)])[0]
+        values[~mask] = np.nan
+        return shaped(values)
+
+    def __repr__(self) -> str:
+        marks = "".join(n * k for n, k in zip(self.solution.coordinate_names, self.multi_index, strict=True))
+        return f"{self.field}_{marks}" if marks else self.field
+
+
+def _inside(solution: Solution, points: FloatArray, outside: str, owner: str) -> Any:
+    """Tell where values are wanted."""
+    check_choice("outside", outside, owner, OUTSIDE)
+    if outside == "value":
+        return np.ones(len(points), dtype=bool)
+    mask = np.asarray(solution.problem.domain.contains(points), dtype=bool)
+    if outside == "error" and not mask.all():
+        row = int(np.flatnonzero(~mask)[0])
+        raise InputError(
+            f"{owner} was asked for values outside {solution.problem.domain}: {np.count_nonzero(~mask)} of "
+            f"{len(points)} points, first {points[row].tolist()}. Use outside='nan' or 'value' to allow it."
+        )
+    return mask
+
+
+@dataclass(frozen=True, eq=False)
+class ResidualFunction:
+    """Left side minus right side of an equation or condition, as a function of points.
+
+    Call it with points, or use it as an array: then it is evaluated at fresh points of its own place.
+    """
+
+    solution: Solution
+    statement: Statement
+
+    def __call__(self, X: Any = None, **named: Any) -> FloatArray:
+        """Evaluate at points of the place where the equation holds."""
+        points, shaped = gather(self.solution.coordinate_names, X, named, "residual")
+        place = self.statement.place
+        if isinstance(place, Average):
+            raise InputError(f"{self.statement.name} holds on average only; use .values() for its residual.")
+        if isinstance(place, Opposite):
+            axis = int(np.flatnonzero(place.low.normals(place.low.sample(1).points)[0])[0])
+            opposite = points.copy()
+            opposite[:, axis] = self.solution.problem.domain.bounds[axis].sum() - points[:, axis]
+            return shaped(self._at(points, None) - self._at(opposite, None))
+        needs = self.statement.form.residual_function.needs_normals
+        normals = place.part.normals(points) if needs and not isinstance(place, Interior | AtPoints) else None
+        return shaped(self._at(points, normals))
+
+    def _at(self, X: FloatArray, normals: FloatArray | None) -> FloatArray:
+        form = self.statement.form
+        state = self.solution.evaluate(X, [(term.field, term.multi_index) for term in form.terms])
+        return np.array(form.residual_function(X, normals, state))
+
+    def values(self, n: int = 500, seed: int = 1) -> FloatArray:
+        """Return the residual at ``n`` fresh points of its place (at its own points, for conditions at points)."""
+        count = check_integer("n", n, "residual.values", minimum=1)
+        place = self.statement.place
+        domain = self.solution.problem.domain
+        if isinstance(place, Interior):
+            return self(domain.sample(count, "sobol", seed))
+        if isinstance(place, Average):
+            points, weights = domain.quadrature(count)
+            return np.atleast_1d(weights @ self._at(points, None) / weights.sum())
+        if isinstance(place, AtPoints):
+            values = self(place.points)
+            return values if self.statement.targets is None else values - self.statement.targets
+        part = place.low if isinstance(place, Opposite) else place.part
+        return self(part.sample(count, "sobol", seed).points)
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
+        del copy
+        return self.values().astype(dtype or np.float64)
+
+    def __repr__(self) -> str:
+        values = self.values()
+        return f"Residual({cut(self.statement.name)}: {np.sqrt(np.mean(values**2)):.1e} rms at {values.size} points)"

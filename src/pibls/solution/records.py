@@ -1,0 +1,165 @@
+"""Problems and networks as plain JSON records and arrays, and back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+import sympy as sp
+
+from pibls.checks import FloatArray
+from pibls.errors import FileFormatError, GeometryError
+from pibls.features import BroadNetwork, EnhancementGroup, FeatureGroup
+from pibls.geometry import Domain
+from pibls.problem import AnyCondition, Condition, Mean, Observation, Periodic, Problem
+from pibls.problem.conditions import INITIAL
+from pibls.problem.encoding import decode, encode
+
+__all__ = ["network_from", "network_record", "problem_from", "problem_record"]
+
+Arrays = dict[str, FloatArray]
+_SIDES = ("features", "enhancement")
+
+
+def network_record(network: BroadNetwork, arrays: Arrays) -> dict[str, Any]:
+    """Return the structure of a network, and put its arrays into ``arrays``."""
+    arrays["center"] = np.asarray(network.center)
+    record: dict[str, Any] = {}
+    for side in _SIDES:
+        groups = getattr(network, side)
+        record[side] = [group.activation.name for group in groups]
+        for i, group in enumerate(groups):
+            arrays[f"{side}_{i}_weights"] = np.asarray(group.weights)
+            arrays[f"{side}_{i}_bias"] = np.asarray(group.bias)
+    return record
+
+
+def network_from(record: Mapping[str, Any], arrays: Mapping[str, FloatArray]) -> BroadNetwork:
+    """Rebuild a network from :func:`network_record`."""
+
+    def groups(side: str, kind: Callable[..., Any]) -> tuple[Any, ...]:
+        names = enumerate(record[side])
+        return tuple(kind(name, arrays[f"{side}_{i}_weights"], arrays[f"{side}_{i}_bias"]) for i, name in names)
+
+    return BroadNetwork(arrays["center"], groups("features", FeatureGroup), groups("enhancement", EnhancementGroup))
+
+
+def problem_record(problem: Problem, arrays: Arrays) -> dict[str, Any]:
+    """Return a problem as a record; points of conditions go into ``arrays``."""
+    exact = None if problem.exact is None else {name: encode(value) for name, value in problem.exact.items()}
+    return {
+        "coordinates": [symbol.name for symbol in problem.domain.coordinates],
+        "domain": problem.domain.to_dict(encode),  # type: ignore[attr-defined]
+        "equations": [encode(equation) for equation in problem.equations],
+        "conditions": [_condition_record(c, f"condition_{i}", arrays) for i, c in enumerate(problem.conditions)],
+        "exact": exact,
+    }
+
+
+def _condition_record(condition: AnyCondition, key: str, arrays: Arrays) -> dict[str, Any]:
+    record: dict[str, Any] = {"kind": condition.label, "weight": float(condition.weight), "exact": condition.exact}
+    if isinstance(condition, Condition):
+        record |= {"equation": encode(condition.equation), "on": _place_record(condition.on, key, arrays)}
+    elif isinstance(condition, Periodic):
+        order = condition.derivatives
+        record |= {"u": encode(condition.u), "coordinate": condition.coordinate.name, "derivatives": order}
+    elif isinstance(condition, Mean):
+        record |= {"u": encode(condition.u), "value": condition.value}
+    else:
+        arrays[f"{key}_points"], arrays[f"{key}_values"] = condition.points, condition.values
+        if condition.noise is not None:
+            arrays[f"{key}_noise"] = condition.noise
+        record |= {"u": encode(condition.u)}
+    return record
+
+
+def _place_record(on: Any, key: str, arrays: Arrays) -> Any:
+    if on is None:
+        return None
+    if on is INITIAL:
+        return {"initial": True}
+    if isinstance(on, np.ndarray):
+        arrays[f"{key}_on"] = on
+        return {"points": f"{key}_on"}
+    return {"domain": on.domain.to_dict(encode), "part": on.name}
+
+
+def problem_from(
+    record: Mapping[str, Any], arrays: Mapping[str, FloatArray], functions: Mapping[str, Callable[..., Any]]
+) -> Problem:
+    """Rebuild a problem from :func:`problem_record`."""
+    symbols = tuple(sp.Symbol(str(name), real=True) for name in record["coordinates"])
+
+    def read(tree: Any) -> Any:
+        return decode(tree, symbols, functions)
+
+    domain = Domain.from_dict(record["domain"], symbols, read)
+    conditions = [
+        _condition_from(c, f"condition_{i}", arrays, symbols, read) for i, c in enumerate(record["conditions"])
+    ]
+    exact = None if record["exact"] is None else {name: read(tree) for name, tree in record["exact"].items()}
+    return Problem([read(tree) for tree in record["equations"]], domain, conditions, exact)
+
+
+def _condition_from(
+    record: Mapping[str, Any],
+    key: str,
+    arrays: Mapping[str, FloatArray],
+    symbols: tuple[sp.Symbol, ...],
+    read: Callable[[Any], Any],
+) -> AnyCondition:
+    settings: dict[str, Any] = {"weight": record["weight"], "exact": record["exact"]}
+    if record["kind"] == "Periodic":
+        named = {symbol.name: symbol for symbol in symbols}
+        return Periodic(read(record["u"]), named[record["coordinate"]], record["derivatives"], **settings)
+    if record["kind"] == "Mean":
+        return Mean(read(record["u"]), record["value"], **settings)
+    if record["kind"] == "Observation":
+        points, values, noise = (arrays.get(f"{key}_{name}") for name in ("points", "values", "noise"))
+        if points is None or values is None:
+            raise FileFormatError("The file lacks the points of an observation; it was changed after it was saved.")
+        return Observation(read(record["u"]), points, values, noise, **settings)
+    place = _place_from(record["on"], arrays, symbols, read)
+    return Condition(read(record["equation"]), place, label=str(record["kind"]), **settings)
+
+
+def _place_from(
+    record: Any, arrays: Mapping[str, FloatArray], symbols: tuple[sp.Symbol, ...], read: Callable[[Any], Any]
+) -> Any:
+    if record is None:
+        return None
+    if "initial" in record:
+        return INITIAL
+    if "points" in record:
+        return arrays[record["points"]]
+    domain = Domain.from_dict(record["domain"], symbols, read)
+    return _part(domain, record["part"])
+
+
+def _part(domain: Domain, name: str) -> Any:
+    """Find a part by its name; what a predicate cut out keeps the name but cannot be sampled."""
+    base, _, predicate = name.partition(".where(")
+    parts: dict[str, Any] = dict(domain.parts)
+    for part in (domain.boundary, domain.initial, domain.final):
+        if part is not None:
+            parts[part.name] = part
+    result = None
+    for piece in base.split("|"):
+        if piece not in parts:
+            raise FileFormatError(f"The stored boundary part {name!r} is not a part of {domain}.")
+        result = parts[piece] if result is None else result | parts[piece]
+    return result.where(_LostPredicate(name)) if predicate and result is not None else result
+
+
+class _LostPredicate:
+    """Stands for a predicate that was a Python function and is not stored."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.__name__ = name.partition(".where(")[2].rstrip(")")
+
+    def __call__(self, _: FloatArray) -> Any:
+        raise GeometryError(
+            f"the predicate of {self.name} was a Python function, which a file cannot hold; build the condition anew"
+        )

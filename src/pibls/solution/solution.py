@@ -1,0 +1,243 @@
+"""A solved problem as a function."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import sympy as sp
+
+from pibls.checks import FloatArray, check_integer, shorten
+from pibls.errors import InputError
+from pibls.features import BroadNetwork
+from pibls.problem import AnyCondition, Field, Interior, MultiIndex, Problem, Statement
+from pibls.problem.statements import condition_statements, lowered
+from pibls.runtime import blas_threads
+from pibls.solution.diagnostics import Diagnostics
+from pibls.solution.functions import FieldFunction, ResidualFunction, gather
+
+__all__ = ["Solution"]
+
+_CHUNK_ENTRIES = 2**22
+
+
+@dataclass(frozen=True, eq=False)
+class Solution:
+    """The solution of a problem: callable, differentiable, and with a record of how it was found.
+
+    Made by :func:`pibls.solvers` and by the ``fit`` of a method.
+
+    Attributes
+    ----------
+    problem
+        What was solved.
+    network
+        The nodes.
+    weights
+        Output weights, one row per field.
+    status
+        ``"converged"``, ``"stalled"`` or ``"ill-posed"``.
+    error_estimate
+        Estimated relative L2 error, or None where none was asked for.
+    diagnostics
+        What was chosen, residuals, rank, times.
+
+    Examples
+    --------
+    >>> from pibls import problems, solve
+    >>> solution = solve(problems.advection())
+    >>> bool(abs(solution([0.5]) - 1.0) < 1e-8)
+    True
+    """
+
+    problem: Problem
+    network: BroadNetwork
+    weights: FloatArray
+    status: str
+    diagnostics: Diagnostics
+    error_estimate: float | None = None
+
+    @property
+    def coordinate_names(self) -> tuple[str, ...]:
+        """Names of the coordinates, in the order of the columns of a point array."""
+        return tuple(symbol.name for symbol in self.problem.domain.coordinates)
+
+    def __call__(self, X: Any = None, *, outside: str = "nan", **named: Any) -> Any:
+        """Return the values at points.
+
+        Parameters
+        ----------
+        X
+            Array or list of points, one row each; or give one keyword per coordinate, of any shapes that broadcast.
+        outside
+            What to return for points outside the domain: ``"nan"``, the network's ``"value"`` there, or an
+            ``"error"``.
+
+        Returns
+        -------
+        array, or dict of arrays
+            ``(n,)`` for one field, ``{name: (n,)}`` for several.
+        """
+        points, shaped = gather(self.coordinate_names, X, named, "solution")
+        values = {f.field: shaped(f(points, outside=outside)) for f in self._field_functions}
+        return values if len(values) > 1 else next(iter(values.values()))
+
+    @cached_property
+    def _field_functions(self) -> tuple[FieldFunction, ...]:
+        zero = (0,) * len(self.coordinate_names)
+        return tuple(FieldFunction(self, name, zero) for name in self.problem.field_names)
+
+    def evaluate(self, X: FloatArray, wanted: Sequence[tuple[str, MultiIndex]]) -> list[FloatArray]:
+        """Return derivatives of fields at points, computing each derivative of the nodes once.
+
+        Parameters
+        ----------
+        X
+            Points of shape ``(n, d)``, inside the domain or not.
+        wanted
+            Pairs of field name and multi-index.
+        """
+        indices = list(dict.fromkeys(index for _, index in wanted))
+        rows = {name: self.weights[i] for i, name in enumerate(self.problem.field_names)}
+        result = [np.empty(len(X)) for _ in wanted]
+        step = max(1, _CHUNK_ENTRIES // self.network.size)
+        with blas_threads():
+            for start in range(0, len(X), step):
+                nodes = self.network.evaluate(X[start : start + step], indices)
+                for (name, index), values in zip(wanted, result, strict=True):
+                    values[start : start + step] = nodes[index] @ rows[name]
+        return result
+
+    def derivative(self, field: Any, *coordinates: Any) -> FieldFunction:
+        """Return a derivative of a field as a function, such as ``derivative(u, x, x)`` for ∂²u/∂x².
+
+        Examples
+        --------
+        >>> from pibls import problems, solve
+        >>> solution = solve(problems.advection())
+        >>> u, x = solution.problem.fields[0], solution.problem.domain.coordinates[0]
+        >>> bool(abs(solution.derivative(u, x)([0.0]) - 2 * np.pi) < 1e-6)
+        True
+        """
+        counts = dict.fromkeys(self.problem.domain.coordinates, 0)
+        for item in coordinates:
+            symbol, times = item if isinstance(item, tuple | sp.Tuple) and len(item) == 2 else (item, 1)
+            if symbol not in counts:
+                raise InputError(
+                    f"derivative takes coordinates of the problem, {self.coordinate_names}. Got {shorten(item)}."
+                )
+            counts[symbol] += check_integer(
+                "order", int(times) if isinstance(times, sp.Integer) else times, "derivative"
+            )
+        return FieldFunction(self, self._field_name(field), tuple(counts.values()))
+
+    def _field_name(self, field: Any) -> str:
+        name = field.label if isinstance(field, Field) else field
+        if name not in self.problem.field_names:
+            raise InputError(
+                f"The fields of this solution are {self.problem.field_names}. Got {shorten(field)} instead."
+            )
+        return str(name)
+
+    def residual(self, condition: Any = 0) -> ResidualFunction:
+        """Return the residual of an equation or condition, of this problem or any other, as a function of points.
+
+        Parameters
+        ----------
+        condition
+            A condition, an equation, or the position of an equation of the problem.
+
+        Examples
+        --------
+        >>> from pibls import problems, solve
+        >>> solution = solve(problems.advection())
+        >>> bool(np.abs(solution.residual()([0.2, 0.7])).max() < 1e-6)
+        True
+        """
+        return ResidualFunction(self, self._statement(condition))
+
+    def _statement(self, condition: Any) -> Statement:
+        problem = self.problem
+        if isinstance(condition, int) and not isinstance(condition, bool):
+            if not -len(problem.equations) <= condition < len(problem.equations):
+                raise InputError(f"There are {len(problem.equations)} equations. Got the position {condition} instead.")
+            condition = problem.equations[condition]
+        if isinstance(condition, AnyCondition):
+            equations = tuple(s for s in problem.statements if s.is_equation)
+            return condition_statements(condition, 0, problem.domain, equations)[0]
+        return Statement("equation", 0, lowered(condition, problem.domain, "residual", normals=False), Interior())
+
+    def true_error(self, n: int = 2000, seed: int = 12345) -> float:
+        """Return the relative L2 error against the problem's exact solution, at points the solve never saw.
+
+        With several fields, the largest of their errors.
+
+        Examples
+        --------
+        >>> from pibls import problems, solve
+        >>> solve(problems.advection()).true_error() < 1e-8
+        True
+        """
+        X = self.problem.domain.sample(n, "uniform", seed)
+        exact = self.problem.exact_values(X)
+        values = self.evaluate(X, [(f.field, f.multi_index) for f in self._field_functions])
+        errors = [
+            np.linalg.norm(v - exact[f.field]) / np.linalg.norm(exact[f.field])
+            for f, v in zip(self._field_functions, values, strict=True)
+        ]
+        return float(max(errors))
+
+    def save(self, path: str | Path) -> Path:
+        """Write the solution to one file, readable by :func:`pibls.load` in any process."""
+        from pibls.solution.storage import save
+
+        return save(self, path)
+
+    def plot(self, what: str = "solution", **options: Any) -> Any:
+        """Draw the solution, its residual or its error; see :func:`pibls.report.plots.plot`."""
+        from pibls.report.plots import plot
+
+        return plot(self, what, **options)
+
+    def to_torch(self) -> Any:
+        """Return the solution as a ``torch.nn.Module`` in double precision, differentiable by torch."""
+        from pibls.solution.torch_module import to_torch
+
+        return to_torch(self)
+
+    def summary(self) -> Mapping[str, str]:
+        """Return the facts of the solve in words, for display."""
+        d = self.diagnostics
+        return {
+            "fields": ", ".join(map(str, self.problem.fields)),
+            "domain": str(self.problem.domain),
+            "status": self.status,
+            "error estimate": "not estimated" if self.error_estimate is None else f"{self.error_estimate:.1e}",
+            "size": f"{d.nodes} nodes, {d.rows} rows, rank {d.rank}",
+            "residual": f"{max((r.rms for r in d.residuals.values()), default=0.0):.1e}",
+            "seconds": f"{sum(d.seconds.values()):.2f}",
+        }
+
+    def __repr__(self) -> str:
+        facts = self.summary()
+        estimate = f"error estimate {facts['error estimate']}"
+        numbers = f"{facts['size']}, residual {facts['residual']}, {facts['seconds']} s"
+        return f"Solution({facts['fields']}: {facts['status']}, {estimate}, {numbers})"
+
+    def _repr_html_(self) -> str:
+        left = "style='text-align:left'"
+        rows = "".join(
+            f"<tr><th {left}>{html.escape(k)}</th><td {left}>{html.escape(v)}</td></tr>"
+            for k, v in self.summary().items()
+        )
+        residuals = "".join(
+            f"<tr><td {left}>{html.escape(k)}</td><td>{r.rms:.1e}</td><td>{r.max:.1e}</td></tr>"
+            for k, r in self.diagnostics.residuals.items()
+        )
+        head = f"<tr><th {left}>residual of</th><th>rms</th><th>max</th></tr>"
+        return f"<table>{rows}</table><table>{head}{residuals}</table>"

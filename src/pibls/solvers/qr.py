@@ -1,0 +1,97 @@
+"""Plain QR: the fastest solver for systems known to have full rank."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import final
+
+from pibls.errors import SolveError
+from pibls.solvers.base import Factorisation, computing, require_workspace
+from pibls.solvers.dense import EPS, Array, Householder, array_namespace, column_major, dense, pad
+from pibls.solvers.inputs import check_matrix, check_ridge, column_norms
+
+__all__ = ["QR"]
+
+
+@final
+@dataclass(frozen=True)
+class QR:
+    """Unpivoted Householder QR of H, or of Hᵀ for the weights of minimal norm where H has fewer rows than columns.
+
+    A ridge enters as rows √λ·I. A triangle that is singular to working precision is refused, not solved.
+
+    >>> import numpy as np
+    >>> QR().factorise(np.array([[1.0, 0.0], [1.0, 1.0], [1.0, 2.0]])).solve(np.array([1.0, 3.0, 5.0])).round(12)
+    array([1., 2.])
+    """
+
+    @property
+    def name(self) -> str:
+        """The name it is looked up by."""
+        return "qr"
+
+    def factorise(self, matrix: Array, *, ridge: float | Array = 0.0, overwrite: bool = False) -> Factorisation:
+        """Factorise H; with ``overwrite`` a tall Fortran-ordered float64 H without ridge is used in place."""
+        matrix = check_matrix(matrix, "QR")
+        root = check_ridge(ridge, matrix, "QR")
+        rows, columns = (int(n) for n in matrix.shape)
+        height = rows if root is None else rows + columns
+        wide = height < columns
+        source = matrix.T if wide else matrix
+        in_place = overwrite and root is None and dense(source).in_place(source)
+        copied = 0.0 if in_place else float(height * columns)
+        require_workspace(rows, columns, copied + 2.0 * min(height, columns) ** 2, self.name)
+        with computing():
+            column_norms(matrix, "QR")
+            work = source if in_place else column_major(source, root)
+            orthogonal = Householder.of(work)
+            condition = _condition(orthogonal.triangle)
+        return _Orthogonal(
+            name=self.name,
+            shape=(rows, columns),
+            rank=min(height, columns),
+            condition=condition,
+            orthogonal=orthogonal,
+            wide=wide,
+        )
+
+
+@final
+@dataclass(frozen=True, eq=False, kw_only=True)
+class _Orthogonal(Factorisation):
+    """H = Q R, or Hᵀ = Q R where ``wide``."""
+
+    orthogonal: Householder
+    wide: bool
+
+    @property
+    def _like(self) -> Array:
+        return self.orthogonal.factors
+
+    def _weights_and_residual(self, rhs: Array) -> tuple[Array, Array]:
+        rows, columns = self.shape
+        triangle, solve_triangular = self.orthogonal.triangle, dense(rhs).solve_triangular
+        if self.wide:
+            inner = solve_triangular(triangle, rhs, transpose=True)
+            return self.orthogonal.apply(pad(inner, columns)), rhs - triangle.T @ inner
+        height = self.orthogonal.vectors.shape[0]
+        projected = self.orthogonal.apply(pad(rhs, height), transpose=True)
+        weights = solve_triangular(triangle, projected[:columns, :], transpose=False)
+        projected[:columns, :] -= triangle @ weights
+        return weights, self.orthogonal.apply(projected)[:rows, :]
+
+
+def _condition(triangle: Array) -> float:
+    """Return the condition number of a triangle with unit columns, or refuse one singular to working precision."""
+    xp = array_namespace(triangle)
+    norms = column_norms(triangle, "QR")
+    diagonal = xp.abs(xp.linalg.diagonal(triangle))
+    zero = int(xp.sum(xp.astype(diagonal == 0, xp.int64)))
+    condition = float("inf") if zero else dense(triangle).triangular_condition(triangle / norms)
+    if condition * EPS >= 1.0:
+        raise SolveError(
+            f"Solver 'qr' needs a matrix of full rank, and this one of width {triangle.shape[1]} is singular to "
+            f"working precision (condition number {condition:.1e} after column scaling). "
+            "Use solver='lstsq', or add a ridge."
+        )
+    return condition

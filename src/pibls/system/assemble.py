@@ -1,0 +1,199 @@
+"""Fill the least-squares system: coefficients times derivatives of the nodes, a row block per statement."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from array_api_compat import array_namespace, is_numpy_namespace
+
+from pibls.checks import FloatArray
+from pibls.errors import InputError, ProblemError
+from pibls.features import BroadNetwork
+from pibls.geometry import Points, PointSet
+from pibls.problem import MultiIndex, Problem, Statement
+from pibls.runtime import require_memory
+from pibls.system.blocks import Block, System
+from pibls.system.scaling import Balanced, RowScaling
+
+__all__ = ["assemble", "check_points_match", "system_bytes"]
+
+_WORKSPACE = 2.0  # the factorisation needs about as much again as the matrix
+
+
+def system_bytes(problem: Problem, points: Points, nodes: int) -> int:
+    """Predict the memory, in bytes, that assembling and solving with so many nodes takes."""
+    rows = sum(points.sets[s.source].rows for s in problem.statements)
+    return int(_WORKSPACE * 8 * rows * nodes * len(problem.fields))
+
+
+def assemble(problem: Problem, points: Points, network: BroadNetwork, scaling: RowScaling | None = None) -> System:
+    """Return the scaled least-squares system of a linear problem.
+
+    Examples
+    --------
+    >>> from pibls.features import draw_network
+    >>> from pibls.problems import advection
+    >>> problem = advection()
+    >>> points = Points.sample(problem, interior=20)
+    >>> network = draw_network(np.random.default_rng(0), problem.domain.bounds, [("tanh", 8, 2.0)])
+    >>> assemble(problem, points, network).shape
+    (21, 8)
+    """
+    _check(problem, points, network)
+    scaling = Balanced() if scaling is None else scaling
+    columns = network.size * len(problem.fields)
+    require_memory(
+        system_bytes(problem, points, network.size),
+        f"a system of {sum(points.sets[s.source].rows for s in problem.statements)} rows and {columns} columns",
+        "Use fewer points or fewer nodes.",
+    )
+    soft = _Target.of([s for s in problem.statements if not s.exact], points, columns, network)
+    hard = _Target.of([s for s in problem.statements if s.exact], points, columns, network)
+    for group in _by_point_set(problem.statements, points):
+        _fill(group, problem, points.sets[group[0].source], network, soft, hard)
+    blocks = _scale(soft, scaling)
+    if not hard.statements:
+        return System(soft.matrix, soft.rhs, blocks)
+    # A constraint has no weight; unit rows keep its tolerance meaningful.
+    return System(soft.matrix, soft.rhs, blocks, hard.matrix, hard.rhs, _scale(hard, Balanced()))
+
+
+def check_points_match(problem: Problem, points: Points) -> None:
+    """Refuse points that were sampled for another problem."""
+    if len(points) != len(problem.equations) + len(problem.conditions):
+        raise InputError(
+            f"The points have {len(points)} sets, and the problem has {len(problem.equations)} equations and "
+            f"{len(problem.conditions)} conditions; sample them with Points.sample(problem, ...)."
+        )
+
+
+def _check(problem: Problem, points: Points, network: BroadNetwork) -> None:
+    if not problem.is_linear:
+        what = "has unknown parameters" if problem.parameters else "is nonlinear"
+        raise ProblemError(
+            f"This problem {what}, and only linear problems can be solved so far. Linearise it about a known state, or "
+            "replace unknown parameters by numbers."
+        )
+    check_points_match(problem, points)
+    dimension = len(problem.domain.coordinates)
+    if network.dimension != dimension or points.interior.shape[1] != dimension:
+        raise InputError(
+            f"The problem has {dimension} coordinates, the network {network.dimension} and the points "
+            f"{points.interior.shape[1]}; make both for this problem."
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class _Target:
+    """A matrix under construction and where each statement's rows go."""
+
+    statements: tuple[Statement, ...]
+    blocks: tuple[Block, ...]
+    matrix: Any
+    rhs: Any
+    xp: Any
+
+    @classmethod
+    def of(cls, statements: Sequence[Statement], points: Points, columns: int, network: BroadNetwork) -> _Target:
+        blocks = []
+        start = 0
+        for statement in statements:
+            stop = start + points.sets[statement.source].rows
+            blocks.append(Block(statement.name, slice(start, stop), statement.is_equation))
+            start = stop
+        xp = array_namespace(network.center)
+        if is_numpy_namespace(xp):
+            matrix, rhs = np.zeros((start, columns), order="F"), np.zeros(start)
+        else:
+            like = {"dtype": network.center.dtype, "device": network.center.device}
+            # Stored by columns, as LAPACK and cuSOLVER want it.
+            matrix, rhs = xp.zeros((columns, start), **like).T, xp.zeros((start,), **like)
+        return cls(tuple(statements), tuple(blocks), matrix, rhs, xp)
+
+    def rows(self, statement: Statement) -> slice:
+        return self.blocks[self.statements.index(statement)].rows
+
+
+def _by_point_set(statements: Sequence[Statement], points: Points) -> list[list[Statement]]:
+    groups: dict[int, list[Statement]] = {}
+    for statement in statements:
+        groups.setdefault(id(points.sets[statement.source]), []).append(statement)
+    return list(groups.values())
+
+
+def _coefficients(statement: Statement, X: FloatArray, normals: FloatArray | None, place: Any) -> dict[str, Any]:
+    """Return {field: {multi-index: number or column}} of a linear form at points."""
+    result: dict[str, dict[MultiIndex, Any]] = {}
+    for term, function in zip(statement.form.terms, statement.form.coefficient_functions, strict=True):
+        value = function.constant if function.constant is not None else place(function(X, normals))
+        result.setdefault(term.field, {})[term.multi_index] = value
+    return result
+
+
+def _fill(
+    group: list[Statement], problem: Problem, where: PointSet, network: BroadNetwork, soft: _Target, hard: _Target
+) -> None:
+    """Fill the rows of all statements on one point set; each derivative of the nodes is computed once."""
+
+    def place(array: FloatArray) -> Any:
+        like = network.center
+        if isinstance(like, np.ndarray):
+            return np.ascontiguousarray(array)
+        return soft.xp.asarray(np.array(array), dtype=like.dtype, device=like.device)
+
+    forms, outs = [], []
+    for statement in group:
+        target = hard if statement.exact else soft
+        rows = target.rows(statement)
+        target.rhs[rows] = place(_right_hand_side(statement, where))
+        for name, form in _coefficients(statement, where.points, where.normals, place).items():
+            first = problem.field_names.index(name) * network.size
+            forms.append(form)
+            outs.append(target.matrix[rows, first : first + network.size])
+    X = place(where.points)
+    if where.weights is not None:
+        weights = place(where.weights)
+        for out, value in zip(outs, network.combine(X, forms), strict=True):
+            out[0, :] = weights @ value
+        return
+    network.combine(X, forms, out=outs)
+    if where.partner is not None:
+        for out, value in zip(outs, network.combine(place(where.partner), forms), strict=True):
+            out -= value
+
+
+def _right_hand_side(statement: Statement, where: PointSet) -> FloatArray:
+    source = statement.form.source_function(where.points, where.normals)
+    if where.partner is not None:
+        source = source - statement.form.source_function(where.partner, where.normals)
+    if where.weights is not None:
+        return -np.atleast_1d(where.weights @ source)
+    return -source if statement.targets is None else statement.targets - source
+
+
+def _scale(target: _Target, scaling: RowScaling) -> tuple[Block, ...]:
+    """Scale the rows in place and return the blocks with their factors."""
+    norms = []
+    for statement, block in zip(target.statements, target.blocks, strict=True):
+        if statement.noise is not None:
+            deviations = target.xp.asarray(np.array(statement.noise), device=target.matrix.device)
+            target.matrix[block.rows, :] /= deviations[:, None]
+            target.rhs[block.rows] /= deviations
+        norms.append(_root_mean_square(target.matrix[block.rows, :], target.xp))
+    factors = scaling.scales(target.statements, norms)
+    for block, factor in zip(target.blocks, factors, strict=True):
+        target.matrix[block.rows, :] *= factor
+        target.rhs[block.rows] *= factor
+    return tuple(
+        replace(block, scale=factor, norm=norm)
+        for block, factor, norm in zip(target.blocks, factors, norms, strict=True)
+    )
+
+
+def _root_mean_square(rows: Any, xp: Any) -> float:
+    """Root mean square of the row norms, without a copy of the rows."""
+    total = sum(float(xp.vecdot(rows[:, j], rows[:, j])) for j in range(rows.shape[1]))
+    return float(np.sqrt(total / max(1, rows.shape[0])))

@@ -1,0 +1,58 @@
+"""The least-squares system and its row blocks, one block per statement of the problem."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+__all__ = ["Block", "System"]
+
+
+@dataclass(frozen=True)
+class Block:
+    """Rows of the system that belong to one statement.
+
+    Attributes
+    ----------
+    name
+        Name of the statement.
+    rows
+        Where they stand.
+    is_equation
+        Whether they state a differential equation rather than a condition.
+    scale
+        What the rows were multiplied with; divide a residual by it to get physical units back.
+    norm
+        Root mean square of the row norms before that.
+    """
+
+    name: str
+    rows: slice
+    is_equation: bool
+    scale: float = 1.0
+    norm: float = 0.0
+
+    @property
+    def count(self) -> int:
+        """Number of rows."""
+        return int(self.rows.stop - self.rows.start)
+
+
+@dataclass(frozen=True, eq=False)
+class System:
+    """``min ‖matrix · w − rhs‖`` subject to ``constraints · w = constraint_rhs``.
+
+    The columns are the nodes of the network, once per field.
+    """
+
+    matrix: Any
+    rhs: Any
+    blocks: tuple[Block, ...]
+    constraints: Any = None
+    constraint_rhs: Any = None
+    constraint_blocks: tuple[Block, ...] = ()
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Rows and columns, constraints not counted."""
+        return int(self.matrix.shape[0]), int(self.matrix.shape[1])

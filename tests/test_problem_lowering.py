@@ -1,0 +1,139 @@
+"""A residual becomes coefficients per derivative and a source."""
+
+import numpy as np
+import pytest
+import sympy as sp
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pibls.errors import ProblemError
+from pibls.problem import coordinates, data, div, field, grad, laplacian, normal, normal_derivative
+from pibls.problem.evaluate import compile_function
+from pibls.problem.lowering import lower
+from pibls.problem.operators import resolve
+
+x, y, t = coordinates("x y t")
+u = field("u", x, y)
+v = field("v", x, y)
+
+
+def terms(form):
+    return {(term.field, term.multi_index): term.coefficient for term in form.terms}
+
+
+def test_laplacian_is_over_space_only():
+    w = field("w", x, y, t)
+    assert resolve(laplacian(w), (x, y)) == w.diff(x, 2) + w.diff(y, 2)
+    assert resolve(laplacian(w), (x, y, t)) == w.diff(x, 2) + w.diff(y, 2) + w.diff(t, 2)
+
+
+def test_operators_nest_and_commute_with_derivatives():
+    w = field("w", x, y, t)
+    bilaplacian = resolve(laplacian(laplacian(w)), (x, y))
+    assert bilaplacian == w.diff(x, 4) + 2 * w.diff(x, 2, y, 2) + w.diff(y, 4)
+    assert resolve(laplacian(w).diff(t), (x, y)) == w.diff(x, 2, t) + w.diff(y, 2, t)
+    assert resolve(grad(w)[0].diff(t), (x, y)) == w.diff(x, t)
+
+
+def test_divergence_of_a_flux_with_and_without_time():
+    w = field("w", x, y, t)
+    k = 1 + x * y
+    expected = sp.expand(k.diff(x) * w.diff(x) + k * w.diff(x, 2) + k.diff(y) * w.diff(y) + k * w.diff(y, 2))
+    assert sp.expand(resolve(div(k * grad(w)), (x, y))) == expected
+    assert resolve(div([u, v]), (x, y)) == u.diff(x) + v.diff(y)
+    with pytest.raises(ProblemError, match="one entry per space coordinate"):
+        resolve(div([u, v, u]), (x, y))
+
+
+def test_gradient_of_time_counts_as_zero():
+    w = field("w", x, t)
+    assert resolve(grad(w).dot(grad(w)), (x,)) == w.diff(x) ** 2
+
+
+def test_normal_derivative_uses_the_normal():
+    n_x, n_y = normal(x, y)
+    assert resolve(normal_derivative(u), (x, y)) == n_x * u.diff(x) + n_y * u.diff(y)
+
+
+def test_linear_form_has_coefficients_and_source():
+    form = lower(sp.sin(x) * u.diff(x, 3, y, 2) - 2 * u + v.diff(y) - x * y, (x, y))
+    assert form.is_linear
+    assert terms(form) == {("u", (3, 2)): sp.sin(x), ("u", (0, 0)): -2, ("v", (0, 1)): 1}
+    assert form.source == -x * y
+    assert form.order == 5
+    assert form.order_along(y, "u") == 2
+    assert form.order_along(x, "p") == -1
+
+
+def test_nonlinear_form_is_the_frechet_derivative():
+    form = lower(u * u.diff(x) + sp.exp(u) - 1, (x, y))
+    assert not form.is_linear
+    slots = {term.multi_index: term.slot for term in form.terms}
+    u0, u1 = slots[0, 0], slots[1, 0]
+    coefficients = terms(form)
+    assert sp.simplify(coefficients["u", (0, 0)] - u1 - sp.exp(u0)) == 0
+    assert coefficients["u", (1, 0)] == u0
+    assert form.source == 0
+
+
+def test_hidden_linearity_is_found():
+    assert lower((u + 1) ** 2 - u**2 - x, (x, y)).is_linear
+    assert lower(sp.exp(sp.log(sp.exp(x))) * u.diff(x) - 1, (x, y)).is_linear
+
+
+@given(
+    st.lists(
+        st.tuples(st.integers(0, 3), st.integers(0, 3), st.floats(-5, 5).filter(lambda c: abs(c) > 1e-3)),
+        min_size=1,
+        max_size=6,
+        unique_by=lambda item: item[:2],
+    )
+)
+def test_any_linear_combination_is_read_back(entries):
+    expression = sp.Add(*(c * (u.diff(x, i, y, j) if i + j else u) for i, j, c in entries))
+    assert {k[1]: float(c) for k, c in terms(lower(expression, (x, y))).items()} == {
+        (i, j): pytest.approx(c) for i, j, c in entries
+    }
+
+
+def test_derivative_of_data_is_refused_with_a_remedy():
+    k = data("k", lambda x: x, x)
+    with pytest.raises(ProblemError, match=r"another pibls\.data function"):
+        lower((k * u).diff(x).doit(), (x, y))
+
+
+def test_compiled_functions_evaluate():
+    X = np.array([[1.0, 2.0], [0.5, -1.0]])
+    k = data("k", lambda a: a**2, x)
+    assert compile_function(k * y + sp.pi, (x, y))(X) == pytest.approx([2 + np.pi, -0.25 + np.pi])
+    assert compile_function(sp.Integer(3), (x, y)).constant == 3
+    assert compile_function(sp.Piecewise((x, x > 0.7), (0, True)), (x, y))(X) == pytest.approx([1, 0])
+    assert compile_function(sp.besselj(0, x), (x, y))(X) == pytest.approx([0.7651976866, 0.9384698072])
+
+
+@pytest.mark.parametrize(
+    ("function", "message"),
+    [
+        (lambda a: a[:1], "shape"),
+        (lambda a: np.full((len(a), 2), 1.0), "shape"),
+        (lambda a: "no", "type"),
+        (lambda a: 1 / 0, "ZeroDivisionError"),
+        (lambda a: a + 1j, "type"),
+        (lambda a, b: a, "TypeError"),
+    ],
+)
+def test_bad_data_functions_are_named(function, message):
+    k = data("conductivity", function, x)
+    with pytest.raises(ProblemError, match=f"'conductivity'.*{message}"):
+        compile_function(k + x, (x, y))(np.ones((3, 2)))
+
+
+def test_values_that_are_not_finite_say_where():
+    with pytest.raises(ProblemError, match=r"1/x is not finite at 1 of 2 points, first at x=0, y=1"):
+        compile_function(1 / x, (x, y))(np.array([[0.0, 1.0], [1.0, 1.0]]))
+    with pytest.raises(ProblemError, match="not finite"):
+        compile_function(sp.sqrt(x), (x, y))(np.array([[-1.0, 1.0]]))
+    with pytest.raises(ProblemError, match="not a finite real number"):
+        compile_function(sp.zoo, (x, y))
+    with pytest.raises(ProblemError, match="needs outward normals"):
+        compile_function(normal(x) * y, (x, y))(np.ones((1, 2)))

@@ -1,0 +1,129 @@
+"""Every problem of the catalogue against its own equations, so that a new one is checked as soon as it is listed."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from functools import cache
+
+import numpy as np
+import pytest
+import sympy as sp
+
+from pibls import problems
+from pibls.problem import AtPoints, Average, Problem
+from pibls.problems import catalogue
+from test_problems_residuals import defects
+
+CATALOGUE = catalogue()
+NAMES = sorted(CATALOGUE)
+
+VARIANTS: Mapping[str, Callable[[], Problem]] = {
+    "advection_beta(100)": lambda: problems.advection_beta(100),
+    "anisotropic_mixed(-0.9)": lambda: problems.anisotropic_mixed(-0.9),
+    "annulus(0.1)": lambda: problems.annulus(0.1),
+    "beam(1)": lambda: problems.beam(1),
+    "convection_diffusion(1e-3)": lambda: problems.convection_diffusion(1e-3),
+    "convection_diffusion(10)": lambda: problems.convection_diffusion(10),
+    "damped_oscillator(0, 9)": lambda: problems.damped_oscillator(0, 9),
+    "damped_oscillator(3.9, 4)": lambda: problems.damped_oscillator(3.9, 4),
+    "diffusion_reaction(0.1)": lambda: problems.diffusion_reaction(0.1),
+    "elasticity(0)": lambda: problems.elasticity(0),
+    "elasticity(0.499)": lambda: problems.elasticity(0.499),
+    "heat_nd(7)": lambda: problems.heat_nd(7),
+    "helmholtz(pi)": lambda: problems.helmholtz(sp.pi),
+    "helmholtz(77.7)": lambda: problems.helmholtz(77.7),
+    "maxwell_1d(0.5)": lambda: problems.maxwell_1d(0.5),
+    "poisson_nd(10)": lambda: problems.poisson_nd(10),
+    "poisson_square(1)": lambda: problems.poisson_square(1),
+    "poisson_square(40)": lambda: problems.poisson_square(40),
+    "robin_disk(0.5)": lambda: problems.robin_disk(0.5),
+    "wave(0.5)": lambda: problems.wave(0.5),
+}
+EVERY = {**CATALOGUE, **VARIANTS}
+
+
+@cache
+def build(name: str) -> Problem:
+    return EVERY[name]()
+
+
+@pytest.mark.parametrize("name", EVERY)
+def test_exact_solution_satisfies_every_equation_and_condition(name: str) -> None:
+    problem = build(name)
+    found = defects(problem)
+    assert len(found) == len(problem.statements)
+    assert all(defect <= 1e-9 for defect in found.values()), found
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_wrong_exact_solution_is_noticed(name: str) -> None:
+    problem = build(name)
+    assert problem.exact is not None
+    # Neither harmonic, nor periodic, nor of mean zero: no equation of the zoo lets it pass.
+    bump = sp.exp(sum(problem.domain.coordinates) / 3) / 1000
+    for label, expression in problem.exact.items():
+        wrong = {**problem.exact, label: expression + bump}
+        assert max(defects(problem, wrong).values()) > 1e-6
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_structure_and_printing(name: str) -> None:
+    problem = build(name)
+    assert isinstance(problem, Problem)
+    assert problem.is_linear
+    assert not problem.parameters
+    assert problem.exact is not None
+    assert tuple(problem.exact) == problem.field_names
+    lines = str(problem).splitlines()
+    assert lines[0] == "Find " + ", ".join(map(str, problem.fields)) + " with"
+    assert len(lines) == 1 + len(problem.equations) + len(problem.conditions)
+    rows = problem.latex().splitlines()
+    assert rows[0] == r"\begin{aligned}"
+    assert rows[-1] == r"\end{aligned}"
+    assert len(rows) == 2 + len(problem.equations) + len(problem.conditions)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_building_again_gives_the_same_problem(name: str) -> None:
+    first, second = build(name), CATALOGUE[name]()
+    assert str(first) == str(second)
+    assert first.exact == second.exact
+    assert first.domain == second.domain
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_function_is_documented_and_keyword_friendly(name: str) -> None:
+    function = CATALOGUE[name]
+    assert function is getattr(problems, name)
+    assert function.__name__ == name
+    documentation = inspect.getdoc(function) or ""
+    assert ">>>" in documentation
+    for argument in inspect.signature(function).parameters.values():
+        assert argument.default is not inspect.Parameter.empty
+        assert argument.name in documentation.split("Parameters")[1]
+
+
+def test_catalogue_is_everything_the_package_exports_and_cannot_be_changed() -> None:
+    assert set(CATALOGUE) == set(problems.__all__) - {"catalogue"}
+    with pytest.raises(TypeError):
+        CATALOGUE["mine"] = problems.poisson  # type: ignore[index]
+
+
+@pytest.mark.parametrize(("name", "label"), [("neumann_gauge", "u"), ("stokes", "p")])
+def test_only_the_mean_fixes_a_constant(name: str, label: str) -> None:
+    problem = build(name)
+    assert problem.exact is not None
+    found = defects(problem, {**problem.exact, label: problem.exact[label] + 1})
+    off = {statement for statement, defect in found.items() if defect > 1e-9}
+    assert off == {s.name for s in problem.statements if isinstance(s.place, Average)}
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_domain_and_exact_solution_are_finite_everywhere(name: str) -> None:
+    problem = build(name)
+    X = problem.domain.sample(200, seed=3)
+    values = problem.exact_values(X)
+    assert set(values) == set(problem.field_names)
+    assert all(np.isfinite(v).all() and np.ptp(v) > 1e-3 for v in values.values())
+    assert not any(isinstance(s.place, AtPoints) for s in problem.statements)
