@@ -28,7 +28,9 @@ def test_a_generator_moves_on_and_seeds_differ():
         assert not np.array_equal(unit_cube(8, 2, method, 0), unit_cube(8, 2, method, 1))
 
 
-@pytest.mark.parametrize(("method", "factor"), [("sobol", 0.1), ("halton", 0.1), ("lhs", 0.5), ("grid", 0.8)])
+@pytest.mark.parametrize(
+    ("method", "factor"), [("sobol", 0.1), ("halton", 0.1), ("kronecker", 0.1), ("lhs", 0.5), ("grid", 0.8)]
+)
 def test_designs_are_more_even_than_random_points(method, factor):
     random = np.median([qmc.discrepancy(unit_cube(256, 2, "uniform", seed)) for seed in range(5)])
     assert qmc.discrepancy(unit_cube(256, 2, method, 0)) < factor * random
@@ -53,7 +55,7 @@ def test_square_grid_is_a_lattice_of_midpoints():
         ((0, 2), InputError, "'n'"),
         ((2.5, 2), InputError, "'n'"),
         ((True, 2), InputError, "'n'"),
-        ((5, 2, "latin"), InputError, "'sobol', 'halton', 'lhs', 'uniform', 'grid'"),
+        ((5, 2, "latin"), InputError, "'sobol', 'halton', 'lhs', 'kronecker', 'uniform', 'grid'"),
         ((5, 2, "sobol", "seed"), InputError, "'seed'"),
         ((2**31, 2), ResourceError, "at most 1073741824 points"),
     ],

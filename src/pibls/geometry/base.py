@@ -171,7 +171,7 @@ class Domain(FieldState, ABC):
         ----------
         n : int
             Number of points.
-        method : {"sobol", "halton", "lhs", "uniform", "grid"}
+        method : {"sobol", "halton", "lhs", "kronecker", "uniform", "grid"}
             How they are spread. A grid takes the midpoints of the cells of a lattice.
         seed : int or numpy.random.Generator
             Where the randomness comes from; the same seed gives the same points.

@@ -80,7 +80,7 @@ class Part(FieldState):
         ----------
         n : int
             Number of points.
-        method : {"sobol", "halton", "lhs", "uniform", "grid"}
+        method : {"sobol", "halton", "lhs", "kronecker", "uniform", "grid"}
             How they are spread. A grid takes the midpoints of equal pieces, so that it never has a corner.
         seed : int or numpy.random.Generator
             Where the randomness comes from; the same seed gives the same points.

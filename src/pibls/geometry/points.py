@@ -85,7 +85,7 @@ class Points:
         initial
             Points at the first time; if left out, as dense as the interior.
         method
-            ``"sobol"``, ``"halton"``, ``"lhs"``, ``"uniform"`` (pseudo-random) or ``"grid"``.
+            ``"sobol"``, ``"halton"``, ``"lhs"``, ``"kronecker"``, ``"uniform"`` (pseudo-random) or ``"grid"``.
         seed
             Integer or NumPy generator.
         """

@@ -18,7 +18,7 @@ BoolArray = npt.NDArray[np.bool_]
 IntArray = npt.NDArray[np.int64]
 Embedding = Callable[[FloatArray], tuple[FloatArray, BoolArray | None]]
 
-METHODS = ("sobol", "halton", "lhs", "uniform", "grid")
+METHODS = ("sobol", "halton", "lhs", "kronecker", "uniform", "grid")
 
 _LARGEST_ARRAY = 2**31
 _LARGEST_BATCH = 2**20
@@ -49,8 +49,9 @@ def unit_cube(
     ----------
     n, d : int
         Number of points and of dimensions.
-    method : {"sobol", "halton", "lhs", "uniform", "grid"}
-        Scrambled Sobol' or Halton sequence, Latin hypercube, pseudo-random points, or the cell midpoints of a
+    method : {"sobol", "halton", "lhs", "kronecker", "uniform", "grid"}
+        Scrambled Sobol' or Halton sequence, Latin hypercube, randomly shifted additive recurrence (as even as the
+        others, and at hand without loading SciPy's statistics), pseudo-random points, or the cell midpoints of a
         lattice (so no point of a grid lies on the boundary of the cube), thinned evenly to exactly ``n``.
     rng : int or numpy.random.Generator
         Seed, or the generator to draw from.
@@ -68,10 +69,10 @@ def unit_cube(
     return _stream(d, method, generator)(count)
 
 
-def kronecker(n: int, d: int) -> FloatArray:
-    """Return ``n`` points of the additive recurrence with the generalised golden ratio.
+def kronecker(n: int, d: int, start: int = 0, shift: FloatArray | float = 0.5) -> FloatArray:
+    """Return ``n`` points of the additive recurrence with the generalised golden ratio, from position ``start`` on.
 
-    Quasi-random, without a seed and without SciPy: what the geometry uses for its own estimates.
+    Quasi-random, without SciPy; unshifted, it is what the geometry uses for its own estimates.
 
     >>> kronecker(2, 1).round(3).ravel()
     array([0.118, 0.736])
@@ -80,7 +81,7 @@ def kronecker(n: int, d: int) -> FloatArray:
     for _ in range(64):
         ratio = (1.0 + ratio) ** (1.0 / (d + 1))
     steps = ratio ** -np.arange(1.0, d + 1)
-    return np.asarray((0.5 + np.arange(1, n + 1)[:, None] * steps) % 1.0)
+    return np.asarray((shift + np.arange(start + 1, start + n + 1)[:, None] * steps) % 1.0)
 
 
 def thin(available: int, n: int) -> IntArray:
@@ -146,6 +147,8 @@ def _stream(d: int, method: str, rng: np.random.Generator) -> Callable[[int], Fl
     """Return a function that draws the next points of a sequence."""
     if method == "uniform" or d == 0:
         return lambda n: rng.random((n, d))
+    if method == "kronecker":
+        return _recurrence(d, rng.random(d))
     from scipy.stats import qmc  # half a second to import, so only when it is used
 
     if method == "lhs":
@@ -160,6 +163,17 @@ def _stream(d: int, method: str, rng: np.random.Generator) -> Callable[[int], Fl
             return np.asarray(sobol.random(n))
         # SciPy warns about a first draw that is not a power of two: draw the full block, then cut.
         return np.asarray(sobol.random_base2((n - 1).bit_length())[:n])
+
+    return draw
+
+
+def _recurrence(d: int, shift: FloatArray) -> Callable[[int], FloatArray]:
+    drawn = 0
+
+    def draw(n: int) -> FloatArray:
+        nonlocal drawn
+        drawn += n
+        return kronecker(n, d, drawn - n, shift)
 
     return draw
 

@@ -125,12 +125,12 @@ def solve(
             progress(Progress(stage, time.perf_counter() - started))
 
     report("solve")
-    where = Points.sample(problem, _plan(problem).interior, seed=first) if points is None else points
+    where = _points(problem, _plan(problem).interior, first) if points is None else points
     solution = chosen.fit(problem, where, seed=first, device=device)
     report("estimate")
     # A seed far from those a user would try, so that the second network is independent of any other run.
     second_seed = first + 1_000_003
-    other = Points.sample(problem, len(where.interior), seed=second_seed)
+    other = _points(problem, len(where.interior), second_seed)
     second = chosen.fit(problem, other, seed=second_seed, device=device)
     estimate = _distance(solution, second) / np.sqrt(2.0)
     status = "converged" if estimate <= tolerance else "stalled"
@@ -139,9 +139,13 @@ def solve(
     return replace(solution, status=status, error_estimate=float(estimate), diagnostics=diagnostics)
 
 
+def _points(problem: Problem, interior: int, seed: int) -> Points:
+    return Points.sample(problem, interior, method="kronecker", seed=seed)
+
+
 def _distance(one: Solution, two: Solution) -> float:
     """Relative L2 distance of two solutions; with several fields, the largest."""
-    X = one.problem.domain.sample(_CHECK_POINTS, "sobol", 1)
+    X = one.problem.domain.sample(_CHECK_POINTS, "kronecker", 1)
     zero = (0,) * X.shape[1]
     wanted = [(name, zero) for name in one.problem.field_names]
     pairs = zip(one.evaluate(X, wanted), two.evaluate(X, wanted), strict=True)

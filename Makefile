@@ -1,0 +1,28 @@
+# Both commands set themselves up in .venv on a fresh machine.
+PYTHON ?= python3
+BIN := .venv/bin
+
+.PHONY: demo test clean
+
+demo: .venv/core
+	$(BIN)/python examples/poisson.py
+
+test: .venv/dev
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/pytest -n 2 --cov=src/pibls --cov-report=term:skip-covered --cov-fail-under=95
+
+.venv/core: pyproject.toml
+	$(PYTHON) -m venv .venv
+	$(BIN)/pip install --quiet --disable-pip-version-check -e .
+	touch $@
+
+# torch is pinned so that pip does not look for a build with gigabytes of CUDA libraries.
+.venv/dev: .venv/core
+	$(BIN)/pip install --quiet --disable-pip-version-check torch==2.13.0
+	$(BIN)/pip install --quiet --disable-pip-version-check -e '.[dev]'
+	touch $@
+
+clean:
+	rm -rf .venv out .coverage .mypy_cache .ruff_cache .pytest_cache .hypothesis
