@@ -1,0 +1,37 @@
+"""Code in the README and the examples runs as printed."""
+
+import re
+import runpy
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+
+
+def test_readme_code_runs_in_order(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    blocks = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), flags=re.DOTALL)
+    assert len(blocks) >= 5
+    names: dict[str, object] = {}
+    for block in blocks:
+        exec(compile(block, "README.md", "exec"), names)
+    printed = capsys.readouterr().out
+    assert printed.startswith("converged: estimated error")
+    assert "T_t = 0.1*laplacian(T)" in printed
+    assert (tmp_path / "solution.png").stat().st_size > 10_000
+    assert names["solution"].true_error() < 1e-12
+
+
+def test_readme_images_and_links_exist():
+    text = (ROOT / "README.md").read_text()
+    for target in re.findall(r"\]\(([^)#]+)\)", text):
+        assert (ROOT / target).is_file(), target
+
+
+@pytest.mark.parametrize("name", sorted(path.name for path in (ROOT / "examples").glob("*.py")))
+def test_example_runs(name, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    runpy.run_path(str(ROOT / "examples" / name))
+    assert "error" in capsys.readouterr().out
+    assert list((tmp_path / "out").glob("*.png"))
