@@ -296,4 +296,6 @@ def test_random_square_and_disk_agree_with_counting(a, b, radius, operation, swa
     counted = shape.contains(grid).mean() * 4.4**2
     assert shape.measure == pytest.approx(counted, abs=0.03)
     _, normals, lengths = shape.boundary.quadrature(400)
-    np.testing.assert_allclose(normals.T @ lengths, 0, atol=1e-6)
+    # Where curves touch instead of crossing, sides can only be told apart a small step away from the boundary.
+    touches = any(abs(1 - abs(c) - radius) < 1e-3 for c in (a, b))
+    np.testing.assert_allclose(normals.T @ lengths, 0, atol=1e-4 if touches else 1e-6)

@@ -26,6 +26,7 @@ RANGES: list[tuple[Callable[..., Problem], str, float, float]] = [
     (problems.diffusion_reaction, "mu", 1e-9, 1000),
     (problems.elasticity, "poisson_ratio", 0, 0.4999),
     (problems.helmholtz, "k", 0.1, 1000),
+    (problems.layer_2d, "eps", 1e-6, 100),
     (problems.maxwell_1d, "permittivity", 0.01, 100),
     (problems.robin_disk, "alpha", 1e-9, 1000),
     (problems.wave, "speed", 0.01, 100),
@@ -94,6 +95,18 @@ def test_convection_diffusion_layer_does_not_overflow() -> None:
         if eps < 0.01:
             assert u[1] < 1e-9
             assert u[2] == pytest.approx(np.exp(-0.5), rel=1e-8)
+
+
+def test_layer_2d_drops_to_zero_within_its_width_and_is_smooth_before() -> None:
+    for eps in (1e-6, 1e-3):
+        X = np.array([[0.0, 0.5], [0.25, 0.5], [0.5, 1 / 6], [1 - eps, 0.5], [1.0, 0.3], [0.7, 1.0]])
+        u = problems.layer_2d(eps).exact_values(X)["u"]
+        np.testing.assert_allclose(u, [0, 0.25, 0.25, 1 - eps - np.exp(-1), 0, 0], atol=1e-9)
+
+
+def test_fixed_entries_are_the_general_problems_at_one_value() -> None:
+    assert str(problems.boundary_layer()) == str(problems.convection_diffusion(1e-3))
+    assert str(problems.helmholtz_high()) == str(problems.helmholtz(40))
 
 
 def test_beam_scales_with_its_load() -> None:

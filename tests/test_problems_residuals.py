@@ -54,7 +54,7 @@ class Derivatives:
         return self._functions[key]
 
 
-def _residual(statement: Statement, problem: Problem, derivatives: Derivatives) -> FloatArray:
+def residual(statement: Statement, problem: Problem, derivatives: Derivatives) -> FloatArray:
     form, place = statement.form, statement.place
     if isinstance(place, Interior):
         X = problem.domain.sample(_POINTS, seed=1)
@@ -90,9 +90,9 @@ def defects(problem: Problem, exact: Mapping[str, sp.Expr] | None = None) -> dic
     derivatives = Derivatives(claimed, problem.domain.coordinates)
     found = {}
     for statement in problem.statements:
-        residual = float(np.abs(_residual(statement, problem, derivatives)).max())
+        worst = float(np.abs(residual(statement, problem, derivatives)).max())
         # Without terms (all derivatives zero) there is nothing to be relative to.
-        found[statement.name] = residual / (_scale(statement, problem, derivatives) or 1.0)
+        found[statement.name] = worst / (_scale(statement, problem, derivatives) or 1.0)
     return found
 
 

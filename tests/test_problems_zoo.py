@@ -11,6 +11,7 @@ import pytest
 import sympy as sp
 
 from pibls import problems
+from pibls.errors import InputError
 from pibls.problem import AtPoints, Average, Problem
 from pibls.problems import catalogue
 from test_problems_residuals import defects
@@ -33,6 +34,8 @@ VARIANTS: Mapping[str, Callable[[], Problem]] = {
     "heat_nd(7)": lambda: problems.heat_nd(7),
     "helmholtz(pi)": lambda: problems.helmholtz(sp.pi),
     "helmholtz(77.7)": lambda: problems.helmholtz(77.7),
+    "layer_2d(1e-6)": lambda: problems.layer_2d(1e-6),
+    "layer_2d(1)": lambda: problems.layer_2d(1),
     "maxwell_1d(0.5)": lambda: problems.maxwell_1d(0.5),
     "poisson_nd(10)": lambda: problems.poisson_nd(10),
     "poisson_square(1)": lambda: problems.poisson_square(1),
@@ -104,10 +107,24 @@ def test_function_is_documented_and_keyword_friendly(name: str) -> None:
         assert argument.name in documentation.split("Parameters")[1]
 
 
-def test_catalogue_is_everything_the_package_exports_and_cannot_be_changed() -> None:
-    assert set(CATALOGUE) == set(problems.__all__) - {"catalogue"}
+def test_catalogue_is_everything_solvable_the_package_exports_and_cannot_be_changed() -> None:
+    others = {"IllPosed", "Reference", "catalogue", "ill_posed", "references", "tags", *problems.references()}
+    assert set(CATALOGUE) == set(problems.__all__) - others
+    assert others <= set(problems.__all__)
     with pytest.raises(TypeError):
         CATALOGUE["mine"] = problems.poisson  # type: ignore[index]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_tags_say_how_hard_and_how_many_coordinates(name: str) -> None:
+    hard = {"boundary_layer", "helmholtz_high", "l_shape", "layer_2d"}
+    assert problems.tags(name) == {"hard" if name in hard else "smooth", f"{len(build(name).domain.coordinates)}d"}
+
+
+@pytest.mark.parametrize("name", ["nobody", "l_shape_unit_load", "catalogue", 3, None])
+def test_tags_of_what_is_not_in_the_catalogue_are_refused(name: object) -> None:
+    with pytest.raises(InputError, match="The 'name' parameter of tags must be one of 'advection', "):
+        problems.tags(name)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(("name", "label"), [("neumann_gauge", "u"), ("stokes", "p")])

@@ -11,9 +11,22 @@ import numpy.typing as npt
 
 from pibls.errors import InputError, PiblsError
 
-__all__ = ["check_choice", "check_integer", "check_number", "check_points", "check_seed", "cut", "shorten"]
+__all__ = [
+    "HIGHEST_ORDER",
+    "as_reals",
+    "check_choice",
+    "check_integer",
+    "check_number",
+    "check_points",
+    "check_seed",
+    "cut",
+    "shorten",
+]
 
 FloatArray = npt.NDArray[np.float64]
+
+# Derivatives of nodes of higher order leave the range of double precision, and SymPy counts them out one by one.
+HIGHEST_ORDER = 100
 
 
 def shorten(value: object, limit: int = 80) -> str:
@@ -88,11 +101,11 @@ def check_number(
         rule += f" {'above' if exclusive else 'of at least'} {minimum:g}"
     if maximum < math.inf:
         rule += f"{' and' if minimum > -math.inf else ''} at most {maximum:g}"
-    if isinstance(value, bool | np.bool_ | str | bytes | complex):
+    if isinstance(value, bool | np.bool_ | str | bytes | bytearray | memoryview | complex | np.ma.MaskedArray):
         raise _refuse(error, name, owner, rule, value, remedy)
     try:
-        number = float(value)  # type: ignore[arg-type]
-    except (TypeError, ValueError, OverflowError):
+        number = float(_to_host(value))
+    except Exception:  # whatever the object of a stranger does
         raise _refuse(error, name, owner, rule, value, remedy) from None
     too_small = number <= minimum if exclusive else number < minimum
     if not math.isfinite(number) or too_small or number > maximum:
@@ -141,7 +154,11 @@ def check_points(
         raise _refuse(error, name, owner, rule, value, "Give one row per point, one column per coordinate.") from None
     if array.dtype.kind not in "iuf":
         raise _refuse(error, name, owner, rule + f" (the entries are {array.dtype})", value, "")
-    array = array.astype(np.float64, copy=False)
+    if np.ma.is_masked(value):
+        raise _refuse(error, name, owner, rule, value, "Remove the masked entries, or fill them.")
+    # Long doubles past the range become infinite here, and are refused below like any other.
+    with np.errstate(over="ignore"):
+        array = array.astype(np.float64, copy=False)
     if array.ndim == 0 and dimension == 1:
         array = array.reshape(1, 1)
     elif array.ndim == 1:
@@ -153,6 +170,27 @@ def check_points(
         row = int(np.flatnonzero(~np.isfinite(array).all(axis=1))[0])
         raise _refuse(error, name, owner, rule, array[row].tolist(), f"That is row {row}; remove such points.")
     return array
+
+
+def as_reals(value: object) -> FloatArray | None:
+    """Return numbers as a float array of the shape they have, or None for text, dates, complex and masked entries.
+
+    SymPy numbers, fractions and decimals are numbers too; NaN and infinity are left to the caller.
+
+    >>> as_reals(["1", "2"]) is None, as_reals([1, 2])
+    (True, array([1., 2.]))
+    """
+    try:
+        array = np.asarray(_to_host(value))
+        if array.dtype == np.object_:
+            flat = [check_number("entry", entry, "the array") for entry in array.ravel()]
+            array = np.array(flat, dtype=np.float64).reshape(array.shape)
+        if array.dtype.kind not in "iuf" or np.ma.is_masked(value):
+            return None
+        with np.errstate(over="ignore"):
+            return array.astype(np.float64)
+    except Exception:  # whatever the object of a stranger does
+        return None
 
 
 def _to_host(value: Any) -> Any:

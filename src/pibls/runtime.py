@@ -88,13 +88,15 @@ def format_bytes(nbytes: float) -> str:
 
 
 @contextmanager
-def blas_threads() -> Iterator[None]:
+def blas_threads(most: int | None = None) -> Iterator[None]:
     """Cap the threads of BLAS and OpenMP to the cores available while the block runs; never raise them.
+
+    ``most`` caps them further: small matrices gain nothing from threads, and lose much where cores are busy.
 
     >>> with blas_threads():
     ...     pass
     """
-    cores = available_cores()
+    cores = available_cores() if most is None else min(most, available_cores())
     controller = _controller("torch" in sys.modules)
     pools = {library.prefix: library.num_threads for library in controller.lib_controllers}
     crowded = {prefix: cores for prefix, threads in pools.items() if threads is not None and threads > cores}

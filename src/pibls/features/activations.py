@@ -16,7 +16,7 @@ from typing import TypeAlias
 
 from array_api_compat import array_namespace
 
-from pibls.checks import shorten
+from pibls.checks import HIGHEST_ORDER, shorten
 from pibls.errors import FeatureError
 from pibls.features.arrays import Array
 
@@ -58,6 +58,11 @@ class Activation:
 
         >>> activation("relu").require(1)
         """
+        if order > HIGHEST_ORDER:
+            raise FeatureError(
+                f"A derivative of order {shorten(order)} was asked for, and orders up to {HIGHEST_ORDER} are possible: "
+                "those of the nodes overflow beyond. Ask for a lower one."
+            )
         if order > self.smoothness:
             raise FeatureError(
                 f"The activation {self.name!r} can be differentiated up to order {self.smoothness:g}; the equation "

@@ -21,7 +21,7 @@ from pibls.features.activations import Activation
 from pibls.features.arrays import Array, MultiIndex
 from pibls.features.taylor import factors, partitions
 
-__all__ = ["Filler", "Form", "Layer", "Plan", "plan", "row_chunks"]
+__all__ = ["Filler", "Form", "Layer", "Plan", "plan", "row_chunks", "slices"]
 
 Form: TypeAlias = Mapping[MultiIndex, float | Array]
 """Coefficient of each derivative: a number, or a column (n, 1) with one entry per point."""
@@ -141,7 +141,8 @@ def row_chunks(rows: int, width: int, like: Array) -> int:
     return max(1, min(rows, limit // (8 * width)))
 
 
-def _slices(rows: int, step: int) -> list[slice]:
+def slices(rows: int, step: int) -> list[slice]:
+    """Cut a range of rows into pieces of ``step`` rows."""
     return [slice(start, min(start + step, rows)) for start in range(0, rows, step)]
 
 
@@ -165,9 +166,9 @@ class Filler:
         blocks = len(self.plan.blocks)
         width = self.features.weights.shape[1]
         stack = xp.empty((blocks * batch * step, width), dtype=self.X.dtype, device=device(self.X))
-        for span in _slices(self.X.shape[0], batch * step):
+        for span in slices(self.X.shape[0], batch * step):
             inputs = self.X[span, :] @ self.features.weights
-            chunks = _slices(inputs.shape[0], step)
+            chunks = slices(inputs.shape[0], step)
             rows = [slice(span.start + chunk.start, span.start + chunk.stop) for chunk in chunks]
             pieces = [stack[blocks * chunk.start : blocks * chunk.stop, :] for chunk in chunks]
             list(each(self._features, rows, [inputs[chunk, :] for chunk in chunks], pieces))

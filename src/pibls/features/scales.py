@@ -18,6 +18,7 @@ from pibls.errors import FeatureError
 from pibls.features.activations import Activation, activation
 from pibls.features.arrays import float_array
 from pibls.features.broad import BroadNetwork, EnhancementGroup, FeatureGroup
+from pibls.runtime import require_memory
 
 __all__ = ["draw_enhancement", "draw_features", "draw_network"]
 
@@ -25,6 +26,8 @@ FloatArray: TypeAlias = npt.NDArray[np.float64]
 Scale: TypeAlias = float | Sequence[float]
 FeatureSpec: TypeAlias = tuple[str | Activation, int, Scale]
 EnhancementSpec: TypeAlias = tuple[str | Activation, int, float]
+
+_SMALLEST_SCALE, _LARGEST_SCALE = 1e-6, 1e6
 
 
 def draw_features(
@@ -90,7 +93,8 @@ def draw_enhancement(
     phi = _resolve(activation)
     inputs = check_integer("feature_nodes", feature_nodes, owner, minimum=1, error=FeatureError)
     count = check_integer("nodes", nodes, owner, minimum=1, error=FeatureError)
-    spread = check_number("scale", scale, owner, minimum=0.0, exclusive=True, error=FeatureError)
+    spread = _check_scale(scale, owner)
+    require_memory(2 * 8 * inputs * count, f"{count} enhancement nodes on {inputs} feature nodes", "Use fewer nodes.")
     weight_rng, bias_rng = _spawn(rng, 2, owner)
     weights = spread * math.sqrt(2.0 / inputs) * weight_rng.standard_normal((count, inputs))
     low, high = (0.0, 2.0 * math.pi) if phi.periodic else (-spread, spread)
@@ -147,15 +151,26 @@ def _resolve(choice: str | Activation) -> Activation:
 
 
 def _axis_scales(scale: Scale, dimension: int, owner: str) -> FloatArray:
-    values: Any = scale if isinstance(scale, Sequence | np.ndarray) else [scale] * dimension
-    if isinstance(values, str) or len(values) != dimension:
+    values: Any = scale
+    if not isinstance(values, Sequence) and not (isinstance(values, np.ndarray) and values.ndim > 0):
+        values = [scale] * dimension
+    if isinstance(values, str | bytes | bytearray) or len(values) != dimension:
         raise FeatureError(
             f"The 'scale' of {owner} must be a positive number or {dimension} of them, one per coordinate. "
             f"Got {shorten(scale)} instead."
         )
-    return np.array(
-        [check_number("scale", value, owner, minimum=0.0, exclusive=True, error=FeatureError) for value in values]
-    )
+    return np.array([_check_scale(value, owner) for value in values])
+
+
+def _check_scale(value: object, owner: str) -> float:
+    """Refuse spreads at which nodes are constant, or noise, to double precision."""
+    spread = check_number("scale", value, owner, minimum=0.0, exclusive=True, error=FeatureError)
+    if not _SMALLEST_SCALE <= spread <= _LARGEST_SCALE:
+        raise FeatureError(
+            f"The 'scale' of {owner} must be between {_SMALLEST_SCALE:g} and {_LARGEST_SCALE:g}. "
+            f"Got {shorten(value)} instead. It is the number of radians across half the domain, usually 1 to 20."
+        )
+    return spread
 
 
 def _spec(name: str, spec: object, owner: str) -> tuple[Any, Any, Any]:

@@ -14,9 +14,12 @@ from collections.abc import Iterable
 from functools import cache
 from itertools import product
 
+from pibls.errors import FeatureError
 from pibls.features.arrays import MultiIndex
 
 __all__ = ["factors", "lower_set", "partitions"]
+
+_MOST_TERMS = 5000
 
 
 def _raise(index: MultiIndex, axis: int, by: int = 1) -> MultiIndex:
@@ -54,6 +57,11 @@ def partitions(alpha: MultiIndex) -> tuple[tuple[int, tuple[MultiIndex, ...]], .
         found[tuple(sorted((unit, *parts)))] += coefficient
         for i, part in enumerate(parts):
             found[tuple(sorted((*parts[:i], _raise(part, axis), *parts[i + 1 :])))] += coefficient
+    if len(found) > _MOST_TERMS:
+        raise FeatureError(
+            f"A derivative of order {sum(alpha)} of enhancement nodes has over {_MOST_TERMS} terms, and the equation "
+            "needs it. Use feature nodes only (enhancement_groups=0), or a system of lower order."
+        )
     return tuple((found[parts], parts) for parts in sorted(found, key=lambda parts: (len(parts), parts)))
 
 

@@ -43,7 +43,10 @@ def check_coordinates(value: object, owner: str, count: int | None = None) -> tu
     (x, y)
     """
     symbols = (value,) if isinstance(value, sp.Symbol) else value
-    symbols = tuple(symbols) if isinstance(symbols, Iterable) and not isinstance(symbols, str) else (symbols,)
+    try:
+        symbols = tuple(symbols) if isinstance(symbols, Iterable) and not isinstance(symbols, str) else (symbols,)
+    except TypeError:  # arrays without an axis call themselves iterable
+        symbols = ()
     wanted = "one or more" if count is None else str(count)
     if not symbols or not all(isinstance(s, sp.Symbol) for s in symbols) or count not in (None, len(symbols)):
         raise GeometryError(
@@ -191,7 +194,7 @@ class Domain(FieldState, ABC):
 
         Sampled with the same arguments they give points that differ only in that coordinate.
         """
-        if coordinate not in self.coordinates:
+        if not isinstance(coordinate, sp.Symbol) or coordinate not in self.coordinates:
             raise GeometryError(
                 f"The 'coordinate' parameter of faces() must be one of {self.coordinates}. "
                 f"Got {shorten(coordinate)} instead."

@@ -21,14 +21,16 @@ from pibls.geometry.patch import AffinePatch, Patch, PointPatch, interval_tolera
 from pibls.geometry.rules import gauss, side, tensor
 from pibls.geometry.sampling import check_count
 
-__all__ = ["Box", "Interval", "Rectangle", "check_range"]
+__all__ = ["Box", "Interval", "Rectangle", "check_length", "check_range"]
 
 FloatArray = npt.NDArray[np.float64]
 BoolArray = npt.NDArray[np.bool_]
 Range = tuple[sp.Symbol, float, float]
 
 _THINNEST = 1e-12
+_SHORTEST, _LONGEST = 1e-100, 1e100
 _TENSOR_LIMIT = 4
+_MOST_DIMENSIONS = 128
 
 
 def check_range(value: object, owner: str) -> tuple[sp.Symbol, float, float]:
@@ -58,6 +60,15 @@ def check_range(value: object, owner: str) -> tuple[sp.Symbol, float, float]:
     return symbol, low, high
 
 
+def check_length(symbol: sp.Symbol, length: float, owner: str) -> None:
+    """Refuse a side whose square, or that of a derivative along it, double precision cannot hold."""
+    if not _SHORTEST <= length <= _LONGEST:
+        raise GeometryError(
+            f"The range of {symbol} in {owner} must have a length between {_SHORTEST:g} and {_LONGEST:g}. "
+            f"Got {length:g} instead. Scale the coordinate."
+        )
+
+
 @dataclass(frozen=True, init=False, eq=False, repr=False)
 class Box(Region):
     """A box with faces along the coordinate planes, in any dimension.
@@ -81,6 +92,11 @@ class Box(Region):
 
     def __init__(self, *ranges: Range) -> None:
         owner = type(self).__name__
+        if len(ranges) > _MOST_DIMENSIONS:
+            raise GeometryError(
+                f"{owner} can have up to {_MOST_DIMENSIONS} coordinates, as it keeps every face. Got {len(ranges)} "
+                "instead. Use PointCloud for points without faces."
+            )
         checked = [check_range(entry, owner) for entry in ranges]
         object.__setattr__(self, "coordinates", check_coordinates([entry[0] for entry in checked], owner))
         object.__setattr__(self, "lower", tuple(entry[1] for entry in checked))
@@ -90,6 +106,8 @@ class Box(Region):
                 f"The sides of {owner} must have a product that double precision can hold. "
                 f"Got {shorten(ranges)} instead. Scale the coordinates."
             )
+        for symbol, low, high in checked:
+            check_length(symbol, high - low, owner)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Box) and self._key == other._key
@@ -157,7 +175,7 @@ class Box(Region):
 
     def faces(self, coordinate: sp.Symbol) -> tuple[Part, Part]:
         """Return the two faces where a coordinate is lowest and highest."""
-        if coordinate not in self.coordinates:
+        if not isinstance(coordinate, sp.Symbol) or coordinate not in self.coordinates:
             return super().faces(coordinate)
         return self.parts[f"{coordinate.name}_min"], self.parts[f"{coordinate.name}_max"]
 

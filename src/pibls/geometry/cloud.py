@@ -262,8 +262,9 @@ def _check_normals(normals: object, boundary: FloatArray) -> FloatArray | None:
     if normals is None:
         return None
     vectors = _frozen_points("normals", normals, boundary.shape[1])
-    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
-    if len(vectors) != len(boundary) or not (lengths > 0).all():
+    with np.errstate(over="ignore"):
+        lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
+    if len(vectors) != len(boundary) or not ((lengths > 0) & (lengths < np.inf)).all():
         raise GeometryError(
             f"The 'normals' parameter of PointCloud must have one vector, not zero, for each of {len(boundary)} "
             f"boundary points. Got {len(vectors)} with smallest length {lengths.min(initial=np.inf):g} instead."
@@ -310,7 +311,7 @@ def _check_name(name: object) -> str:
 def _check_rows(name: object, rows: object, count: int) -> tuple[int, ...]:
     try:
         array = np.asarray(rows)
-    except ValueError:
+    except (ValueError, RuntimeError):
         array = np.asarray(None)
     if array.dtype == np.bool_ and array.shape == (count,):
         array = np.flatnonzero(array)

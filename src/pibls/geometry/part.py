@@ -114,8 +114,10 @@ class Part(FieldState):
         """Tell which points lie on the part, up to 1e-9 of the size of the domain."""
         points = check_points("X", X, f"{self.name}.contains", self.domain.dimension)
         inside = np.zeros(len(points), dtype=np.bool_)
-        for patch in self.patches:
-            inside |= patch.contains(points, self.domain.tolerance)
+        # Points too far away to be squared are not on it.
+        with np.errstate(over="ignore", invalid="ignore"):
+            for patch in self.patches:
+                inside |= patch.contains(points, self.domain.tolerance)
         return inside
 
     def normals(self, X: npt.ArrayLike) -> FloatArray:

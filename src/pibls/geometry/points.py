@@ -12,9 +12,24 @@ from pibls.checks import FloatArray, check_integer, check_points, check_seed, sh
 from pibls.errors import GeometryError, InputError
 from pibls.problem import AtPoints, Average, Interior, OnPart, Opposite, Problem, Statement
 
-__all__ = ["PointSet", "Points"]
+__all__ = ["PointSet", "Points", "interior_points"]
 
 _AVERAGE_POINTS = 1000
+_MOST_POINTS = 2**31
+
+
+def interior_points(domain: Any, n: int, method: str, seed: Any) -> FloatArray:
+    """Return ``n`` points of a domain, or all of them where it has only so many.
+
+    >>> import sympy as sp
+    >>> from pibls.geometry import PointCloud
+    >>> interior_points(PointCloud(sp.Symbol("x"), [0.0, 1.0]), 100, "sobol", 0).shape
+    (2, 1)
+    """
+    count = check_integer("n", n, "interior_points", minimum=1)
+    atoms: FloatArray | None = getattr(domain, "atoms", None)
+    points: FloatArray = domain.sample(count if atoms is None else min(count, len(atoms)), method, seed)
+    return points
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,6 +76,13 @@ class Points:
 
     sets: tuple[PointSet, ...]
 
+    def __post_init__(self) -> None:
+        if not isinstance(self.sets, tuple) or not self.sets or not all(isinstance(s, PointSet) for s in self.sets):
+            raise InputError(
+                f"Points takes a tuple of point sets, one per equation and condition. Got {shorten(self.sets)} "
+                "instead. Make them with Points.sample or Points.from_arrays."
+            )
+
     @classmethod
     def sample(
         cls,
@@ -89,17 +111,17 @@ class Points:
         seed
             Integer or NumPy generator.
         """
-        if not isinstance(problem, Problem):
-            raise InputError(f"Points.sample takes a Problem first. Got {shorten(problem)} instead.")
         owner = "Points.sample"
-        count = check_integer("interior", interior, owner, minimum=1)
+        _check_problem(problem, owner)
+        count = check_integer("interior", interior, owner, minimum=1, maximum=_MOST_POINTS)
         dimension = len(problem.domain.coordinates)
         face = max(1, round(count ** ((dimension - 1) / dimension)))
         draw = _Draw(
             problem,
             count,
-            2 * dimension * face if boundary is None else check_integer("boundary", boundary, owner, minimum=1),
-            2 * face if initial is None else check_integer("initial", initial, owner, minimum=1),
+            # In many dimensions nearly all of a lattice is on the faces; so many rows would be nothing but boundary.
+            min(2 * dimension * face, 4 * count) if boundary is None else _count("boundary", boundary),
+            2 * face if initial is None else _count("initial", initial),
             method,
             int(check_seed(seed, owner).integers(2**31)),
         )
@@ -115,8 +137,9 @@ class Points:
         >>> Points.from_arrays(advection(), interior=[0.1, 0.5, 0.9], boundary=[0.0, 1.0])
         Points(interior 3, conditions 1)
         """
-        dimension = len(problem.domain.coordinates)
         owner = "Points.from_arrays"
+        _check_problem(problem, owner)
+        dimension = len(problem.domain.coordinates)
         inside = check_points("interior", interior, owner, dimension)
         outside = np.flatnonzero(~np.asarray(problem.domain.contains(inside)))
         if len(inside) == 0 or outside.size:
@@ -147,6 +170,15 @@ class Points:
     def __repr__(self) -> str:
         rest = {id(s): s for s in self.sets if s is not self.sets[0]}.values()
         return f"Points(interior {len(self.sets[0])}, conditions {sum(s.rows for s in rest)})"
+
+
+def _count(name: str, value: object) -> int:
+    return check_integer(name, value, "Points.sample", minimum=1, maximum=_MOST_POINTS)
+
+
+def _check_problem(problem: object, owner: str) -> None:
+    if not isinstance(problem, Problem):
+        raise InputError(f"{owner} takes a Problem first. Got {shorten(problem)} instead.")
 
 
 def _collect(problem: Problem, make: Callable[[Statement], PointSet]) -> tuple[PointSet, ...]:
@@ -180,7 +212,7 @@ class _Draw:
     def __call__(self, statement: Statement) -> PointSet:
         place = statement.place
         if isinstance(place, Interior):
-            return PointSet(self.problem.domain.sample(self.interior, self.method, self.seed))
+            return PointSet(interior_points(self.problem.domain, self.interior, self.method, self.seed))
         if isinstance(place, AtPoints):
             return PointSet(place.points)
         if isinstance(place, Average):
@@ -196,7 +228,9 @@ class _Draw:
     def _share(self, part: Any) -> int:
         if part == self.problem.domain.initial:
             return self.initial
-        share = float(part.measure) / float(self.problem.domain.boundary.measure)
+        whole = float(self.problem.domain.boundary.measure)
+        # A domain without boundary says so itself when it is sampled.
+        share = float(part.measure) / whole if whole > 0 else 1.0
         return max(1, round(self.boundary * min(1.0, share)))
 
 
@@ -226,6 +260,5 @@ class _Given:
             return PointSet(points, part.normals(points))
         partner = points.copy()
         axis = int(np.flatnonzero(place.low.normals(points[:1])[0])[0])
-        low, high = self.problem.domain.bounds[axis]
-        partner[:, axis] = high if np.allclose(points[0, axis], low) else low
+        partner[:, axis] = self.problem.domain.bounds[axis, 1]
         return PointSet(points, part.normals(points), partner=partner)

@@ -28,6 +28,7 @@ FloatArray = npt.NDArray[np.float64]
 BoolArray = npt.NDArray[np.bool_]
 
 _RESOLUTION = 1e-12
+_MOST_VERTICES = 5000
 _SMALLEST, _LARGEST = 1e-100, 1e100
 
 
@@ -61,6 +62,11 @@ class Polygon(Region):
         if len(corners) < 3:
             raise GeometryError(
                 f"The 'vertices' parameter of Polygon must have three or more points. Got {len(corners)} instead."
+            )
+        if len(corners) > _MOST_VERTICES:
+            raise GeometryError(
+                f"The 'vertices' parameter of Polygon must have at most {_MOST_VERTICES} points, as each edge is "
+                f"checked against all others. Got {len(corners)} instead. Thin them out, or use Star or PointCloud."
             )
         _check_simple(corners)
         object.__setattr__(self, "coordinates", symbols)
@@ -104,13 +110,15 @@ class Polygon(Region):
         """Return the distance from the nearest edge, negative outside (by the parity of crossings)."""
         nearest = np.full(len(X), np.inf)
         inside = np.zeros(len(X), dtype=np.bool_)
-        for start, edge in zip(self._starts, self._edges, strict=True):
+        # Compared with the vertices themselves: differences round, and two edges would disagree about their vertex.
+        above = X[:, 1:] >= self._starts[:, 1]
+        for i, (start, edge) in enumerate(zip(self._starts, self._edges, strict=True)):
             offset = X - start
             along = np.clip(offset @ edge / (edge @ edge), 0.0, 1.0)
             np.minimum(nearest, np.hypot(*(offset - along[:, None] * edge).T), out=nearest)
-            crosses = (offset[:, 1] >= 0) != (offset[:, 1] >= edge[1])
-            if edge[1] != 0.0:
-                inside ^= crosses & (offset[:, 0] < edge[0] * (offset[:, 1] / edge[1]))
+            crosses = above[:, i] != above[:, (i + 1) % len(self._starts)]
+            if crosses.any():
+                inside[crosses] ^= offset[crosses, 0] < edge[0] * (offset[crosses, 1] / edge[1])
         return np.where(inside, nearest, -nearest)
 
     @cached_property

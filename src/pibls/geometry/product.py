@@ -15,7 +15,7 @@ import sympy as sp
 from pibls.checks import check_points, shorten
 from pibls.errors import GeometryError
 from pibls.geometry.base import Decoder, Domain, Encoder, describe
-from pibls.geometry.box import check_range
+from pibls.geometry.box import check_length, check_range
 from pibls.geometry.part import Part
 from pibls.geometry.patch import Located, Patch, PointPatch, Samples, SurfaceRule, TimedPatch, interval_tolerance
 from pibls.geometry.rules import gauss, side
@@ -51,6 +51,7 @@ class TimeInterval(Domain):
 
     def __init__(self, t: sp.Symbol, t0: float, t1: float) -> None:
         symbol, start, stop = check_range((t, t0, t1), "TimeInterval")
+        check_length(symbol, stop - start, "TimeInterval")
         object.__setattr__(self, "coordinates", (symbol,))
         object.__setattr__(self, "start", start)
         object.__setattr__(self, "stop", stop)
@@ -115,7 +116,8 @@ class TimeInterval(Domain):
 
     def faces(self, coordinate: sp.Symbol) -> tuple[Part, Part]:
         """Return start and end."""
-        return (self.initial, self.final) if coordinate == self.time else super().faces(coordinate)
+        known = isinstance(coordinate, sp.Symbol) and coordinate == self.time
+        return (self.initial, self.final) if known else super().faces(coordinate)
 
     def _encode(self, _: Encoder | None) -> dict[str, Any]:
         return {"start": self.start, "stop": self.stop}
@@ -296,10 +298,10 @@ class Product(Domain):
 
     def faces(self, coordinate: sp.Symbol) -> tuple[Part, Part]:
         """Return the opposite faces of space at all times, or the faces in time."""
+        if not isinstance(coordinate, sp.Symbol) or coordinate not in self.coordinates:
+            return super().faces(coordinate)
         if coordinate == self.time:
             return self.initial, self.final
-        if coordinate not in self.coordinates:
-            return super().faces(coordinate)
         low, high = self.domain.faces(coordinate)
         return self._carry(low), self._carry(high)
 

@@ -169,6 +169,8 @@ def check_profile(profile: Profile, given: object) -> None:
     if not np.isfinite(values).all():
         raise refuse(f"is not finite at θ = {fine[int(np.argmin(np.isfinite(values)))]:.6g}", "Avoid its poles.")
     largest = float(np.abs(values).max())
+    if not 1e-100 < largest < 1e100:
+        raise refuse(f"reaches {largest:g}, beyond what double precision can square", "Scale the coordinates.")
     if -extreme(lambda angle: -profile(angle)) <= 1e-9 * largest:
         raise refuse(f"falls to {values.min():.6g} at θ = {fine[int(values.argmin())]:.6g}", "Add a constant.")
     turned = profile(fine[:_CHECK_GRID] + 2 * np.pi)

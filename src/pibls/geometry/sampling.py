@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from pibls.checks import check_choice, check_integer, check_seed
 from pibls.errors import GeometryError, ResourceError
+from pibls.runtime import require_memory
 
 __all__ = ["METHODS", "apportion", "check_count", "fill", "kronecker", "thin", "unit_cube"]
 
@@ -22,7 +23,8 @@ METHODS = ("sobol", "halton", "lhs", "kronecker", "uniform", "grid")
 
 _LARGEST_ARRAY = 2**31
 _LARGEST_BATCH = 2**20
-_PATIENCE = 2**24
+_SMALL = 2**16  # so few points are not worth a look at the memory
+_PATIENCE = 2**22
 
 
 def check_count(n: object, dimension: int, owner: str) -> int:
@@ -37,6 +39,9 @@ def check_count(n: object, dimension: int, owner: str) -> int:
             f"The 'n' parameter of {owner} asks for {count} points in {dimension} dimensions, more than "
             f"{_LARGEST_ARRAY} numbers. Ask for at most {_LARGEST_ARRAY // max(dimension, 1)} points at a time."
         )
+    if count > _SMALL:
+        # The design, its image, the kept rows and the result.
+        require_memory(4 * 8 * count * max(dimension, 1), f"{owner} of {count} points", "Ask for fewer points.")
     return count
 
 

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 from array_api_compat import array_namespace, device
 
-from pibls.checks import FloatArray, cut, shorten
-from pibls.errors import InputError, MissingDependencyError
+from pibls.checks import FloatArray, as_reals, cut, shorten
+from pibls.errors import InputError, MissingDependencyError, PiblsError, SolveError
 from pibls.features import BroadNetwork
 from pibls.geometry import Points
 from pibls.methods.theorems import Evidence, check_theorems
@@ -19,7 +19,7 @@ from pibls.problem import Problem
 from pibls.runtime import blas_threads, require_memory
 from pibls.solution import Diagnostics, Residual, Solution
 from pibls.solvers import Solver, constrained
-from pibls.system import Block, RowScaling, System, assemble, check_points_match, system_bytes
+from pibls.system import RowScaling, System, assemble, check_points_match, system_bytes
 
 __all__ = ["Recipe", "check_fit", "fit", "on_device"]
 
@@ -63,7 +63,7 @@ def on_device(network: BroadNetwork, device: Any) -> BroadNetwork:
         ) from None
     try:
         return network.to(lambda array: torch.as_tensor(np.array(array), device=device))
-    except (RuntimeError, TypeError, AssertionError) as error:
+    except (RuntimeError, TypeError, ValueError, AssertionError) as error:
         raise InputError(
             f"The 'device' parameter must be a device that torch has here, such as 'cpu' or 'cuda'. "
             f"Got {shorten(device)} instead ({cut(str(error))})."
@@ -76,7 +76,7 @@ def fit(problem: Problem, points: Points, network: BroadNetwork, recipe: Recipe)
     with blas_threads():
         system = assemble(problem, points, network, recipe.scaling)
         assembled = time.perf_counter()
-        weights, residual, facts = _solve(system, recipe)
+        weights, residual, facts = _solved(system, recipe)
     solved = time.perf_counter()
     shape = (len(problem.fields), network.size)
     diagnostics = Diagnostics(
@@ -85,11 +85,24 @@ def fit(problem: Problem, points: Points, network: BroadNetwork, recipe: Recipe)
         seed=recipe.seed,
         nodes=network.size,
         rows=system.shape[0] + sum(b.count for b in system.constraint_blocks),
-        residuals=_residuals(system.blocks, residual) | _residuals(system.constraint_blocks, facts.pop("violation")),
+        residuals=_residuals(system, residual, facts.pop("violation")),
         seconds={"assembly": assembled - start, "solve": solved - assembled},
         **facts,
     )
     return Solution(problem, network.to_numpy(), weights.reshape(shape), "fitted", diagnostics)
+
+
+def _solved(system: System, recipe: Recipe) -> tuple[FloatArray, FloatArray, dict[str, Any]]:
+    """Solve with a solver that may be a stranger's."""
+    try:
+        return _solve(system, recipe)
+    except PiblsError:
+        raise
+    except Exception as error:
+        raise SolveError(
+            f"The solver {shorten(recipe.solver)} failed with {type(error).__name__}: {cut(str(error), 120)}. Check "
+            "that it factorises to a Factorisation, or use the solver 'lstsq'."
+        ) from error
 
 
 def _solve(system: System, recipe: Recipe) -> tuple[FloatArray, FloatArray, dict[str, Any]]:
@@ -100,7 +113,8 @@ def _solve(system: System, recipe: Recipe) -> tuple[FloatArray, FloatArray, dict
     change = np.random.default_rng(0).standard_normal(rhs.shape) * (_CHANGE * np.abs(rhs).max(initial=1e-300))
     matrix_norm = _frobenius(system)
     factor = recipe.solver.factorise(system.matrix, ridge=recipe.ridge, overwrite=True)
-    weights = _host(factor.solve(system.rhs))
+    _check_factor(factor, recipe.solver)
+    weights = _checked(factor.solve(system.rhs), system, recipe.solver)
     changed = _host(factor.solve(_like(rhs + change, system.rhs))) if recipe.ridge else weights
     residual = _host(factor.residual(system.rhs))
     evidence = Evidence(
@@ -120,7 +134,27 @@ def _solve_constrained(system: System, recipe: Recipe) -> tuple[FloatArray, Floa
     weights = factor.solve(system.rhs, system.constraint_rhs)
     violation = _host(system.constraint_rhs - system.constraints @ weights)
     residual = _host(system.rhs - system.matrix @ weights)
-    return _host(weights), residual, _facts(factor, {}, violation)
+    return _checked(weights, system, recipe.solver), residual, _facts(factor, {}, violation)
+
+
+def _check_factor(factor: object, solver: Solver) -> None:
+    wanted = ("solve", "residual", "name", "rank", "condition")
+    if not all(hasattr(factor, name) for name in wanted):
+        raise SolveError(
+            f"The solver {shorten(solver)} factorised the matrix to {shorten(factor)}, which lacks one of "
+            f"{', '.join(wanted)}. Return a Factorisation."
+        )
+
+
+def _checked(weights: Any, system: System, solver: Solver) -> FloatArray:
+    """Return what a solver found as an array, or refuse weights of another number or that are not finite."""
+    array = as_reals(weights)
+    if array is None or array.shape != (system.shape[1],) or not np.isfinite(array).all():
+        raise SolveError(
+            f"The solver {shorten(solver)} must return {system.shape[1]} finite weights. Got {shorten(weights)} "
+            "instead. Add a ridge with lambda_reg, or use the solver 'lstsq'."
+        )
+    return array
 
 
 def _facts(factor: Any, theorems: Mapping[str, Any], violation: FloatArray) -> dict[str, Any]:
@@ -133,12 +167,16 @@ def _frobenius(system: System) -> float:
     return float(np.sqrt(sum((block.scale * block.norm) ** 2 * block.count for block in system.blocks)))
 
 
-def _residuals(blocks: tuple[Block, ...], values: FloatArray) -> dict[str, Residual]:
-    """Residual per block, back in the units of its equation."""
-    result = {}
-    for block in blocks:
-        rows = values[block.rows] / block.scale
-        result[block.name] = Residual(float(np.sqrt(np.mean(rows**2))), float(np.abs(rows).max()), block.count)
+def _residuals(system: System, residual: FloatArray, violation: FloatArray) -> dict[str, Residual]:
+    """Residual per block, back in the units of its equation; blocks of one name are told apart by a number."""
+    pairs = [(b, residual) for b in system.blocks] + [(b, violation) for b in system.constraint_blocks]
+    result: dict[str, Residual] = {}
+    for number, (block, values) in enumerate(pairs, start=1):
+        # Units last: in those of the equation, squares may be out of range.
+        rows = values[block.rows] * (1.0 if block.noise is None else block.noise)
+        name = block.name if block.name not in result else f"{block.name} [{number}]"
+        rms, largest = float(np.sqrt(np.mean(rows**2))), float(np.abs(rows).max())
+        result[name] = Residual(rms / block.scale, largest / block.scale, block.count)
     return result
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from pibls.checks import check_integer, check_number
+from pibls.checks import check_integer, check_number, shorten
 from pibls.errors import FeatureError, InputError
 from pibls.features import Activation, activation, draw_network
 from pibls.geometry import Points
@@ -22,6 +22,10 @@ __all__ = ["PIBLS", "PIELM", "Group"]
 
 Scale = float | Sequence[float]
 Group = tuple[str, int, Scale]
+
+_MOST_GROUPS = 10_000
+# Rows under a larger penalty would push the equation below round-off.
+_LARGEST_PENALTY = 1e24
 
 
 @dataclass(frozen=True)
@@ -87,9 +91,9 @@ class PIBLS:
 
     def __post_init__(self) -> None:
         owner = type(self).__name__
-        check_integer("feature_groups", self.feature_groups, owner, minimum=1)
+        check_integer("feature_groups", self.feature_groups, owner, minimum=1, maximum=_MOST_GROUPS)
         check_integer("feature_nodes", self.feature_nodes, owner, minimum=1)
-        check_integer("enhancement_groups", self.enhancement_groups, owner, minimum=0)
+        check_integer("enhancement_groups", self.enhancement_groups, owner, minimum=0, maximum=_MOST_GROUPS)
         check_integer("enhancement_nodes", self.enhancement_nodes, owner, minimum=0)
         _check_settings(self.lambda_b, self.lambda_i, self.lambda_reg, owner)
         solver(self.solver)
@@ -101,13 +105,17 @@ class PIBLS:
     def _feature_specs(self) -> list[Group]:
         if self.features is not None:
             try:
-                return [(name, nodes, scale) for name, nodes, scale in self.features]
+                groups = [(name, nodes, scale) for name, nodes, scale in self.features]
             except (TypeError, ValueError):
+                groups = []
+            if not groups:
                 raise FeatureError(
                     "The 'features' parameter of PIBLS must be a list of (activation, nodes, scale), such as "
-                    f"[('sin', 200, 3.0), ('tanh', 100, 5.0)]. Got {self.features!r} instead."
-                ) from None
-        names = [self.activation] * self.feature_groups if isinstance(self.activation, str) else list(self.activation)
+                    f"[('sin', 200, 3.0), ('tanh', 100, 5.0)]. Got {shorten(self.features)} instead."
+                )
+            return groups
+        several = isinstance(self.activation, Sequence) and not isinstance(self.activation, str)
+        names: list[Any] = list(self.activation) if several else [self.activation] * self.feature_groups
         if len(names) != self.feature_groups:
             raise InputError(
                 f"The 'activation' parameter of PIBLS must be one name, or one for each of the {self.feature_groups} "
@@ -116,7 +124,8 @@ class PIBLS:
         return [(name, self.feature_nodes, self.scale) for name in names]
 
     def _enhancement_activation(self) -> str:
-        return self.enhancement_activation or str(self._feature_specs()[0][0])
+        chosen = self.enhancement_activation
+        return self._feature_specs()[0][0] if chosen is None else chosen
 
     @property
     def nodes(self) -> int:
@@ -193,7 +202,7 @@ class PIELM:
 def _check_settings(lambda_b: float | None, lambda_i: float | None, lambda_reg: float, owner: str) -> None:
     for name, value in (("lambda_b", lambda_b), ("lambda_i", lambda_i)):
         if value is not None:
-            check_number(name, value, owner, minimum=0, exclusive=True)
+            check_number(name, value, owner, minimum=0, exclusive=True, maximum=_LARGEST_PENALTY)
     check_number("lambda_reg", lambda_reg, owner, minimum=0)
 
 
@@ -207,13 +216,15 @@ def _recipe(method: PIBLS | PIELM, seed: int) -> Recipe:
 
 
 def _or_one(value: float | None) -> float:
-    return 1.0 if value is None else value
+    return 1.0 if value is None else float(value)
 
 
 def _plain(value: Any) -> Any:
     """Return a setting as what a file can hold."""
     if isinstance(value, Activation):
         return value.name
+    if isinstance(value, np.ndarray | np.generic):
+        return value.tolist()
     if isinstance(value, Sequence) and not isinstance(value, str):
         return [_plain(item) for item in value]
     return value if isinstance(value, str | int | float | None) else str(value)

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import sympy as sp
 
-from pibls.checks import FloatArray, check_integer, check_number, shorten
+from pibls.checks import HIGHEST_ORDER, FloatArray, as_reals, check_integer, check_number, shorten
 from pibls.errors import ProblemError
 from pibls.problem.domain import is_part
 from pibls.problem.operators import normal_derivative
@@ -42,6 +42,10 @@ class _InitialFace:
 
 INITIAL = _InitialFace()
 
+# Heavier rows would push the equation below round-off, and lose it without a word.
+_HEAVIEST = 1e12
+_NOISE = (1e-100, 1e100)
+
 
 def residual_of(equation: object, owner: str) -> sp.Expr:
     """Return left side minus right side of an equation, or the expression itself (meant to be zero).
@@ -50,19 +54,23 @@ def residual_of(equation: object, owner: str) -> sp.Expr:
     >>> residual_of(sp.Eq(x, 2), "Problem")
     x - 2
     """
-    if isinstance(equation, sp.Eq):
+    if isinstance(equation, sp.Eq) and all(_is_scalar(side) for side in equation.args):
         equation = equation.lhs - equation.rhs
     if isinstance(equation, bool | sp.logic.boolalg.BooleanAtom):
         raise ProblemError(
             f"An equation of {owner} is simply {equation}: SymPy found both sides to be the same, or never equal. "
             "Check that it contains an unknown field."
         )
-    if not isinstance(equation, sp.Expr) or isinstance(equation, sp.MatrixBase):
+    if not _is_scalar(equation):
         raise ProblemError(
             f"{owner} takes a SymPy equation such as sp.Eq(laplacian(u), f), or an expression that shall be zero. "
             f"Got {shorten(equation)} instead."
         )
     return equation
+
+
+def _is_scalar(value: object) -> bool:
+    return isinstance(value, sp.Expr) and not isinstance(value, sp.MatrixBase | sp.MatrixExpr)
 
 
 def _value(value: object, owner: str) -> sp.Expr:
@@ -72,7 +80,9 @@ def _value(value: object, owner: str) -> sp.Expr:
         raise ProblemError(
             f"The value of {owner} is a Python function; wrap it as pibls.data('g', function, *coordinates) first."
         )
-    return sp.Float(check_number("value", value, owner)) if not isinstance(value, int) else sp.Integer(value)
+    if isinstance(value, int) and not isinstance(value, bool):
+        return sp.Integer(value)
+    return sp.Float(check_number("value", value, owner))
 
 
 def _unknown(u: object, owner: str) -> sp.Expr:
@@ -86,11 +96,8 @@ def _unknown(u: object, owner: str) -> sp.Expr:
 def _place(on: object, owner: str) -> Any:
     if on is None or on is INITIAL or is_part(on):
         return on
-    try:
-        points = np.array(on, dtype=np.float64)
-    except (TypeError, ValueError):
-        points = np.empty(0)
-    if points.size == 0 or points.ndim > 2 or not np.isfinite(points).all():
+    points = as_reals(on)
+    if points is None or points.size == 0 or points.ndim > 2 or not np.isfinite(points).all():
         raise ProblemError(
             f"The 'on' parameter of {owner} must be a boundary part such as square.left, a point, or an array of "
             f"points with one row each. Got {shorten(on)} instead."
@@ -100,7 +107,8 @@ def _place(on: object, owner: str) -> Any:
 
 
 def _settings(owner: str, weight: object, exact: object) -> None:
-    check_number("weight", weight, owner, minimum=0, exclusive=True)
+    remedy = "For a condition that must hold to round-off use exact=True."
+    check_number("weight", weight, owner, minimum=0, exclusive=True, maximum=_HEAVIEST, remedy=remedy)
     if not isinstance(exact, bool):
         raise ProblemError(f"The 'exact' parameter of {owner} must be True or False. Got {shorten(exact)} instead.")
 
@@ -137,6 +145,8 @@ class Condition:
     label: str = field(default="Condition", kw_only=True)
 
     def __post_init__(self) -> None:
+        if not isinstance(self.label, str):
+            raise ProblemError(f"The 'label' parameter of Condition must be text. Got {shorten(self.label)} instead.")
         residual_of(self.equation, self.label)
         object.__setattr__(self, "on", _place(self.on, self.label))
         _settings(self.label, self.weight, self.exact)
@@ -251,13 +261,13 @@ class Periodic:
     def __post_init__(self) -> None:
         if not isinstance(self.u, Field):
             raise ProblemError(f"Periodic takes a field made by pibls.field first. Got {shorten(self.u)} instead.")
-        if self.coordinate not in self.u.args:
+        if not isinstance(self.coordinate, sp.Symbol) or self.coordinate not in self.u.args:
             raise ProblemError(
                 f"Periodic needs a coordinate of {text(self.u)}, which are {self.u.args}. "
                 f"Got {shorten(self.coordinate)} instead."
             )
         if self.derivatives is not None:
-            check_integer("derivatives", self.derivatives, "Periodic", minimum=0)
+            check_integer("derivatives", self.derivatives, "Periodic", minimum=0, maximum=HIGHEST_ORDER)
         _settings("Periodic", self.weight, self.exact)
 
     def __repr__(self) -> str:
@@ -335,9 +345,10 @@ class Observation:
         object.__setattr__(self, "values", values)
         if self.noise is not None:
             noise = _reals("noise", self.noise)
-            if len(noise) not in {1, len(values)} or not (noise > 0).all():
+            if len(noise) not in {1, len(values)} or not ((noise > _NOISE[0]) & (noise < _NOISE[1])).all():
                 raise ProblemError(
-                    f"The 'noise' parameter of Observation must be one positive number, or one per value. "
+                    "The 'noise' parameter of Observation must be one positive number, or one per value, between "
+                    f"{_NOISE[0]:g} and {_NOISE[1]:g}. "
                     f"Got {shorten(self.noise)} instead."
                 )
             object.__setattr__(self, "noise", np.broadcast_to(noise, values.shape))
@@ -348,10 +359,8 @@ class Observation:
 
 
 def _reals(name: str, values: object) -> FloatArray:
-    try:
-        array = np.atleast_1d(np.array(values, dtype=np.float64))
-    except (TypeError, ValueError):
-        array = np.empty(0)
+    numbers = as_reals(values)
+    array = np.empty(0) if numbers is None else np.atleast_1d(numbers)
     if array.ndim != 1 or array.size == 0 or not np.isfinite(array).all():
         raise ProblemError(
             f"The '{name}' parameter of Observation must be a sequence of finite real numbers. "

@@ -6,6 +6,7 @@ derivatives, piecewise expressions and a fixed list of functions.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -19,6 +20,9 @@ from pibls.problem.symbols import Data, Field, Normal, Unknown, data, field, nor
 __all__ = ["decode", "encode"]
 
 _DEPTH = 200
+_BITS = 100_000
+_LARGEST = 1_000
+_EXPANDING = {"factorial", "gamma", "legendre", "hermite", "chebyshevt"}
 
 _FUNCTIONS = {
     cls.__name__: cls
@@ -46,6 +50,23 @@ def encode(expression: sp.Basic) -> Any:
     >>> encode(2 * sp.sin(x))
     ['Mul', ['int', '2'], ['sin', ['coordinate', 'x']]]
     """
+    if _depth(expression) > _DEPTH:
+        raise FileFormatError(
+            f"An expression of type {type(expression).__name__} is nested over {_DEPTH} deep and cannot be stored; "
+            "simplify it, or wrap a part of it as pibls.data."
+        )
+    return _encode(expression)
+
+
+def _depth(expression: sp.Basic) -> int:
+    """Count levels without recursion, which deep expressions would exhaust."""
+    depth, level = 0, list(expression.args)
+    while level and depth <= _DEPTH:
+        depth, level = depth + 1, [arg for item in level for arg in item.args]
+    return depth
+
+
+def _encode(expression: sp.Basic) -> Any:
     for kind, write in _WRITERS:
         if isinstance(expression, kind):
             return write(expression)
@@ -53,15 +74,22 @@ def encode(expression: sp.Basic) -> Any:
         return ["constant", _NAMES[expression]]
     name = type(expression).__name__
     if _FUNCTIONS.get(name) is type(expression):
-        return [name, *map(encode, expression.args)]
+        return [name, *map(_encode, expression.args)]
     raise FileFormatError(
         f"The function {name!r} in {cut(str(expression))} cannot be stored. Use one of "
         f"{', '.join(sorted(n for n in _FUNCTIONS if n[0].islower()))}, or wrap it as pibls.data."
     )
 
 
+def _write_float(number: sp.Float) -> list[Any]:
+    value = float(number)
+    if not math.isfinite(value):
+        raise FileFormatError(f"The number {cut(str(number))} cannot be stored: it is beyond double precision.")
+    return ["float", value.hex()]
+
+
 def _write_call(kind: str) -> Callable[[Any], list[Any]]:
-    return lambda e: [kind, e.label, *map(encode, e.args)]
+    return lambda e: [kind, e.label, *map(_encode, e.args)]
 
 
 _WRITERS: tuple[tuple[type, Callable[[Any], list[Any]]], ...] = (
@@ -70,11 +98,11 @@ _WRITERS: tuple[tuple[type, Callable[[Any], list[Any]]], ...] = (
     (sp.Symbol, lambda e: ["coordinate", e.name]),
     (sp.Integer, lambda e: ["int", str(e)]),
     (sp.Rational, lambda e: ["rational", str(e.p), str(e.q)]),
-    (sp.Float, lambda e: ["float", float(e).hex()]),
+    (sp.Float, _write_float),
     (Field, _write_call("field")),
     (Data, _write_call("data")),
-    (sp.Derivative, lambda e: ["derivative", encode(e.expr), *([s.name, int(n)] for s, n in e.variable_count)]),
-    (sp.Piecewise, lambda e: ["piecewise", *([encode(value), encode(test)] for value, test in e.args)]),
+    (sp.Derivative, lambda e: ["derivative", _encode(e.expr), *([s.name, int(n)] for s, n in e.variable_count)]),
+    (sp.Piecewise, lambda e: ["piecewise", *([_encode(value), _encode(test)] for value, test in e.args)]),
 )
 
 
@@ -128,7 +156,9 @@ class _Reader:
             return result
         if kind not in _FUNCTIONS:
             raise FileFormatError(f"The stored expression uses {kind!r}, which this version does not know.")
-        return _FUNCTIONS[kind](*(self.read(item, depth + 1) for item in rest))
+        arguments = [self.read(item, depth + 1) for item in rest]
+        _refuse_huge(kind, arguments)
+        return _FUNCTIONS[kind](*arguments)
 
     def read_int(self, rest: list[Any], depth: int) -> sp.Basic:
         """Read an integer."""
@@ -195,6 +225,17 @@ def _digits(text: Any) -> int:
     if not isinstance(text, str) or len(text) > 400 or not text.removeprefix("-").isdecimal():
         raise FileFormatError(f"The stored number {shorten(text)} is malformed.")
     return int(text)
+
+
+def _refuse_huge(kind: str, arguments: list[Any]) -> None:
+    """Refuse numbers that SymPy would write out digit by digit for hours, such as 10**10**10."""
+    integers = [abs(int(a)) for a in arguments if isinstance(a, sp.Integer)]
+    huge = kind in _EXPANDING and max(integers, default=0) > _LARGEST
+    if kind == "Pow" and isinstance(arguments[0], sp.Rational) and isinstance(arguments[1], sp.Integer):
+        bits = max(arguments[0].p.bit_length(), arguments[0].q.bit_length())
+        huge = bits > 1 and bits * abs(int(arguments[1])) > _BITS
+    if huge:
+        raise FileFormatError(f"The stored expression {kind}{shorten(tuple(arguments))} is too large a number.")
 
 
 def _missing(name: str) -> Callable[..., Any]:

@@ -46,8 +46,11 @@ class Function:
             columns += list(normals.T)
         columns += values
         columns += [_call_data(node, arguments, X) for node, arguments in self._data]
-        with np.errstate(all="ignore"):
-            result = np.asarray(self._call(*columns))
+        try:
+            with np.errstate(all="ignore"):
+                result = np.asarray(self._call(*columns))
+        except Exception as error:
+            raise _not_numerical(self.expression, error) from error
         return self._checked(result, X)
 
     def _checked(self, values: Any, X: FloatArray) -> FloatArray:
@@ -72,7 +75,8 @@ class Function:
 def _call_data(node: Data, arguments: tuple[Function, ...], X: FloatArray) -> FloatArray:
     columns = [np.array(argument(X)) for argument in arguments]
     try:
-        values = np.asarray(node.func.function(*columns))
+        returned = node.func.function(*columns)
+        values = np.asarray(returned)
     except Exception as error:
         raise ProblemError(
             f"The data function {node.label!r} raised {type(error).__name__}: {cut(str(error), 200)}. It is called "
@@ -83,7 +87,11 @@ def _call_data(node: Data, arguments: tuple[Function, ...], X: FloatArray) -> Fl
             f"The data function {node.label!r} must return {X.shape[0]} real numbers for {X.shape[0]} points. It "
             f"returned an array of shape {values.shape} and type {values.dtype}."
         )
-    return np.broadcast_to(values.astype(np.float64), (X.shape[0],))
+    if np.ma.is_masked(returned):
+        raise ProblemError(f"The data function {node.label!r} returned masked entries; fill them with numbers.")
+    # Long doubles past the range become infinite, and are refused by their place with the whole expression.
+    with np.errstate(over="ignore"):
+        return np.broadcast_to(values.astype(np.float64), (X.shape[0],))
 
 
 def compile_function(
@@ -102,12 +110,23 @@ def compile_function(
     needs_normals = bool(expression.free_symbols & set(normals))
     if not nodes and not expression.free_symbols:
         return Function(expression, coordinates, extra, _constant(expression), False, float, ())
-    stand_ins = {node: sp.Dummy(real=True) for node in nodes}
-    arguments = (*coordinates, *(normals if needs_normals else ()), *extra, *stand_ins.values())
-    # Dummies keep user-chosen names out of the generated code.
-    call = sp.lambdify(arguments, expression.xreplace(stand_ins), ["numpy", "scipy"], cse=True, dummify=True)
+    symbols = (*coordinates, *(normals if needs_normals else ()), *extra)
+    # Dummies keep user-chosen names out of the generated code: a coordinate may be called "sin".
+    stand_ins = {node: sp.Dummy(real=True) for node in (*symbols, *nodes)}
+    try:
+        call = sp.lambdify(tuple(stand_ins.values()), expression.xreplace(stand_ins), ["numpy", "scipy"], cse=True)
+    except Exception as error:
+        raise _not_numerical(expression, error) from error
     data = tuple((node, tuple(compile_function(arg, coordinates) for arg in node.args)) for node in nodes)
     return Function(expression, coordinates, extra, None, needs_normals, call, data)
+
+
+def _not_numerical(expression: sp.Expr, error: Exception) -> ProblemError:
+    return ProblemError(
+        f"{cut(text(expression), 120)} cannot be evaluated with NumPy and SciPy ({type(error).__name__}: "
+        f"{cut(' '.join(str(error).split()), 120)}). Rewrite it with functions they have, or wrap it as "
+        "pibls.data('f', function, *coordinates)."
+    )
 
 
 def _constant(expression: sp.Expr) -> float:
@@ -115,6 +134,9 @@ def _constant(expression: sp.Expr) -> float:
         value = float(expression)
     except (TypeError, ValueError, OverflowError):
         value = float("nan")
-    if not np.isfinite(value):
-        raise ProblemError(f"{text(expression)} is not a finite real number.")
+    if not np.isfinite(value) or (value == 0.0 and expression.is_zero is False):
+        raise ProblemError(
+            f"{cut(text(expression), 120)} is not a finite real number that double precision can hold. "
+            "Use other units, or check where it comes from."
+        )
     return value

@@ -159,5 +159,8 @@ def lower(expression: sp.Expr, coordinates: tuple[sp.Symbol, ...]) -> Form:
         is_linear &= free
         if coefficient != 0:
             terms.append(Term(name, index, coefficient, symbols[node]))
+    if is_linear and any(call.free_symbols & slots for call in residual.atoms(sp.core.function.Application)):
+        # The derivative of a step is zero almost everywhere: only the rest tells that the residual is not linear.
+        is_linear = _free_of(residual - sp.Add(*(term.coefficient * term.slot for term in terms)), slots)[0]
     source = residual.xreplace(dict.fromkeys(slots, sp.S.Zero))
     return Form(expression, residual, tuple(terms), source, coordinates, is_linear)

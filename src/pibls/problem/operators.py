@@ -11,7 +11,7 @@ from typing import Any, cast
 
 import sympy as sp
 
-from pibls.checks import shorten
+from pibls.checks import HIGHEST_ORDER, shorten
 from pibls.errors import ProblemError
 from pibls.problem.symbols import Field, normal
 
@@ -128,7 +128,10 @@ def grad(u: sp.Expr) -> Any:
     grad(u(x, y))[x]**2 + grad(u(x, y))[y]**2
     """
     expression = _expression(u, "grad")
-    return sp.ImmutableDenseMatrix([SpaceDerivative(expression, symbol) for symbol in _coordinates_of(expression)])
+    symbols = _coordinates_of(expression)
+    if not symbols:
+        raise ProblemError(f"grad takes an expression of coordinates or fields. Got the number {shorten(u)} instead.")
+    return sp.ImmutableDenseMatrix([SpaceDerivative(expression, symbol) for symbol in symbols])
 
 
 def div(v: Sequence[sp.Expr] | sp.MatrixBase) -> Any:
@@ -143,7 +146,8 @@ def div(v: Sequence[sp.Expr] | sp.MatrixBase) -> Any:
     """
     if not isinstance(v, Sequence | sp.MatrixBase) or isinstance(v, str) or len(v) == 0:
         raise ProblemError(f"div takes a sequence of expressions, one per space coordinate. Got {shorten(v)} instead.")
-    return Divergence(*(sp.S.Zero if entry == 0 else _expression(entry, "div") for entry in v))
+    zeros = [isinstance(entry, int | float) and entry == 0 for entry in v]
+    return Divergence(*(sp.S.Zero if zero else _expression(e, "div") for e, zero in zip(v, zeros, strict=True)))
 
 
 def normal_derivative(u: sp.Expr) -> Any:
@@ -171,4 +175,19 @@ def resolve(expression: sp.Expr, space: tuple[sp.Symbol, ...]) -> sp.Expr:
     """
     if expression.has(SpaceOperator):
         expression = expression.replace(lambda e: isinstance(e, SpaceOperator), lambda e: e.over(space))
-    return expression.doit() if expression.has(sp.Derivative) else expression
+    if not expression.has(sp.Derivative):
+        return expression
+    _refuse_high_orders(expression)
+    expression = expression.doit()
+    _refuse_high_orders(expression)
+    return expression
+
+
+def _refuse_high_orders(expression: sp.Expr) -> None:
+    for derivative in expression.atoms(sp.Derivative):
+        order = sum(int(count) for _, count in derivative.variable_count if count.is_Integer)
+        if order > HIGHEST_ORDER:
+            raise ProblemError(
+                f"A derivative of order {shorten(order)} occurs; orders up to {HIGHEST_ORDER} are possible, those of "
+                "the nodes overflow beyond. Write the equation as a system of lower order."
+            )

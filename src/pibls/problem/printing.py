@@ -80,7 +80,11 @@ def text(expression: sp.Basic) -> str:
     >>> text(sp.Eq(u.diff(t), u.diff(x, 2) + sp.sin(u)))
     'u_t = sin(u) + u_xx'
     """
-    return str(_TextPrinter().doprint(expression))
+    try:
+        return str(_TextPrinter().doprint(expression))
+    except (RecursionError, ValueError):
+        # Nesting beyond Python's limit, or an integer of more digits than Python writes.
+        return f"<{type(expression).__name__} too large to print>"
 
 
 def latex(expression: sp.Basic) -> str:

@@ -96,12 +96,13 @@ class Problem:
         result = {}
         for label in labels:
             value = exact[label]
-            expression = sp.Float(value) if isinstance(value, int | float) else value
+            number = isinstance(value, int | float) and not isinstance(value, bool)
+            expression = sp.Float(value) if number else value
             known = isinstance(expression, sp.Expr) and expression.free_symbols <= set(self.domain.coordinates)
-            if not known or expression.has(Field):
+            if not known or expression.has(Field, sp.nan, sp.zoo, sp.oo, -sp.oo, sp.I):
                 raise ProblemError(
-                    f"The exact solution of {label} must be an expression of {self.domain.coordinates}. "
-                    f"Got {shorten(value)} instead."
+                    f"The exact solution of {label} must be an expression of {self.domain.coordinates}, "
+                    f"finite and real. Got {shorten(value)} instead."
                 )
             result[label] = expression
         return result

@@ -116,6 +116,15 @@ class Statement:
 
 def lowered(equation: object, domain: Domain, owner: str, *, normals: bool) -> Form:
     """Check the symbols of an equation against the domain and lower it."""
+    try:
+        return _lowered(equation, domain, owner, normals)
+    except RecursionError:
+        raise ProblemError(
+            f"{owner} is nested too deeply for SymPy. Simplify it, or wrap the part without unknowns as pibls.data."
+        ) from None
+
+
+def _lowered(equation: object, domain: Domain, owner: str, normals: bool) -> Form:
     residual = resolve(residual_of(equation, owner), domain.space)
     _check_functions(residual, domain, owner)
     known = set(domain.coordinates)
@@ -138,7 +147,17 @@ def lowered(equation: object, domain: Domain, owner: str, *, normals: bool) -> F
             f"{owner} has no unknown in it: {text(residual)} = 0. Every equation and condition must contain a field "
             "made by pibls.field."
         )
-    return lower(residual, domain.coordinates)
+    if residual.has(sp.nan, sp.zoo, sp.oo, -sp.oo):
+        raise ProblemError(
+            f"{owner} contains a number that is not finite: {text(residual)} = 0. Check the expression it comes from."
+        )
+    form = lower(residual, domain.coordinates)
+    if not form.terms:
+        raise ProblemError(
+            f"The unknowns of {owner} cancel, or enter only through steps: {text(residual)} = 0 does not determine "
+            "them. Check the equation."
+        )
+    return form
 
 
 def _undeclared(symbol: sp.Symbol, domain: Domain, owner: str) -> str:

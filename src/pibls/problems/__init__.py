@@ -1,7 +1,9 @@
 """A zoo of ready problems, each with its exact solution: for tests, comparisons and first steps.
 
 Every function returns a :class:`~pibls.problem.Problem`; its docstring says what the problem is, where it comes from
-and what makes it worth solving. :func:`catalogue` has them all by name.
+and what makes it worth solving. :func:`catalogue` has those with an exact solution by name and :func:`tags` says how
+hard they are; :func:`references` has those whose solution is known at points only, and :func:`ill_posed` those that a
+solver should decline to answer.
 
 >>> print(poisson())
 Find u(x, y) with
@@ -12,24 +14,46 @@ sin(4*x)*sin(4*y)
 """
 
 from collections.abc import Callable, Mapping
+from functools import cache
 from types import MappingProxyType
 
+from pibls.checks import check_choice
 from pibls.problem import Problem
 from pibls.problems.elliptic import (
     anisotropic_mixed,
     biharmonic,
     helmholtz,
+    helmholtz_high,
+    layer_2d,
+    multiscale,
     neumann_gauge,
     poisson,
     poisson_gaussian,
     variable_coefficient,
     variable_coefficient_data,
 )
-from pibls.problems.evolution import advection_beta, heat_2d, heat_robin, klein_gordon, periodic_advection, wave
+from pibls.problems.evolution import (
+    advection_beta,
+    heat_2d,
+    heat_3d,
+    heat_robin,
+    klein_gordon,
+    periodic_advection,
+    wave,
+)
 from pibls.problems.high_dimensional import heat_nd, poisson_6d, poisson_nd
-from pibls.problems.ordinary import beam, convection_diffusion, damped_oscillator, oscillator, sixth_order
+from pibls.problems.ill_posed import IllPosed, ill_posed
+from pibls.problems.ordinary import (
+    beam,
+    boundary_layer,
+    convection_diffusion,
+    damped_oscillator,
+    oscillator,
+    sixth_order,
+)
 from pibls.problems.paper import advection, diffusion_reaction, poisson_square, poisson_star
-from pibls.problems.shapes import annulus, l_shape_smooth, poisson_ball, polygon, robin_disk
+from pibls.problems.reference import Reference, references
+from pibls.problems.shapes import annulus, l_shape, l_shape_smooth, l_shape_unit_load, poisson_ball, polygon, robin_disk
 from pibls.problems.systems import elasticity, maxwell_1d, schroedinger, stokes
 
 __all__ = [
@@ -39,18 +63,23 @@ __all__ = [
     "annulus",
     "beam",
     "biharmonic",
-    "catalogue",
+    "boundary_layer",
     "convection_diffusion",
     "damped_oscillator",
     "diffusion_reaction",
     "elasticity",
     "heat_2d",
+    "heat_3d",
     "heat_nd",
     "heat_robin",
     "helmholtz",
+    "helmholtz_high",
     "klein_gordon",
+    "l_shape",
     "l_shape_smooth",
+    "layer_2d",
     "maxwell_1d",
+    "multiscale",
     "neumann_gauge",
     "oscillator",
     "periodic_advection",
@@ -70,10 +99,15 @@ __all__ = [
     "variable_coefficient_data",
     "wave",
 ]
+_WITH_EXACT_SOLUTION = tuple(__all__)
+__all__ += ["IllPosed", "Reference", "catalogue", "ill_posed", "l_shape_unit_load", "references", "tags"]
+
+# A layer, a corner or many waves: what features spread evenly over the domain do not resolve.
+_HARD = frozenset({"boundary_layer", "helmholtz_high", "l_shape", "layer_2d"})
 
 
 def catalogue() -> Mapping[str, Callable[[], Problem]]:
-    """Return every problem of the zoo by name, as a function that builds it with its default parameters.
+    """Return every problem with an exact solution by name, as a function that builds it with its default parameters.
 
     Examples
     --------
@@ -82,4 +116,28 @@ def catalogue() -> Mapping[str, Callable[[], Problem]]:
     >>> catalogue()["wave"]().field_names
     ('u',)
     """
-    return MappingProxyType({name: globals()[name] for name in __all__ if name != "catalogue"})
+    return MappingProxyType({name: globals()[name] for name in _WITH_EXACT_SOLUTION})
+
+
+@cache
+def tags(name: str) -> frozenset[str]:
+    """Return what sort of problem a name of the catalogue stands for.
+
+    Parameters
+    ----------
+    name
+        A name of :func:`catalogue`.
+
+    Returns
+    -------
+    frozenset of str
+        ``"smooth"`` or ``"hard"`` (a layer, a corner singularity or many waves), and the number of coordinates, time
+        among them: ``"1d"``, ``"2d"``, ...
+
+    Examples
+    --------
+    >>> sorted(tags("heat_2d")), sorted(tags("l_shape"))
+    (['3d', 'smooth'], ['2d', 'hard'])
+    """
+    build = catalogue()[check_choice("name", name, "tags", _WITH_EXACT_SOLUTION)]
+    return frozenset({"hard" if name in _HARD else "smooth", f"{len(build().domain.coordinates)}d"})

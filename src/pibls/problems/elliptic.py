@@ -1,4 +1,4 @@
-"""Elliptic problems on rectangles: Poisson, Helmholtz, biharmonic, variable and anisotropic coefficients."""
+"""Elliptic problems on rectangles: Poisson, Helmholtz, biharmonic, variable coefficients, a layer, two scales."""
 
 from __future__ import annotations
 
@@ -21,12 +21,15 @@ from pibls.problem import (
     laplacian,
     normal_derivative,
 )
-from pibls.problems.manufactured import applied, dirichlet_problem, manufactured, parameter
+from pibls.problems.manufactured import applied, dirichlet_problem, layer, layer_width, manufactured, parameter
 
 __all__ = [
     "anisotropic_mixed",
     "biharmonic",
     "helmholtz",
+    "helmholtz_high",
+    "layer_2d",
+    "multiscale",
     "neumann_gauge",
     "poisson",
     "poisson_gaussian",
@@ -70,6 +73,23 @@ def poisson_gaussian() -> Problem:
     return dirichlet_problem(-laplacian(u), u, exact, Rectangle((x, 0, 1), (y, 0, 1)))
 
 
+def multiscale() -> Problem:
+    """Return −Δu = f on the unit square, zero on the boundary, u = sin πx sin πy + sin 10πx sin 10πy / 10.
+
+    A tenth of the solution oscillates ten times as fast, and makes ten times as much of the source: features of one
+    scale fit either the one part or the other.
+
+    Examples
+    --------
+    >>> multiscale().exact["u"]
+    sin(pi*x)*sin(pi*y) + sin(10*pi*x)*sin(10*pi*y)/10
+    """
+    x, y = coordinates("x y")
+    u = field("u", x, y)
+    low, high = (sp.sin(k * sp.pi * x) * sp.sin(k * sp.pi * y) for k in (1, 10))
+    return dirichlet_problem(-laplacian(u), u, low + high / 10, Rectangle((x, 0, 1), (y, 0, 1)), boundary=0)
+
+
 def helmholtz(k: float = 10) -> Problem:
     """Return Δu + k²u = R on the unit square, u = sin kx sin ky, given on the boundary.
 
@@ -94,6 +114,20 @@ def helmholtz(k: float = 10) -> Problem:
     u = field("u", x, y)
     exact = sp.sin(wave_number * x) * sp.sin(wave_number * y)
     return dirichlet_problem(laplacian(u) + wave_number**2 * u, u, exact, Rectangle((x, 0, 1), (y, 0, 1)))
+
+
+def helmholtz_high() -> Problem:
+    """Return :func:`helmholtz` with k = 40: more than six waves along each side.
+
+    The nearest eigenvalue of the square, 162π², is 1.1 away from k² = 1600, so what the solution is off by on the
+    boundary is amplified inside.
+
+    Examples
+    --------
+    >>> helmholtz_high().exact["u"]
+    sin(40*x)*sin(40*y)
+    """
+    return helmholtz(40)
 
 
 def _refuse_resonance(k: float) -> None:
@@ -204,6 +238,35 @@ def anisotropic_mixed(correlation: float = 0.5) -> Problem:
     u = field("u", x, y)
     operator = -(u.diff(x, 2) + 2 * rho * u.diff(x, y) + u.diff(y, 2))
     return dirichlet_problem(operator, u, sp.sin(2 * x + y) + x * y**2, Rectangle((x, -1, 1), (y, 0, 1)))
+
+
+def layer_2d(eps: float = 1e-3) -> Problem:
+    """Return −ε Δu + u_x = f on the unit square, zero on the boundary: a layer of width ε along the outflow side.
+
+    With the layer e(x) = (e^(x/ε) − 1) / (e^(1/ε) − 1) of :func:`~pibls.problems.convection_diffusion` the solution is
+    u = (x − e(x)) sin πy and the source (1 + επ² (x − e(x))) sin πy. It grows along the flow and drops to zero within
+    a few ε of x = 1.
+
+    Parameters
+    ----------
+    eps
+        Diffusivity, from 10⁻⁶ to 100.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> layer_2d().exact_values(np.array([[0.5, 0.5], [0.99, 0.5], [0.999, 0.5], [1.0, 0.5]]))["u"].round(3)
+    array([0.5  , 0.99 , 0.631, 0.   ])
+    """
+    width = layer_width(eps, "layer_2d")
+    x, y = coordinates("x y")
+    u = field("u", x, y)
+    profile, across = x - layer(x, width), sp.sin(sp.pi * y)
+    # Written out, since terms of size 1/eps cancel in the derivatives of the solution.
+    source = (1 + width * sp.pi**2 * profile) * across
+    equation = sp.Eq(-width * laplacian(u) + u.diff(x), source)
+    square = Rectangle((x, 0, 1), (y, 0, 1))
+    return Problem((equation,), square, (Dirichlet(u, 0),), exact={"u": profile * across})
 
 
 def neumann_gauge() -> Problem:

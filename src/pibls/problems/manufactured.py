@@ -11,7 +11,7 @@ from pibls.geometry.base import Domain
 from pibls.problem import Dirichlet, Field, Problem
 from pibls.problem.operators import resolve
 
-__all__ = ["applied", "dirichlet_problem", "manufactured", "parameter"]
+__all__ = ["applied", "dirichlet_problem", "layer", "layer_width", "manufactured", "parameter"]
 
 
 def parameter(
@@ -38,6 +38,30 @@ def parameter(
     if isinstance(value, sp.Expr):
         return value
     return sp.Integer(int(number)) if number == int(number) else sp.Float(number)
+
+
+def layer_width(value: object, owner: str) -> sp.Rational:
+    """Return the ``eps`` parameter of a singularly perturbed problem as a fraction.
+
+    Examples
+    --------
+    >>> layer_width(1e-3, "convection_diffusion")
+    1/1000
+    """
+    # A fraction, since SymPy would split exp((x - 1)/eps) with a float into factors that overflow and underflow.
+    return sp.Rational(repr(float(parameter("eps", value, owner, minimum=1e-6, maximum=100))))
+
+
+def layer(x: sp.Symbol, width: sp.Rational) -> sp.Expr:
+    """Return (e^(x/ε) − 1) / (e^(1/ε) − 1), which rises from 0 to 1 within ε of x = 1; nothing in it overflows.
+
+    Examples
+    --------
+    >>> x = sp.Symbol("x", real=True)
+    >>> [round(float(layer(x, sp.Rational(1, 1000)).subs(x, value)), 3) for value in (0, 0.999, 1)]
+    [0.0, 0.368, 1.0]
+    """
+    return (sp.exp((x - 1) / width) - sp.exp(-1 / width)) / (1 - sp.exp(-1 / width))
 
 
 def applied(expression: sp.Expr, exact: Mapping[Field, sp.Expr], domain: Domain) -> sp.Expr:

@@ -7,9 +7,9 @@ import sympy as sp
 from pibls.errors import InputError
 from pibls.geometry import Interval, TimeInterval
 from pibls.problem import Condition, Dirichlet, Initial, Problem, coordinates, field
-from pibls.problems.manufactured import dirichlet_problem, parameter
+from pibls.problems.manufactured import dirichlet_problem, layer, layer_width, parameter
 
-__all__ = ["beam", "convection_diffusion", "damped_oscillator", "oscillator", "sixth_order"]
+__all__ = ["beam", "boundary_layer", "convection_diffusion", "damped_oscillator", "oscillator", "sixth_order"]
 
 
 def oscillator() -> Problem:
@@ -48,16 +48,29 @@ def convection_diffusion(eps: float = 0.2) -> Problem:
     >>> problem.exact_values(np.array([[0.0], [0.99], [0.999], [1.0]]))["u"].round(3)
     array([0.   , 0.   , 0.368, 1.   ])
     """
-    checked = parameter("eps", eps, "convection_diffusion", minimum=1e-6, maximum=100)
-    # A fraction, since SymPy would split exp((x - 1)/eps) with a float into factors that overflow and underflow.
-    width = sp.Rational(repr(float(checked)))
+    width = layer_width(eps, "convection_diffusion")
     x = coordinates("x")
     u = field("u", x)
     interval = Interval((x, 0, 1))
-    exact = (sp.exp((x - 1) / width) - sp.exp(-1 / width)) / (1 - sp.exp(-1 / width))
     equation = sp.Eq(u.diff(x) - width * u.diff(x, 2), 0)
     ends = (Dirichlet(u, 0, on=interval.left), Dirichlet(u, 1, on=interval.right))
-    return Problem((equation,), interval, ends, exact={"u": exact})
+    return Problem((equation,), interval, ends, exact={"u": layer(x, width)})
+
+
+def boundary_layer() -> Problem:
+    """Return :func:`convection_diffusion` with ε = 10⁻³, where the layer is a thousandth of the interval.
+
+    Smooth features spread over the whole interval do not see it; some have to be steep, and stand at x = 1.
+
+    Examples
+    --------
+    >>> print(boundary_layer())
+    Find u(x) with
+      u_x - u_xx/1000 = 0   in Interval((x, 0, 1))
+      u = 0                 on left
+      u = 1                 on right
+    """
+    return convection_diffusion(1e-3)
 
 
 def damped_oscillator(damping: float = 0.4, stiffness: float = 4) -> Problem:

@@ -8,7 +8,7 @@ from pibls.geometry import Ball, Disk, Polygon, Rectangle
 from pibls.problem import Dirichlet, Neumann, Problem, Robin, coordinates, field, laplacian, normal_derivative
 from pibls.problems.manufactured import applied, dirichlet_problem, parameter
 
-__all__ = ["annulus", "l_shape_smooth", "poisson_ball", "polygon", "robin_disk"]
+__all__ = ["annulus", "l_shape", "l_shape_smooth", "l_shape_unit_load", "poisson_ball", "polygon", "robin_disk"]
 
 
 def robin_disk(alpha: float = 2) -> Problem:
@@ -61,6 +61,50 @@ def annulus(radius: float = 0.5) -> Problem:
     exact = x * (1 + inner**2 / (x**2 + y**2))
     conditions = (Dirichlet(u, exact, on=disk.boundary), Neumann(u, 0, on=hole.boundary))
     return Problem((sp.Eq(laplacian(u), 0),), disk - hole, conditions, exact={"u": exact})
+
+
+def _l_polygon(x: sp.Symbol, y: sp.Symbol) -> Polygon:
+    return Polygon((x, y), [(0, 0), (1, 0), (1, 1), (-1, 1), (-1, -1), (0, -1)])
+
+
+def l_shape() -> Problem:
+    """Return Δu = 0 on the L-shape with its corner singularity, u = r^(2/3) sin(2θ/3), given on the boundary.
+
+    The square (−1, 1)² without its lower right quarter; r and θ are polar coordinates around the re-entrant corner,
+    θ from the positive x axis. The gradient grows without bound there, like r^(−1/3): meshes are refined towards the
+    corner for it, and smooth features alone converge slowly. The angle is measured from the diagonal y = −x, so
+    that its jump lies in the quarter that was cut out, and sin(2θ/3) is the cosine of two thirds of it.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> problem = l_shape()
+    >>> problem.exact["u"]
+    (x**2 + y**2)**(1/3)*cos(2*atan2(x + y, -x + y)/3)
+    >>> problem.exact_values(np.array([[0.0, 0.0], [0.5, 0.0], [0.0, -0.5], [-1.0, 1.0]]))["u"].round(6) + 0.0
+    array([0.      , 0.      , 0.      , 1.259921])
+    """
+    x, y = coordinates("x y")
+    u = field("u", x, y)
+    exact = sp.cbrt(x**2 + y**2) * sp.cos(sp.Rational(2, 3) * sp.atan2(x + y, y - x))
+    return Problem((sp.Eq(laplacian(u), 0),), _l_polygon(x, y), (Dirichlet(u, exact),), exact={"u": exact})
+
+
+def l_shape_unit_load() -> Problem:
+    """Return −Δu = 1 on the L-shape of :func:`l_shape`, zero on the boundary: the torsion of an angle bar.
+
+    The first example of adaptive finite elements. There is no closed form; :func:`~pibls.problems.references` has
+    values of the solution.
+
+    Examples
+    --------
+    >>> problem = l_shape_unit_load()
+    >>> print(problem.conditions[0], problem.exact)
+    Dirichlet(u = 0 on the boundary) None
+    """
+    x, y = coordinates("x y")
+    u = field("u", x, y)
+    return Problem((sp.Eq(-laplacian(u), 1),), _l_polygon(x, y), (Dirichlet(u, 0),))
 
 
 def l_shape_smooth() -> Problem:

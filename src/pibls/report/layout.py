@@ -46,7 +46,10 @@ def _size(panel: Panel, row: list[Panel], alone: bool) -> tuple[float, float]:
 
 def given_axes(rows: list[list[Panel]], axes: Any, owner: str) -> tuple[Figure, list[list[Any]]]:
     """Return the user's axes in the shape of the panels."""
-    flat = list(np.ravel(np.asarray(axes, dtype=object)))
+    try:
+        flat = list(np.ravel(np.asarray(axes, dtype=object)))
+    except Exception:  # whatever the object of a stranger does
+        flat = []
     count = sum(len(row) for row in rows)
     if len(flat) != count or not all(hasattr(item, "imshow") for item in flat):
         raise InputError(

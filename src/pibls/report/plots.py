@@ -91,7 +91,7 @@ def plot(
 def _check_levels(levels: Any) -> Any:
     if levels is None or isinstance(levels, int | np.integer):
         return None if levels is None else check_integer("levels", levels, "plot", minimum=1, maximum=1000)
-    if not isinstance(levels, Sequence | np.ndarray) or isinstance(levels, str):
+    if not isinstance(levels, Sequence | np.ndarray) or isinstance(levels, str) or getattr(levels, "ndim", 1) == 0:
         raise InputError(
             "The 'levels' parameter of plot must be a number of contour lines or a sequence of values. "
             f"Got {shorten(levels)} instead."

@@ -267,7 +267,8 @@ def _chosen(domain: Domain, at: object, owner: str) -> dict[int, list[float]]:
 
 
 def _levels(name: str, value: Any, bounds: FloatArray, owner: str) -> list[float]:
-    several = isinstance(value, Sequence | np.ndarray) and not isinstance(value, str) and np.ndim(value) == 1
+    several = isinstance(value, Sequence) or (isinstance(value, np.ndarray) and value.ndim > 0)
+    several = several and not isinstance(value, str | bytes)
     items = list(value) if several else [value]
     low, high = (float(bound) for bound in bounds)
     remedy = f"The domain goes from {low:g} to {high:g} there."

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-__all__ = ["Diagnostics", "Residual"]
+__all__ = ["Diagnostics", "Residual", "from_plain", "to_plain"]
 
 
 @dataclass(frozen=True)
@@ -44,6 +44,10 @@ class Diagnostics:
         The four properties of the method, checked on this solve: measured value, bounds, whether they hold.
     seconds
         Wall-clock time per stage.
+    message
+        What came of an automatic solve, and what to do about it.
+    stages
+        Width, rows, held-out residual, estimated error and seconds of every stage of an automatic solve.
     """
 
     method: str
@@ -57,18 +61,20 @@ class Diagnostics:
     residuals: Mapping[str, Residual]
     theorems: Mapping[str, Any] = field(default_factory=dict)
     seconds: Mapping[str, float] = field(default_factory=dict)
+    message: str = ""
+    stages: Sequence[Mapping[str, float]] = ()
 
     def as_dict(self) -> dict[str, Any]:
         """Return everything as plain numbers, strings and dictionaries, fit for JSON."""
-        plain = _written(asdict(self))
+        plain = to_plain(asdict(self))
         return dict(plain)
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Diagnostics:
         """Rebuild the record from :meth:`as_dict`."""
-        plain = _read(values)
+        plain = from_plain(values)
         residuals = {name: Residual(**entry) for name, entry in plain["residuals"].items()}
-        return cls(**{**plain, "residuals": residuals})
+        return cls(**{**plain, "residuals": residuals, "stages": tuple(plain["stages"])})
 
     def __str__(self) -> str:
         lines = [
@@ -76,23 +82,43 @@ class Diagnostics:
             f"size        {self.nodes} nodes, {self.rows} rows, seed {self.seed}",
             f"solver      {self.solver}: rank {self.rank}, condition {self.condition:.1e}",
             *(f"residual    {name}: {residual}" for name, residual in self.residuals.items()),
+            *(f"stage       {_stage(stage)}" for stage in self.stages),
             "seconds     " + ", ".join(f"{stage} {value:.3f}" for stage, value in self.seconds.items()),
+            *([f"message     {self.message}"] if self.message else []),
         ]
         return "\n".join(lines)
 
 
-def _written(value: Any) -> Any:
-    """JSON has no infinities: write them as words."""
+def _stage(stage: Mapping[str, float]) -> str:
+    facts = (
+        f"{stage['nodes']} nodes: held-out residual {stage['residual']:.1e}, estimated error {stage['estimate']:.1e}"
+    )
+    return f"{facts}, after {stage['seconds']:.2f} s"
+
+
+def to_plain(value: Any) -> Any:
+    """Return a record fit for JSON, which has no infinities: they are written as words.
+
+    >>> to_plain({"condition": float("inf")})
+    {'condition': {'float': 'inf'}}
+    """
     if isinstance(value, Mapping):
-        return {str(key): _written(item) for key, item in value.items()}
+        return {str(key): to_plain(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
-        return [_written(item) for item in value]
+        return [to_plain(item) for item in value]
     if isinstance(value, float) and not math.isfinite(value):
         return {"float": str(value)}
     return value
 
 
-def _read(value: Any) -> Any:
+def from_plain(value: Any) -> Any:
+    """Return the record that :func:`to_plain` wrote.
+
+    >>> from_plain({"condition": {"float": "inf"}})
+    {'condition': inf}
+    """
     if isinstance(value, Mapping):
-        return float(value["float"]) if set(value) == {"float"} else {key: _read(item) for key, item in value.items()}
-    return [_read(item) for item in value] if isinstance(value, list) else value
+        if set(value) == {"float"}:
+            return float(value["float"])
+        return {key: from_plain(item) for key, item in value.items()}
+    return [from_plain(item) for item in value] if isinstance(value, list) else value

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pibls.checks import FloatArray, check_choice, check_integer, check_points, cut
+from pibls.checks import FloatArray, as_reals, check_choice, check_integer, check_points, cut, shorten
 from pibls.errors import InputError
+from pibls.geometry.points import interior_points
 from pibls.problem import AtPoints, Average, Interior, MultiIndex, Opposite, Statement
 
 if TYPE_CHECKING:
@@ -32,13 +33,14 @@ def gather(
         raise InputError(
             f"{owner} takes an array of points, or a keyword for each coordinate {names}. Got {sorted(named)} instead."
         )
+    found = {name: as_reals(named[name]) for name in names}
     try:
-        columns = np.broadcast_arrays(*(np.asarray(named[name], dtype=np.float64) for name in names))
-    except (TypeError, ValueError):
-        shapes = {name: np.shape(value) for name, value in named.items()}
-        raise InputError(
-            f"The coordinates of {owner} must be real numbers of shapes that fit together. Got {shapes}."
-        ) from None
+        columns = np.broadcast_arrays(*(array for array in found.values() if array is not None))
+    except ValueError:
+        columns = ()
+    if len(columns) < len(names):
+        shown = {name: shorten(named[name]) if array is None else array.shape for name, array in found.items()}
+        raise InputError(f"The coordinates of {owner} must be real numbers of shapes that fit together. Got {shown}.")
     shape = columns[0].shape
     points = check_points("X", np.stack([c.ravel() for c in columns], axis=1), owner, len(names))
     return points, lambda values: values.reshape(shape)
@@ -59,8 +61,8 @@ class FieldFunction:
         """Evaluate; points outside the domain give NaN, unless ``outside`` is ``"value"`` or ``"error"``."""
         points, shaped = gather(self.solution.coordinate_names, X, named, repr(self))
         mask = _inside(self.solution, points, outside, repr(self))
-        values = self.solution.evaluate(points, [(self.field, self.multi_index)])[0]
-        values[~mask] = np.nan
+        values = np.full(len(points), np.nan)
+        values[mask] = self.solution.evaluate(points[mask], [(self.field, self.multi_index)])[0]
         return shaped(values)
 
     def __repr__(self) -> str:
@@ -97,10 +99,13 @@ class ResidualFunction:
         """Evaluate at points of the place where the equation holds."""
         points, shaped = gather(self.solution.coordinate_names, X, named, "residual")
         place = self.statement.place
-        if isinstance(place, Average):
-            raise InputError(f"{self.statement.name} holds on average only; use .values() for its residual.")
+        if isinstance(place, Average) or self.statement.targets is not None:
+            where = "on average" if isinstance(place, Average) else "at its own points"
+            raise InputError(f"{self.statement.name} holds {where} only; use .values() for its residual.")
         if isinstance(place, Opposite):
             axis = int(np.flatnonzero(place.low.normals(place.low.sample(1).points)[0])[0])
+            if not (place.low.contains(points) | place.high.contains(points)).all():
+                raise InputError(f"{self.statement.name} holds on opposite faces; give points of one of them.")
             opposite = points.copy()
             opposite[:, axis] = self.solution.problem.domain.bounds[axis].sum() - points[:, axis]
             return shaped(self._at(points, None) - self._at(opposite, None))
@@ -119,12 +124,12 @@ class ResidualFunction:
         place = self.statement.place
         domain = self.solution.problem.domain
         if isinstance(place, Interior):
-            return self(domain.sample(count, "sobol", seed))
+            return self(interior_points(domain, count, "sobol", seed))
         if isinstance(place, Average):
             points, weights = domain.quadrature(count)
             return np.atleast_1d(weights @ self._at(points, None) / weights.sum())
         if isinstance(place, AtPoints):
-            values = self(place.points)
+            values = self._at(place.points, None)
             return values if self.statement.targets is None else values - self.statement.targets
         part = place.low if isinstance(place, Opposite) else place.part
         return self(part.sample(count, "sobol", seed).points)

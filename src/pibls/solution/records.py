@@ -11,6 +11,7 @@ import sympy as sp
 from pibls.checks import FloatArray
 from pibls.errors import FileFormatError, GeometryError
 from pibls.features import BroadNetwork, EnhancementGroup, FeatureGroup
+from pibls.features.harmonic import HarmonicGroup
 from pibls.geometry import Domain
 from pibls.problem import AnyCondition, Condition, Mean, Observation, Periodic, Problem
 from pibls.problem.conditions import INITIAL
@@ -20,6 +21,7 @@ __all__ = ["network_from", "network_record", "problem_from", "problem_record"]
 
 Arrays = dict[str, FloatArray]
 _SIDES = ("features", "enhancement")
+_SPECIAL = ("centers", "exponents", "directions", "scales")
 
 
 def network_record(network: BroadNetwork, arrays: Arrays) -> dict[str, Any]:
@@ -32,6 +34,9 @@ def network_record(network: BroadNetwork, arrays: Arrays) -> dict[str, Any]:
         for i, group in enumerate(groups):
             arrays[f"{side}_{i}_weights"] = np.asarray(group.weights)
             arrays[f"{side}_{i}_bias"] = np.asarray(group.bias)
+    record["special"] = [{"parts": list(g.parts), "logarithms": list(g.logarithms)} for g in network.special]
+    for i, special in enumerate(network.special):
+        arrays.update({f"special_{i}_{name}": np.asarray(getattr(special, name)) for name in _SPECIAL})
     return record
 
 
@@ -42,7 +47,14 @@ def network_from(record: Mapping[str, Any], arrays: Mapping[str, FloatArray]) ->
         names = enumerate(record[side])
         return tuple(kind(name, arrays[f"{side}_{i}_weights"], arrays[f"{side}_{i}_bias"]) for i, name in names)
 
-    return BroadNetwork(arrays["center"], groups("features", FeatureGroup), groups("enhancement", EnhancementGroup))
+    special = tuple(_special_from(entry, i, arrays) for i, entry in enumerate(record.get("special", ())))
+    features, enhancement = groups("features", FeatureGroup), groups("enhancement", EnhancementGroup)
+    return BroadNetwork(arrays["center"], features, enhancement, special)
+
+
+def _special_from(record: Mapping[str, Any], number: int, arrays: Mapping[str, FloatArray]) -> HarmonicGroup:
+    centers, exponents, directions, scales = (arrays[f"special_{number}_{name}"] for name in _SPECIAL)
+    return HarmonicGroup(centers, exponents, directions, scales, record["parts"], record["logarithms"])
 
 
 def problem_record(problem: Problem, arrays: Arrays) -> dict[str, Any]:
@@ -50,7 +62,7 @@ def problem_record(problem: Problem, arrays: Arrays) -> dict[str, Any]:
     exact = None if problem.exact is None else {name: encode(value) for name, value in problem.exact.items()}
     return {
         "coordinates": [symbol.name for symbol in problem.domain.coordinates],
-        "domain": problem.domain.to_dict(encode),  # type: ignore[attr-defined]
+        "domain": problem.domain.to_dict(_encode_shape),  # type: ignore[attr-defined]
         "equations": [encode(equation) for equation in problem.equations],
         "conditions": [_condition_record(c, f"condition_{i}", arrays) for i, c in enumerate(problem.conditions)],
         "exact": exact,
@@ -82,7 +94,7 @@ def _place_record(on: Any, key: str, arrays: Arrays) -> Any:
     if isinstance(on, np.ndarray):
         arrays[f"{key}_on"] = on
         return {"points": f"{key}_on"}
-    return {"domain": on.domain.to_dict(encode), "part": on.name}
+    return {"domain": on.domain.to_dict(_encode_shape), "part": on.name}
 
 
 def problem_from(
@@ -94,7 +106,7 @@ def problem_from(
     def read(tree: Any) -> Any:
         return decode(tree, symbols, functions)
 
-    domain = Domain.from_dict(record["domain"], symbols, read)
+    domain = Domain.from_dict(record["domain"], symbols, _decode_shape)
     conditions = [
         _condition_from(c, f"condition_{i}", arrays, symbols, read) for i, c in enumerate(record["conditions"])
     ]
@@ -120,21 +132,30 @@ def _condition_from(
         if points is None or values is None:
             raise FileFormatError("The file lacks the points of an observation; it was changed after it was saved.")
         return Observation(read(record["u"]), points, values, noise, **settings)
-    place = _place_from(record["on"], arrays, symbols, read)
+    place = _place_from(record["on"], arrays, symbols)
     return Condition(read(record["equation"]), place, label=str(record["kind"]), **settings)
 
 
-def _place_from(
-    record: Any, arrays: Mapping[str, FloatArray], symbols: tuple[sp.Symbol, ...], read: Callable[[Any], Any]
-) -> Any:
+def _place_from(record: Any, arrays: Mapping[str, FloatArray], symbols: tuple[sp.Symbol, ...]) -> Any:
     if record is None:
         return None
     if "initial" in record:
         return INITIAL
     if "points" in record:
         return arrays[record["points"]]
-    domain = Domain.from_dict(record["domain"], symbols, read)
+    domain = Domain.from_dict(record["domain"], symbols, _decode_shape)
     return _part(domain, record["part"])
+
+
+def _encode_shape(expression: sp.Expr) -> dict[str, Any]:
+    """Return the radius of a star with its angle, which is a symbol of its own and no coordinate."""
+    symbols = sorted(expression.free_symbols, key=str)
+    return {"symbols": [[s.name, bool(s.is_real)] for s in symbols], "expression": encode(expression)}
+
+
+def _decode_shape(record: Any) -> Any:
+    symbols = tuple(sp.Symbol(str(name), real=True if real else None) for name, real in record["symbols"])
+    return decode(record["expression"], symbols)
 
 
 def _part(domain: Domain, name: str) -> Any:

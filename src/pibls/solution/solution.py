@@ -12,10 +12,11 @@ from typing import Any
 import numpy as np
 import sympy as sp
 
-from pibls.checks import FloatArray, check_integer, shorten
-from pibls.errors import InputError
+from pibls.checks import HIGHEST_ORDER, FloatArray, check_integer, check_points, shorten
+from pibls.errors import InputError, ProblemError
 from pibls.features import BroadNetwork
-from pibls.problem import AnyCondition, Field, Interior, MultiIndex, Problem, Statement
+from pibls.geometry.points import interior_points
+from pibls.problem import AnyCondition, Field, Interior, MultiIndex, Problem, Statement, Unknown
 from pibls.problem.statements import condition_statements, lowered
 from pibls.runtime import blas_threads
 from pibls.solution.diagnostics import Diagnostics
@@ -30,7 +31,7 @@ _CHUNK_ENTRIES = 2**22
 class Solution:
     """The solution of a problem: callable, differentiable, and with a record of how it was found.
 
-    Made by :func:`pibls.solvers` and by the ``fit`` of a method.
+    Made by :func:`pibls.solve` and by the ``fit`` of a method.
 
     Attributes
     ----------
@@ -102,15 +103,23 @@ class Solution:
         wanted
             Pairs of field name and multi-index.
         """
+        X = check_points("X", X, "evaluate", len(self.coordinate_names))
         indices = list(dict.fromkeys(index for _, index in wanted))
         rows = {name: self.weights[i] for i, name in enumerate(self.problem.field_names)}
         result = [np.empty(len(X)) for _ in wanted]
         step = max(1, _CHUNK_ENTRIES // self.network.size)
-        with blas_threads():
+        with blas_threads(), np.errstate(over="ignore", invalid="ignore"):
             for start in range(0, len(X), step):
                 nodes = self.network.evaluate(X[start : start + step], indices)
                 for (name, index), values in zip(wanted, result, strict=True):
                     values[start : start + step] = nodes[index] @ rows[name]
+        for (name, index), values in zip(wanted, result, strict=True):
+            if not np.isfinite(values).all():
+                place = X[int(np.flatnonzero(~np.isfinite(values))[0])].tolist()
+                raise InputError(
+                    f"The derivative {index} of {name} overflows at {place}. Ask for a lower order, or stay near the "
+                    "domain."
+                )
         return result
 
     def derivative(self, field: Any, *coordinates: Any) -> FieldFunction:
@@ -127,22 +136,21 @@ class Solution:
         counts = dict.fromkeys(self.problem.domain.coordinates, 0)
         for item in coordinates:
             symbol, times = item if isinstance(item, tuple | sp.Tuple) and len(item) == 2 else (item, 1)
-            if symbol not in counts:
+            if not isinstance(symbol, sp.Symbol) or symbol not in counts:
                 raise InputError(
                     f"derivative takes coordinates of the problem, {self.coordinate_names}. Got {shorten(item)}."
                 )
-            counts[symbol] += check_integer(
-                "order", int(times) if isinstance(times, sp.Integer) else times, "derivative"
-            )
+            order = int(times) if isinstance(times, sp.Integer) else times
+            counts[symbol] += check_integer("order", order, "derivative", maximum=HIGHEST_ORDER)
         return FieldFunction(self, self._field_name(field), tuple(counts.values()))
 
     def _field_name(self, field: Any) -> str:
         name = field.label if isinstance(field, Field) else field
-        if name not in self.problem.field_names:
+        if not isinstance(name, str) or name not in self.problem.field_names:
             raise InputError(
                 f"The fields of this solution are {self.problem.field_names}. Got {shorten(field)} instead."
             )
-        return str(name)
+        return name
 
     def residual(self, condition: Any = 0) -> ResidualFunction:
         """Return the residual of an equation or condition, of this problem or any other, as a function of points.
@@ -150,7 +158,8 @@ class Solution:
         Parameters
         ----------
         condition
-            A condition, an equation, or the position of an equation of the problem.
+            A condition, an equation, or the position of an equation of the problem. Of a periodic condition, the
+            residual is the jump of the values.
 
         Examples
         --------
@@ -169,13 +178,27 @@ class Solution:
             condition = problem.equations[condition]
         if isinstance(condition, AnyCondition):
             equations = tuple(s for s in problem.statements if s.is_equation)
-            return condition_statements(condition, 0, problem.domain, equations)[0]
-        return Statement("equation", 0, lowered(condition, problem.domain, "residual", normals=False), Interior())
+            statement = condition_statements(condition, 0, problem.domain, equations)[0]
+        else:
+            form = lowered(condition, problem.domain, "residual", normals=False)
+            statement = Statement("equation", 0, form, Interior())
+        self._check_known(statement)
+        return statement
+
+    def _check_known(self, statement: Statement) -> None:
+        foreign = set(statement.form.fields) - set(self.problem.field_names)
+        unknowns = {str(s) for s in statement.form.expression.free_symbols if isinstance(s, Unknown)}
+        if foreign or unknowns:
+            raise InputError(
+                f"The residual of {statement.name} needs {', '.join(sorted(foreign | unknowns))}; this solution has "
+                f"only {self.problem.field_names}; write it with the fields of the problem."
+            )
 
     def true_error(self, n: int = 2000, seed: int = 12345) -> float:
         """Return the relative L2 error against the problem's exact solution, at points the solve never saw.
 
-        With several fields, the largest of their errors.
+        A point cloud has no others: there it is measured at its own points. With several fields, the largest error
+        counts.
 
         Examples
         --------
@@ -183,14 +206,16 @@ class Solution:
         >>> solve(problems.advection()).true_error() < 1e-8
         True
         """
-        X = self.problem.domain.sample(n, "uniform", seed)
+        X = interior_points(self.problem.domain, n, "uniform", seed)
         exact = self.problem.exact_values(X)
         values = self.evaluate(X, [(f.field, f.multi_index) for f in self._field_functions])
-        errors = [
-            np.linalg.norm(v - exact[f.field]) / np.linalg.norm(exact[f.field])
-            for f, v in zip(self._field_functions, values, strict=True)
-        ]
-        return float(max(errors))
+        sizes = [float(np.linalg.norm(exact[f.field])) for f in self._field_functions]
+        if 0.0 in sizes:
+            raise ProblemError(
+                "An exact solution that is zero has no relative error; use pibls.metrics, which has absolute ones too."
+            )
+        pairs = zip(self._field_functions, values, sizes, strict=True)
+        return float(max(np.linalg.norm(v - exact[f.field]) / size for f, v, size in pairs))
 
     def save(self, path: str | Path) -> Path:
         """Write the solution to one file, readable by :func:`pibls.load` in any process."""

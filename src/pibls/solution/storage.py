@@ -19,8 +19,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from pibls.checks import FloatArray, shorten
-from pibls.errors import FileFormatError, PiblsError
-from pibls.solution.diagnostics import Diagnostics
+from pibls.errors import FileFormatError, InputError
+from pibls.features import BroadNetwork
+from pibls.problem import Problem
+from pibls.solution.diagnostics import Diagnostics, from_plain, to_plain
 from pibls.solution.records import Arrays, network_from, network_record, problem_from, problem_record
 
 if TYPE_CHECKING:
@@ -49,11 +51,11 @@ def save(solution: Solution, path: str | Path) -> Path:
         "problem": problem_record(solution.problem, arrays),
         "network": network_record(solution.network, arrays),
         "status": solution.status,
-        "error_estimate": solution.error_estimate,
+        "error_estimate": to_plain(solution.error_estimate),
         "diagnostics": solution.diagnostics.as_dict(),
     }
     members = {f"{name}.npy": _array_bytes(array) for name, array in arrays.items()}
-    members[_RECORD] = json.dumps(record, indent=1).encode()
+    members[_RECORD] = json.dumps(record, indent=1, allow_nan=False).encode()
     digests = {name: hashlib.sha256(content).hexdigest() for name, content in members.items()}
     members[_DIGEST] = json.dumps(digests, indent=1).encode()
     _write(target, members)
@@ -67,6 +69,16 @@ def _path(path: str | Path) -> Path:
         raise FileFormatError(f"A file name is needed. Got {shorten(path)} instead.") from None
 
 
+def _refuse_special(path: Path) -> None:
+    """Refuse devices and pipes: reading may never end, and writing would put a file in their place."""
+    try:
+        special = path.exists() and not path.is_file() and not path.is_dir()
+    except (OSError, ValueError):
+        special = False
+    if special or "\0" in str(path):
+        raise FileFormatError(f"{shorten(str(path))} is not the name of a plain file. Choose another name.")
+
+
 def _array_bytes(array: FloatArray) -> bytes:
     buffer = io.BytesIO()
     np.save(buffer, np.ascontiguousarray(array, dtype=np.float64), allow_pickle=False)
@@ -75,6 +87,7 @@ def _array_bytes(array: FloatArray) -> bytes:
 
 def _write(target: Path, members: Mapping[str, bytes]) -> None:
     """Write a neighbouring file first and rename it, so that a crash leaves the old file whole."""
+    _refuse_special(target)
     try:
         handle, name = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
     except OSError as error:
@@ -117,6 +130,11 @@ def load(path: str | Path, data: Mapping[str, Callable[..., Any]] | None = None)
     """
     from pibls.solution.solution import Solution
 
+    if not isinstance(data, Mapping | None):
+        raise InputError(
+            f"The 'data' parameter of load must map names to functions, such as {{'f': numpy.sin}}. "
+            f"Got {shorten(data)} instead."
+        )
     source = _path(path)
     members = _read(source)
     record = _json(members[_RECORD], source)
@@ -124,21 +142,25 @@ def load(path: str | Path, data: Mapping[str, Callable[..., Any]] | None = None)
     try:
         arrays = {n.removesuffix(".npy"): _array(c) for n, c in members.items() if n.endswith(".npy")}
         problem = problem_from(record["problem"], arrays, data or {})
+        network = network_from(record["network"], arrays)
+        _check_fit(problem, network, arrays["weights"], source)
         return Solution(
             problem,
-            network_from(record["network"], arrays),
+            network,
             arrays["weights"],
             str(record["status"]),
             Diagnostics.from_dict(record["diagnostics"]),
-            record["error_estimate"],
+            from_plain(record["error_estimate"]),
         )
     except FileFormatError:
         raise
-    except (PiblsError, KeyError, TypeError, ValueError, AttributeError, RecursionError) as error:
+    # A forged record can make any part of the rebuilding fail, in any way.
+    except Exception as error:
         raise FileFormatError(f"{source} is not a valid solution file: {error}. Save the solution again.") from error
 
 
 def _read(source: Path) -> dict[str, bytes]:
+    _refuse_special(source)
     try:
         with zipfile.ZipFile(source) as archive:
             entries = archive.infolist()
@@ -165,12 +187,16 @@ def _read(source: Path) -> dict[str, bytes]:
 
 def _json(content: bytes, source: Path) -> dict[str, Any]:
     try:
-        value = json.loads(content)
+        value = json.loads(content, parse_constant=_refuse_constant)
     except (ValueError, RecursionError) as error:
         raise FileFormatError(f"{source} is damaged: its record is not JSON ({error}).") from error
     if not isinstance(value, dict):
         raise FileFormatError(f"{source} is damaged: its record is not an object.")
     return value
+
+
+def _refuse_constant(name: str) -> None:
+    raise ValueError(f"{name} is not JSON")
 
 
 def _check_version(record: Mapping[str, Any], source: Path) -> None:
@@ -180,6 +206,15 @@ def _check_version(record: Mapping[str, Any], source: Path) -> None:
     if not isinstance(version, int) or version > VERSION:
         raise FileFormatError(
             f"{source} has format version {shorten(version)}, and this pibls reads up to {VERSION}; update pibls."
+        )
+
+
+def _check_fit(problem: Problem, network: BroadNetwork, weights: FloatArray, source: Path) -> None:
+    expected = (len(problem.fields), network.size)
+    if weights.shape != expected or network.dimension != len(problem.domain.coordinates):
+        raise FileFormatError(
+            f"{source} is not a valid solution file: its problem, network and weights {weights.shape} do not belong "
+            "together. Save the solution again."
         )
 
 

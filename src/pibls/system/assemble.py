@@ -7,10 +7,10 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from array_api_compat import array_namespace, is_numpy_namespace
+from array_api_compat import array_namespace, device, is_numpy_namespace
 
 from pibls.checks import FloatArray
-from pibls.errors import InputError, ProblemError
+from pibls.errors import InputError, ProblemError, SolveError
 from pibls.features import BroadNetwork
 from pibls.geometry import Points, PointSet
 from pibls.problem import MultiIndex, Problem, Statement
@@ -18,15 +18,18 @@ from pibls.runtime import require_memory
 from pibls.system.blocks import Block, System
 from pibls.system.scaling import Balanced, RowScaling
 
-__all__ = ["assemble", "check_points_match", "system_bytes"]
+__all__ = ["assemble", "check_linear", "check_points_match", "system_bytes"]
 
 _WORKSPACE = 2.0  # the factorisation needs about as much again as the matrix
+_BEYOND_MEMORY = 2**200  # larger than any memory, and still a float
+_LARGEST = 1e100  # squares and products of larger entries would overflow
+_SMALLEST_SQUARE = 1e-280
 
 
 def system_bytes(problem: Problem, points: Points, nodes: int) -> int:
     """Predict the memory, in bytes, that assembling and solving with so many nodes takes."""
     rows = sum(points.sets[s.source].rows for s in problem.statements)
-    return int(_WORKSPACE * 8 * rows * nodes * len(problem.fields))
+    return min(_BEYOND_MEMORY, int(_WORKSPACE * 8) * rows * nodes * len(problem.fields))
 
 
 def assemble(problem: Problem, points: Points, network: BroadNetwork, scaling: RowScaling | None = None) -> System:
@@ -52,8 +55,10 @@ def assemble(problem: Problem, points: Points, network: BroadNetwork, scaling: R
     )
     soft = _Target.of([s for s in problem.statements if not s.exact], points, columns, network)
     hard = _Target.of([s for s in problem.statements if s.exact], points, columns, network)
-    for group in _by_point_set(problem.statements, points):
-        _fill(group, problem, points.sets[group[0].source], network, soft, hard)
+    # What overflows is found by value, and refused with the name of its rows.
+    with np.errstate(over="ignore", under="ignore", invalid="ignore"):
+        for group in _by_point_set(problem.statements, points):
+            _fill(group, problem, points.sets[group[0].source], network, soft, hard)
     blocks = _scale(soft, scaling)
     if not hard.statements:
         return System(soft.matrix, soft.rhs, blocks)
@@ -70,13 +75,18 @@ def check_points_match(problem: Problem, points: Points) -> None:
         )
 
 
-def _check(problem: Problem, points: Points, network: BroadNetwork) -> None:
+def check_linear(problem: Problem) -> None:
+    """Refuse a problem that one linear solve cannot solve, and say what is missing."""
     if not problem.is_linear:
         what = "has unknown parameters" if problem.parameters else "is nonlinear"
         raise ProblemError(
             f"This problem {what}, and only linear problems can be solved so far. Linearise it about a known state, or "
             "replace unknown parameters by numbers."
         )
+
+
+def _check(problem: Problem, points: Points, network: BroadNetwork) -> None:
+    check_linear(problem)
     check_points_match(problem, points)
     dimension = len(problem.domain.coordinates)
     if network.dimension != dimension or points.interior.shape[1] != dimension:
@@ -102,7 +112,7 @@ class _Target:
         start = 0
         for statement in statements:
             stop = start + points.sets[statement.source].rows
-            blocks.append(Block(statement.name, slice(start, stop), statement.is_equation))
+            blocks.append(Block(statement.name, slice(start, stop), statement.is_equation, noise=statement.noise))
             start = stop
         xp = array_namespace(network.center)
         if is_numpy_namespace(xp):
@@ -167,8 +177,6 @@ def _fill(
 
 def _right_hand_side(statement: Statement, where: PointSet) -> FloatArray:
     source = statement.form.source_function(where.points, where.normals)
-    if where.partner is not None:
-        source = source - statement.form.source_function(where.partner, where.normals)
     if where.weights is not None:
         return -np.atleast_1d(where.weights @ source)
     return -source if statement.targets is None else statement.targets - source
@@ -179,12 +187,13 @@ def _scale(target: _Target, scaling: RowScaling) -> tuple[Block, ...]:
     norms = []
     for statement, block in zip(target.statements, target.blocks, strict=True):
         if statement.noise is not None:
-            deviations = target.xp.asarray(np.array(statement.noise), device=target.matrix.device)
+            deviations = target.xp.asarray(np.array(statement.noise), device=device(target.matrix))
             target.matrix[block.rows, :] /= deviations[:, None]
             target.rhs[block.rows] /= deviations
         norms.append(_root_mean_square(target.matrix[block.rows, :], target.xp))
     factors = scaling.scales(target.statements, norms)
-    for block, factor in zip(target.blocks, factors, strict=True):
+    for block, factor, norm in zip(target.blocks, factors, norms, strict=True):
+        _check_range(block.name, factor, norm, float(target.xp.max(target.xp.abs(target.rhs[block.rows]))))
         target.matrix[block.rows, :] *= factor
         target.rhs[block.rows] *= factor
     return tuple(
@@ -193,7 +202,31 @@ def _scale(target: _Target, scaling: RowScaling) -> tuple[Block, ...]:
     )
 
 
+def _check_range(name: str, factor: float, norm: float, largest: float) -> None:
+    """Refuse rows that say 0 = 1, and those that a least-squares problem in double precision cannot hold."""
+    if norm == 0.0 and largest > 0.0:
+        raise SolveError(
+            f"At its points, {name} has coefficients of zero and a right-hand side that reaches {largest:.1e}: nothing "
+            "can fulfil it. Check the coefficients there, or where it holds."
+        )
+    if not (np.isfinite(factor) and norm * factor <= _LARGEST and largest * factor <= _LARGEST):
+        raise SolveError(
+            f"The rows of {name} leave the range of double precision: their norm is {norm:.1e}, and the right-hand "
+            f"side reaches {largest:.1e}. Use other units for the coordinates or the equation, lower derivatives, or a "
+            "smaller feature scale."
+        )
+
+
 def _root_mean_square(rows: Any, xp: Any) -> float:
     """Root mean square of the row norms, without a copy of the rows."""
-    total = sum(float(xp.vecdot(rows[:, j], rows[:, j])) for j in range(rows.shape[1]))
-    return float(np.sqrt(total / max(1, rows.shape[0])))
+
+    def total(unit: float) -> float:
+        columns = (rows[:, j] / unit if unit != 1.0 else rows[:, j] for j in range(rows.shape[1]))
+        return sum(float(xp.vecdot(column, column)) for column in columns)
+
+    with np.errstate(over="ignore", under="ignore", invalid="ignore"):
+        unit, squares = 1.0, total(1.0)
+        if not _SMALLEST_SQUARE < squares < np.inf:
+            unit = max(float(xp.max(rows)), -float(xp.min(rows)))
+            squares = total(unit) if 0.0 < unit < np.inf else 1.0
+    return unit * float(np.sqrt(squares / max(1, rows.shape[0])))

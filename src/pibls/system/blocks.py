@@ -5,10 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from pibls.checks import FloatArray
+
 __all__ = ["Block", "System"]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Block:
     """Rows of the system that belong to one statement.
 
@@ -24,6 +26,8 @@ class Block:
         What the rows were multiplied with; divide a residual by it to get physical units back.
     norm
         Root mean square of the row norms before that.
+    noise
+        What each row was divided by before that, for measurements of known noise.
     """
 
     name: str
@@ -31,6 +35,7 @@ class Block:
     is_equation: bool
     scale: float = 1.0
     norm: float = 0.0
+    noise: FloatArray | None = None
 
     @property
     def count(self) -> int:

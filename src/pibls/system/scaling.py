@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from pibls.checks import check_number
-from pibls.problem import Statement
+from pibls.problem import OnPart, Statement
 
 __all__ = ["Balanced", "Penalties", "RowScaling"]
 
@@ -57,7 +57,8 @@ class Penalties:
     def _penalty(self, statement: Statement) -> float:
         if statement.is_equation:
             return 1.0
-        return self.initial if statement.name.startswith("Initial") else self.boundary
+        part = statement.place.part if isinstance(statement.place, OnPart) else None
+        return self.initial if part is not None and part == part.domain.initial else self.boundary
 
 
 RowScaling = Balanced | Penalties

@@ -1,5 +1,6 @@
-"""Choices made for the user."""
+"""Choices made for the user: scales, widths, points, and when to stop."""
 
-from pibls.tuning.automatic import Method, Progress, solve
+from pibls.tuning.automatic import Method, solve
+from pibls.tuning.progress import Progress
 
 __all__ = ["Method", "Progress", "solve"]

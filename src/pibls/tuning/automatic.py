@@ -1,10 +1,10 @@
-"""The automatic solver: an equation in, a checked solution out."""
+"""The automatic solver: an equation and a tolerance in, a checked solution out."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, Protocol
 
 import numpy as np
@@ -15,10 +15,16 @@ from pibls.geometry import Points
 from pibls.methods import PIBLS
 from pibls.problem import Problem
 from pibls.solution import Solution
+from pibls.system import check_linear
+from pibls.tuning.campaign import Campaign
+from pibls.tuning.laboratory import Laboratory
+from pibls.tuning.progress import Progress, reporter
 
-__all__ = ["Method", "Progress", "solve"]
+__all__ = ["Method", "solve"]
 
-_CHECK_POINTS = 1000
+# A seed far from those a user would try, so that the second network is independent of any other run.
+_SECOND = 1_000_003
+_DEFAULT_POINTS = 2000
 
 
 class Method(Protocol):
@@ -29,42 +35,6 @@ class Method(Protocol):
         ...
 
 
-@dataclass(frozen=True)
-class Progress:
-    """What a solve is doing, for a ``progress`` callable."""
-
-    stage: str
-    seconds: float
-
-
-@dataclass(frozen=True)
-class _Plan:
-    """Fixed sizes per number of coordinates."""
-
-    nodes: int
-    interior: int
-    scales: tuple[float, ...]
-
-
-_PLANS: Mapping[int, _Plan] = {
-    1: _Plan(300, 600, (4.0, 16.0)),
-    2: _Plan(900, 2000, (2.0, 5.0, 12.0)),
-    3: _Plan(1200, 3000, (1.5, 4.0)),
-}
-_MANY = _Plan(1500, 4000, (1.0, 2.0))
-
-
-def _plan(problem: Problem) -> _Plan:
-    return _PLANS.get(len(problem.domain.coordinates), _MANY)
-
-
-def default_method(problem: Problem) -> PIBLS:
-    """Return the fixed default: sine groups over a range of scales."""
-    plan = _plan(problem)
-    share = plan.nodes // len(plan.scales)
-    return PIBLS(features=[("sin", share, scale) for scale in plan.scales], enhancement_groups=0)
-
-
 def solve(
     problem: Problem,
     *,
@@ -73,34 +43,41 @@ def solve(
     points: Points | None = None,
     seed: int = 0,
     device: Any = None,
-    progress: Callable[[Progress], object] | None = None,
+    budget: float = 10.0,
+    progress: Callable[[Progress], object] | bool | None = None,
 ) -> Solution:
-    """Solve a problem and estimate the error of the solution.
+    """Solve a problem to a tolerance; choose everything, and say how accurate the answer is.
 
-    The error is estimated from a second, independent network on other points: the two solutions err independently,
-    so that their distance over √2 is the error of either. No exact solution is used.
+    Feature scales per axis are chosen with small pilot networks by the residual at held-out points; the network is
+    widened until its estimated error meets the tolerance. The estimate is the distance to a twin: a second network of
+    the same width with other nodes, on other points. No exact solution is used.
 
     Parameters
     ----------
     problem
         A linear problem.
     tol
-        Relative L2 error at which the solution counts as converged.
+        Relative L2 error to reach.
     method
-        A method such as :class:`~pibls.PIBLS`, instead of the default.
+        A method such as :class:`~pibls.PIBLS` to use as it is; nothing is chosen then.
     points
-        The points of the solve, instead of the default.
+        The points of the solve, with ``method`` or for the default width; nothing is grown then.
     seed
-        Seed of nodes and points.
+        Seed of nodes and points: the same seed gives the same solution.
     device
         A torch device such as ``"cuda"`` to assemble and solve on; NumPy if left out.
+    budget
+        Seconds after which no wider network is tried.
     progress
-        Called with a :class:`Progress` at the start of every stage.
+        Called with a :class:`Progress` at every step. ``True`` shows a line on the terminal, ``False`` none; left
+        out, it is shown on a terminal only.
 
     Returns
     -------
     Solution
-        With ``status`` ``"converged"`` or ``"stalled"`` and an ``error_estimate``.
+        ``status`` is ``"converged"``, ``"stalled"`` (the tolerance was not met) or ``"ill-posed"`` (the problem has no
+        solution, or more than one); ``diagnostics.message`` says why and what to do. Interrupting a long solve with
+        Ctrl-C returns the best solution so far.
 
     Examples
     --------
@@ -111,47 +88,63 @@ def solve(
     """
     if not isinstance(problem, Problem):
         raise InputError(f"solve takes a Problem. Got {shorten(problem)} instead.")
+    check_linear(problem)
     tolerance = check_number("tol", tol, "solve", minimum=0, exclusive=True)
+    limit = check_number("budget", budget, "solve", minimum=0, exclusive=True)
     first = check_integer("seed", seed, "solve")
-    chosen = default_method(problem) if method is None else method
-    if not hasattr(chosen, "fit"):
+    if not isinstance(points, Points | None):
+        raise InputError(f"The 'points' parameter of solve must be Points. Got {shorten(points)} instead.")
+    if method is not None and (isinstance(method, type) or not callable(getattr(method, "fit", None))):
         raise InputError(f"The 'method' parameter of solve must have a fit, such as PIBLS(). Got {shorten(method)}.")
-    if progress is not None and not callable(progress):
-        raise InputError(f"The 'progress' parameter of solve must be callable. Got {shorten(progress)} instead.")
+    with reporter(progress) as report:
+        if method is not None or points is not None:
+            return _as_told(problem, tolerance, method, points, first, device, report)
+        campaign = Campaign(Laboratory(problem, first, device=device), tolerance, limit, report)
+        return campaign.run().finished()
+
+
+def _as_told(
+    problem: Problem,
+    tol: float,
+    method: Method | None,
+    points: Points | None,
+    seed: int,
+    device: Any,
+    report: Callable[[Progress], None],
+) -> Solution:
+    """Fit the given method at the given points, and estimate the error with a twin."""
     started = time.perf_counter()
+    chosen = default_method(problem) if method is None else method
+    where = _points(problem, _DEFAULT_POINTS, seed) if points is None else points
+    report(Progress("solve", time.perf_counter() - started))
+    solution = _fitted(chosen, problem, where, seed, device)
+    report(Progress("estimate", time.perf_counter() - started, solution.diagnostics.nodes))
+    other = _points(problem, len(where.interior), seed + _SECOND)
+    twin = _fitted(chosen, problem, other, seed + _SECOND, device)
+    lab = Laboratory(problem, seed)
+    estimate = lab.distance(solution, twin) / float(np.sqrt(2.0))
+    converged = estimate <= tol
+    message = f"The estimated error {estimate:.1e} is {'within' if converged else 'above'} the tolerance {tol:g}."
+    seconds = {**solution.diagnostics.seconds, "estimate": sum(twin.diagnostics.seconds.values())}
+    diagnostics = replace(solution.diagnostics, seconds=seconds, message=message)
+    status = "converged" if converged else "stalled"
+    return replace(solution, status=status, error_estimate=estimate, diagnostics=diagnostics)
 
-    def report(stage: str) -> None:
-        if progress is not None:
-            progress(Progress(stage, time.perf_counter() - started))
 
-    report("solve")
-    where = _points(problem, _plan(problem).interior, first) if points is None else points
-    solution = chosen.fit(problem, where, seed=first, device=device)
-    report("estimate")
-    # A seed far from those a user would try, so that the second network is independent of any other run.
-    second_seed = first + 1_000_003
-    other = _points(problem, len(where.interior), second_seed)
-    second = chosen.fit(problem, other, seed=second_seed, device=device)
-    estimate = _distance(solution, second) / np.sqrt(2.0)
-    status = "converged" if estimate <= tolerance else "stalled"
-    seconds = {**solution.diagnostics.seconds, "estimate": sum(second.diagnostics.seconds.values())}
-    diagnostics = replace(solution.diagnostics, seconds=seconds)
-    return replace(solution, status=status, error_estimate=float(estimate), diagnostics=diagnostics)
+def default_method(problem: Problem) -> PIBLS:
+    """Return a network of sines over a range of scales, for a user's own points."""
+    share, scales = (400, (2.0, 5.0, 12.0)) if len(problem.domain.coordinates) < 3 else (600, (1.0, 3.0))
+    return PIBLS(features=[("sin", share, scale) for scale in scales], enhancement_groups=0)
+
+
+def _fitted(method: Method, problem: Problem, points: Points, seed: int, device: Any) -> Solution:
+    solution: object = method.fit(problem, points, seed=seed, device=device)
+    if not isinstance(solution, Solution):
+        raise InputError(
+            f"The fit of the 'method' parameter of solve must return a Solution. Got {shorten(solution)} instead."
+        )
+    return solution
 
 
 def _points(problem: Problem, interior: int, seed: int) -> Points:
     return Points.sample(problem, interior, method="kronecker", seed=seed)
-
-
-def _distance(one: Solution, two: Solution) -> float:
-    """Relative L2 distance of two solutions; with several fields, the largest."""
-    X = one.problem.domain.sample(_CHECK_POINTS, "kronecker", 1)
-    zero = (0,) * X.shape[1]
-    wanted = [(name, zero) for name in one.problem.field_names]
-    pairs = zip(one.evaluate(X, wanted), two.evaluate(X, wanted), strict=True)
-    return float(max(_relative(a - b, a) for a, b in pairs))
-
-
-def _relative(difference: Any, value: Any) -> float:
-    size = float(np.linalg.norm(value))
-    return float(np.linalg.norm(difference)) / size if size > 0 else float(np.linalg.norm(difference))

@@ -1,0 +1,326 @@
+"""Harmonic nodes for corners and holes of plane domains: powers and logarithms of a complex variable.
+
+Random ridge functions are smooth, and so are bad at what a re-entrant corner or a hole does to a solution. Near a
+corner of interior angle ω it behaves like r^{kπ/ω}, around a hole like log r and r^{-k}: real and imaginary parts of
+
+    w^a  or  w^a log w,    w = e^{−iβ} (x + iy − c)/R.
+
+With D = d/dz one has ∂ₓ = D and ∂ᵧ = iD, so that a form Σ c_α ∂^α becomes Σₙ (Σ_{|α|=n} c_α i^{α₂}) Dⁿ: one complex
+factor per order. In a Laplacian it cancels before anything is computed, and those columns are exactly zero.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+from array_api_compat import array_namespace, device, to_device
+
+from pibls.checks import check_integer, shorten
+from pibls.errors import FeatureError
+from pibls.features.arrays import Array, MultiIndex, float_array, same_home
+from pibls.geometry import Domain
+from pibls.geometry.landmarks import Corner, Hole, clearance, corners, holes
+
+__all__ = ["HarmonicGroup", "draw_special"]
+
+_PARTS = ("real", "imag")
+_NEAREST = 1e-12
+_DECADES = 200.0
+_INTEGER = 1e-9
+
+
+@dataclass(frozen=True, eq=False)
+class HarmonicGroup:
+    """Harmonic nodes of the plane: parts of w^a or w^a log w with w = e^{−iβ}(x + iy − c)/R.
+
+    The argument of w is in (−π, π]: unless a is an integer, a node jumps across the ray from c in the direction β + π,
+    which must lie outside the domain. Where a derivative is infinite, at c, it is taken at 1e-12 R from c instead (and
+    no closer than where it reaches 1e200), so that every value is finite.
+
+    Parameters
+    ----------
+    centers : array (k, 2)
+        The points c.
+    exponents : array (k,)
+        The real numbers a.
+    directions : array (k,)
+        The angles β.
+    scales : array (k,)
+        The lengths R.
+    parts : sequence of {"real", "imag"}
+        Which part of the complex function each node is.
+    logarithms : sequence of bool, optional
+        Which nodes have the factor log w; none by default. log(r/R) is the real part with a = 0.
+
+    Examples
+    --------
+    >>> group = HarmonicGroup([[0, 0], [0, 0]], [2.0, 0.0], [0, 0], [1, 1], ["imag", "real"], [False, True])
+    >>> group.combine(np.array([[3.0, 4.0]]), [{(0, 0): 1.0}, {(1, 0): 1.0}])[1]
+    array([[8.  , 0.12]])
+    """
+
+    centers: Array
+    exponents: Array
+    directions: Array
+    scales: Array
+    parts: tuple[str, ...]
+    logarithms: tuple[bool, ...] = ()
+
+    def __post_init__(self) -> None:
+        owner = "HarmonicGroup"
+        centers = float_array("centers", self.centers, owner, (None, 2))
+        object.__setattr__(self, "centers", centers)
+        nodes = self.nodes
+        for name in ("exponents", "directions", "scales"):
+            array = float_array(name, getattr(self, name), owner, (nodes,))
+            if not same_home(array, centers):
+                raise FeatureError(
+                    f"The '{name}' and 'centers' of {owner} must belong to one array library and one device. "
+                    f"Got {type(array).__name__} and {type(centers).__name__}. Convert both before building the group."
+                )
+            object.__setattr__(self, name, array)
+        if not bool((self.scales > 0.0).all()):
+            raise FeatureError(f"The 'scales' of {owner} must be positive. Got {shorten(_host(self.scales).tolist())}.")
+        object.__setattr__(self, "parts", _flags("parts", self.parts, nodes, _PARTS))
+        logarithms = (False,) * nodes if self.logarithms == () else self.logarithms
+        object.__setattr__(self, "logarithms", _flags("logarithms", logarithms, nodes, (False, True)))
+
+    @property
+    def nodes(self) -> int:
+        """Number of nodes."""
+        return int(self.centers.shape[0])
+
+    def to(self, asarray: Callable[[Array], Array]) -> HarmonicGroup:
+        """Return the same group with every array passed through ``asarray``."""
+        centers, exponents = asarray(self.centers), asarray(self.exponents)
+        directions, scales = asarray(self.directions), asarray(self.scales)
+        return HarmonicGroup(centers, exponents, directions, scales, self.parts, self.logarithms)
+
+    def combine(self, X: Array, forms: Sequence[Mapping[MultiIndex, float | Array]]) -> list[Array]:
+        """Return linear differential forms Σ_α c_α ∂^α of the nodes at points of the same library and device.
+
+        Parameters
+        ----------
+        X : array (n, 2)
+        forms : sequence of mappings
+            Multi-index to coefficient: a number, or a column (n, 1).
+
+        Returns
+        -------
+        list of arrays (n, k)
+        """
+        xp = array_namespace(self.centers)
+        factors = [_complex_factors(form) for form in forms]
+        orders = sorted({order for by_order in factors for order in by_order})
+        derivatives = dict(zip(orders, self._derivatives(X, orders), strict=True))
+        results = []
+        for by_order in factors:
+            real = imag = xp.zeros((X.shape[0], len(self._table.exponents)), dtype=X.dtype, device=device(X))
+            for order, (a, b) in by_order.items():
+                re, im = derivatives[order]
+                real, imag = real + (a * re - b * im), imag + (a * im + b * re)
+            results.append(xp.take(xp.concat([real, imag], axis=1), self._table.columns, axis=1))
+        return results
+
+    @cached_property
+    def _table(self) -> _Table:
+        """What is computed once per point, once per complex function, and which part of it is which node."""
+        xp, home = array_namespace(self.centers), device(self.centers)
+        place = np.column_stack([_host(self.centers), _host(self.directions), _host(self.scales)])
+        places, place_of = np.unique(place, axis=0, return_inverse=True)
+        function = np.column_stack([place_of.ravel(), _host(self.exponents), self.logarithms])
+        functions, function_of = np.unique(function, axis=0, return_inverse=True)
+        imaginary = np.array([part == "imag" for part in self.parts])
+        place_of_function = functions[:, 0].astype(np.int64)
+        return _Table(
+            places=xp.asarray(places, device=home),
+            place_of=xp.asarray(place_of_function, device=home),
+            turns=places[place_of_function, 2],
+            scales=places[place_of_function, 3],
+            exponents=functions[:, 1],
+            logarithms=functions[:, 2],
+            columns=xp.asarray(function_of.ravel() + len(functions) * imaginary, device=home),
+        )
+
+    def _derivatives(self, X: Array, orders: Sequence[int]) -> list[tuple[Array, Array]]:
+        """Return Dⁿ of the complex functions, as real and imaginary parts (n, functions), for each order."""
+        xp, table = array_namespace(self.centers), self._table
+
+        def row(values: Array) -> Array:
+            return xp.asarray(values, dtype=X.dtype, device=device(X))
+
+        dx, dy = ((X[:, i : i + 1] - table.places[:, i]) / table.places[:, 3] for i in (0, 1))
+        cosine, sine = xp.cos(table.places[:, 2]), xp.sin(table.places[:, 2])
+        angle = xp.atan2(cosine * dy - sine * dx, cosine * dx + sine * dy)
+        radius = xp.take(xp.hypot(dx, dy), table.place_of, axis=1)
+        angle = xp.take(angle, table.place_of, axis=1)
+        logarithm = None
+        if table.logarithms.any():
+            logarithm = xp.log(xp.clip(radius, _NEAREST, None))
+        results = []
+        for n in orders:
+            power = table.exponents - n
+            low, high = _radius_limits(power)
+            size = xp.clip(radius, row(low), row(high)) ** row(power)
+            phase = row(power) * angle - row(n * table.turns)
+            falling, slope = _falling(table.exponents, n)
+            scale = table.scales ** float(-n)
+            real = row(scale * np.where(table.logarithms, slope, falling))
+            imag = 0.0
+            if logarithm is not None:
+                # Dⁿ(wᵃ log w) = w^{a−n} (f log w + f'), with f = a(a−1)…(a−n+1) and f' its derivative by a.
+                factor = row(scale * falling * table.logarithms)
+                real, imag = real + factor * logarithm, factor * angle
+            c, s = size * xp.cos(phase), size * xp.sin(phase)
+            results.append((real * c - imag * s, real * s + imag * c))
+        return results
+
+
+class _Table(NamedTuple):
+    """The distinct places (x, y, β, R) and functions of a group; rows of numbers stay on the host."""
+
+    places: Array
+    place_of: Array
+    turns: Array
+    scales: Array
+    exponents: Array
+    logarithms: Array
+    columns: Array
+
+
+def _host(array: Array) -> Array:
+    return np.asarray(to_device(array, "cpu"))
+
+
+def _flags(name: str, values: object, count: int, choices: tuple[object, ...]) -> tuple[object, ...]:
+    """Return a choice per node; what compares equal to a choice (a NumPy bool) becomes that choice."""
+    flags: list[Any] = list(values) if isinstance(values, Sequence | np.ndarray) else []
+    if len(flags) != count or not all(isinstance(flag, str | bool | np.bool_) and flag in choices for flag in flags):
+        raise FeatureError(
+            f"The '{name}' of HarmonicGroup must be {choices[0]!r} or {choices[1]!r} for each of the {count} nodes. "
+            f"Got {shorten(values)} instead."
+        )
+    return tuple(choices[choices.index(flag)] for flag in flags)
+
+
+def _complex_factors(form: Mapping[MultiIndex, float | Array]) -> dict[int, tuple[float | Array, float | Array]]:
+    """Return Σ_{|α|=n} c_α i^{α₂} for each order n, as real and imaginary part, where it is not zero."""
+    factors: dict[int, tuple[float | Array, float | Array]] = {}
+    for (i, j), c in form.items():
+        a, b = factors.get(i + j, (0.0, 0.0))
+        signed = -c if j % 4 > 1 else c
+        factors[i + j] = (a, b + signed) if j % 2 else (a + signed, b)
+    return {n: (a, b) for n, (a, b) in factors.items() if _matters(a) or _matters(b)}
+
+
+def _matters(factor: float | Array) -> bool:
+    return factor != 0.0 if isinstance(factor, float) else bool((factor != 0.0).any())
+
+
+def _falling(exponents: Array, n: int) -> tuple[Array, Array]:
+    """Return a(a−1)…(a−n+1) and its derivative by a."""
+    value, slope = np.ones_like(exponents), np.zeros_like(exponents)
+    for j in range(n):
+        value, slope = value * (exponents - j), slope * (exponents - j) + value
+    return value, slope
+
+
+def _radius_limits(power: Array) -> tuple[Array, Array]:
+    """Return the radii between which r^power is taken: its singularity is left out, and so is overflow."""
+    with np.errstate(divide="ignore"):
+        farthest = 10.0 ** np.minimum(_DECADES / np.abs(power), 300.0)
+    low = np.where(power < 0, np.maximum(_NEAREST, 1.0 / farthest), 0.0)
+    return low, np.where(power > 0, farthest, 1e300)
+
+
+def draw_special(
+    domain: Domain, corner_terms: int = 6, hole_terms: int = 6, convex_terms: int = 1
+) -> tuple[HarmonicGroup, ...]:
+    """Return harmonic nodes for the corners and the holes of a plane domain, one group for each.
+
+    A corner of interior angle ω gets both parts of w^{kπ/ω}, k = 1, 2, ..., with the cut along the direction that
+    halves the wedge outside; where kπ/ω is an integer, w^{kπ/ω} is a polynomial and the resonant w^{kπ/ω} log w takes
+    its place (the corners of a square have such terms). If that ray comes back to the domain (the corner of a hole), no
+    power is free of jumps, and poles that cluster towards the corner along the ray stand in for it. A hole gets log r
+    and both parts of w^{-k}, k = 1, 2, ...
+
+    These nodes solve Laplace's equation, so that conditions alone determine their weights: let the boundary of a hole
+    have some four points per term or more. Domains with a time, or not in the plane, get none.
+
+    Parameters
+    ----------
+    domain : Domain
+    corner_terms : int
+        Number of terms per re-entrant corner; 0 leaves them out, as for the others.
+    hole_terms : int
+        Number of terms per hole.
+    convex_terms : int
+        Number of terms per corner of an interior angle below π, where solutions are smoother.
+
+    Examples
+    --------
+    >>> import sympy as sp
+    >>> from pibls.geometry import Disk
+    >>> x, y = sp.symbols("x y")
+    >>> [ring] = draw_special(Disk((x, y), (0, 0), 1) - Disk((x, y), (0, 0), 0.5), hole_terms=3)
+    >>> ring.nodes, ring.exponents.tolist()
+    (7, [0.0, -1.0, -2.0, -3.0, -1.0, -2.0, -3.0])
+    """
+    owner = "draw_special"
+    at_corner = check_integer("corner_terms", corner_terms, owner, error=FeatureError)
+    at_hole = check_integer("hole_terms", hole_terms, owner, error=FeatureError)
+    at_convex = check_integer("convex_terms", convex_terms, owner, error=FeatureError)
+    if not isinstance(domain, Domain):
+        raise FeatureError(f"The 'domain' of draw_special must be a domain. Got {shorten(domain)} instead.")
+    if domain.time is not None or domain.dimension != 2:
+        return ()
+    groups = []
+    for corner in corners(domain, 0.0 if at_convex else math.pi):
+        terms = at_corner if corner.angle > math.pi else at_convex
+        if terms:
+            groups.append(_corner_group(domain, corner, terms))
+    return (*groups, *(_hole_group(hole, at_hole) for hole in holes(domain) if at_hole))
+
+
+def _corner_group(domain: Domain, corner: Corner, terms: int) -> HarmonicGroup:
+    point, direction = np.array(corner.point), corner.direction
+    free = clearance(domain, corner.point, direction)
+    counts = np.arange(1, terms + 1)
+    if math.isinf(free):
+        exponents = counts * (math.pi / corner.angle)
+        resonant = np.abs(exponents - np.rint(exponents)) < _INTEGER
+        reach = float(np.hypot(*np.abs(domain.bounds - point[:, None]).max(axis=1)))
+        centers, scales = np.tile(point, (terms, 1)), np.full(terms, reach)
+    else:
+        exponents, resonant = np.full(terms, -1.0), np.zeros(terms, dtype=np.bool_)
+        # Poles closer to the corner than boundary points are would be free to make spikes between those.
+        scales = free / 2 * 0.5 ** (terms - counts)
+        centers = point + scales[:, None] * [math.cos(direction), math.sin(direction)]
+    inward = np.full(2 * terms, math.remainder(direction + math.pi, 2 * math.pi))
+    parts = ("real",) * terms + ("imag",) * terms
+    return HarmonicGroup(
+        np.tile(centers, (2, 1)),
+        np.tile(exponents, 2),
+        inward,
+        np.tile(scales, 2),
+        parts,
+        tuple(np.tile(resonant, 2).tolist()),
+    )
+
+
+def _hole_group(hole: Hole, terms: int) -> HarmonicGroup:
+    powers = -np.arange(1.0, terms + 1)
+    nodes = 2 * terms + 1
+    return HarmonicGroup(
+        np.tile(hole.center, (nodes, 1)),
+        np.concatenate([[0.0], powers, powers]),
+        np.zeros(nodes),
+        np.full(nodes, hole.radius),
+        ("real",) * (terms + 1) + ("imag",) * terms,
+        (True, *(False,) * (2 * terms)),
+    )

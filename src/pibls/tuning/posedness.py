@@ -1,0 +1,124 @@
+"""Is the solution determined by what was asked? Small networks tell before a large one is tried.
+
+A function v that all equations and conditions hardly see, though it is of size one, can be added to any solution:
+the answer is not unique, or changes without bound under changes of the data that cannot be measured. The smallest
+ratio of what is seen to the size, over all functions a pilot network can represent, finds such a function.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import linalg
+
+from pibls.checks import FloatArray
+from pibls.features import BroadNetwork
+from pibls.geometry import Points
+from pibls.problem import Problem
+from pibls.system import Balanced, assemble
+
+__all__ = ["Ambiguity", "find_ambiguity", "joint_defects"]
+
+_RESOLVED = 1e-10  # directions of the network that are smaller than this are round-off, not functions
+_FALLING = 0.25  # a well-posed problem keeps its visibility when the network widens
+_DIM = 1e-3
+_UNSEEN = 1e-6
+
+
+@dataclass(frozen=True, eq=False)
+class Ambiguity:
+    """The function of a network that the equations and conditions see least.
+
+    Attributes
+    ----------
+    visibility
+        Size of what the equations and conditions see of it, relative to its own size.
+    network, weights
+        The function: a pilot network and its output weights, one row per field.
+    """
+
+    visibility: float
+    network: BroadNetwork
+    weights: FloatArray
+
+    @property
+    def is_unseen(self) -> bool:
+        """Whether nothing of it is seen: solutions are not unique."""
+        return self.visibility < _UNSEEN
+
+    def hides_more_than(self, narrower: Ambiguity) -> bool:
+        """Tell whether widening the network found a function that is seen still less: the problem is not well posed.
+
+        For a well-posed problem the least visible function is a smooth one, which the narrower network had already.
+        """
+        falls = self.visibility < _DIM and self.visibility < _FALLING * narrower.visibility
+        return falls or self.is_unseen
+
+
+def find_ambiguity(problem: Problem, points: Points, network: BroadNetwork) -> Ambiguity:
+    """Return the least visible function of a network.
+
+    Examples
+    --------
+    >>> import sympy as sp
+    >>> from pibls import Dirichlet, Interval, coordinates, field
+    >>> from pibls.features import draw_network
+    >>> x = coordinates("x")
+    >>> u = field("u", x)
+    >>> line = Interval((x, 0, 1))
+    >>> enough = Problem(u.diff(x, 2), line, [Dirichlet(u, 0)])
+    >>> too_few = Problem(u.diff(x, 2), line, [Dirichlet(u, 0, on=line.left)])
+    >>> network = draw_network(np.random.default_rng(0), line.bounds, [("sin", 40, 3.0)])
+    >>> [find_ambiguity(p, Points.sample(p, 100), network).is_unseen for p in (enough, too_few)]
+    [False, True]
+    """
+    system = assemble(problem, points, network, Balanced())
+    seen = system.matrix if system.constraints is None else np.concatenate([system.matrix, system.constraints])
+    values = network.combine(points.interior, [{(0,) * network.dimension: 1.0}])[0]
+    values = values / np.sqrt(np.mean(np.sum(values**2, axis=1)))
+    # An orthonormal basis of the functions themselves, so that sizes are those of functions and not of weights.
+    _, sizes, right = linalg.svd(values / np.sqrt(len(values)), full_matrices=False)
+    keep = sizes > _RESOLVED * sizes[0]
+    basis = right[keep].T / sizes[keep]
+    fields = len(problem.fields)
+    lifted = np.concatenate([seen[:, i * network.size : (i + 1) * network.size] @ basis for i in range(fields)], axis=1)
+    _, visible, directions = linalg.svd(lifted / np.sqrt(len(seen)), full_matrices=False)
+    weights = directions[-1].reshape(fields, -1) @ basis.T
+    return Ambiguity(float(visible[-1]), network, weights)
+
+
+def joint_defects(problem: Problem, points: Points, network: BroadNetwork) -> tuple[float, float]:
+    """Return how far all statements together are from being met, and the worst of them taken alone.
+
+    Statements that can each be met but not together contradict each other, or ask for more than the network can do;
+    statements that cannot even be met alone want a finer network.
+
+    Examples
+    --------
+    >>> from pibls import Dirichlet, Interval, coordinates, field
+    >>> from pibls.features import draw_network
+    >>> x = coordinates("x")
+    >>> u = field("u", x)
+    >>> line = Interval((x, 0, 1))
+    >>> both = Problem(u.diff(x) - 1, line, [Dirichlet(u, 0)])
+    >>> network = draw_network(np.random.default_rng(0), line.bounds, [("sin", 40, 3.0)])
+    >>> together, alone = joint_defects(both, Points.sample(both, 100), network)
+    >>> together > 0.1, alone < 1e-10
+    (True, True)
+    """
+    system = assemble(problem, points, network, Balanced())
+    alone = [_defect(system.matrix[block.rows], system.rhs[block.rows]) for block in system.blocks]
+    size = float(np.sqrt(sum(np.mean(system.rhs[block.rows] ** 2) for block in system.blocks)))
+    weights = linalg.lstsq(system.matrix, system.rhs, cond=_RESOLVED)[0]
+    residual = system.rhs - system.matrix @ weights
+    together = float(np.sqrt(sum(np.mean(residual[block.rows] ** 2) for block in system.blocks)))
+    return (together / size if size > 0 else 0.0), max(alone, default=0.0)
+
+
+def _defect(matrix: FloatArray, rhs: FloatArray) -> float:
+    size = float(np.linalg.norm(rhs))
+    if size == 0:
+        return 0.0
+    weights = linalg.lstsq(matrix, rhs, cond=_RESOLVED)[0]
+    return float(np.linalg.norm(rhs - matrix @ weights)) / size

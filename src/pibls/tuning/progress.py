@@ -1,0 +1,81 @@
+"""What a solve shows while it runs."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from pibls.checks import cut, shorten
+from pibls.errors import InputError
+
+__all__ = ["Progress", "reporter"]
+
+
+@dataclass(frozen=True)
+class Progress:
+    """What a solve is doing.
+
+    Attributes
+    ----------
+    stage
+        ``"scan"`` (choice of scales), ``"solve"`` or ``"estimate"``.
+    seconds
+        Since the start.
+    nodes
+        Width of the network at hand.
+    residual
+        Relative residual at held-out points of the best solution so far.
+    estimate
+        Its estimated relative error.
+    """
+
+    stage: str
+    seconds: float
+    nodes: int = 0
+    residual: float | None = None
+    estimate: float | None = None
+
+    def __str__(self) -> str:
+        facts = [f"{self.stage:8s} {self.seconds:5.1f} s"]
+        if self.nodes:
+            facts.append(f"{self.nodes} nodes")
+        if self.residual is not None:
+            facts.append(f"residual {self.residual:.0e}")
+        if self.estimate is not None:
+            facts.append(f"error {self.estimate:.0e}")
+        return "  ".join(facts)
+
+
+@contextmanager
+def reporter(progress: Any) -> Iterator[Callable[[Progress], None]]:
+    """Yield what to call at every step: the user's callable, a line on the terminal, or nothing.
+
+    ``None`` shows a line on a terminal and nothing anywhere else (files, pipes, notebooks); ``True`` shows it always,
+    ``False`` never.
+    """
+    if progress is False or (progress is None and not sys.stderr.isatty()):
+        yield lambda _: None
+    elif progress is None or progress is True:
+        from rich.console import Console
+
+        with Console(stderr=True).status("solving") as status:
+            yield lambda state: status.update(str(state))
+    elif callable(progress):
+        yield lambda state: _call(progress, state)
+    else:
+        raise InputError(
+            f"The 'progress' parameter of solve must be callable, True, False or None. Got {shorten(progress)} instead."
+        )
+
+
+def _call(progress: Callable[[Progress], object], state: Progress) -> None:
+    try:
+        progress(state)
+    except Exception as error:
+        raise InputError(
+            f"The 'progress' parameter of solve raised {type(error).__name__}: {cut(str(error), 200)}. It is "
+            "called with one Progress, which has a stage and seconds."
+        ) from error

@@ -1,0 +1,120 @@
+"""Imports go one way: from what is to be solved to how it is shown."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import pibls
+
+ROOT = Path(pibls.__file__).parent
+# Modules of one row may not import each other unless they are one package.
+ORDER = [
+    {"errors"},
+    {"checks"},
+    {"runtime"},
+    {"problem"},
+    {"geometry"},
+    {"problems"},
+    {"features"},
+    {"system"},
+    {"solvers"},
+    {"solution"},
+    {"methods", "report"},
+    {"tuning"},
+]
+RANK = {name: rank for rank, names in enumerate(ORDER) for name in names}
+# A solution offers plot(), which lives to its right; the import waits until it is called.
+DEFERRED = {("solution", "report")}
+HEAVY = ("torch", "matplotlib", "scipy.stats")
+
+
+def modules():
+    return sorted(p for p in ROOT.rglob("*.py") if p != ROOT / "__init__.py")
+
+
+def layer_of(path):
+    return path.relative_to(ROOT).parts[0].removesuffix(".py")
+
+
+def imports(tree):
+    """Yield (module, deferred, line) of every import, also those inside functions; not those for type checkers."""
+
+    def walk(node, deferred):
+        for child in ast.iter_child_nodes(node):
+            if isinstance(child, ast.If) and "TYPE_CHECKING" in ast.unparse(child.test):
+                continue
+            inside = deferred or isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda)
+            if isinstance(child, ast.Import):
+                yield from ((alias.name, deferred, child.lineno) for alias in child.names)
+            elif isinstance(child, ast.ImportFrom):
+                assert child.level == 0, "absolute imports only"
+                names = [f"{child.module}.{a.name}" for a in child.names] if child.module in HOMES else [child.module]
+                yield from ((name, deferred, child.lineno) for name in names)
+            yield from walk(child, inside)
+
+    return list(walk(tree, False))
+
+
+HOMES = {"pibls", "scipy"}  # `from pibls import x` names a layer, `from scipy import stats` a heavy module
+
+
+@pytest.mark.parametrize("path", modules(), ids=lambda p: str(p.relative_to(ROOT)))
+def test_imports_go_to_the_left(path):
+    layer = layer_of(path)
+    assert layer in RANK, f"{path} belongs to no layer of {ORDER}"
+    for module, deferred, line in imports(ast.parse(path.read_text(encoding="utf-8"))):
+        parts = module.split(".")
+        if parts[0] == "pibls":
+            target = parts[1]
+            allowed = target == layer or RANK[target] < RANK[layer] or (deferred and (layer, target) in DEFERRED)
+            assert allowed, f"{path}:{line}: {layer} imports {module}, which is to its right"
+
+
+def loaded_by_importing_the_package():
+    """Modules reached from the package by imports that are not deferred to a function."""
+    files = {".".join(("pibls", *p.relative_to(ROOT).with_suffix("").parts)): p for p in ROOT.rglob("*.py")}
+    files = {name.removesuffix(".__init__"): path for name, path in files.items()}
+    found, todo = {}, ["pibls"]
+    while todo:
+        name = todo.pop()
+        if name in files and name not in found:
+            found[name] = [m for m, deferred, _ in imports(ast.parse(files[name].read_text("utf-8"))) if not deferred]
+            todo += [".".join(m.split(".")[:n]) for m in found[name] for n in range(1, 4)]
+    return found
+
+
+def test_heavy_packages_are_imported_where_they_are_used():
+    found = loaded_by_importing_the_package()
+    assert {"pibls.solvers.lstsq", "pibls.geometry.cloud", "pibls.solution.storage"} <= set(found)
+    for name, wanted in found.items():
+        heavy = [m for m in wanted if m.startswith(HEAVY)]
+        assert not heavy, f"import pibls loads {name}, which loads {heavy[0]}: import it inside a function"
+
+
+def test_every_layer_exists():
+    assert {layer_of(p) for p in modules()} == set(RANK)
+
+
+def test_the_check_would_notice():
+    source = "import torch\ndef f():\n    from pibls.report.plots import plot\n    from scipy import stats\n"
+    assert imports(ast.parse(source)) == [
+        ("torch", False, 1),
+        ("pibls.report.plots", True, 3),
+        ("scipy.stats", True, 4),
+    ]
+
+
+def test_importing_the_package_loads_nothing_heavy():
+    code = "import sys, pibls; print(sorted({'torch', 'matplotlib', 'scipy.stats'} & set(sys.modules)))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=120)
+    assert done.stdout.strip() == "[]"
+
+
+def test_everything_exported_is_there():
+    assert len(set(pibls.__all__)) == len(pibls.__all__)
+    assert all(hasattr(pibls, name) for name in pibls.__all__)

@@ -1,0 +1,170 @@
+"""The automatic solver reaches its tolerance, knows its error, and says what is wrong with a problem that has none."""
+
+import io
+
+import numpy as np
+import pytest
+
+import pibls as pb
+from pibls.errors import InputError
+from pibls.geometry import Points
+from pibls.problems import ill_posed
+from pibls.tuning import campaign as campaign_module
+from pibls.tuning.judge import Judge, Verdict, root_mean_square
+from pibls.tuning.laboratory import Block, Laboratory
+from pibls.tuning.posedness import find_ambiguity, joint_defects
+from pibls.tuning.progress import Progress, reporter
+from pibls.tuning.scan import choose_scale
+
+# Enough on a slow machine too.
+AMPLE = 30.0
+QUICK = [
+    "advection",
+    "annulus",
+    "beam",
+    "biharmonic",
+    "convection_diffusion",
+    "damped_oscillator",
+    "diffusion_reaction",
+]
+QUICK += ["heat_robin", "l_shape", "oscillator", "poisson", "poisson_star", "robin_disk", "variable_coefficient_data"]
+
+
+@pytest.mark.parametrize("name", QUICK)
+def test_zoo_converges_to_the_tolerance(name):
+    solution = pb.solve(pb.problems.catalogue()[name](), budget=AMPLE)
+    assert solution.status == "converged", solution.diagnostics.message
+    assert solution.error_estimate <= 1e-6
+    assert solution.true_error() <= 1e-5
+
+
+@pytest.mark.parametrize("tol", [1e-3, 1e-6, 1e-9])
+@pytest.mark.parametrize("name", ["helmholtz", "poisson_gaussian"])
+def test_estimate_is_near_the_true_error(name, tol):
+    solution = pb.solve(pb.problems.catalogue()[name](), tol=tol, seed=3, budget=AMPLE)
+    assert solution.status == "converged"
+    assert 0.1 < solution.true_error() / solution.error_estimate < 10
+
+
+SLOW_TO_TELL = {"neumann_incompatible", "overdetermined_flux", "advection_both_ends"}
+
+
+@pytest.mark.parametrize("name", sorted(set(ill_posed()) - SLOW_TO_TELL))
+def test_ill_posed_problems_are_told(name):
+    case = ill_posed()[name]
+    solution = pb.solve(case.problem())
+    assert solution.status == "ill-posed"
+    words = {"non-unique": "not unique", "unstable": "unstable", "inconsistent": "contradict|no solution"}
+    assert any(word in solution.diagnostics.message for word in words[case.kind].split("|"))
+
+
+def test_a_well_posed_problem_hides_nothing_and_a_gauge_repairs_one_that_does():
+    lab = Laboratory(pb.problems.neumann_gauge(), 0)
+    network = lab.network([Block(100, (3.0, 3.0))])
+    assert find_ambiguity(lab.problem, lab.points(100), network).visibility > 1e-3
+    bare = Laboratory(ill_posed()["pure_neumann"].problem(), 0)
+    hidden = find_ambiguity(bare.problem, bare.points(100), network)
+    assert hidden.is_unseen
+    X = bare.problem.domain.sample(50)
+    values = network.evaluate(X, [(0, 0)])[0, 0] @ hidden.weights[0]
+    assert np.ptp(values) < 1e-4 * np.abs(values).max()  # the hidden function is a constant
+
+
+def test_statements_that_fit_alone_but_not_together():
+    problem = ill_posed()["contradictory_dirichlet"].problem()
+    lab = Laboratory(problem, 0)
+    together, alone = joint_defects(problem, lab.points(100), lab.network([Block(100, (3.0, 3.0))]))
+    assert together > 0.1
+    assert alone < 1e-6
+
+
+def test_judge_is_one_for_nothing_and_small_for_a_solution():
+    problem = pb.problems.poisson()
+    judge = Judge(problem, Points.sample(problem, 150, seed=5))
+    lab = Laboratory(problem, 0)
+    solution = lab.fit([Block(240, (3.0, 3.0))], lab.points(240))
+    verdict = judge(solution)
+    assert verdict.total < 1e-6
+    assert set(verdict.parts) == {s.name for s in problem.statements}
+    scaled = type(solution)(problem, solution.network, 2 * solution.weights, "fitted", solution.diagnostics)
+    # −2Δu − f = f: a residual of the size of f, compared with terms of twice that size in two derivatives and f.
+    f = root_mean_square(2 * np.pi**2 * problem.exact_values(judge.points.interior)["u"])
+    sizes = judge.magnitudes(scaled)
+    expected = f / np.sqrt(sizes["u", (2, 0)] ** 2 + sizes["u", (0, 2)] ** 2 + f**2)
+    assert judge(scaled).parts["the equation"] == pytest.approx(expected, rel=1e-3)
+    assert judge(scaled).worst == "the equation"
+
+
+def test_scan_finds_an_anisotropic_scale_and_stops_when_told():
+    def judge(scale):
+        return Verdict({"e": abs(np.log(scale[0] / 20)) + abs(np.log(scale[1] / 0.6))})
+
+    scan = choose_scale(judge, 2, 0.0)
+    assert scan.scale[0] == pytest.approx(20, rel=0.5)
+    assert scan.scale[1] == pytest.approx(0.6, rel=0.5)
+    assert scan.score == min(scan.tried.values())
+    assert len(choose_scale(judge, 2, 100.0).tried) == 1
+    assert len(choose_scale(judge, 2, 0.0, accept=lambda _: True).tried) == 7
+    over_time = choose_scale(lambda s: Verdict({"e": abs(np.log(s[2] / 16)) + s[0]}), 3, 0.0, time_axis=2)
+    assert over_time.scale[2] == pytest.approx(16, rel=0.5)
+
+
+def test_interrupt_returns_the_best_so_far():
+    def stop(state: Progress) -> None:
+        if state.stage == "solve" and state.nodes > 500:
+            raise KeyboardInterrupt
+
+    solution = pb.solve(pb.problems.helmholtz(), tol=1e-18, progress=stop, budget=AMPLE)
+    assert solution.status == "stalled"
+    assert "interrupted" in solution.diagnostics.message
+    assert np.isfinite(solution([[0.5, 0.5]])).all()
+    with pytest.raises(KeyboardInterrupt):
+        pb.solve(pb.problems.helmholtz(), progress=lambda _: (_ for _ in ()).throw(KeyboardInterrupt))
+
+
+def test_budget_and_memory_are_named_as_limits(monkeypatch):
+    solution = pb.solve(pb.problems.helmholtz(), tol=1e-18, budget=0.01)
+    assert solution.status == "stalled"
+    assert "budget of 0.01 s" in solution.diagnostics.message
+    monkeypatch.setattr(campaign_module, "available_memory", lambda: 10)
+    solution = pb.solve(pb.problems.helmholtz(), tol=1e-18, budget=AMPLE)
+    assert solution.status == "stalled"
+    assert "memory limits" in solution.diagnostics.message
+    with pytest.raises(InputError, match="'budget'"):
+        pb.solve(pb.problems.poisson(), budget=0)
+
+
+def test_round_off_is_named_as_limit():
+    solution = pb.solve(pb.problems.advection(), tol=1e-18, budget=AMPLE)
+    assert solution.status == "stalled"
+    assert "Round-off" in solution.diagnostics.message
+    assert solution.true_error() < 1e-13
+
+
+def test_stages_and_settings_are_recorded_and_printed():
+    solution = pb.solve(pb.problems.helmholtz())
+    widths = [stage["nodes"] for stage in solution.diagnostics.stages]
+    assert widths == sorted(widths)
+    assert solution.diagnostics.settings["activation"] == "sin"
+    printed = str(solution.diagnostics)
+    assert f"{widths[-1]} nodes: held-out residual" in printed
+    assert "within the tolerance" in printed
+
+
+def test_holes_bring_their_own_nodes():
+    solution = pb.solve(pb.problems.annulus())
+    assert solution.network.special_nodes > 0
+    assert solution.true_error() < 1e-10
+
+
+def test_progress_is_shown_where_asked_and_nowhere_else(monkeypatch, capsys):
+    with reporter(None) as report:
+        report(Progress("scan", 0.1))
+    with reporter(False) as report:
+        report(Progress("scan", 0.1))
+    assert capsys.readouterr().err == ""
+    screen = io.StringIO()
+    monkeypatch.setattr("sys.stderr", screen)
+    with reporter(True) as report:
+        report(Progress("solve", 1.0, 100, 1e-3, 1e-4))
+    assert str(Progress("solve", 1.0, 100, 1e-3, 1e-4)) == "solve      1.0 s  100 nodes  residual 1e-03  error 1e-04"
