@@ -237,3 +237,19 @@ def test_a_point_cloud_is_solved_end_to_end():
     assert solution.error_estimate < 1e-6
     assert solution.residual().values().shape == (250,)
     assert np.abs(np.asarray(solution.residual(problem.conditions[1]))).max() < 1e-6
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_an_exact_condition_costs_no_digits(seed):
+    x, y = pb.coordinates("x y")
+    u = pb.field("u", x, y)
+    exact = sp.exp(x) * sp.sin(3 * y)
+    source = -exact.diff(x, 2) - exact.diff(y, 2)
+    square = pb.Rectangle((x, 0, 1), (y, 0, 1))
+    problem = pb.Problem(sp.Eq(-pb.laplacian(u), source), square, [pb.Dirichlet(u, exact, exact=True)], exact=exact)
+    points = pb.Points.sample(problem, interior=800, boundary=120, seed=seed)
+    method = pb.PIBLS(features=[("sin", 400, 3.0)], enhancement_groups=0)
+    solution = method.fit(problem, points, seed=seed)
+    on_it = points.sets[1].points
+    assert np.abs(solution(on_it) - problem.exact_values(on_it)["u"]).max() < 1e-12
+    assert solution.true_error() < 1e-11

@@ -16,6 +16,10 @@ __all__ = ["ConstrainedFactorisation", "NullSpace", "factorise_constrained"]
 
 _OWNER = "constrained"
 _CORRECTIONS = 3
+# Directions that C sees this faintly are left to the least-squares rows, which know them better than rounding does.
+_FAINT = 1e-9
+_HELD = 2e-13
+_WEIGHT = 100.0
 
 
 def factorise_constrained(
@@ -64,12 +68,15 @@ def factorise_constrained(
         space = NullSpace.of(constraints, scale, cutoff)
         rotated = space.rotate(column_major(matrix, root))
         free = None if space.rank == columns else solver.factorise(rotated[:, space.rank :], overwrite=True)
+        together = _stacked(matrix, constraints, space, root)
+        soft = solver.factorise(together, overwrite=True)
     return ConstrainedFactorisation(
         name=f"constrained {solver.name}",
         shape=(rows, columns),
         space=space,
         bound=column_major(rotated[:, : space.rank]),
         free=free,
+        soft=soft,
         tolerance=tolerance,
     )
 
@@ -79,7 +86,8 @@ def factorise_constrained(
 class NullSpace:
     """C split by its singular values: R C D = U Σ V₁ᵀ with row scaling R and column scaling D.
 
-    ``basis`` holds the orthogonal Q = [±V₁ N] whose trailing columns N span the null space.
+    ``basis`` holds the orthogonal Q = [±V₁ N] whose trailing columns N span the null space, and what C sees so faintly
+    that rounding would decide it; ``faint`` are those directions (U₂, Σ₂, V₂ᵀ), for corrections only.
     """
 
     constraints: Array
@@ -88,6 +96,7 @@ class NullSpace:
     left: Array
     sigma: Array
     basis: Householder | None
+    faint: tuple[Array, Array, Array]
 
     @classmethod
     def of(cls, constraints: Array, scale: Array, cutoff: float | None) -> NullSpace:
@@ -97,10 +106,13 @@ class NullSpace:
         norms = column_norms(scaled.T, _OWNER, name="constraints")
         row_scale = xp.where(norms > 0, 1.0 / xp.where(norms > 0, norms, xp.ones_like(norms)), xp.ones_like(norms))
         u, sigma, vt = decompose(scaled * row_scale[:, None], _OWNER)
-        relative = max(constraints.shape) * EPS if cutoff is None else cutoff
+        floor = max(constraints.shape) * EPS
+        visible = sum(value > floor * float(sigma[0]) for value in sigma.tolist())
+        relative = _FAINT if cutoff is None else max(cutoff, floor)
         rank = sum(value > relative * float(sigma[0]) for value in sigma.tolist())
         basis = Householder.of(column_major(vt[:rank, :].T)) if rank else None
-        return cls(constraints, scale, row_scale, u[:, :rank], sigma[:rank], basis)
+        faint = (u[:, rank:visible], sigma[rank:visible], vt[rank:visible, :])
+        return cls(constraints, scale, row_scale, u[:, :rank], sigma[:rank], basis, faint)
 
     @property
     def rank(self) -> int:
@@ -119,6 +131,14 @@ class NullSpace:
         bound = (self.left.T @ (values * self.row_scale[:, None])) / self.sigma[:, None]
         # Orthonormal V₁ has a triangle of signs only: V₁ = Q[:, :r]·diag(±1).
         return array_namespace(bound).linalg.diagonal(self.basis.triangle)[:, None] * bound
+
+    def faint_correction(self, missed: Array, held: float) -> Array:
+        """Return weights that meet what faint constraints miss, where they miss more than ``held``."""
+        xp = array_namespace(missed)
+        left, sigma, right = self.faint
+        parts = left.T @ (missed * self.row_scale[:, None])
+        wanted = xp.where(xp.abs(parts) > held, parts, xp.zeros_like(parts))
+        return self.scale[:, None] * (right.T @ (wanted / sigma[:, None]))
 
     def weights(self, coordinates: Array) -> Array:
         """Return the weights D·Q·coordinates."""
@@ -141,6 +161,9 @@ class ConstrainedFactorisation:
         H on the bound directions.
     free
         H on the free directions, factorised; None where the constraints leave none.
+    soft
+        H and heavily weighted constraints in one, factorised: where its weights meet the constraints to round-off
+        already, they keep digits that the constraints, close to singular themselves, would cost.
     tolerance
         Relative miss of the range of C beyond which values d are refused.
     """
@@ -150,6 +173,7 @@ class ConstrainedFactorisation:
     space: NullSpace
     bound: Array
     free: Factorisation | None
+    soft: Factorisation
     tolerance: float
 
     @property
@@ -177,6 +201,13 @@ class ConstrainedFactorisation:
 
     def _solve(self, rhs: Array, values: Array) -> Array:
         xp, columns = array_namespace(rhs), self.shape[1]
+        row_scale = self.space.row_scale[:, None]
+        weighted = xp.concat([_WEIGHT * row_scale * values, pad(rhs, self.bound.shape[0])])
+        weights = self.soft.solve(weighted)
+        missed = xp.abs(values - self.space.constraints @ weights)
+        rounding = 4 * EPS * (xp.abs(self.space.constraints) @ xp.abs(weights))
+        if bool(xp.all(missed <= xp.maximum(rounding, 0.5 * _HELD * xp.abs(values)))):
+            return weights
         bound = self.space.coordinates(values)
         self._require_consistent(values, self.space.weights(pad(bound, columns)))
         if self.free is None:
@@ -186,8 +217,11 @@ class ConstrainedFactorisation:
             coordinates = xp.concat([bound, self.free.solve(remaining)])
         weights = self.space.weights(coordinates)
         for _ in range(_CORRECTIONS):
-            missed = self.space.coordinates(values - self.space.constraints @ weights)
-            weights = weights + self.space.weights(pad(missed, columns))
+            missed = values - self.space.constraints @ weights
+            weights = weights + self.space.weights(pad(self.space.coordinates(missed), columns))
+            missed = values - self.space.constraints @ weights
+            held = _HELD * float(xp.max(xp.abs(values * row_scale)))
+            weights = weights + self.space.faint_correction(missed, held)
         return weights
 
     def _require_consistent(self, values: Array, weights: Array) -> None:
@@ -203,6 +237,13 @@ class ConstrainedFactorisation:
                 f"(values up to {float(size[column]):.2e}, tolerance {self.tolerance:.0e}). Remove the contradiction, "
                 "use more features, or impose the condition in the least-squares sense."
             )
+
+
+def _stacked(matrix: Array, constraints: Array, space: NullSpace, root: Array | None) -> Array:
+    """Return weighted constraints above the matrix and its ridge rows."""
+    xp = array_namespace(matrix)
+    rows = _WEIGHT * space.row_scale[:, None] * constraints
+    return column_major(xp.concat([rows, column_major(matrix, root)]))
 
 
 def _common_scale(matrix: Array, constraints: Array) -> Array:
