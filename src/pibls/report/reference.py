@@ -50,7 +50,7 @@ def as_values(name: str, value: object, count: int | None, owner: str) -> FloatA
 def as_evaluator(name: str, value: object, coordinates: tuple[sp.Symbol, ...] | None, owner: str) -> Evaluator:
     """Return an expression of the coordinates, a callable on points, or an array of values as a function of points."""
     if isinstance(value, sp.Expr) or (isinstance(value, int | float) and not isinstance(value, bool)):
-        return _compiled(name, sp.sympify(value), coordinates, owner)
+        return _compiled(name, sp.sympify(value, strict=True), coordinates, owner)
     if callable(value):
         function = value
         return lambda X: as_values(name, call(name, function, X, owner), len(X), owner)
