@@ -127,7 +127,8 @@ class Condition:
     weight
         Weight of its rows in the least-squares problem, on top of the automatic scaling.
     exact
-        Hold to round-off at its points instead of in the least-squares sense.
+        Hold to round-off at its points instead of in the least-squares sense. Use a network wide enough for the
+        problem: on a narrow one this costs accuracy inside the domain.
 
     Examples
     --------

@@ -41,7 +41,8 @@ class Diagnostics:
     residuals
         Residual at the points of the solve, per equation and condition.
     theorems
-        The four properties of the method, checked on this solve: measured value, bounds, whether they hold.
+        Proven properties of the method checked on this solve: measured value, bounds, whether they hold. Stability and
+        sensitivity need a ridge; with exact conditions there are none.
     seconds
         Wall-clock time per stage.
     message

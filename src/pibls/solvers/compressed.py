@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import final
 
 from pibls.solvers.dense import EPS, Array, Householder, array_namespace, column_major, dense, pad
-from pibls.solvers.lstsq import _count_above, _tail_norms
+from pibls.solvers.lstsq import count_above, tail_norms
 from pibls.solvers.mixing import Mixing, hartley
 
 __all__ = ["Core"]
@@ -68,13 +68,13 @@ class Core:
             for rows_of, block in mixing.blocks(table.T, None):
                 work[rows_of, :] = block
         right = Householder.of(work)
-        tails = _tail_norms(right.triangle)
+        tails = tail_norms(right.triangle)
         floor = cutoff * float(tails[0])
-        first = _count_above(tails, floor if mixing is None else _FIRST_SHARE * floor)
+        first = count_above(tails, floor if mixing is None else _FIRST_SHARE * floor)
         if first == height and (condition := _condition(right.triangle)) < limit:
             return cls(columns, height, condition, right.triangle, mixing, right)
         left = Householder.of(column_major(right.triangle[: max(first, 1), :].T))
-        rank = _count_above(_tail_norms(left.triangle), floor)
+        rank = count_above(tail_norms(left.triangle), floor)
         triangle = left.triangle[:rank, :rank]
         null = _null_space(triangle, left.triangle[:rank, rank:])
         return cls(columns, rank, _condition(triangle), triangle, mixing, right, left, null)

@@ -62,7 +62,7 @@ def factorise_constrained(
             f"same array library. Got shape {tuple(constraints.shape)} of {type(constraints).__name__} instead."
         )
     rows, columns = (int(n) for n in matrix.shape)
-    require_workspace(rows, columns, 3.0 * (rows + columns) * columns + 3.0 * constraints.shape[0] * columns, _OWNER)
+    require_workspace(rows, columns, 4.0 * (rows + columns) * columns + 4.0 * constraints.shape[0] * columns, _OWNER)
     with computing():
         scale = _common_scale(matrix, constraints)
         space = NullSpace.of(constraints, scale, cutoff)

@@ -11,7 +11,7 @@ from pibls.solvers.dense import EPS, Array, Householder, array_namespace, column
 from pibls.solvers.inputs import check_matrix, check_ridge, column_norms
 from pibls.solvers.mixing import Mixing
 
-__all__ = ["LeastSquares"]
+__all__ = ["LeastSquares", "count_above", "tail_norms"]
 
 # Rounding leaves a matrix of exact rank r with a tail of 1 to 4 eps (‖·‖_F, relative) in the second triangle, at any
 # size tried up to 4000 × 2000; every eps more costs digits of solutions in smooth features.
@@ -128,13 +128,13 @@ class _Core:
 
     @classmethod
     def of(cls, triangle: Array, cutoff: float) -> _Core:
-        tails = _tail_norms(triangle)
+        tails = tail_norms(triangle)
         floor = cutoff * float(tails[0])
-        first = _count_above(tails, _FIRST_SHARE * floor)
+        first = count_above(tails, _FIRST_SHARE * floor)
         if first == triangle.shape[1] or first == 0:
             return cls(triangle, first)
         right = Householder.of(column_major(triangle[:first, :].T))
-        rank = _count_above(_tail_norms(right.triangle), floor)
+        rank = count_above(tail_norms(right.triangle), floor)
         left = None if rank == first else Householder.of(column_major(right.triangle[:rank, :].T))
         return cls(triangle, rank, right, left)
 
@@ -154,14 +154,15 @@ class _Core:
         return self.right.apply(pad(inner, columns))
 
 
-def _tail_norms(triangle: Array) -> Array:
+def tail_norms(triangle: Array) -> Array:
     """Return ‖T[r:, r:]‖_F for every r: what is lost if an upper triangular T is cut to its first r rows."""
     xp = array_namespace(triangle)
     squares = xp.sum(triangle * triangle, axis=1)
     return xp.sqrt(xp.flip(xp.cumulative_sum(xp.flip(squares))))
 
 
-def _count_above(tails: Array, floor: float) -> int:
+def count_above(tails: Array, floor: float) -> int:
+    """Return how many tails are above a floor: the rank that the floor leaves."""
     xp = array_namespace(tails)
     return int(xp.sum(xp.astype(tails > floor, xp.int64)))
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import final
 
 from pibls.solvers.dense import Array, Householder, array_namespace, column_major
-from pibls.solvers.lstsq import _count_above, _tail_norms
+from pibls.solvers.lstsq import count_above, tail_norms
 
 __all__ = ["Reduced", "Rotations", "fold_rows"]
 
@@ -122,7 +122,7 @@ class Reduced:
         if 0 in block.shape or not float(xp.linalg.matrix_norm(block)) > floor:
             return None
         full = Householder.of(block)
-        kept = _count_above(_tail_norms(full.triangle), floor)
+        kept = count_above(tail_norms(full.triangle), floor)
         if not kept:
             return None
         trapezoid = xp.asarray(full.triangle[:kept, :], copy=True)

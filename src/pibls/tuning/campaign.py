@@ -145,15 +145,16 @@ class Campaign:
     def _scan_with(self, nodes: int) -> Scan:
         points, judge = self.lab.points(nodes), self.lab.judge(nodes)
 
+        fits: dict[tuple[float, ...], Solution] = {}
+
         def pilot(scale: tuple[float, ...]) -> Verdict:
             self.report(Progress("scan", self.elapsed, nodes))
-            return judge(self.lab.fit([Block(nodes, scale)], points))
+            fits[scale] = self.lab.fit([Block(nodes, scale)], points)
+            return judge(fits[scale])
 
         def accept(scale: tuple[float, ...]) -> bool:
             twin = self.lab.other()
-            blocks = [Block(nodes, scale)]
-            other = twin.fit(blocks, twin.points(nodes))
-            return self.lab.distance(self.lab.fit(blocks, points), other) < self.tol
+            return self.lab.distance(fits[scale], twin.fit([Block(nodes, scale)], twin.points(nodes))) < self.tol
 
         enough = self.tol / _SCAN_MARGIN
         return choose_scale(pilot, self.lab.axes, enough, time_axis=self.lab.time_axis, accept=accept)
@@ -171,7 +172,7 @@ class Campaign:
             blocks = [*blocks, Block(nodes, _scaled(blocks[-1].scale, _WIDENING))]
 
     def _stage(self, blocks: list[Block]) -> list[Block]:
-        """Fit one width and its twin; keep the better one."""
+        """Fit one width and its twin; keep the solution if its estimate is the best so far."""
         nodes = sum(block.nodes for block in blocks)
         points, judge = self.lab.points(nodes), self.lab.judge(nodes)
         self.report(Progress("solve", self.elapsed, nodes, *self._last()))

@@ -2,7 +2,8 @@
 
 Residuals of different equations have different units, and so have those of one equation under features of different
 scales. Each is therefore compared with the size of the terms it is made of: 1 means nothing is solved, 1e-16 that the
-terms cancel to round-off.
+terms cancel to round-off. The points are held out of the fits but used to choose between them, so that the residual of
+what was chosen is a little flattered; the error estimate does not rest on it.
 """
 
 from __future__ import annotations
