@@ -303,7 +303,7 @@ def test_poles_fit_the_singularity_of_a_hole_corner():
 
 
 def solved(problem, special, *, nodes=150, interior=500):
-    network = draw_network(np.random.default_rng(0), problem.domain.bounds, [("sin", nodes, 3.0)])
+    network = draw_network(np.random.default_rng(0), problem.domain.bounds, [("sin", nodes, 1.5)])
     network = dataclasses.replace(network, special=special)
     points = Points.sample(problem, interior=interior, boundary=200, method="kronecker")
     return fit(problem, points, network, Recipe("PIBLS", {}, 0, Balanced(), 0.0, solver("lstsq")))

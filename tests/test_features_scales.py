@@ -10,7 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pibls.errors import FeatureError
-from pibls.features import ACTIVATIONS, draw_enhancement, draw_features, draw_network
+from pibls.features import ACTIVATIONS, BroadNetwork, draw_enhancement, draw_features, draw_network
+from pibls.features.scales import draw_sparse_features, draw_steep_features
 
 NAMES = st.sampled_from(sorted(ACTIVATIONS))
 
@@ -19,15 +20,47 @@ def rng(seed=0):
     return np.random.default_rng(seed)
 
 
-def test_sin_weights_are_normal_with_a_uniform_phase():
+def test_sin_weights_and_phases_fill_a_box_evenly():
     h = np.array([0.5, 2.0])
-    group = draw_features(rng(), h, "sin", 40_000, (3.0, 7.0))
+    group = draw_features(rng(), h, "sin", 4096, (3.0, 7.0))
     w = group.weights * h[:, None]
-    np.testing.assert_allclose(w.std(axis=1), [3, 7], rtol=0.02)
-    np.testing.assert_allclose((w**4).mean(axis=1) / (w**2).mean(axis=1) ** 2, 3, rtol=0.05)
-    assert group.bias.min() >= 0
-    assert group.bias.max() < 2 * math.pi
-    np.testing.assert_allclose(group.bias.mean(), math.pi, rtol=0.02)
+    np.testing.assert_allclose(w.std(axis=1), [3, 7], rtol=0.01)
+    unit = np.vstack([(w / np.array([[3.0], [7.0]]) / math.sqrt(3) + 1) / 2, group.bias / (2 * math.pi)])
+    counts, _ = np.histogramdd(unit.T, bins=4, range=[(0, 1)] * 3)
+    # Of independent nodes, the 64 cells of 64 nodes each would deviate by 8 on average.
+    assert counts.sum() == 4096
+    assert counts.std() < 4
+
+
+def test_sin_weights_are_normal_in_many_dimensions():
+    group = draw_features(rng(), np.ones(6), "sin", 20_000, 2.0)
+    np.testing.assert_allclose(group.weights.std(axis=1), 2, rtol=0.03)
+    np.testing.assert_allclose((group.weights**4).mean() / (group.weights**2).mean() ** 2, 3, rtol=0.05)
+
+
+def test_sparse_nodes_see_few_coordinates_at_scales_around_the_given_one():
+    group = draw_sparse_features(rng(), [1.0, 2.0, 1.0, 1.0, 1.0], "sin", 3000, 1.5, active=3)
+    seen = (group.weights != 0).sum(axis=0)
+    assert set(seen.tolist()) == {1, 2, 3}
+    shares = (group.weights != 0).mean(axis=1)
+    np.testing.assert_allclose(shares, 0.4, atol=0.05)  # two of five on average, none preferred
+    narrower = draw_sparse_features(rng(), np.ones(5), "sin", 10, 1.5)
+    assert set((narrower.weights != 0).sum(axis=0).tolist()) <= {1, 2}
+    with pytest.raises(FeatureError, match="'active'"):
+        draw_sparse_features(rng(), np.ones(5), "sin", 10, 1.5, active=0)
+
+
+def test_steep_nodes_pass_through_their_places_along_the_slope():
+    half, center = np.array([2.0, 0.5]), np.array([1.0, 3.0])
+    places, slopes = np.array([[0.5, -0.2], [0.0, 0.9]]), np.array([[40.0, 0.0], [0.0, 80.0]])
+    group = draw_steep_features(rng(), half, places, slopes)
+    network = BroadNetwork(center, (group,))
+    X = center + half * places
+    values = network.evaluate(X, [(0, 0), (1, 0), (0, 1)])
+    np.testing.assert_allclose(np.diag(values[0, 0]), 0, atol=1e-12)  # tanh passes zero there
+    along = [values[1, 0][0, 0] * half[0], values[0, 1][1, 1] * half[1]]
+    assert (np.array(along) > 0.3 * np.array([40.0, 80.0])).all()
+    assert (np.array(along) < 5 * np.array([40.0, 80.0])).all()
 
 
 @pytest.mark.parametrize("name", ["tanh", "gaussian", "softplus"])

@@ -20,6 +20,7 @@ ORDER = [
     {"problem"},
     {"geometry"},
     {"problems"},
+    {"text"},
     {"features"},
     {"system"},
     {"solvers"},
@@ -28,8 +29,8 @@ ORDER = [
     {"tuning"},
 ]
 RANK = {name: rank for rank, names in enumerate(ORDER) for name in names}
-# A solution offers plot(), which lives to its right; the import waits until it is called.
-DEFERRED = {("solution", "report")}
+# A solution offers plot() and grow(), a problem to_text(), which live to their right; the import waits for the call.
+DEFERRED = {("solution", "report"), ("solution", "tuning"), ("problem", "text")}
 HEAVY = ("torch", "matplotlib", "scipy.stats")
 
 

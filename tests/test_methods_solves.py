@@ -10,7 +10,7 @@ import pibls as pb
 from pibls.errors import SolveError
 from pibls.geometry import Points, PointSet
 
-SINES = pb.PIELM(nodes=120, activation="sin", scale=3.0)
+SINES = pb.PIELM(nodes=120, activation="sin", scale=2.0)
 SMALL = pb.PIELM(nodes=60, activation="sin", scale=2.0)
 
 

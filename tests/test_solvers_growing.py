@@ -13,6 +13,8 @@ from hypothesis.extra import numpy as hnp
 from pibls import runtime
 from pibls.errors import InputError, PiblsError, ResourceError, SolveError
 from pibls.solvers import Factorisation, Growing, LeastSquares
+from pibls.solvers.compressed import Core
+from pibls.solvers.dense import EPS, Householder
 
 X = np.linspace(-1, 1, 120)
 # Smooth features: 80 columns, some 30 directions.
@@ -129,6 +131,42 @@ def test_exactly_deficient_matrices_with_noise_keep_small_weights(rank, seed):
     reference = LeastSquares().factorise(H)
     np.testing.assert_allclose(grown.residual(z), reference.residual(z), atol=1e-9)
     assert scaled_norm(H, grown.solve(z)) < 3 * scaled_norm(H, reference.solve(z))
+
+
+@pytest.mark.parametrize("shape", [(120, 120), (300, 300), (300, 350)])
+@pytest.mark.parametrize("seed", range(3))
+def test_the_rank_of_a_graded_triangle_is_that_of_its_singular_values(shape, seed):
+    height, columns = shape
+    rng = np.random.default_rng(seed)
+    # Two blocks, as growing leaves them: each falls off by itself, the second begins above the end of the first.
+    grades = np.concatenate([np.logspace(0, -9, height // 2), np.logspace(-6, -15, height - height // 2)])
+    table = np.asfortranarray(grades[:, None] * np.triu(rng.standard_normal(shape)) / np.sqrt(columns))
+    core = Core.of(table, 6 * EPS, seed)
+    sigma = np.linalg.svd(table, compute_uv=False)
+    tails = np.sqrt(np.cumsum(sigma[::-1] ** 2)[::-1])
+    assert abs(core.rank - np.sum(tails > 6 * EPS * tails[0])) <= height // 60
+    head = table @ rng.standard_normal((columns, 2))
+    assert np.linalg.norm(table @ core.solve(head) - head) < 1e-14 * np.linalg.norm(head)
+
+
+def test_leading_rows_of_the_mixture_see_every_direction():
+    height = 300
+    table = np.asfortranarray(np.diag(np.repeat([1.0, 1e-17], height // 2)))
+    triangle = Core.of(table, 6 * EPS, 0).right.triangle
+    # A half of the rows holds all of the large half: unshuffled, neighbours leave it singular to working precision.
+    leading = np.linalg.svd(triangle[: height // 2, : height // 2], compute_uv=False)
+    assert leading[-1] > 1e-5
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_reflections_use_memory_only_where_that_is_offered(order):
+    H, _ = system(9, 4)
+    factor, block = Householder.of(np.asfortranarray(H)), np.array(system(9, 3, 1)[0], order=order)
+    kept = block.copy()
+    expected = factor.apply(block, transpose=True)
+    np.testing.assert_array_equal(block, kept)
+    np.testing.assert_allclose(factor.apply(block, transpose=True, overwrite=True), expected, rtol=0, atol=0)
+    assert np.array_equal(block, kept) == (order == "C")
 
 
 def test_dropped_columns_come_back_when_new_rows_tell_them_apart():
@@ -334,6 +372,7 @@ def test_options_out_of_range_are_refused(option, value):
 def test_what_does_not_fit_into_memory_is_refused_before(monkeypatch):
     grown = Growing.start(np.eye(50))
     monkeypatch.setattr(runtime, "available_memory", lambda: 1000)
+    monkeypatch.setattr(runtime, "_ALWAYS_THERE", 0)
     for call in (Growing.start, grown.with_columns, grown.with_rows):
         with pytest.raises(ResourceError, match="Solver 'growing' on a matrix of 50 × 50"):
             call(np.eye(50))

@@ -10,7 +10,7 @@ from pibls.errors import InputError
 from pibls.geometry import Points
 from pibls.problems import ill_posed
 from pibls.tuning import campaign as campaign_module
-from pibls.tuning.judge import Judge, Verdict, root_mean_square
+from pibls.tuning.judge import Judge, root_mean_square
 from pibls.tuning.laboratory import Block, Laboratory
 from pibls.tuning.posedness import find_ambiguity, joint_defects
 from pibls.tuning.progress import Progress, reporter
@@ -46,14 +46,12 @@ def test_estimate_is_near_the_true_error(name, tol):
     assert 0.1 < solution.true_error() / solution.error_estimate < 10
 
 
-SLOW_TO_TELL = {"neumann_incompatible", "overdetermined_flux", "advection_both_ends"}
-
-
-@pytest.mark.parametrize("name", sorted(set(ill_posed()) - SLOW_TO_TELL))
+@pytest.mark.parametrize("name", sorted(ill_posed()))
 def test_ill_posed_problems_are_told(name):
     case = ill_posed()[name]
     solution = pb.solve(case.problem())
     assert solution.status == "ill-posed"
+    # With data that no solution fits, and many that nearly do, either is right.
     words = {"non-unique": "not unique", "unstable": "unstable", "inconsistent": "contradict|no solution"}
     assert any(word in solution.diagnostics.message for word in words[case.kind].split("|"))
 
@@ -89,23 +87,27 @@ def test_judge_is_one_for_nothing_and_small_for_a_solution():
     scaled = type(solution)(problem, solution.network, 2 * solution.weights, "fitted", solution.diagnostics)
     # −2Δu − f = f: a residual of the size of f, compared with terms of twice that size in two derivatives and f.
     f = root_mean_square(2 * np.pi**2 * problem.exact_values(judge.points.interior)["u"])
-    sizes = judge.magnitudes(scaled)
-    expected = f / np.sqrt(sizes["u", (2, 0)] ** 2 + sizes["u", (0, 2)] ** 2 + f**2)
-    assert judge(scaled).parts["the equation"] == pytest.approx(expected, rel=1e-3)
+    # Each second derivative is −π²u, of half the size of f, and twice that here.
+    assert judge.sizes(scaled.evaluate)["the equation"] == pytest.approx(f * np.sqrt(3), rel=0.05)
+    assert judge(scaled).parts["the equation"] == pytest.approx(1 / np.sqrt(3), rel=0.05)
     assert judge(scaled).worst == "the equation"
 
 
 def test_scan_finds_an_anisotropic_scale_and_stops_when_told():
-    def judge(scale):
-        return Verdict({"e": abs(np.log(scale[0] / 20)) + abs(np.log(scale[1] / 0.6))})
+    def score(scale):
+        return abs(np.log(scale[0] / 20)) + abs(np.log(scale[1] / 0.6))
 
-    scan = choose_scale(judge, 2, 0.0)
+    scan = choose_scale(score, 2, 0.0)
     assert scan.scale[0] == pytest.approx(20, rel=0.5)
     assert scan.scale[1] == pytest.approx(0.6, rel=0.5)
     assert scan.score == min(scan.tried.values())
-    assert len(choose_scale(judge, 2, 100.0).tried) == 1
-    assert len(choose_scale(judge, 2, 0.0, accept=lambda _: True).tried) == 7
-    over_time = choose_scale(lambda s: Verdict({"e": abs(np.log(s[2] / 16)) + s[0]}), 3, 0.0, time_axis=2)
+    assert len(choose_scale(score, 2, 100.0).tried) == 1
+    assert len(choose_scale(score, 2, 0.0, accept=lambda _: True).tried) == 7
+    assert scan.leading(3)[0] == scan.scale
+    near = choose_scale(score, 2, 0.0, known=[(1.0, 1.0), (15.0, 1.0)])
+    assert near.scale[0] == pytest.approx(20, rel=0.5)
+    assert len(near.tried) < len(scan.tried)
+    over_time = choose_scale(lambda s: abs(np.log(s[2] / 16)) + s[0], 3, 0.0, time_axis=2)
     assert over_time.scale[2] == pytest.approx(16, rel=0.5)
 
 

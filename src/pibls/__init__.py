@@ -27,7 +27,7 @@ from pibls.geometry import (
     Star,
     TimeInterval,
 )
-from pibls.methods import PIBLS, PIELM
+from pibls.methods import PIBLS, PIELM, PINN, BayesianPIELM
 from pibls.problem import (
     Condition,
     Dirichlet,
@@ -50,6 +50,7 @@ from pibls.problem import (
 )
 from pibls.report import metrics
 from pibls.solution import Solution, load
+from pibls.text import parse, read_problem
 from pibls.tuning import solve
 
 __version__ = version("pibls")
@@ -57,7 +58,9 @@ __version__ = version("pibls")
 __all__ = [
     "PIBLS",
     "PIELM",
+    "PINN",
     "Ball",
+    "BayesianPIELM",
     "Box",
     "Condition",
     "Dirichlet",
@@ -88,7 +91,9 @@ __all__ = [
     "metrics",
     "normal",
     "normal_derivative",
+    "parse",
     "problems",
+    "read_problem",
     "solve",
     "unknown",
 ]

@@ -16,6 +16,7 @@ __all__ = [
     "ProblemError",
     "ResourceError",
     "SolveError",
+    "TextError",
 ]
 
 
@@ -53,3 +54,34 @@ class FileFormatError(PiblsError, ValueError):
 
 class MissingDependencyError(PiblsError, ImportError):
     """An optional package is needed for this and is not installed."""
+
+
+class TextError(PiblsError, ValueError):
+    """A formula or a problem file cannot be read; the message points at the place.
+
+    Attributes
+    ----------
+    message
+        What is wrong and what to do.
+    path
+        The file, or None for a text that came from elsewhere.
+    line, column
+        Where it is, both counted from one.
+    excerpt
+        The line it is on and a line of carets below it.
+    """
+
+    def __init__(
+        self, message: str, *, path: str | None = None, line: int = 1, column: int = 1, excerpt: str = ""
+    ) -> None:
+        super().__init__(message)
+        self.message = message
+        self.path = path
+        self.line = line
+        self.column = column
+        self.excerpt = excerpt
+
+    def __str__(self) -> str:
+        place = f"line {self.line}, column {self.column}"
+        head = f"{place if self.path is None else f'{self.path}, {place}'}: {self.message}"
+        return f"{head}\n{self.excerpt}" if self.excerpt else head

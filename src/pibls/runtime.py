@@ -18,12 +18,16 @@ from typing import Any
 
 from pibls.errors import ResourceError
 
-__all__ = ["available_cores", "available_memory", "blas_threads", "format_bytes", "require_memory"]
+__all__ = ["available_cores", "available_memory", "blas_threads", "format_bytes", "free_cores", "require_memory"]
 
 _CGROUP = Path("/sys/fs/cgroup")
 _MEMINFO = Path("/proc/meminfo")
 # A machine that says nothing about its memory is taken to have this much: enough for every small problem.
 _FALLBACK_MEMORY = 4 * 2**30
+# Asking takes longer than a small solve; so little is not asked about.
+_ALWAYS_THERE = 16 * 2**20
+# Load, per core of the machine, from which on other programs are taken to be waiting.
+_CROWDED = 1.25
 
 
 def available_cores() -> int:
@@ -33,8 +37,21 @@ def available_cores() -> int:
     True
     """
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    quota = _cgroup_cores()
+    quota = _cgroup_cores(_CGROUP)
     return max(1, cores if quota is None else min(cores, math.ceil(quota)))
+
+
+def free_cores() -> int:
+    """Return how many of the available cores are worth a thread now: fewer where the machine has more to do than cores.
+
+    Threads of LAPACK wait for each other; one that is kept waiting by another program holds up all.
+
+    >>> 1 <= free_cores() <= available_cores()
+    True
+    """
+    cores, machine = available_cores(), os.cpu_count() or 1
+    load = os.getloadavg()[0] if hasattr(os, "getloadavg") else 0.0
+    return cores if load <= _CROWDED * machine else max(1, int(cores * machine / load))
 
 
 def available_memory() -> int:
@@ -67,6 +84,8 @@ def require_memory(nbytes: float, what: str, remedy: str) -> None:
     ...
     pibls.errors.ResourceError: A matrix of 10⁹ × 10⁸ needs 888 PiB of memory, and ... Use fewer points.
     """
+    if nbytes <= _ALWAYS_THERE:
+        return
     free = available_memory()
     if nbytes <= free:
         return
@@ -89,14 +108,14 @@ def format_bytes(nbytes: float) -> str:
 
 @contextmanager
 def blas_threads(most: int | None = None) -> Iterator[None]:
-    """Cap the threads of BLAS and OpenMP to the cores available while the block runs; never raise them.
+    """Cap the threads of BLAS and OpenMP to the cores that are free while the block runs; never raise them.
 
     ``most`` caps them further: small matrices gain nothing from threads, and lose much where cores are busy.
 
     >>> with blas_threads():
     ...     pass
     """
-    cores = available_cores() if most is None else min(most, available_cores())
+    cores = free_cores() if most is None else min(most, free_cores())
     controller = _controller("torch" in sys.modules)
     pools = {library.prefix: library.num_threads for library in controller.lib_controllers}
     crowded = {prefix: cores for prefix, threads in pools.items() if threads is not None and threads > cores}
@@ -127,13 +146,14 @@ def _read_number(path: Path) -> float | None:
         return None
 
 
-def _cgroup_cores() -> float | None:
-    quota, period = _read_number(_CGROUP / "cpu.max"), 100_000.0
+@functools.cache
+def _cgroup_cores(root: Path) -> float | None:
+    quota, period = _read_number(root / "cpu.max"), 100_000.0
     try:
-        period = float((_CGROUP / "cpu.max").read_text(encoding="ascii").split()[1])
+        period = float((root / "cpu.max").read_text(encoding="ascii").split()[1])
     except (OSError, ValueError, IndexError):
-        quota = _read_number(_CGROUP / "cpu" / "cpu.cfs_quota_us")
-        period = _read_number(_CGROUP / "cpu" / "cpu.cfs_period_us") or period
+        quota = _read_number(root / "cpu" / "cpu.cfs_quota_us")
+        period = _read_number(root / "cpu" / "cpu.cfs_period_us") or period
     return quota / period if quota is not None and quota > 0 and period > 0 else None
 
 

@@ -1,6 +1,8 @@
 """Methods: the broad learning system and what it is compared with, each with a ``fit``."""
 
+from pibls.methods.bayesian import BayesianPIELM
 from pibls.methods.fit import Recipe, fit
 from pibls.methods.pibls import PIBLS, PIELM
+from pibls.methods.pinn import PINN
 
-__all__ = ["PIBLS", "PIELM", "Recipe", "fit"]
+__all__ = ["PIBLS", "PIELM", "PINN", "BayesianPIELM", "Recipe", "fit"]

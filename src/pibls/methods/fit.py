@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,9 +19,9 @@ from pibls.problem import Problem
 from pibls.runtime import blas_threads, require_memory
 from pibls.solution import Diagnostics, Residual, Solution
 from pibls.solvers import Solver, constrained
-from pibls.system import RowScaling, System, assemble, check_points_match, system_bytes
+from pibls.system import Block, RowScaling, System, assemble, check_points_match, system_bytes
 
-__all__ = ["Recipe", "check_fit", "fit", "on_device"]
+__all__ = ["Recipe", "check_fit", "fit", "on_device", "placing", "residual_record"]
 
 _CHANGE = 1e-3  # relative size of the change that the sensitivity theorem is checked with
 
@@ -53,21 +53,28 @@ def check_fit(problem: object, points: object, nodes: int, owner: str) -> None:
 
 def on_device(network: BroadNetwork, device: Any) -> BroadNetwork:
     """Return the network on a torch device, or as it is if none is asked for."""
-    if device is None:
-        return network
+    return network if device is None else network.to(placing(device))
+
+
+def placing(device: Any, dtype: Any = None) -> Callable[[Any], Any]:
+    """Return what brings arrays to a torch device, or refuses a device that torch does not have."""
     try:
         import torch
     except ImportError:
         raise MissingDependencyError(
             f"The device {shorten(device)} needs PyTorch, which is not installed; install pibls[torch]."
         ) from None
-    try:
-        return network.to(lambda array: torch.as_tensor(np.array(array), device=device))
-    except (RuntimeError, TypeError, ValueError, AssertionError) as error:
-        raise InputError(
-            f"The 'device' parameter must be a device that torch has here, such as 'cpu' or 'cuda'. "
-            f"Got {shorten(device)} instead ({cut(str(error))})."
-        ) from error
+
+    def place(array: Any) -> Any:
+        try:
+            return torch.as_tensor(np.array(array), device=device, dtype=dtype)
+        except (RuntimeError, TypeError, ValueError, AssertionError) as error:
+            raise InputError(
+                f"The 'device' parameter must be a device that torch has here, such as 'cpu' or 'cuda'. "
+                f"Got {shorten(device)} instead ({cut(str(error))})."
+            ) from error
+
+    return place
 
 
 def fit(problem: Problem, points: Points, network: BroadNetwork, recipe: Recipe) -> Solution:
@@ -168,12 +175,17 @@ def _frobenius(system: System) -> float:
 
 
 def _residuals(system: System, residual: FloatArray, violation: FloatArray) -> dict[str, Residual]:
+    return residual_record(
+        [*((b, residual[b.rows]) for b in system.blocks), *((b, violation[b.rows]) for b in system.constraint_blocks)]
+    )
+
+
+def residual_record(pairs: Iterable[tuple[Block, FloatArray]]) -> dict[str, Residual]:
     """Residual per block, back in the units of its equation; blocks of one name are told apart by a number."""
-    pairs = [(b, residual) for b in system.blocks] + [(b, violation) for b in system.constraint_blocks]
     result: dict[str, Residual] = {}
     for number, (block, values) in enumerate(pairs, start=1):
         # Units last: in those of the equation, squares may be out of range.
-        rows = values[block.rows] * (1.0 if block.noise is None else block.noise)
+        rows = values * (1.0 if block.noise is None else block.noise)
         name = block.name if block.name not in result else f"{block.name} [{number}]"
         rms, largest = float(np.sqrt(np.mean(rows**2))), float(np.abs(rows).max())
         result[name] = Residual(rms / block.scale, largest / block.scale, block.count)

@@ -3,29 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from pibls.checks import check_integer, check_number, shorten
 from pibls.errors import FeatureError, InputError
-from pibls.features import Activation, activation, draw_network
+from pibls.features import activation, draw_network
 from pibls.geometry import Points
 from pibls.methods.fit import Recipe, check_fit, fit, on_device
+from pibls.methods.settings import Scale, check_penalties, recorded, row_scaling
 from pibls.problem import Problem
 from pibls.solution import Solution
 from pibls.solvers import Solver, solver
-from pibls.system import Balanced, Penalties, RowScaling
 
 __all__ = ["PIBLS", "PIELM", "Group"]
 
-Scale = float | Sequence[float]
 Group = tuple[str, int, Scale]
 
 _MOST_GROUPS = 10_000
-# Rows under a larger penalty would push the equation below round-off.
-_LARGEST_PENALTY = 1e24
 
 
 @dataclass(frozen=True)
@@ -95,7 +92,7 @@ class PIBLS:
         check_integer("feature_nodes", self.feature_nodes, owner, minimum=1)
         check_integer("enhancement_groups", self.enhancement_groups, owner, minimum=0, maximum=_MOST_GROUPS)
         check_integer("enhancement_nodes", self.enhancement_nodes, owner, minimum=0)
-        _check_settings(self.lambda_b, self.lambda_i, self.lambda_reg, owner)
+        _check_settings(self)
         solver(self.solver)
         for name, nodes, _ in self._feature_specs():
             activation(name)
@@ -186,7 +183,7 @@ class PIELM:
 
     def __post_init__(self) -> None:
         check_integer("nodes", self.nodes, "PIELM", minimum=1)
-        _check_settings(self.lambda_b, self.lambda_i, self.lambda_reg, "PIELM")
+        _check_settings(self)
         solver(self.solver)
         activation(self.activation)
 
@@ -199,32 +196,12 @@ class PIELM:
         return fit(problem, points, on_device(network, device), _recipe(self, seed))
 
 
-def _check_settings(lambda_b: float | None, lambda_i: float | None, lambda_reg: float, owner: str) -> None:
-    for name, value in (("lambda_b", lambda_b), ("lambda_i", lambda_i)):
-        if value is not None:
-            check_number(name, value, owner, minimum=0, exclusive=True, maximum=_LARGEST_PENALTY)
-    check_number("lambda_reg", lambda_reg, owner, minimum=0)
+def _check_settings(method: PIBLS | PIELM) -> None:
+    owner = type(method).__name__
+    check_penalties(method.lambda_b, method.lambda_i, owner)
+    check_number("lambda_reg", method.lambda_reg, owner, minimum=0)
 
 
 def _recipe(method: PIBLS | PIELM, seed: int) -> Recipe:
-    automatic = method.lambda_b is None and method.lambda_i is None
-    scaling: RowScaling = Balanced()
-    if not automatic:
-        scaling = Penalties(_or_one(method.lambda_b), _or_one(method.lambda_i))
-    settings = {f.name: _plain(getattr(method, f.name)) for f in fields(method)}
-    return Recipe(type(method).__name__, settings, seed, scaling, method.lambda_reg, solver(method.solver))
-
-
-def _or_one(value: float | None) -> float:
-    return 1.0 if value is None else float(value)
-
-
-def _plain(value: Any) -> Any:
-    """Return a setting as what a file can hold."""
-    if isinstance(value, Activation):
-        return value.name
-    if isinstance(value, np.ndarray | np.generic):
-        return value.tolist()
-    if isinstance(value, Sequence) and not isinstance(value, str):
-        return [_plain(item) for item in value]
-    return value if isinstance(value, str | int | float | None) else str(value)
+    scaling = row_scaling(method.lambda_b, method.lambda_i)
+    return Recipe(type(method).__name__, recorded(method), seed, scaling, method.lambda_reg, solver(method.solver))

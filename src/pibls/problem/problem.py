@@ -163,6 +163,19 @@ class Problem:
         counts = f"{len(self.equations)} equations, {len(self.conditions)} conditions"
         return f"Problem({kind}, {names}, {counts}, {self.domain})"
 
+    def to_text(self, title: str = "") -> str:
+        """Return the problem as the text of a problem file, which :func:`~pibls.read_problem` reads.
+
+        What exists only as a Python function cannot be written, and is refused by name.
+
+        >>> from pibls.problems import advection
+        >>> advection().to_text().splitlines()[0]
+        'unknowns = ["u"]'
+        """
+        from pibls.text import to_text
+
+        return to_text(self, title)
+
     def latex(self) -> str:
         r"""Return the problem as a LaTeX ``aligned`` block.
 

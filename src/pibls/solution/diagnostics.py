@@ -37,7 +37,8 @@ class Diagnostics:
     nodes, rows
         Size of the network, and rows of the system.
     solver, rank, condition
-        The linear solver, the numerical rank it found, and an estimate of the condition number of the scaled matrix.
+        The linear solver, the numerical rank it found, and an estimate of the condition number of the scaled matrix;
+        a method that trains has an optimiser instead, and neither of the two numbers.
     residuals
         Residual at the points of the solve, per equation and condition.
     theorems
@@ -46,9 +47,10 @@ class Diagnostics:
     seconds
         Wall-clock time per stage.
     message
-        What came of an automatic solve, and what to do about it.
+        What came of an automatic solve or of a training, and what to do about it.
     stages
-        Width, rows, held-out residual, estimated error and seconds of every stage of an automatic solve.
+        Width, rows, held-out residual, estimated error and seconds of every stage of an automatic solve; iteration,
+        loss or log evidence, and seconds, in the course of a training.
     """
 
     method: str
@@ -57,8 +59,8 @@ class Diagnostics:
     nodes: int
     rows: int
     solver: str
-    rank: int
-    condition: float
+    rank: int | None
+    condition: float | None
     residuals: Mapping[str, Residual]
     theorems: Mapping[str, Any] = field(default_factory=dict)
     seconds: Mapping[str, float] = field(default_factory=dict)
@@ -81,13 +83,27 @@ class Diagnostics:
         lines = [
             f"method      {self.method} ({', '.join(f'{k}={v}' for k, v in self.settings.items() if v is not None)})",
             f"size        {self.nodes} nodes, {self.rows} rows, seed {self.seed}",
-            f"solver      {self.solver}: rank {self.rank}, condition {self.condition:.1e}",
+            f"solver      {self.solver}{self._numbers()}",
             *(f"residual    {name}: {residual}" for name, residual in self.residuals.items()),
-            *(f"stage       {_stage(stage)}" for stage in self.stages),
+            *(f"stage       {line}" for line in _stages(self.stages)),
             "seconds     " + ", ".join(f"{stage} {value:.3f}" for stage, value in self.seconds.items()),
             *([f"message     {self.message}"] if self.message else []),
         ]
         return "\n".join(lines)
+
+    def _numbers(self) -> str:
+        return (
+            "" if self.rank is None or self.condition is None else f": rank {self.rank}, condition {self.condition:.1e}"
+        )
+
+
+def _stages(stages: Sequence[Mapping[str, float]]) -> list[str]:
+    """Return a line per stage; the many of a training are told by the first and the last."""
+    if not stages or "iteration" not in stages[0]:
+        return [_stage(stage) for stage in stages]
+    first, last = stages[0], stages[-1]
+    what, name = ("loss", "loss") if "loss" in first else ("evidence", "log evidence")
+    return [f"{name} {first[what]:.4g} → {last[what]:.4g} in {last['iteration']} iterations, {last['seconds']:.2f} s"]
 
 
 def _stage(stage: Mapping[str, float]) -> str:

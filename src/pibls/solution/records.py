@@ -11,6 +11,7 @@ import sympy as sp
 from pibls.checks import FloatArray
 from pibls.errors import FileFormatError, GeometryError
 from pibls.features import BroadNetwork, EnhancementGroup, FeatureGroup
+from pibls.features.deep import DeepNetwork
 from pibls.features.harmonic import HarmonicGroup
 from pibls.geometry import Domain
 from pibls.problem import AnyCondition, Condition, Mean, Observation, Periodic, Problem
@@ -24,31 +25,37 @@ _SIDES = ("features", "enhancement")
 _SPECIAL = ("centers", "exponents", "directions", "scales")
 
 
-def network_record(network: BroadNetwork, arrays: Arrays) -> dict[str, Any]:
+def network_record(network: BroadNetwork | DeepNetwork, arrays: Arrays) -> dict[str, Any]:
     """Return the structure of a network, and put its arrays into ``arrays``."""
     arrays["center"] = np.asarray(network.center)
     record: dict[str, Any] = {}
-    for side in _SIDES:
+    for side in _SIDES if isinstance(network, BroadNetwork) else ("layers",):
         groups = getattr(network, side)
         record[side] = [group.activation.name for group in groups]
         for i, group in enumerate(groups):
             arrays[f"{side}_{i}_weights"] = np.asarray(group.weights)
             arrays[f"{side}_{i}_bias"] = np.asarray(group.bias)
+    if isinstance(network, DeepNetwork):
+        return record
     record["special"] = [{"parts": list(g.parts), "logarithms": list(g.logarithms)} for g in network.special]
     for i, special in enumerate(network.special):
         arrays.update({f"special_{i}_{name}": np.asarray(getattr(special, name)) for name in _SPECIAL})
     return record
 
 
-def network_from(record: Mapping[str, Any], arrays: Mapping[str, FloatArray]) -> BroadNetwork:
+def network_from(record: Mapping[str, Any], arrays: Mapping[str, FloatArray]) -> BroadNetwork | DeepNetwork:
     """Rebuild a network from :func:`network_record`."""
 
-    def groups(side: str, kind: Callable[..., Any]) -> tuple[Any, ...]:
+    def groups(side: str, first: Callable[..., Any], rest: Callable[..., Any]) -> tuple[Any, ...]:
+        kinds = [first, *[rest] * len(record[side])]
         names = enumerate(record[side])
-        return tuple(kind(name, arrays[f"{side}_{i}_weights"], arrays[f"{side}_{i}_bias"]) for i, name in names)
+        return tuple(kinds[i](name, arrays[f"{side}_{i}_weights"], arrays[f"{side}_{i}_bias"]) for i, name in names)
 
+    if "layers" in record:
+        return DeepNetwork(arrays["center"], groups("layers", FeatureGroup, EnhancementGroup))
     special = tuple(_special_from(entry, i, arrays) for i, entry in enumerate(record.get("special", ())))
-    features, enhancement = groups("features", FeatureGroup), groups("enhancement", EnhancementGroup)
+    features = groups("features", FeatureGroup, FeatureGroup)
+    enhancement = groups("enhancement", EnhancementGroup, EnhancementGroup)
     return BroadNetwork(arrays["center"], features, enhancement, special)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import html
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -15,12 +15,14 @@ import sympy as sp
 from pibls.checks import HIGHEST_ORDER, FloatArray, check_integer, check_points, shorten
 from pibls.errors import InputError, ProblemError
 from pibls.features import BroadNetwork
+from pibls.features.deep import DeepNetwork
 from pibls.geometry.points import interior_points
 from pibls.problem import AnyCondition, Field, Interior, MultiIndex, Problem, Statement, Unknown
 from pibls.problem.statements import condition_statements, lowered
 from pibls.runtime import blas_threads
 from pibls.solution.diagnostics import Diagnostics
 from pibls.solution.functions import FieldFunction, ResidualFunction, gather
+from pibls.solution.posterior import Posterior, credible_factor
 
 __all__ = ["Solution"]
 
@@ -47,6 +49,12 @@ class Solution:
         Estimated relative L2 error, or None where none was asked for.
     diagnostics
         What was chosen, residuals, rank, times.
+    posterior
+        The distribution of the weights, for a Bayesian method.
+    richer
+        The network with more nodes that the error estimate rests on, as network and weights.
+    growth
+        The factorised system, to which :meth:`grow` appends; it is not stored.
 
     Examples
     --------
@@ -57,11 +65,14 @@ class Solution:
     """
 
     problem: Problem
-    network: BroadNetwork
+    network: BroadNetwork | DeepNetwork
     weights: FloatArray
     status: str
     diagnostics: Diagnostics
     error_estimate: float | None = None
+    posterior: Posterior | None = None
+    richer: tuple[BroadNetwork, FloatArray] | None = None
+    growth: Any = None
 
     @property
     def coordinate_names(self) -> tuple[str, ...]:
@@ -121,6 +132,53 @@ class Solution:
                     "domain."
                 )
         return result
+
+    def standard_deviation(self, X: Any = None, *, outside: str = "nan", **named: Any) -> Any:
+        """Return how uncertain the values at points are, for a Bayesian method; see :meth:`__call__`.
+
+        Examples
+        --------
+        >>> from pibls import BayesianPIELM, Points, problems
+        >>> problem = problems.advection()
+        >>> solution = BayesianPIELM(nodes=60, activation="sin").fit(problem, Points.sample(problem, interior=60))
+        >>> bool(solution.standard_deviation([0.5]) < 1e-3)
+        True
+        """
+        if self.posterior is None:
+            raise InputError(
+                f"This solution by {self.diagnostics.method} has no standard deviation; fit the problem with "
+                "BayesianPIELM to have one."
+            )
+        points, shaped = gather(self.coordinate_names, X, named, "standard_deviation")
+        zero = (0,) * len(self.coordinate_names)
+        result = {}
+        for i, function in enumerate(self._field_functions):
+            inside = ~np.isnan(function(points, outside=outside))
+            values = np.full(len(points), np.nan)
+            parts = (self.network.evaluate(some, [zero])[zero] for some in self._chunks(points[inside]))
+            values[inside] = np.concatenate([np.empty(0), *(self.posterior.deviations(nodes, i) for nodes in parts)])
+            result[function.field] = shaped(values)
+        return result if len(result) > 1 else next(iter(result.values()))
+
+    def _chunks(self, X: FloatArray) -> list[FloatArray]:
+        step = max(1, _CHUNK_ENTRIES // self.network.size)
+        return [X[start : start + step] for start in range(0, len(X), step)]
+
+    def credible_band(self, X: Any = None, level: float = 0.95, *, outside: str = "nan", **named: Any) -> Any:
+        """Return the lower and upper end of the band that holds each value with probability ``level``.
+
+        Returns
+        -------
+        (low, high)
+            Each as :meth:`__call__` returns values.
+        """
+        factor = credible_factor(level)
+        deviation = self.standard_deviation(X, outside=outside, **named)
+        value = self(X, outside=outside, **named)
+        if isinstance(value, dict):
+            ends = [{k: value[k] + sign * factor * deviation[k] for k in value} for sign in (-1, 1)]
+            return ends[0], ends[1]
+        return value - factor * deviation, value + factor * deviation
 
     def derivative(self, field: Any, *coordinates: Any) -> FieldFunction:
         """Return a derivative of a field as a function, such as ``derivative(u, x, x)`` for ∂²u/∂x².
@@ -194,6 +252,58 @@ class Solution:
                 f"only {self.problem.field_names}; write it with the fields of the problem."
             )
 
+    def error_field(self, X: Any = None, *, outside: str = "nan", **named: Any) -> Any:
+        """Return the estimated absolute error at points: the distance to the richer network of the error estimate.
+
+        Over the domain it is as large as the true error; at a single point, where both may cross, it can be smaller.
+
+        Examples
+        --------
+        >>> from pibls import problems, solve
+        >>> solution = solve(problems.helmholtz())
+        >>> X = solution.problem.domain.sample(500)
+        >>> exact = solution.problem.exact_values(X)["u"]
+        >>> true, estimated = abs(solution(X) - exact), solution.error_field(X)
+        >>> bool(0.5 < estimated.max() / true.max() < 2)
+        True
+        """
+        if self.richer is None:
+            raise InputError(
+                f"This solution by {self.diagnostics.method} has no error field, which rests on a second, richer "
+                "network. Use pibls.solve, which makes one."
+            )
+        network, weights = self.richer
+        other = replace(self, network=network, weights=weights, richer=None, growth=None)
+        here, there = (solution(X, outside=outside, **named) for solution in (self, other))
+        if isinstance(here, dict):
+            return {name: np.abs(here[name] - there[name]) for name in here}
+        return np.abs(here - there)
+
+    def grow(self, nodes: int = 0, points: int = 0) -> Solution:
+        """Return the solution with more nodes and more points, appended to the factorisation that exists.
+
+        New points go where the residual is large, new nodes where the solution is steep; nodes that bring nothing new
+        are rejected. Nothing is solved from scratch, except once for a solution that was loaded from a file.
+
+        Parameters
+        ----------
+        nodes
+            How many feature nodes to add.
+        points
+            How many points to add; conditions get their share.
+
+        Examples
+        --------
+        >>> from pibls import problems, solve
+        >>> coarse = solve(problems.helmholtz(), tol=1e-3)
+        >>> fine = coarse.grow(nodes=200, points=400)
+        >>> fine.diagnostics.nodes - coarse.diagnostics.nodes, fine.true_error() < 1e-2 * coarse.true_error()
+        (200, True)
+        """
+        from pibls.tuning.grow import grow
+
+        return grow(self, nodes, points)
+
     def true_error(self, n: int = 2000, seed: int = 12345) -> float:
         """Return the relative L2 error against the problem's exact solution, at points the solve never saw.
 
@@ -243,7 +353,7 @@ class Solution:
             "domain": str(self.problem.domain),
             "status": self.status,
             "error estimate": "not estimated" if self.error_estimate is None else f"{self.error_estimate:.1e}",
-            "size": f"{d.nodes} nodes, {d.rows} rows, rank {d.rank}",
+            "size": f"{d.nodes} nodes, {d.rows} rows" + ("" if d.rank is None else f", rank {d.rank}"),
             "residual": f"{max((r.rms for r in d.residuals.values()), default=0.0):.1e}",
             "seconds": f"{sum(d.seconds.values()):.2f}",
         }

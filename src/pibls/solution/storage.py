@@ -21,8 +21,10 @@ import numpy as np
 from pibls.checks import FloatArray, shorten
 from pibls.errors import FileFormatError, InputError
 from pibls.features import BroadNetwork
+from pibls.features.deep import DeepNetwork
 from pibls.problem import Problem
 from pibls.solution.diagnostics import Diagnostics, from_plain, to_plain
+from pibls.solution.posterior import posterior_from, posterior_record
 from pibls.solution.records import Arrays, network_from, network_record, problem_from, problem_record
 
 if TYPE_CHECKING:
@@ -33,6 +35,7 @@ __all__ = ["FORMAT", "VERSION", "load", "save"]
 FORMAT = "pibls-solution"
 VERSION = 1
 _RECORD, _DIGEST = "solution.json", "digest.json"
+_RICHER = "richer_"
 
 
 def save(solution: Solution, path: str | Path) -> Path:
@@ -53,6 +56,8 @@ def save(solution: Solution, path: str | Path) -> Path:
         "status": solution.status,
         "error_estimate": to_plain(solution.error_estimate),
         "diagnostics": solution.diagnostics.as_dict(),
+        "posterior": posterior_record(solution.posterior, arrays),
+        "richer": _richer_record(solution, arrays),
     }
     members = {f"{name}.npy": _array_bytes(array) for name, array in arrays.items()}
     members[_RECORD] = json.dumps(record, indent=1, allow_nan=False).encode()
@@ -60,6 +65,26 @@ def save(solution: Solution, path: str | Path) -> Path:
     members[_DIGEST] = json.dumps(digests, indent=1).encode()
     _write(target, members)
     return target
+
+
+def _richer_record(solution: Solution, arrays: Arrays) -> dict[str, Any] | None:
+    if solution.richer is None:
+        return None
+    network, weights = solution.richer
+    own: Arrays = {"weights": weights}
+    record = network_record(network, own)
+    arrays.update({f"{_RICHER}{name}": array for name, array in own.items()})
+    return record
+
+
+def _richer_from(record: Any, arrays: Mapping[str, FloatArray]) -> tuple[BroadNetwork, FloatArray] | None:
+    if record is None:
+        return None
+    own = {name.removeprefix(_RICHER): array for name, array in arrays.items() if name.startswith(_RICHER)}
+    network = network_from(record, own)
+    if not isinstance(network, BroadNetwork):
+        raise ValueError("the richer network is not a broad one")
+    return network, own["weights"]
 
 
 def _path(path: str | Path) -> Path:
@@ -151,6 +176,8 @@ def load(path: str | Path, data: Mapping[str, Callable[..., Any]] | None = None)
             str(record["status"]),
             Diagnostics.from_dict(record["diagnostics"]),
             from_plain(record["error_estimate"]),
+            posterior_from(record.get("posterior"), arrays),
+            _richer_from(record.get("richer"), arrays),
         )
     except FileFormatError:
         raise
@@ -209,7 +236,7 @@ def _check_version(record: Mapping[str, Any], source: Path) -> None:
         )
 
 
-def _check_fit(problem: Problem, network: BroadNetwork, weights: FloatArray, source: Path) -> None:
+def _check_fit(problem: Problem, network: BroadNetwork | DeepNetwork, weights: FloatArray, source: Path) -> None:
     expected = (len(problem.fields), network.size)
     if weights.shape != expected or network.dimension != len(problem.domain.coordinates):
         raise FileFormatError(

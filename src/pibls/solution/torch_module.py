@@ -6,7 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from pibls.checks import FloatArray
 from pibls.errors import MissingDependencyError
+from pibls.features import BroadNetwork
+from pibls.features.deep import DeepNetwork
 
 if TYPE_CHECKING:
     from pibls.solution.solution import Solution
@@ -15,7 +18,7 @@ __all__ = ["to_torch"]
 
 
 def to_torch(solution: Solution) -> Any:
-    """Return a module that maps points ``(n, d)`` to values ``(n, fields)``, with the weights as parameters.
+    """Return a module that maps points ``(n, d)`` to values ``(n, fields)``, with all trained weights as parameters.
 
     Its gradients come from torch, so that it can be trained further or used inside a larger model.
     """
@@ -25,6 +28,13 @@ def to_torch(solution: Solution) -> Any:
         raise MissingDependencyError("to_torch needs PyTorch, which is not installed; install pibls[torch].") from None
 
     network = solution.network
+    if isinstance(network, DeepNetwork):
+        return _deep(network, solution.weights, torch)
+    return _broad(network, solution.weights, torch)
+
+
+def _broad(network: BroadNetwork, weights: FloatArray, torch: Any) -> Any:
+    """Return a broad network as a module: its nodes are fixed, its output weights are parameters."""
 
     class Module(torch.nn.Module):  # type: ignore[misc]
         """The broad network with its output weights."""
@@ -36,7 +46,7 @@ def to_torch(solution: Solution) -> Any:
                 for i, group in enumerate(groups):
                     self.register_buffer(f"{kind}_{i}_weights", _tensor(group.weights))
                     self.register_buffer(f"{kind}_{i}_bias", _tensor(group.bias))
-            self.output = torch.nn.Parameter(_tensor(solution.weights.T))
+            self.output = torch.nn.Parameter(_tensor(weights.T))
 
         def _layer(self, inputs: Any, kind: str, groups: Any) -> list[Any]:
             nodes = []
@@ -58,5 +68,31 @@ def to_torch(solution: Solution) -> Any:
 
     def _tensor(array: Any) -> Any:
         return torch.as_tensor(np.array(array))
+
+    return Module()
+
+
+def _deep(network: DeepNetwork, weights: FloatArray, torch: Any) -> Any:
+    """Return a trained network as a module, with all its layers as parameters."""
+
+    def parameter(array: Any) -> Any:
+        return torch.nn.Parameter(torch.as_tensor(np.array(array)))
+
+    class Module(torch.nn.Module):  # type: ignore[misc]
+        """The hidden layers with the output layer."""
+
+        def __init__(self) -> None:
+            super().__init__()
+            self.register_buffer("center", torch.as_tensor(np.array(network.center)))
+            self.weights = torch.nn.ParameterList([parameter(layer.weights) for layer in network.layers])
+            self.biases = torch.nn.ParameterList([parameter(layer.bias) for layer in network.layers])
+            self.output = parameter(weights.T)
+
+        def forward(self, X: Any) -> Any:
+            """Return the fields at the rows of ``X``."""
+            nodes = X - self.center
+            for layer, weight, bias in zip(network.layers, self.weights, self.biases, strict=True):
+                nodes = layer.activation.derivatives(nodes @ weight + bias, (0,))[0]
+            return nodes @ self.output[:-1] + self.output[-1]
 
     return Module()

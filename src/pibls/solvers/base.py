@@ -52,13 +52,17 @@ class Factorisation(ABC):
 
     def solve(self, rhs: Array) -> Array:
         """Return the weights of shape (M,) for one right-hand side (N,), or (M, k) for k of them (N, k)."""
-        weights = self._run(rhs)[0]
+        return self.weights_and_residual(rhs)[0]
+
+    def weights_and_residual(self, rhs: Array) -> tuple[Array, Array]:
+        """Return the weights and the residual z − H w together, for little more than one of them."""
+        weights, residual = self._run(rhs)
         if not bool(array_namespace(weights).all(array_namespace(weights).isfinite(weights))):
             raise SolveError(
                 f"The weights from solver '{self.name}' overflowed: matrix and right-hand side differ too much in "
                 "size. Rescale the rows, or add a ridge."
             )
-        return weights
+        return weights, residual
 
     def residual(self, rhs: Array) -> Array:
         """Return z − H w for the least-squares weights w, of the shape of ``rhs``."""

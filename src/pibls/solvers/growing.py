@@ -159,7 +159,8 @@ class Growing:
     def factorisation(self) -> Factorisation:
         """The matrix so far in the form that is solved: the second and final decision on its rank is made here."""
         with computing():
-            core = Core.of(self._table, self.cutoff, self._row_mixing())
+            # The rows of one factorisation of mixed columns are as good as mixed.
+            core = Core.of(self._table, self.cutoff, None if self._rotations.is_single else self.seed)
         return _Grown(
             name=self.name,
             shape=self.shape,
@@ -253,13 +254,6 @@ class Growing:
         mixing = Mixing.of(norms, self.seed)
         mixed = array_namespace(stacked).concat([block for _, block in mixing.blocks(stacked, None)], axis=0)
         return empty._extended(mixing, norms, mixed, slice(0, int(stacked.shape[0])))
-
-    def _row_mixing(self) -> Mixing | None:
-        """Return a mixing for the rows of the table, or None where they come from one factorisation."""
-        if self._rotations.is_single:
-            return None
-        xp, rank = array_namespace(self._table), self._table.shape[0]
-        return Mixing.of(xp.ones((rank,), dtype=xp.float64, device=self._table.device), self.seed)
 
     def _by_block(self) -> Iterator[tuple[Mixing, slice]]:
         start = 0

@@ -33,14 +33,18 @@ class _Reflection:
     head: slice
     tail: slice
 
-    def apply(self, block: Array, *, transpose: bool) -> None:
+    def apply(self, block: Array, *, transpose: bool) -> Array:
+        """Return the block reflected; its memory may be used."""
         width = self.head.stop - self.head.start
+        if self.tail == slice(0, block.shape[0]):
+            return self.orthogonal.apply(block, transpose=transpose, overwrite=True)
         if not width:
             block[self.tail, :] = self.orthogonal.apply(block[self.tail, :], transpose=transpose)
-            return
+            return block
         both = array_namespace(block).concat([block[self.head, :], block[self.tail, :]], axis=0)
         both = self.orthogonal.apply(both, transpose=transpose)
         block[self.head, :], block[self.tail, :] = both[:width, :], both[width:, :]
+        return block
 
 
 @final
@@ -84,7 +88,7 @@ class Rotations:
         current, given = block[: self.first, :], self.first
         for step in self.steps:
             if isinstance(step, _Reflection):
-                step.apply(current, transpose=True)
+                current = step.apply(current, transpose=True)
                 continue
             new = block[given : given + step.count, :]
             current = array_namespace(block).concat([current[: step.at, :], new, current[step.at :, :]], axis=0)
@@ -96,7 +100,7 @@ class Rotations:
         batches = []
         for step in reversed(self.steps):
             if isinstance(step, _Reflection):
-                step.apply(block, transpose=False)
+                block = step.apply(block, transpose=False)
                 continue
             stop = step.at + step.count
             batches.append(block[step.at : stop, :])
@@ -119,7 +123,8 @@ class Reduced:
         The memory of the block may be used.
         """
         xp = array_namespace(block)
-        if 0 in block.shape or not float(xp.linalg.matrix_norm(block)) > floor:
+        # Along columns one product of vectors does it; the norm of a matrix makes two more copies on the way.
+        if 0 in block.shape or not float(xp.linalg.vector_norm(xp.reshape(block.T, (-1,)))) > floor:
             return None
         full = Householder.of(block)
         kept = count_above(tail_norms(full.triangle), floor)

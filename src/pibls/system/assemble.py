@@ -14,7 +14,7 @@ from pibls.errors import InputError, ProblemError, SolveError
 from pibls.features import BroadNetwork
 from pibls.geometry import Points, PointSet
 from pibls.problem import MultiIndex, Problem, Statement
-from pibls.runtime import require_memory
+from pibls.runtime import available_cores, require_memory
 from pibls.system.blocks import Block, System
 from pibls.system.scaling import Balanced, RowScaling
 
@@ -24,6 +24,7 @@ _WORKSPACE = 2.0  # the factorisation needs about as much again as the matrix
 _BEYOND_MEMORY = 2**200  # larger than any memory, and still a float
 _LARGEST = 1e100  # squares and products of larger entries would overflow
 _SMALLEST_SQUARE = 1e-280
+_WORTH_THREADS = 200_000  # entries below which starting threads takes longer than they save
 
 
 def system_bytes(problem: Problem, points: Points, nodes: int) -> int:
@@ -169,7 +170,8 @@ def _fill(
         for out, value in zip(outs, network.combine(X, forms), strict=True):
             out[0, :] = weights @ value
         return
-    network.combine(X, forms, out=outs)
+    many = isinstance(X, np.ndarray) and len(X) * network.size > _WORTH_THREADS
+    network.combine(X, forms, out=outs, workers=available_cores() if many else 1)
     if where.partner is not None:
         for out, value in zip(outs, network.combine(place(where.partner), forms), strict=True):
             out -= value
@@ -221,6 +223,8 @@ def _root_mean_square(rows: Any, xp: Any) -> float:
     """Root mean square of the row norms, without a copy of the rows."""
 
     def total(unit: float) -> float:
+        if isinstance(rows, np.ndarray) and unit == 1.0:
+            return float(np.einsum("ij,ij->", rows, rows))
         columns = (rows[:, j] / unit if unit != 1.0 else rows[:, j] for j in range(rows.shape[1]))
         return sum(float(xp.vecdot(column, column)) for column in columns)
 

@@ -5,15 +5,20 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field, replace
+from typing import cast
 
 import numpy as np
 
+from pibls.features import BroadNetwork
+from pibls.geometry import Points
 from pibls.problem import Problem
 from pibls.runtime import available_memory, blas_threads
 from pibls.solution import Solution
 from pibls.system import system_bytes
-from pibls.tuning.judge import Verdict, root_mean_square
+from pibls.tuning.growth import Grown
+from pibls.tuning.judge import Judge, Verdict, root_mean_square
 from pibls.tuning.laboratory import Block, Laboratory
+from pibls.tuning.pilots import Pilots
 from pibls.tuning.posedness import Ambiguity, find_ambiguity, joint_defects
 from pibls.tuning.progress import Progress
 from pibls.tuning.scan import Scan, choose_scale
@@ -22,23 +27,28 @@ __all__ = ["Campaign", "Outcome", "Stage"]
 
 _PILOT = {1: 60, 2: 120, 3: 200}
 _PILOT_MANY = 300
-_WIDENING = 1.2  # nodes added later get finer scales
+_WIDENING = 1.3  # nodes added later get finer scales
 _RETUNE = (1.5, 2.2)
 _RETUNE_GAIN = 0.8
 _SCAN_MARGIN = 30.0
-_NEXT_COST = 6.0  # doubling the width multiplies the time of a stage by up to eight
+_HOPEFUL = 10.0  # predictions of the error are rarely further off
+_LEAST_WIDENING = 1.3
+_MARGIN = 5.0
+_CERTIFIED_COST = 2.3  # a fit and the richer one, in times of the fit alone
+_CURVED = 3
 _MEMORY_SHARE = 0.5
 _PAYING = 0.5
 _LEVELS = (1, 2, 4)
 _SOLVES_NOTHING = 0.3
+_HARDLY_SOLVED = 0.1
+_LEADING = 10
 _SCAN_SHARE = 0.2
 _UNRESOLVED = 0.1
 _PATIENCE = 5
 _PERTURBED = 0.05
-_STAYS = 0.85
-_UNSOLVED = 0.02
-_FAILED = 10.0
-_LEAST_SHARE = 0.03
+_STAYS = 0.7
+_MET = 0.02
+_NO_PROGRESS = 0.2
 
 
 @dataclass(frozen=True)
@@ -57,6 +67,7 @@ class Outcome:
     """The best solution found, what limits it, and the way there."""
 
     solution: Solution
+    richer: Solution | None
     estimate: float
     status: str
     message: str
@@ -71,7 +82,31 @@ class Outcome:
             stages=tuple(asdict(stage) for stage in self.stages),
             seconds={"total": self.seconds},
         )
-        return replace(self.solution, status=self.status, error_estimate=self.estimate, diagnostics=diagnostics)
+        richer = None if self.richer is None else (cast(BroadNetwork, self.richer.network), self.richer.weights)
+        return replace(
+            self.solution,
+            status=self.status,
+            error_estimate=self.estimate,
+            diagnostics=diagnostics,
+            richer=richer,
+        )
+
+
+@dataclass(eq=False)
+class _Candidate:
+    """A network of one width, fitted and judged; certified once it was compared with a richer one."""
+
+    blocks: list[Block]
+    solution: Solution
+    verdict: Verdict
+    grown: Grown | None
+    points: Points
+    judge: Judge
+    seconds: float
+
+    @property
+    def nodes(self) -> int:
+        return sum(block.nodes for block in self.blocks)
 
 
 @dataclass(eq=False)
@@ -85,10 +120,12 @@ class Campaign:
     started: float = field(default_factory=time.perf_counter)
     stages: list[Stage] = field(default_factory=list)
     best: Solution | None = None
+    richer: Solution | None = None
     estimate: float = np.inf
     worst_part: str = ""
     scale: tuple[float, ...] = ()
-    nothing_solved: bool = False
+    pilot: tuple[int, float] = (0, np.inf)
+    contradictory: bool = False
 
     @property
     def elapsed(self) -> float:
@@ -106,7 +143,7 @@ class Campaign:
                 limit = self._grow(blocks)
             else:
                 limit = "It is not determined."
-                self._stage([Block(2 * self.pilot_nodes, (3.0,) * self.lab.axes)])
+                self._certify(self._candidate([Block(2 * self.pilot_nodes, (3.0,) * self.lab.axes)]))
         except KeyboardInterrupt:
             if self.best is None:
                 raise
@@ -114,7 +151,7 @@ class Campaign:
         if self.best is None:
             raise AssertionError("a campaign has at least one stage")
         status, message = self._verdict(limit, ambiguity)
-        return Outcome(self.best, self.estimate, status, message, tuple(self.stages), self.elapsed)
+        return Outcome(self.best, self.richer, self.estimate, status, message, tuple(self.stages), self.elapsed)
 
     @property
     def pilot_nodes(self) -> int:
@@ -132,79 +169,138 @@ class Campaign:
 
     def _scan(self) -> list[Block]:
         """Choose the scale with pilots, and with wider ones as long as none of them solves anything."""
+        known: list[tuple[float, ...]] = []
         for level in _LEVELS:
             nodes = level * self.pilot_nodes
-            scan = self._scan_with(nodes)
-            if scan.score < _SOLVES_NOTHING or self.elapsed > _SCAN_SHARE * self.budget:
+            scan = self._scan_with(nodes, known)
+            if scan.score < _HARDLY_SOLVED or self.elapsed > _SCAN_SHARE * self.budget:
                 break
+            self.contradictory = level == 1 and self._contradictory()
+            if self.contradictory:
+                break
+            # Where hardly anything is solved, scores say little: wider pilots decide between the better ones.
+            known = scan.leading(_LEADING) if scan.score < _SOLVES_NOTHING else []
         self.scale = scan.scale
-        self.nothing_solved = scan.score >= _SOLVES_NOTHING
+        self.pilot = (nodes, scan.score)
         # A margin: what a pilot just meets, twice its width meets with digits to spare.
-        return [Block(2 * nodes if nodes == self.pilot_nodes else nodes, scan.scale)]
+        return self.lab.blocks(2 * nodes if nodes == self.pilot_nodes else nodes, scan.scale)
 
-    def _scan_with(self, nodes: int) -> Scan:
-        points, judge = self.lab.points(nodes), self.lab.judge(nodes)
+    def _scan_with(self, nodes: int, known: Sequence[tuple[float, ...]]) -> Scan:
+        pilots = Pilots(self.lab, nodes)
 
-        fits: dict[tuple[float, ...], Solution] = {}
-
-        def pilot(scale: tuple[float, ...]) -> Verdict:
+        def score(scale: tuple[float, ...]) -> float:
             self.report(Progress("scan", self.elapsed, nodes))
-            fits[scale] = self.lab.fit([Block(nodes, scale)], points)
-            return judge(fits[scale])
+            return pilots.score(scale)
 
         def accept(scale: tuple[float, ...]) -> bool:
-            twin = self.lab.other()
-            return self.lab.distance(fits[scale], twin.fit([Block(nodes, scale)], twin.points(nodes))) < self.tol
+            blocks = self.lab.blocks(nodes, scale)
+            pilot = self.lab.fit(blocks, pilots.points)
+            richer = self.lab.fit([*blocks, *self._more(blocks)], pilots.points)
+            return self.lab.distance(pilot, richer) < self.tol
 
         enough = self.tol / _SCAN_MARGIN
-        return choose_scale(pilot, self.lab.axes, enough, time_axis=self.lab.time_axis, accept=accept)
+        return choose_scale(score, self.lab.axes, enough, time_axis=self.lab.time_axis, accept=accept, known=known)
 
     def _grow(self, blocks: list[Block]) -> str:
         """Widen until the tolerance is met; return what stopped it otherwise."""
         while True:
-            begun = self.elapsed
-            blocks = self._stage(blocks)
-            if self.estimate <= self.tol or (self.nothing_solved and self._contradictory()):
+            candidate = self._candidate(blocks)
+            hopeful = self.stages[-1].estimate <= _HOPEFUL * self.tol or len(self.stages) == 1
+            if hopeful:
+                self._certify(candidate)
+            if hopeful and self.estimate <= self.tol:
                 return ""
-            if limit := self._limit(blocks, self.elapsed - begun):
-                return limit
-            nodes = sum(block.nodes for block in blocks)
-            blocks = [*blocks, Block(nodes, _scaled(blocks[-1].scale, _WIDENING))]
+            if (
+                not self.contradictory
+                and len(self.stages) == 1
+                and candidate.verdict.total > max(_MET, _NO_PROGRESS * self.pilot[1])
+            ):
+                self.contradictory = self._contradictory()
+            if self.contradictory:
+                return "Its statements contradict each other."
+            width = self._next_width(candidate)
+            if limit := self._limit(candidate, width):
+                if not hopeful:
+                    self._certify(candidate)
+                return limit if self.estimate > self.tol else ""
+            blocks = [*candidate.blocks, *self._more(candidate.blocks, width - candidate.nodes)]
 
-    def _stage(self, blocks: list[Block]) -> list[Block]:
-        """Fit one width and its twin; keep the solution if its estimate is the best so far."""
+    def _candidate(self, blocks: list[Block]) -> _Candidate:
+        """Fit and judge one width; the second one tries finer scales too."""
         nodes = sum(block.nodes for block in blocks)
         points, judge = self.lab.points(nodes), self.lab.judge(nodes)
         self.report(Progress("solve", self.elapsed, nodes, *self._last()))
-        solution = self.lab.fit(blocks, points)
-        verdict = judge(solution)
+        chosen = self._fit(blocks, points, judge)
         if len(self.stages) == 1:
             for factor in _RETUNE:
-                others = [Block(nodes, _scaled(blocks[0].scale, factor))]
-                candidate = self.lab.fit(others, points)
-                judged = judge(candidate)
-                if judged.total > _RETUNE_GAIN * verdict.total:
+                other = self._fit(self.lab.blocks(nodes, _scaled(self.scale, factor)), points, judge)
+                if other.verdict.total > _RETUNE_GAIN * chosen.verdict.total:
                     break
-                solution, verdict, blocks = candidate, judged, others
-        self.report(Progress("estimate", self.elapsed, nodes, *self._last()))
-        other = self.lab.other()
-        twin = other.fit(blocks, other.points(nodes))
-        share = _share(verdict.total, judge(twin).total)
-        estimate = self.lab.distance(solution, twin) * share
+                chosen = other
+        self.worst_part = chosen.verdict.worst
+        residual = chosen.verdict.total
+        last = self.stages[-1] if self.stages else None
+        # Until it is certified, a width is taken to have gained as much accuracy as its residual has.
+        predicted = np.inf if last is None else last.estimate * residual / last.residual
+        rows = chosen.solution.diagnostics.rows
+        self.stages.append(Stage(nodes, rows, residual, predicted, self.elapsed))
+        return chosen
+
+    def _fit(self, blocks: list[Block], points: Points, judge: Judge) -> _Candidate:
+        begun = self.elapsed
+        grown = self.lab.grown(blocks, points)
+        solution = self.lab.fit(blocks, points) if grown is None else self.lab.solution(blocks, grown)
+        return _Candidate(blocks, solution, judge(solution), grown, points, judge, self.elapsed - begun)
+
+    def _certify(self, candidate: _Candidate) -> None:
+        """Estimate the error by the distance to a richer network; keep the solution if it is the best so far.
+
+        The richer network has half as many nodes again, appended to the factorisation at hand.
+        """
+        self.report(Progress("estimate", self.elapsed, candidate.nodes, *self._last()))
+        blocks = [*candidate.blocks, *self._more(candidate.blocks)]
+        if candidate.grown is None:
+            richer = self.lab.fit(blocks, candidate.points)
+        else:
+            groups = self.lab.network(blocks).features[len(candidate.blocks) :]
+            richer = self.lab.solution(blocks, candidate.grown.with_nodes(groups))
+        own, other = candidate.verdict.total, candidate.judge(richer).total
+        # A richer network is the better one, and the distance is the error, unless its residual says otherwise.
+        share = own / float(np.hypot(own, other)) if own > 0 else 1.0
+        estimate = share * self.lab.distance(candidate.solution, richer)
+        if candidate.verdict.total > _SOLVES_NOTHING:
+            # Both networks may be wrong alike where the equation is hardly solved at all.
+            estimate = max(estimate, 1.0)
         if estimate < self.estimate or self.best is None:
-            self.best, self.estimate = solution, estimate
-        self.worst_part = verdict.worst
-        rows = solution.diagnostics.rows
-        self.stages.append(Stage(nodes, rows, verdict.total, estimate, self.elapsed))
-        return blocks
+            self.best, self.richer, self.estimate = candidate.solution, richer, estimate
+        self.stages[-1] = replace(self.stages[-1], estimate=estimate, seconds=self.elapsed)
+
+    def _more(self, blocks: Sequence[Block], nodes: int | None = None) -> list[Block]:
+        """Return blocks to add: half as many nodes as there are, or so many, at somewhat finer scales."""
+        width = sum(block.nodes for block in blocks)
+        count = width // 2 if nodes is None else nodes
+        factor = _WIDENING ** float(np.log2(1.0 + count / width))
+        return self.lab.blocks(count, _scaled(blocks[-1].scale, factor))
+
+    def _next_width(self, candidate: _Candidate) -> int:
+        """Return the width at which the tolerance should be met, from how the residual has fallen so far."""
+        earlier = [(s.nodes, s.residual) for s in self.stages[:-1]] or [self.pilot]
+        (narrow, before), (nodes, now) = earlier[-1], (candidate.nodes, candidate.verdict.total)
+        power = 1.0 / min(self.lab.axes, _CURVED)
+        fallen = float(np.log(before / now)) if 0 < now < before else 0.0
+        wanted = float(np.log(_MARGIN * self.stages[-1].estimate / self.tol))
+        most = 2.0
+        if fallen > 0 and nodes > narrow and np.isfinite(wanted):
+            step = (nodes**power - narrow**power) * max(0.0, wanted) / fallen
+            most = ((nodes**power + step) / nodes**power) ** (1 / power)
+        return int(nodes * min(2.0, max(_LEAST_WIDENING, most)))
 
     def _last(self) -> tuple[float | None, float | None]:
         return (self.stages[-1].residual, self.estimate) if self.stages else (None, None)
 
-    def _limit(self, blocks: Sequence[Block], seconds: float) -> str:
+    def _limit(self, candidate: _Candidate, width: int) -> str:
         """Return what forbids or makes pointless another stage, in words."""
         stages = self.stages
-        nodes = 2 * sum(block.nodes for block in blocks)
         hopeful = stages[-1].estimate > _UNRESOLVED and len(stages) < _PATIENCE
         if len(stages) >= 3 and not hopeful and min(s.estimate for s in stages[-2:]) > _PAYING * stages[-3].estimate:
             if self.estimate < 1e-12:
@@ -213,20 +309,20 @@ class Campaign:
                 "The features limit it: widening the network no longer pays. The solution may have a layer, a corner "
                 "or a jump that random nodes do not follow; give a method with scales by hand, or split the domain."
             )
-        if self.elapsed + _NEXT_COST * seconds > self.budget:
+        if self.elapsed + _CERTIFIED_COST * (width / candidate.nodes) ** 3 * candidate.seconds > self.budget:
             return (
-                f"The time limits it: {nodes} nodes would take longer than the budget of {self.budget:g} s. "
+                f"The time limits it: {width} nodes would take longer than the budget of {self.budget:g} s. "
                 "Give a larger budget, such as budget=60."
             )
-        needed = system_bytes(self.lab.problem, self.lab.points(nodes), nodes)
+        needed = system_bytes(self.lab.problem, self.lab.points(width), width)
         if needed > _MEMORY_SHARE * available_memory():
-            return f"The memory limits it: {nodes} nodes would need {needed / 2**30:.1f} GiB."
+            return f"The memory limits it: {width} nodes would need {needed / 2**30:.1f} GiB."
         return ""
 
     def _verdict(self, limit: str, ambiguity: Ambiguity | None) -> tuple[str, str]:
         if ambiguity is not None:
             return "ill-posed", self._ambiguous(ambiguity)
-        if self._contradictory():
+        if self.contradictory:
             return "ill-posed", (
                 f"The equations and conditions contradict each other: {self.worst_part} keeps a relative residual of "
                 f"{self.stages[-1].residual:.1g} however wide the network is, though the best compromise is found. "
@@ -257,15 +353,20 @@ class Campaign:
         )
 
     def _contradictory(self) -> bool:
-        """Tell whether the residual stays however wide the network, though each statement can be met by itself."""
-        last = self.stages[-1].residual
-        stays = len(self.stages) >= 3 and last > _STAYS * self.stages[-3].residual
-        if last < _UNSOLVED or not (stays or self.nothing_solved) or _is_perturbed(self.lab.problem):
+        """Tell whether the statements can each be met, but not together, however wide the network.
+
+        An unresolved solution looks like that too, until the network is widened; a layer even then, so problems that
+        have layers are not asked.
+        """
+        if _is_perturbed(self.lab.problem):
             return False
-        nodes = 2 * self.pilot_nodes
-        network = self.lab.network([Block(nodes, self.scale)])
-        together, alone = joint_defects(self.lab.problem, self.lab.points(nodes), network)
-        return together > _UNSOLVED and alone < 0.1 * together
+        defects = []
+        for doublings in range(3):
+            nodes = self.pilot_nodes * 2**doublings
+            blocks = self.lab.blocks(nodes, (3.0 * _WIDENING**doublings,) * self.lab.axes)
+            defects.append(joint_defects(self.lab.problem, self.lab.points(nodes), self.lab.network(blocks)))
+        (first, _), *_, (together, alone) = defects
+        return together > max(_STAYS * first, _MET) and alone < 0.1 * together
 
 
 def _is_perturbed(problem: Problem) -> bool:
@@ -285,16 +386,3 @@ def _is_perturbed(problem: Problem) -> bool:
 
 def _scaled(scale: tuple[float, ...], factor: float) -> tuple[float, ...]:
     return tuple(value * factor for value in scale)
-
-
-def _share(own: float, other: float) -> float:
-    """Return the part of the distance between twins that the first one has.
-
-    Twins err alike, so each has the distance over √2; only where one has failed by its held-out residual, most of the
-    distance is the other's.
-    """
-    if own > _FAILED * other:
-        return 1.0
-    if other > _FAILED * own:
-        return max(_LEAST_SHARE, _FAILED * own / other)
-    return float(np.sqrt(0.5))

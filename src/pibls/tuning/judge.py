@@ -8,21 +8,21 @@ what was chosen is a little flattered; the error estimate does not rest on it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from pibls.checks import FloatArray
-from pibls.geometry import Points, PointSet
+from pibls.geometry import Points
 from pibls.problem import MultiIndex, Problem, Statement
 from pibls.solution import Solution
 
-__all__ = ["Judge", "Verdict", "root_mean_square"]
+__all__ = ["Evaluate", "Judge", "Verdict", "root_mean_square"]
 
 _SIZE_POINTS = 200
-_Magnitudes = Mapping[tuple[str, MultiIndex], float]
 
 
 @dataclass(frozen=True)
@@ -42,6 +42,10 @@ class Verdict:
         return max(self.parts, key=lambda name: self.parts[name])
 
 
+Evaluate = Callable[[FloatArray, Sequence[tuple[str, MultiIndex]]], list[FloatArray]]
+"""Derivatives of fields at points, as :meth:`pibls.Solution.evaluate` gives them."""
+
+
 @dataclass(frozen=True, eq=False)
 class Judge:
     """Judges solutions of one problem at one set of held-out points."""
@@ -49,24 +53,67 @@ class Judge:
     problem: Problem
     points: Points
 
+    @cached_property
+    def judged(self) -> tuple[tuple[str, Statement], ...]:
+        """The statements that are judged, by names that differ; measurements have no other points to be judged at."""
+        names: dict[str, Statement] = {}
+        for number, statement in enumerate(self.problem.statements, start=1):
+            if statement.targets is None:
+                name = statement.name if statement.name not in names else f"{statement.name} [{number}]"
+                names[name] = statement
+        return tuple(names.items())
+
     def __call__(self, solution: Solution) -> Verdict:
         """Return the relative residual of every statement."""
-        sizes = self.magnitudes(solution)
+        sizes = self.sizes(solution.evaluate)
         parts: dict[str, float] = {}
-        for statement in self.problem.statements:
-            where = self.points.sets[statement.source]
-            residual, size = _residual_and_size(solution, statement, where, sizes)
-            if statement.targets is not None:
-                # Held-out points have no measurements; the fit itself judges those.
-                continue
-            parts[statement.name] = residual / size if size > 0 else residual
+        for name, statement in self.judged:
+            residual = root_mean_square(self.residual(solution.evaluate, statement))
+            parts[name] = residual / sizes[name] if sizes[name] > 0 else residual
         return Verdict(parts)
 
-    def magnitudes(self, solution: Solution) -> _Magnitudes:
-        """Return the root-mean-square size inside the domain of every derivative that occurs."""
+    def sizes(self, evaluate: Evaluate) -> dict[str, float]:
+        """Return the size of the terms that each statement is made of: what its residual is relative to."""
         keys = list({(t.field, t.multi_index): None for s in self.problem.statements for t in s.form.terms})
-        values = solution.evaluate(self.points.interior[:_SIZE_POINTS], keys)
-        return {key: root_mean_square(value) for key, value in zip(keys, values, strict=True)}
+        values = evaluate(self.points.interior[:_SIZE_POINTS], keys)
+        magnitudes = {key: root_mean_square(value) for key, value in zip(keys, values, strict=True)}
+        sizes: dict[str, float] = {}
+        for name, statement in self.judged:
+            source, coefficients = self._known(statement)
+            terms = zip(statement.form.terms, coefficients, strict=True)
+            total = sum((root_mean_square(c) * magnitudes[t.field, t.multi_index]) ** 2 for t, c in terms)
+            sizes[name] = float(np.sqrt(root_mean_square(source) ** 2 + total))
+        return sizes
+
+    def _known(self, statement: Statement) -> tuple[FloatArray, tuple[Any, ...]]:
+        """Return the source and the coefficients of a statement at its points, evaluated once."""
+        if statement not in self._cache:
+            where = self.points.sets[statement.source]
+            form, X, normals = statement.form, where.points, where.normals
+            source: FloatArray = np.array(form.source_function(X, normals))
+            self._cache[statement] = (
+                source,
+                tuple(f.constant if f.constant is not None else f(X, normals) for f in form.coefficient_functions),
+            )
+        return self._cache[statement]
+
+    @cached_property
+    def _cache(self) -> dict[Statement, tuple[FloatArray, tuple[Any, ...]]]:
+        return {}
+
+    def residual(self, evaluate: Evaluate, statement: Statement) -> FloatArray:
+        """Return the residual of a statement at its held-out points."""
+        where = self.points.sets[statement.source]
+        wanted = [(term.field, term.multi_index) for term in statement.form.terms]
+        state = evaluate(where.points, wanted)
+        source, coefficients = self._known(statement)
+        residual: FloatArray = source
+        if where.partner is not None:
+            residual = np.zeros(len(where))
+            state = [here - there for here, there in zip(state, evaluate(where.partner, wanted), strict=True)]
+        for coefficient, values in zip(coefficients, state, strict=True):
+            residual = residual + coefficient * values
+        return residual if where.weights is None else np.atleast_1d(where.weights @ residual)
 
 
 def root_mean_square(values: Any) -> float:
@@ -75,28 +122,5 @@ def root_mean_square(values: Any) -> float:
     >>> root_mean_square([3.0, 4.0, 0.0, 0.0])
     2.5
     """
-    return float(np.sqrt(np.mean(np.square(np.asarray(values, dtype=np.float64)))))
-
-
-def _residual_and_size(
-    solution: Solution, statement: Statement, where: PointSet, sizes: _Magnitudes
-) -> tuple[float, float]:
-    """Return the residual of a statement and the size of the terms it is made of."""
-    form = statement.form
-    X, normals = where.points, where.normals
-    wanted = [(term.field, term.multi_index) for term in form.terms]
-    state = solution.evaluate(X, wanted)
-    source: FloatArray = np.array(form.source_function(X, normals))
-    size = root_mean_square(source) ** 2
-    residual = source
-    opposite = None if where.partner is None else solution.evaluate(where.partner, wanted)
-    if opposite is not None:
-        residual = np.zeros(len(X))
-        state = [here - there for here, there in zip(state, opposite, strict=True)]
-    for term, function, values in zip(form.terms, form.coefficient_functions, state, strict=True):
-        coefficient: Any = function.constant if function.constant is not None else function(X, normals)
-        residual = residual + coefficient * values
-        size += root_mean_square(coefficient) ** 2 * sizes[term.field, term.multi_index] ** 2
-    if where.weights is not None:
-        residual = np.atleast_1d(where.weights @ residual)
-    return root_mean_square(residual), float(np.sqrt(size))
+    array = np.asarray(values, dtype=np.float64)
+    return float(np.sqrt(np.mean(array * array)))

@@ -9,8 +9,10 @@ from typing import Any, cast
 
 import numpy as np
 
-from pibls.features import BroadNetwork, draw_network
+from pibls.checks import FloatArray
+from pibls.features import BroadNetwork, FeatureGroup
 from pibls.features.harmonic import HarmonicGroup, draw_special
+from pibls.features.scales import draw_features, draw_sparse_features
 from pibls.geometry import Domain, Points
 from pibls.geometry.landmarks import corners, holes
 from pibls.geometry.points import interior_points
@@ -20,23 +22,46 @@ from pibls.problem import Problem
 from pibls.solution import Solution
 from pibls.solvers import LeastSquares
 from pibls.system import Balanced
+from pibls.tuning.growth import Grown
 from pibls.tuning.judge import Judge
 
 __all__ = ["Block", "Laboratory", "relative_distance"]
 
 Scale = tuple[float, ...]
 _ROWS_PER_NODE = 2.2
+_FULL_FACES = 3
+_FEW_AXES = 4
+_ROWS_PER_NODE_MANY = 1.3
+_INITIAL_PER_NODE_MANY = 0.3
+_SPARSE_SHARE = 0.4
 _COMPARE_POINTS = 1000
 _HELD_OUT = 31
 _COMPARE = 77
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Block:
-    """Nodes that were added together: how many, and at which scale."""
+    """Nodes that were added together.
+
+    Attributes
+    ----------
+    nodes, scale
+        How many, and at which scale.
+    active
+        How many coordinates a node sees at most; all of them if None.
+    group
+        The nodes themselves, where they were not drawn at a scale but placed.
+    """
 
     nodes: int
     scale: Scale
+    active: int | None = None
+    group: FeatureGroup | None = None
+
+    def record(self) -> list[Any]:
+        """Return what a solution keeps of it in its settings."""
+        placed = ["placed"] if self.group is not None else []
+        return [self.nodes, list(self.scale), *([] if self.active is None else [f"{self.active} axes"]), *placed]
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,9 +98,22 @@ class Laboratory:
     def points(self, nodes: int) -> Points:
         """Return points for a network of so many nodes."""
         interior = max(20, int(_ROWS_PER_NODE * nodes))
-        # Harmonic nodes are invisible to Laplace's equation: only boundary points determine them.
-        boundary = 8 * (int(interior**0.5) + self.special_nodes) if self._special else None
-        return Points.sample(self.problem, interior, boundary, method="kronecker", seed=self._seed(nodes))
+        boundary = initial = None
+        if self.axes > _FULL_FACES:
+            # Most of a box of many dimensions is boundary; left to itself it would take nearly all rows.
+            interior = boundary = max(20, int(_ROWS_PER_NODE_MANY * nodes))
+            initial = max(20, int(_INITIAL_PER_NODE_MANY * nodes))
+        if self._special:
+            # Harmonic nodes are invisible to Laplace's equation: only boundary points determine them.
+            boundary = 8 * (int(interior**0.5) + self.special_nodes)
+        return Points.sample(self.problem, interior, boundary, initial, method="kronecker", seed=self._seed(nodes))
+
+    def blocks(self, nodes: int, scale: Scale) -> list[Block]:
+        """Return blocks that make so many nodes of a scale; in many dimensions a part of them see few coordinates."""
+        if self.axes <= _FEW_AXES:
+            return [Block(nodes, scale)]
+        sparse = int(_SPARSE_SHARE * nodes)
+        return [Block(nodes - sparse, scale), Block(sparse, scale, active=2)]
 
     @property
     def special_nodes(self) -> int:
@@ -84,10 +122,18 @@ class Laboratory:
 
     def network(self, blocks: Sequence[Block]) -> BroadNetwork:
         """Draw the network; each block is drawn for itself, so that a longer list keeps the nodes of a shorter one."""
-        rng = np.random.default_rng(self._seed(0))
-        specs = [(self.activation, block.nodes, block.scale) for block in blocks]
-        network = draw_network(rng, self.problem.domain.bounds, specs)
-        return replace(network, special=self._special) if self._special else network
+        bounds = self.problem.domain.bounds
+        half = (bounds[:, 1] - bounds[:, 0]) / 2
+        children = np.random.default_rng(self._seed(0)).spawn(len(blocks))
+        groups = tuple(self._group(block, half, rng) for block, rng in zip(blocks, children, strict=True))
+        return BroadNetwork(bounds.mean(axis=1), groups, special=self._special)
+
+    def _group(self, block: Block, half: FloatArray, rng: np.random.Generator) -> FeatureGroup:
+        if block.group is not None:
+            return block.group
+        if block.active is not None:
+            return draw_sparse_features(rng, half, self.activation, block.nodes, block.scale, block.active)
+        return draw_features(rng, half, self.activation, block.nodes, block.scale)
 
     @cached_property
     def _special(self) -> tuple[HarmonicGroup, ...]:
@@ -101,9 +147,24 @@ class Laboratory:
 
     def fit(self, blocks: Sequence[Block], points: Points) -> Solution:
         """Fit a network at points."""
-        settings = {"activation": self.activation, "features": [[b.nodes, list(b.scale)] for b in blocks]}
-        recipe = Recipe("PIBLS", settings, self.seed, Balanced(), 0.0, LeastSquares())
+        recipe = Recipe("PIBLS", self._settings(blocks), self.seed, Balanced(), 0.0, LeastSquares())
         return fit(self.problem, points, on_device(self.network(blocks), self.device), recipe)
+
+    def grown(self, blocks: Sequence[Block], points: Points) -> Grown | None:
+        """Return the factorised system to which nodes and points can be appended, where that can be done.
+
+        Conditions that hold exactly, and other devices, want a solve from the start.
+        """
+        if self.device is not None or any(statement.exact for statement in self.problem.statements):
+            return None
+        return Grown.start(self.problem, self.network(blocks), points)
+
+    def solution(self, blocks: Sequence[Block], grown: Grown) -> Solution:
+        """Return the solution of a factorised system of these blocks."""
+        return grown.solution(self._settings(blocks), self.seed)
+
+    def _settings(self, blocks: Sequence[Block]) -> dict[str, Any]:
+        return {"activation": self.activation, "features": [block.record() for block in blocks]}
 
     def judge(self, nodes: int) -> Judge:
         """Return a judge with held-out points, fewer than a network of so many nodes is fitted at."""

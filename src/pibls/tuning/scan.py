@@ -8,13 +8,10 @@ pilot is good enough for the tolerance.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-
-from pibls.checks import FloatArray
-from pibls.tuning.judge import Verdict
 
 __all__ = ["Scan", "choose_scale"]
 
@@ -23,6 +20,7 @@ _START = (3.0, 6.0, 1.5, 12.0, 0.75, 24.0, 48.0)
 _START_1D = (6.0, 24.0, 96.0, 384.0, 1.5)
 _COARSE = (1.0, 4.0, 16.0, 48.0)
 _STEPS = ((0.25, 4.0), (0.5, 2.0), (0.7, 1.4))
+_SMALLEST, _FEW = 0.5, 4
 _DIRECT = 3  # most axes for which all coarse combinations of two values per axis are tried
 
 
@@ -44,14 +42,18 @@ class Scan:
     score: float
     tried: dict[Scale, float]
 
+    def leading(self, count: int) -> list[Scale]:
+        """Return the best scales."""
+        return sorted(self.tried, key=lambda scale: self.tried[scale])[:count]
+
 
 class _Search:
-    """Scores of scales tried so far, and whether one of them is good enough."""
+    """Scales tried so far, and whether one of them is good enough."""
 
-    def __init__(self, judge: Callable[[Scale], Verdict], enough: float) -> None:
-        self.judge = judge
+    def __init__(self, score: Callable[[Scale], float], enough: float) -> None:
+        self.score = score
         self.enough = enough
-        self.tried: dict[Scale, float] = {}
+        self.tried: list[Scale] = []
 
     def try_all(self, scales: Iterable[Scale]) -> None:
         for scale in scales:
@@ -59,36 +61,33 @@ class _Search:
                 return
             key = tuple(float(value) for value in np.round(scale, 9))
             if key not in self.tried:
-                total = self.judge(key).total
-                self.tried[key] = total if np.isfinite(total) else np.inf
+                self.tried.append(key)
+                self.score(key)
 
     @property
     def best(self) -> Scale:
-        return min(self.tried, key=lambda scale: self.tried[scale])
-
-    @property
-    def score(self) -> float:
-        return self.tried[self.best] if self.tried else np.inf
+        return min(self.tried, key=self.score)
 
     @property
     def done(self) -> bool:
-        return self.score <= self.enough
+        return bool(self.tried) and self.score(self.best) <= self.enough
 
 
 def choose_scale(
-    judge: Callable[[Scale], Verdict],
+    score: Callable[[Scale], float],
     axes: int,
     enough: float,
     *,
     time_axis: int | None = None,
     accept: Callable[[Scale], bool] = lambda _: False,
+    known: Sequence[Scale] = (),
 ) -> Scan:
     """Search the scale with the smallest held-out residual.
 
     Parameters
     ----------
-    judge
-        Fits a pilot of a scale and judges it.
+    score
+        Held-out residual of a pilot of a scale; asked again for scales it knows, and may then answer in other units.
     axes
         Number of coordinates.
     enough
@@ -97,22 +96,25 @@ def choose_scale(
         Position of the time coordinate, if there is one.
     accept
         Asked for the best scale after each round; the search stops if it is good enough.
+    known
+        Scales that did best with narrower pilots; given these, only they and their neighbours are tried.
 
     Examples
     --------
-    >>> scan = choose_scale(lambda s: Verdict({"e": abs(np.log(s[0] / 12)) + abs(np.log(s[1] / 3))}), 2, 0.0)
-    >>> scan.score < 0.5
+    >>> scan = choose_scale(lambda s: abs(np.log(s[0] / 12)) + abs(np.log(s[1] / 3)), 2, 0.0)
+    >>> bool(scan.score < 0.5)
     True
     """
-    search = _Search(judge, enough)
-    search.try_all((value,) * axes for value in (_START if axes > 1 else _START_1D))
+    search = _Search(score, enough)
+    search.try_all(known or ((value,) * axes for value in (_START if axes > 1 else _START_1D)))
     if not search.done and not accept(search.best):
-        search.try_all(_combinations(axes, time_axis))
-        for factors in _STEPS:
+        if not known:
+            search.try_all(_combinations(axes, time_axis))
+        for factors in _STEPS[1:] if known else _STEPS:
             for axis in range(axes):
-                search.try_all(_moved(search.best, axis, factor) for factor in factors)
-            search.try_all(tuple(factor * value for value in search.best) for factor in factors)
-    return Scan(search.best, search.score, search.tried)
+                search.try_all(_moved(search.best, [axis], factor) for factor in factors)
+            search.try_all(_moved(search.best, range(axes), factor) for factor in factors)
+    return Scan(search.best, score(search.best), {scale: score(scale) for scale in search.tried})
 
 
 def _combinations(axes: int, time_axis: int | None) -> Iterable[Scale]:
@@ -128,7 +130,7 @@ def _combinations(axes: int, time_axis: int | None) -> Iterable[Scale]:
         yield from itertools.product(_COARSE[:2], repeat=axes)
 
 
-def _moved(scale: Scale, axis: int, factor: float) -> Scale:
-    moved: FloatArray = np.array(scale)
-    moved[axis] *= factor
-    return tuple(moved.tolist())
+def _moved(scale: Scale, axes: Iterable[int], factor: float) -> Scale:
+    """Change the scale of some axes, down to where a node hardly varies and wider networks would lose digits."""
+    smallest = _SMALLEST if len(scale) <= _FEW else 0.0
+    return tuple(max(smallest, value * factor) if i in axes else value for i, value in enumerate(scale))

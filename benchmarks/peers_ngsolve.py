@@ -1,0 +1,221 @@
+"""NGSolve: high-order finite elements. Mesh, assembly, factorisation and solve are all on the clock.
+
+Boxes get a few quadrilaterals of high order, whose mesh costs nothing; the annulus curved triangles; the L-shapes
+triangles refined geometrically towards the re-entrant corner (``RefineHP``). Inner unknowns of elements are
+condensed, the rest goes to UMFPACK, the fastest of its solvers here. Its task manager, on as many threads as there
+are cores, helps large problems and slows small ones: both ways are tried off the clock and the faster one is timed.
+
+Time is a coordinate like any other, as it is for the other solvers: the heat equation is a Galerkin method in space and
+time, the wave equation a least-squares method for the first-order system of u, u_t and u_x, which is stable on any
+mesh. Five dimensions have no mesh. Of the two settings per problem the first is the cheapest seen near 10⁻⁸, the
+second the most accurate one that is still cheap.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import ngsolve as ng
+from netgen.geom2d import SplineGeometry
+from ngsolve.meshes import Make1DMesh, MakeStructured2DMesh
+from threadpoolctl import threadpool_limits
+
+from benchmarks.peers_common import Predict, Probe, Row, measure
+
+x, y = ng.x, ng.y
+MODES = (1, 2, 3, 4, 8)
+
+
+@dataclass(frozen=True)
+class Setting:
+    """Order of the elements, and the mesh: elements along the axes, or the largest element and refinements."""
+
+    order: int
+    elements: tuple[int, int] = (1, 1)
+    size: float = 1.0
+    levels: int = 0
+    factor: float = 0.3
+
+    @property
+    def grid(self) -> str:
+        """The setting on a grid, in words."""
+        return f"order {self.order}, {self.elements[0]} × {self.elements[1]}"
+
+    @property
+    def triangles(self) -> str:
+        """The setting on triangles, in words."""
+        return f"order {self.order}, h {self.size:g}" + (f", {self.levels} levels" if self.levels else "")
+
+
+def solved(equation: Any, load: Any, solution: Any, symmetric: bool = True) -> Any:
+    """Solve with the boundary values that ``solution`` has; its free unknowns are filled in."""
+    form = ng.BilinearForm(equation * ng.dx, symmetric=symmetric, condense=True)
+    ng.solvers.BVP(bf=form, lf=load, gf=solution, inverse="umfpack")  # assembles both
+    return solution
+
+
+def dirichlet(
+    mesh: Any,
+    order: int,
+    equation: Callable[[Any, Any], Any],
+    source: Any,
+    known: Any,
+    where: str,
+    symmetric: bool = True,
+) -> Any:
+    """Solve a scalar equation in the plane with values given on a part of the boundary."""
+    space = ng.H1(mesh, order=order, dirichlet=where)
+    u, v = space.TnT()
+    load = ng.LinearForm(space)
+    if source is not None:
+        load += source * v * ng.dx(bonus_intorder=order)
+    solution = ng.GridFunction(space)
+    if known is not None:
+        solution.Set(known, definedon=mesh.Boundaries(where), bonus_intorder=order)
+    return solved(equation(u, v), load, solution, symmetric)
+
+
+def reader(mesh: Any, function: Any) -> Predict:
+    return lambda X: function(mesh(*X.T))
+
+
+def gradients(u: Any, v: Any) -> Any:
+    return ng.grad(u) * ng.grad(v)
+
+
+def advection(setting: Setting) -> Predict:
+    """Test u' = R with derivatives v': these are all functions one order lower."""
+    mesh = Make1DMesh(setting.elements[0])
+    space = ng.H1(mesh, order=setting.order, dirichlet="left")
+    u, v = space.TnT()
+    source = (ng.sin(2 * ng.pi * x) * ng.cos(4 * ng.pi * x)).Diff(x)
+    load = ng.LinearForm(source * ng.grad(v)[0] * ng.dx(bonus_intorder=setting.order))
+    solution = ng.GridFunction(space)
+    solution.Set(1, definedon=mesh.Boundaries("left"))
+    return reader(mesh, solved(gradients(u, v), load, solution))
+
+
+def poisson_gaussian(setting: Setting) -> Predict:
+    mesh = MakeStructured2DMesh(nx=setting.elements[0], ny=setting.elements[1])
+    exact = ng.exp(-2 * x**2 - 4 * y**2) + 0.5
+    source = (exact - 0.5) * (12 - 16 * x**2 - 64 * y**2)
+    return reader(mesh, dirichlet(mesh, setting.order, gradients, source, exact, ".*"))
+
+
+def helmholtz(setting: Setting) -> Predict:
+    mesh = MakeStructured2DMesh(nx=setting.elements[0], ny=setting.elements[1])
+    exact = ng.sin(10 * x) * ng.sin(10 * y)
+    solution = dirichlet(mesh, setting.order, lambda u, v: gradients(u, v) - 100 * u * v, 100 * exact, exact, ".*")
+    return reader(mesh, solution)
+
+
+def diffusion_reaction(setting: Setting) -> Predict:
+    """Galerkin in space and time, y being time; nothing is prescribed at the final time."""
+    mesh = MakeStructured2DMesh(
+        nx=setting.elements[0], ny=setting.elements[1], mapping=lambda s, t: (math.pi * (2 * s - 1), t)
+    )
+    start = sum(ng.sin(k * x) / k for k in MODES)
+    source = ng.exp(-y) * sum((k * k - 1) / k * ng.sin(k * x) for k in MODES)
+
+    def heat(u: Any, v: Any) -> Any:
+        return ng.grad(u)[1] * v + ng.grad(u)[0] * ng.grad(v)[0]
+
+    return reader(mesh, dirichlet(mesh, setting.order, heat, source, start, "left|right|bottom", False))
+
+
+def wave(setting: Setting) -> Predict:
+    """Least squares for u, p = u_t and q = u_x: p_t = 4 q_x, q_t = p_x; the last two scaled to equal speeds."""
+    mesh = MakeStructured2DMesh(nx=setting.elements[0], ny=setting.elements[1])
+    fixed = "left|right|bottom"
+    walls = ng.H1(mesh, order=setting.order, dirichlet=fixed)
+    space = walls * walls * ng.H1(mesh, order=setting.order, dirichlet="bottom")
+
+    def residuals(u: Any, p: Any, q: Any) -> tuple[Any, ...]:
+        du, dp, dq = ng.grad(u), ng.grad(p), ng.grad(q)
+        return du[1] - p, du[0] - q, dp[1] - 4 * dq[0], 2 * (dq[1] - dp[0])
+
+    trial, test = space.TnT()
+    squares = sum(a * b for a, b in zip(residuals(*trial), residuals(*test), strict=True))
+    solution = ng.GridFunction(space)
+    start = ng.sin(ng.pi * x) + ng.sin(4 * ng.pi * x) / 2
+    order = setting.order
+    solution.components[0].Set(start, definedon=mesh.Boundaries(fixed), bonus_intorder=order)
+    solution.components[2].Set(start.Diff(x), definedon=mesh.Boundaries("bottom"), bonus_intorder=order)
+    solved(squares, ng.LinearForm(space), solution)
+    return reader(mesh, solution.components[0])
+
+
+def annulus(setting: Setting) -> Predict:
+    geometry = SplineGeometry()
+    geometry.AddCircle((0, 0), 1, bc="outer")
+    geometry.AddCircle((0, 0), 0.5, leftdomain=0, rightdomain=1, bc="inner")
+    mesh = ng.Mesh(geometry.GenerateMesh(maxh=setting.size))
+    mesh.Curve(setting.order)
+    exact = x * (1 + 0.25 / (x**2 + y**2))
+    return reader(mesh, dirichlet(mesh, setting.order, gradients, None, exact, "outer"))
+
+
+def l_mesh(setting: Setting) -> Any:
+    geometry = SplineGeometry()
+    corners = [geometry.AppendPoint(0, 0, hpref=1)]
+    corners += [geometry.AppendPoint(*corner) for corner in ((1, 0), (1, 1), (-1, 1), (-1, -1), (0, -1))]
+    for corner, following in zip(corners, corners[1:] + corners[:1], strict=True):
+        geometry.Append(["line", corner, following])
+    mesh = ng.Mesh(geometry.GenerateMesh(maxh=setting.size))
+    mesh.RefineHP(setting.levels, setting.factor)
+    return mesh
+
+
+def l_shape(setting: Setting) -> Predict:
+    mesh = l_mesh(setting)
+    exact = (x**2 + y**2) ** (1 / 3) * ng.cos(2 / 3 * ng.atan2(x + y, y - x))
+    return reader(mesh, dirichlet(mesh, setting.order, gradients, None, exact, ".*"))
+
+
+def l_shape_unit_load(setting: Setting) -> Predict:
+    mesh = l_mesh(setting)
+    return reader(mesh, dirichlet(mesh, setting.order, gradients, ng.CF(1), None, ".*"))
+
+
+SETTINGS: dict[Callable[[Setting], Predict], tuple[Setting, Setting]] = {
+    advection: (Setting(11, (4, 1)), Setting(20, (4, 1))),
+    poisson_gaussian: (Setting(9, (2, 2)), Setting(15, (2, 2))),
+    diffusion_reaction: (Setting(9, (16, 1)), Setting(12, (16, 1))),
+    helmholtz: (Setting(12, (2, 2)), Setting(16, (2, 2))),
+    wave: (Setting(10, (4, 8)), Setting(14, (4, 8))),
+    annulus: (Setting(10, size=0.5), Setting(14, size=0.3)),
+    l_shape: (Setting(9, size=0.5, levels=10), Setting(16, size=0.5, levels=20, factor=0.4)),
+    l_shape_unit_load: (Setting(10, size=0.5, levels=12), Setting(16, size=0.5, levels=20, factor=0.4)),
+}
+BY_NAME = {solve.__name__: solve for solve in SETTINGS}
+GRIDS = (advection, poisson_gaussian, diffusion_reaction, helmholtz, wave)
+
+
+def prepare() -> None:
+    """Run everything once."""
+    poisson_gaussian(Setting(2))
+
+
+def timed(probe: Probe, solve: Callable[[Setting], Predict], setting: Setting, threads: int, repeats: int) -> Row:
+    """Measure on one thread without NGSolve's task manager, or on several with it."""
+    words = setting.grid if solve in GRIDS else setting.triangles
+    label = f"{words}, {threads} thread{'s' if threads > 1 else ''}"
+    ng.SetNumThreads(threads)
+    manager = ng.TaskManager() if threads > 1 else contextlib.nullcontext()
+    with threadpool_limits(limits=threads), manager:
+        return measure(probe, "NGSolve", label, lambda _: solve(setting), repeats)
+
+
+def rows(probe: Probe, seeds: int, threads: int) -> Iterator[Row]:
+    """Measure both settings on a problem; nothing in them is random, so seeds are repetitions."""
+    solve = BY_NAME.get(probe.name)
+    if solve is None:
+        return
+    for setting in SETTINGS[solve]:
+        solve(setting)  # so that neither of the ways to choose from is the first run
+        choices = {n: timed(probe, solve, setting, n, 1).seconds for n in {1, threads}}
+        yield timed(probe, solve, setting, min(choices, key=choices.__getitem__), seeds)

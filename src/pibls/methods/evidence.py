@@ -1,0 +1,234 @@
+"""Bayesian linear regression: the precisions of weights and noise that make the right-hand sides most probable.
+
+The weights have the prior N(0, 1/α), and the rows of group g carry noise of precision β_g. All follows from singular
+values of the rows times √β_g; HᵀH, which would square their condition, is never formed.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import accumulate, pairwise
+from typing import TypeAlias
+
+import numpy as np
+import scipy.linalg
+
+from pibls.checks import FloatArray
+from pibls.solvers.svd import decompose
+
+__all__ = ["Group", "Inference", "Precisions", "Step", "maximise", "posterior"]
+
+_EPS = float(np.finfo(np.float64).eps)
+_CLOSE = 1e-3  # in log evidence, which is known to about 1 at best
+_RANGE = 1e-200, 1e200
+_SCAN = 100
+
+
+@dataclass(frozen=True, eq=False)
+class Group:
+    """Rows that share one noise; ``precision`` where it is known."""
+
+    matrix: FloatArray
+    rhs: FloatArray
+    precision: float | None = None
+
+    @property
+    def count(self) -> int:
+        """Number of rows."""
+        return len(self.rhs)
+
+
+@dataclass(frozen=True)
+class Precisions:
+    """Precision α of the weights and β of the noise of each group."""
+
+    alpha: float
+    betas: tuple[float, ...]
+
+
+Step: TypeAlias = tuple[Precisions, float]
+"""Precisions and the logarithm of the evidence for them."""
+
+
+@dataclass(frozen=True, eq=False)
+class Inference:
+    """The posterior for given precisions, and what the next ones follow from.
+
+    Attributes
+    ----------
+    precisions
+        What it is for.
+    mean
+        Of the weights.
+    evidence
+        Logarithm of the probability density of the right-hand sides.
+    determined
+        Number of weights that the rows determine rather than the prior (γ), as a share of each group.
+    residuals
+        Sum of the squared residuals of each group.
+    singular_values, directions
+        Of the rows times √β; one column of ``directions`` per value.
+    """
+
+    precisions: Precisions
+    mean: FloatArray
+    evidence: float
+    determined: tuple[float, ...]
+    residuals: tuple[float, ...]
+    singular_values: FloatArray
+    directions: FloatArray
+
+    @property
+    def variances(self) -> FloatArray:
+        """Variance of the weights along each direction."""
+        return np.asarray(1.0 / (self.singular_values**2 + self.precisions.alpha))
+
+    @property
+    def factor(self) -> FloatArray:
+        """F with covariance F Fᵀ of the weights."""
+        return np.asarray(self.directions * np.sqrt(self.variances))
+
+
+class _Rows:
+    """Groups prepared so that an inference costs one decomposition, or none if all rows share one noise."""
+
+    def __init__(self, groups: Sequence[Group]) -> None:
+        self.groups = tuple(groups)
+        self.columns = groups[0].matrix.shape[1]
+        self._pieces = [_compressed(np.column_stack([g.matrix, g.rhs])) for g in groups]
+        self._even = self._decomposed((1.0,) * len(groups))
+
+    def _decomposed(self, betas: Sequence[float]) -> tuple[FloatArray, FloatArray, FloatArray]:
+        weighted = [math.sqrt(beta) * piece[:, :-1] for beta, piece in zip(betas, self._pieces, strict=True)]
+        missing = self.columns - sum(map(len, weighted))
+        # Rows of zeros complete the right singular vectors: directions that nothing but the prior speaks of.
+        matrix = np.concatenate([*weighted, np.zeros((max(0, missing), self.columns))])
+        u, sigma, vt = decompose(np.asfortranarray(matrix), "svd")
+        return u, sigma, vt
+
+    def infer(self, precisions: Precisions) -> Inference:
+        alpha, betas = precisions.alpha, precisions.betas
+        if len(set(betas)) > 1:
+            u, sigma, vt = self._decomposed(betas)
+        else:
+            u, sigma, vt = self._even
+            sigma = math.sqrt(betas[0]) * sigma
+        scaled = [math.sqrt(beta) * piece[:, -1] for beta, piece in zip(betas, self._pieces, strict=True)]
+        rhs = np.concatenate([*scaled, np.zeros(len(u) - sum(map(len, scaled)))])
+        total = sigma**2 + alpha
+        projected = u.T @ rhs
+        mean = vt.T @ (sigma * projected / total)
+        leverages = np.square(u) @ (sigma**2 / total)
+        misfit = np.square(rhs - u @ (sigma**2 / total * projected))
+        spans = [slice(a, b) for a, b in pairwise(accumulate(map(len, scaled), initial=0))]
+        residuals = tuple(float(misfit[s].sum()) / beta for s, beta in zip(spans, betas, strict=True))
+        counts = [group.count for group in self.groups]
+        evidence = 0.5 * (
+            sum(n * math.log(beta / (2 * math.pi)) for n, beta in zip(counts, betas, strict=True))
+            - float(np.log1p(sigma**2 / alpha).sum())
+            - float(misfit.sum())
+            - alpha * float(mean @ mean)
+        )
+        determined = tuple(float(leverages[s].sum()) for s in spans)
+        return Inference(precisions, mean, evidence, determined, residuals, sigma, vt.T)
+
+    def start(self) -> Precisions:
+        """Return the best precisions if all groups had the same noise, from a scan over its ratio to the prior.
+
+        Evidence has several maxima, one of them at weights of zero; going uphill from the best of a scan finds the
+        highest.
+        """
+        u, sigma, _ = self._even
+        rhs = np.concatenate([piece[:, -1] for piece in self._pieces])
+        projected = np.square(u[: len(rhs)].T @ rhs)
+        # What no weights can reach; rounding may leave less than nothing of it.
+        rest = max(0.0, float(rhs @ rhs) - float(projected.sum()))
+        count = sum(group.count for group in self.groups)
+        best, found = -math.inf, Precisions(1.0, (1.0,) * len(self.groups))
+        for ratio in np.geomspace(_EPS**2, 1.0 / _EPS, _SCAN) * float(sigma[0]) ** 2:
+            growth = 1.0 + sigma**2 / ratio
+            variance = (rest + float((projected / growth).sum())) / count
+            if not variance > 0:
+                continue
+            evidence = -count * math.log(variance) - float(np.log(growth).sum())
+            if evidence > best:
+                best, found = evidence, Precisions(ratio / variance, (1.0 / variance,) * len(self.groups))
+        return found
+
+
+def _compressed(rows: FloatArray) -> FloatArray:
+    """Return as few rows of the same norm in every direction: the triangular factor."""
+    if rows.shape[0] <= rows.shape[1]:
+        return rows
+    return np.asarray(scipy.linalg.qr(rows, mode="r")[0][: rows.shape[1]])
+
+
+def posterior(groups: Sequence[Group], precisions: Precisions) -> Inference:
+    """Return the posterior for given precisions: the ridge solution, and its covariance.
+
+    >>> group = Group(np.eye(2), np.array([1.0, 2.0]))
+    >>> found = posterior([group], Precisions(1.0, (3.0,)))
+    >>> found.mean, found.variances
+    (array([0.75, 1.5 ]), array([0.25, 0.25]))
+    """
+    return _Rows(groups).infer(precisions)
+
+
+def maximise(groups: Sequence[Group], iterations: int) -> tuple[Inference, list[Step]]:
+    """Return the inference at the best precisions found, and the steps to it, of rising evidence.
+
+    The fixed point of MacKay is fast but may overshoot; the step of expectation maximisation, which cannot, is taken
+    where it does.
+    """
+    rows = _Rows(groups)
+    ceiling = _ceiling(groups)
+    now = rows.infer(_limited(rows.start(), groups, ceiling))
+    course = [(now.precisions, now.evidence)]
+    while len(course) < iterations:
+        following = rows.infer(_limited(_fixed_point(now, groups), groups, ceiling))
+        if not following.evidence > now.evidence:
+            following = rows.infer(_limited(_expectation(now, groups), groups, ceiling))
+        if not following.evidence > now.evidence:
+            break
+        gain, now = following.evidence - now.evidence, following
+        course.append((now.precisions, now.evidence))
+        if gain < _CLOSE:
+            break
+    return now, course
+
+
+def _ceiling(groups: Sequence[Group]) -> float:
+    """Return the precision that rounding leaves to the rows."""
+    square = sum(float(g.rhs @ g.rhs) for g in groups) / sum(g.count for g in groups)
+    return min(_RANGE[1], 1.0 / max(_RANGE[0], (10 * _EPS) ** 2 * square))
+
+
+def _fixed_point(now: Inference, groups: Sequence[Group]) -> Precisions:
+    square = float(now.mean @ now.mean)
+    pairs = zip(groups, now.determined, now.residuals, strict=True)
+    betas = tuple(_ratio(max(0.0, group.count - used), rest) for group, used, rest in pairs)
+    return Precisions(_ratio(sum(now.determined), square), betas)
+
+
+def _expectation(now: Inference, groups: Sequence[Group]) -> Precisions:
+    square = float(now.mean @ now.mean) + float(now.variances.sum())
+    known = zip(groups, now.determined, now.residuals, now.precisions.betas, strict=True)
+    betas = tuple(_ratio(group.count, rest + used / beta) for group, used, rest, beta in known)
+    return Precisions(_ratio(len(now.mean), square), betas)
+
+
+def _ratio(numerator: float, denominator: float) -> float:
+    return numerator / denominator if denominator > 0 else math.inf
+
+
+def _limited(wanted: Precisions, groups: Sequence[Group], ceiling: float) -> Precisions:
+    """Keep precisions within what numbers hold, noise above that of rounding, and known noise as it is."""
+    low, high = _RANGE
+    alpha = min(high, max(low, wanted.alpha))
+    betas = [
+        min(ceiling, max(low, beta)) if group.precision is None else group.precision
+        for beta, group in zip(wanted.betas, groups, strict=True)
+    ]
+    return Precisions(alpha, tuple(betas))

@@ -1,0 +1,248 @@
+"""The physics-informed neural network: what broad networks are compared with."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from pibls.checks import FloatArray, check_choice, check_integer, check_number, cut, shorten
+from pibls.errors import InputError, MissingDependencyError, ProblemError
+from pibls.features import Activation, EnhancementGroup, FeatureGroup, activation
+from pibls.features.deep import DeepNetwork
+from pibls.features.taylor import lower_set
+from pibls.geometry import Points
+from pibls.methods.fit import check_fit, placing, residual_record
+from pibls.methods.pinn_training import Loss, Schedule, Trained, train
+from pibls.methods.settings import check_penalties, recorded, row_scaling
+from pibls.problem import Problem
+from pibls.runtime import blas_threads, require_memory
+from pibls.solution import Diagnostics, Solution
+from pibls.system import Block
+
+__all__ = ["PINN"]
+
+_MOST_LAYERS = 100
+_ARRAYS_PER_NODE = 6  # what torch keeps per node, point and derivative until it goes backwards
+_DECAY = 0.1
+_MANY = 2**22  # entries of all arrays of a pass; with fewer, threads wait for each other longer than they work
+
+
+@dataclass(frozen=True)
+class PINN:
+    """Physics-informed neural network: all weights trained by gradient descent on the residuals.
+
+    Linear and nonlinear problems. Needs PyTorch (``pip install pibls[torch]``) to train; a trained solution works
+    without it.
+
+    Parameters
+    ----------
+    width
+        Nodes per hidden layer (N_h).
+    layers
+        Number of hidden layers (L_h).
+    activation
+        Activation of the hidden layers (σ), by name as for :class:`PIBLS`.
+    adam_iterations, learning_rate
+        Iterations of Adam on all points, and its first step, which falls tenfold until the end.
+    lbfgs_iterations
+        Iterations of L-BFGS on all points that follow.
+    lambda_b, lambda_i
+        Weights of the boundary and initial losses (λ_b, λ_I), each loss a mean of squares as in the paper. Left out,
+        losses are balanced so that all are learned at the same speed; if either is given, the other defaults to 1.
+    dtype
+        ``"float64"`` or ``"float32"``: the precision of the training.
+
+    Examples
+    --------
+    >>> from pibls import Points, problems
+    >>> problem = problems.advection()
+    >>> method = PINN(width=20, adam_iterations=200, lbfgs_iterations=300)
+    >>> solution = method.fit(problem, Points.sample(problem, interior=50), seed=0)
+    >>> solution.true_error() < 0.05
+    True
+    """
+
+    width: int = 50
+    layers: int = 2
+    activation: str | Activation = "tanh"
+    adam_iterations: int = 500
+    lbfgs_iterations: int = 2000
+    learning_rate: float = 3e-3
+    lambda_b: float | None = None
+    lambda_i: float | None = None
+    dtype: str = "float64"
+
+    def __post_init__(self) -> None:
+        check_integer("width", self.width, "PINN", minimum=1)
+        check_integer("layers", self.layers, "PINN", minimum=1, maximum=_MOST_LAYERS)
+        activation(self.activation)
+        check_integer("adam_iterations", self.adam_iterations, "PINN")
+        check_integer("lbfgs_iterations", self.lbfgs_iterations, "PINN")
+        check_number("learning_rate", self.learning_rate, "PINN", minimum=0, exclusive=True)
+        check_penalties(self.lambda_b, self.lambda_i, "PINN")
+        check_choice("dtype", self.dtype, "PINN", ("float64", "float32"))
+
+    def parameters(self, dimension: int, fields: int = 1) -> int:
+        """Return how many weights and biases are trained, for so many coordinates and fields.
+
+        >>> PINN(width=203).parameters(1)
+        42022
+        """
+        inner = (self.layers - 1) * (self.width + 1) * self.width
+        return (dimension + 1) * self.width + inner + (self.width + 1) * fields
+
+    def fit(
+        self,
+        problem: Problem,
+        points: Points,
+        *,
+        seed: int = 0,
+        device: Any = None,
+        progress: Callable[[int, float], object] | None = None,
+    ) -> Solution:
+        """Train the network on the residuals at the points.
+
+        Ctrl-C ends the training; the best network until then is returned, with the status ``"interrupted"``.
+
+        Parameters
+        ----------
+        problem
+            A problem, linear or not, without unknown parameters and without conditions marked ``exact``.
+        points
+            Its points, from :meth:`Points.sample`.
+        seed
+            Seed of the initial weights.
+        device
+            A torch device such as ``"cuda"`` to train on; the CPU if left out.
+        progress
+            Called every few iterations with the iteration and the lowest loss so far.
+        """
+        self._check(problem, points, seed, progress)
+        torch = _torch()
+        place = placing("cpu" if device is None else device, getattr(torch, self.dtype))
+        start = time.perf_counter()
+        with blas_threads(1 if self._entries(problem, points) < _MANY else None):
+            loss = Loss.of(problem, points, activation(self.activation), place)
+            weights = [place(w).requires_grad_() for w in self._initial(problem, seed)]
+            scaling = row_scaling(self.lambda_b, self.lambda_i)
+            scales = scaling.scales(problem.statements, loss.sensitivities(weights, seed))
+            schedule = Schedule(self.adam_iterations, self.lbfgs_iterations, self.learning_rate, _DECAY)
+            prepared = time.perf_counter()
+            trained = train(loss, weights, scales, schedule, _reporter(progress))
+            with torch.no_grad():
+                residuals = [r.cpu().numpy() for r in loss.residuals([place(w) for w in trained.weights])]
+        seconds = {"preparation": prepared - start, "training": time.perf_counter() - prepared}
+        return self._solution(problem, seed, trained, residuals, seconds)
+
+    def _check(self, problem: Problem, points: Points, seed: int, progress: object) -> None:
+        check_integer("seed", seed, "PINN")
+        check_fit(problem, points, self.width, "PINN")
+        if progress is not None and not callable(progress):
+            raise InputError(
+                "The 'progress' parameter of PINN.fit must be a function of the iteration and the loss, or None. "
+                f"Got {shorten(progress)} instead."
+            )
+        dimension = len(problem.domain.coordinates)
+        if points.interior.shape[1] != dimension:
+            raise InputError(
+                f"The problem has {dimension} coordinates, and the points {points.interior.shape[1]}; sample them with "
+                "Points.sample(problem, ...)."
+            )
+        if problem.parameters:
+            raise ProblemError(
+                f"PINN does not train unknown parameters, and this problem has {problem.parameters}. Replace them by "
+                "numbers."
+            )
+        if exact := [s.name for s in problem.statements if s.exact]:
+            raise ProblemError(
+                f"PINN meets conditions only through the loss, and {exact[0]} is to hold exactly. Leave out "
+                "exact=True, and raise its weight instead."
+            )
+        order = max(s.form.order for s in problem.statements)
+        activation(self.activation).require(order)
+        require_memory(
+            8 * _ARRAYS_PER_NODE * self._entries(problem, points),
+            f"Training a PINN of {self.layers} × {self.width} nodes on {points.total} points",
+            "Use fewer points or a smaller width.",
+        )
+
+    def _entries(self, problem: Problem, points: Points) -> int:
+        """Return how many derivatives of nodes at points one pass computes."""
+        streams = {s.source: len(lower_set([term.multi_index for term in s.form.terms])) for s in problem.statements}
+        return sum(count * len(points.sets[source]) for source, count in streams.items()) * self.width * self.layers
+
+    def _initial(self, problem: Problem, seed: int) -> list[FloatArray]:
+        """Return weights as Glorot draws them, and biases of zero."""
+        rng = np.random.default_rng(seed)
+        sizes = [len(problem.domain.coordinates), *[self.width] * self.layers, len(problem.fields)]
+        weights: list[FloatArray] = []
+        for inputs, outputs in pairwise(sizes):
+            limit = np.sqrt(6.0 / (inputs + outputs))
+            weights += [rng.uniform(-limit, limit, (inputs, outputs)), np.zeros(outputs)]
+        return weights
+
+    def _solution(
+        self,
+        problem: Problem,
+        seed: int,
+        trained: Trained,
+        residuals: list[FloatArray],
+        seconds: dict[str, float],
+    ) -> Solution:
+        first, bias, *inner = trained.weights[:-2]
+        half_widths = np.ptp(problem.domain.bounds, axis=1) / 2
+        psi = activation(self.activation)
+        layers: list[FeatureGroup | EnhancementGroup] = [FeatureGroup(psi, first / half_widths[:, None], bias)]
+        layers += [EnhancementGroup(psi, w, b) for w, b in zip(inner[::2], inner[1::2], strict=True)]
+        network = DeepNetwork(np.mean(problem.domain.bounds, axis=1), tuple(layers))
+        pairs = [
+            (Block(s.name, slice(0, len(r)), s.is_equation, noise=s.noise), r)
+            for s, r in zip(problem.statements, residuals, strict=True)
+        ]
+        diagnostics = Diagnostics(
+            method="PINN",
+            settings=recorded(self),
+            seed=seed,
+            nodes=self.width * self.layers,
+            rows=sum(map(len, residuals)),
+            solver="adam, l-bfgs",
+            rank=None,
+            condition=None,
+            residuals=residual_record(pairs),
+            seconds=seconds,
+            message=trained.message,
+            stages=trained.history,
+        )
+        output, constant = trained.weights[-2:]
+        status = "interrupted" if trained.interrupted else "fitted"
+        return Solution(problem, network, np.vstack([output, constant]).T.copy(), status, diagnostics)
+
+
+def _torch() -> Any:
+    try:
+        import torch
+    except ImportError:
+        raise MissingDependencyError(
+            "PINN needs PyTorch to train, which is not installed; install it with: pip install pibls[torch]"
+        ) from None
+    return torch
+
+
+def _reporter(progress: Callable[[int, float], object] | None) -> Callable[[int, float], None]:
+    def report(iteration: int, loss: float) -> None:
+        if progress is None:
+            return
+        try:
+            progress(iteration, loss)
+        except Exception as error:
+            raise InputError(
+                f"The 'progress' parameter of PINN.fit raised {type(error).__name__}: {cut(str(error), 200)}. It is "
+                "called with the iteration and the loss."
+            ) from error
+
+    return report

@@ -1,0 +1,83 @@
+"""The distribution of the output weights that a Bayesian method finds, and what it says about the solution."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from pibls.checks import FloatArray, check_number
+from pibls.errors import FileFormatError
+
+__all__ = ["Posterior", "credible_factor", "posterior_from", "posterior_record"]
+
+
+@dataclass(frozen=True, eq=False)
+class Posterior:
+    """Gaussian distribution of the weights about those of the solution.
+
+    Attributes
+    ----------
+    factor
+        F with covariance F Fᵀ, one row per weight, fields one after the other.
+    prior
+        Precision of the weights before the equation was seen (α).
+    noise
+        Standard deviation of the residual of each equation and condition, in its own units.
+    evidence
+        Logarithm of the probability density of the right-hand sides, which the precisions maximise.
+
+    Examples
+    --------
+    >>> posterior = Posterior(np.diag([3.0, 4.0]), 1.0, {"the equation": 0.1}, -12.0)
+    >>> posterior.deviations(np.array([[1.0, 1.0]]), 0)
+    array([5.])
+    """
+
+    factor: FloatArray
+    prior: float
+    noise: Mapping[str, float]
+    evidence: float
+
+    @property
+    def covariance(self) -> FloatArray:
+        """Covariance of the weights; large."""
+        return np.asarray(self.factor @ self.factor.T)
+
+    def deviations(self, nodes: FloatArray, field: int) -> FloatArray:
+        """Return the standard deviation of a field, from the values ``(n, size)`` of the nodes."""
+        size = nodes.shape[1]
+        return np.asarray(np.linalg.norm(nodes @ self.factor[field * size : (field + 1) * size], axis=1))
+
+
+def credible_factor(level: object) -> float:
+    """Return how many standard deviations a band takes on each side to hold a value with a probability.
+
+    >>> round(credible_factor(0.95), 3)
+    1.96
+    """
+    from scipy.special import ndtri
+
+    probability = check_number("level", level, "credible_band", minimum=0, exclusive=True, maximum=1 - 1e-15)
+    return float(ndtri(0.5 + probability / 2))
+
+
+def posterior_record(posterior: Posterior | None, arrays: dict[str, FloatArray]) -> dict[str, Any] | None:
+    """Return a posterior as a record, and put its factor into ``arrays``."""
+    if posterior is None:
+        return None
+    arrays["posterior"] = posterior.factor
+    return {"prior": posterior.prior, "noise": dict(posterior.noise), "evidence": posterior.evidence}
+
+
+def posterior_from(record: Mapping[str, Any] | None, arrays: Mapping[str, FloatArray]) -> Posterior | None:
+    """Rebuild a posterior from :func:`posterior_record`."""
+    if record is None:
+        return None
+    factor, weights = arrays["posterior"], arrays["weights"]
+    if factor.ndim != 2 or factor.shape[0] != weights.size:
+        raise FileFormatError("The posterior of the file does not belong to its weights. Save the solution again.")
+    noise = {str(name): float(value) for name, value in record["noise"].items()}
+    return Posterior(factor, float(record["prior"]), noise, float(record["evidence"]))

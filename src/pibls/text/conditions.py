@@ -1,0 +1,266 @@
+"""The ``[[conditions]]`` of a problem file."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import sympy as sp
+
+from pibls.checks import FloatArray, cut
+from pibls.geometry import Part
+from pibls.problem import AnyCondition, Condition, Mean, Observation, Periodic, Robin
+from pibls.problem.conditions import INITIAL
+from pibls.problem.evaluate import Function, compile_function
+from pibls.problem.operators import normal_derivative
+from pibls.problem.printing import text as printed
+from pibls.text.document import Table
+from pibls.text.domains import Place
+from pibls.text.expressions import read_condition, read_equation, read_expression
+from pibls.text.names import Names
+from pibls.text.source import suggestion
+from pibls.text.tables import column, read_columns
+
+__all__ = ["KINDS", "TextPredicate", "read_conditions"]
+
+_PART = re.compile(r"\s*[A-Za-z]\w*(\.[A-Za-z]\w*)?\s*", re.ASCII)
+_COMMON = ("kind", "weight", "exact")
+_PLACED = (*_COMMON, "on", "where", "at")
+
+
+@dataclass(frozen=True)
+class TextPredicate:
+    """A comparison of coordinates, as the predicate of a boundary part."""
+
+    condition: sp.Basic
+    coordinates: tuple[sp.Symbol, ...]
+    __name__: str = field(init=False, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "__name__", printed(self.condition))
+
+    @cached_property
+    def _indicator(self) -> Function:
+        return compile_function(sp.Piecewise((1, self.condition), (0, True)), self.coordinates)
+
+    def __call__(self, X: FloatArray) -> Any:
+        """Tell where the comparison holds."""
+        return self._indicator(X) > 0.5
+
+
+def read_conditions(document: Table, place: Place, names: Names) -> list[AnyCondition]:
+    """Return the conditions of a problem file."""
+    conditions = []
+    for table in document.tables("conditions"):
+        table.need("kind", 'kind = "dirichlet"')
+        kind = table.string("kind")
+        if kind not in KINDS:
+            known = f"The kinds are {', '.join(KINDS)}."
+            raise table.error("kind", f"There is no condition {cut(repr(kind))}.{suggestion(kind, KINDS, known)}")
+        conditions.append(KINDS[kind](table, place, names))
+    return conditions
+
+
+def _settings(table: Table, names: Names) -> dict[str, Any]:
+    weight = float(table.number(names, "weight")) if "weight" in table else 1.0
+    return {"weight": weight, "exact": table.flag("exact")}
+
+
+def _unknown(table: Table, names: Names) -> Any:
+    """Return what a condition is about: the only unknown if nothing is said."""
+    if "u" in table:
+        return read_expression(table.text("u"), names).expression
+    if len(names.fields) != 1:
+        raise table.error(None, f"The key 'u' is missing: which of {', '.join(names.fields)} is it about?")
+    return next(iter(names.fields.values()))
+
+
+def _value(table: Table, names: Names, key: str = "value") -> sp.Expr:
+    table.need(key, f"{key} = 0")
+    return read_expression(table.text(key), names).expression
+
+
+def _placed(table: Table, place: Place, names: Names) -> Any:
+    """Return where a condition holds: None for the whole boundary, a part, or points."""
+    if "at" in table:
+        if "on" in table or "where" in table:
+            raise table.error("at", "Give either points with 'at', or a part of the boundary with 'on' and 'where'.")
+        return np.array(_rows(table, "at", names))
+    part = _on(table, place, names) if "on" in table else None
+    if "where" not in table:
+        return part
+    return _where(table, "where", place, names, part)
+
+
+def _rows(table: Table, key: str, names: Names) -> list[list[float]]:
+    rows = table.rows(names, key)
+    if not rows or len({len(row) for row in rows}) > 1:
+        raise table.error(key, f"{key} must be a list of points of equal length: {key} = [[0, 1], [1, 1]].")
+    return rows
+
+
+def _on(table: Table, place: Place, names: Names) -> Any:
+    entries = table.strings("on")
+    single = isinstance(table.data["on"], str)
+    paths: list[tuple[str | int, ...]] = [("on",)] if single else [("on", i) for i in range(len(entries))]
+    if not entries:
+        raise table.error("on", "on must name a part of the boundary; leave it out for the whole boundary.")
+    if single and not _PART.fullmatch(entries[0]):
+        return _where(table, "on", place, names, None)
+    parts = [_part(table, path, entry.strip(), place) for path, entry in zip(paths, entries, strict=True)]
+    if len(parts) == 1:
+        return parts[0]
+    if len({part.domain for part in parts}) > 1:
+        parts = [table.attempt("on", place.domain.lift, part) for part in parts]
+    union = parts[0]
+    for part in parts[1:]:
+        union = table.attempt("on", union.__or__, part)
+    return union
+
+
+def _part(table: Table, path: tuple[str | int, ...], entry: str, place: Place) -> Part:
+    shape, _, name = entry.rpartition(".")
+    known = _parts(place)
+    if entry in known:
+        return known[entry]
+    named = [label for label in place.shapes if not label.startswith("#")]
+    if shape in named and name in place.shapes[shape].parts:
+        return place.shapes[shape].parts[name]
+    if shape in named and name == "boundary":
+        return place.shapes[shape].boundary
+    options = [*known, *(f"{label}.{part}" for label in named for part in place.shapes[label].parts)]
+    listed = f"The parts are {', '.join(options)}; or write a comparison such as x < 0.5."
+    hint = suggestion(entry, options, cut(listed, 300))
+    raise table.document.error((*table.path, *path), f"The domain has no part {cut(repr(entry))}.{hint}")
+
+
+def _parts(place: Place) -> dict[str, Part]:
+    """Return the parts by the names they have in a file: those of space, of time, and whole shapes."""
+    parts = {"boundary": place.domain.boundary, **place.space.parts}
+    for part in (place.domain.initial, place.domain.final):
+        if part is not None:
+            parts[part.name] = part
+    return parts | {name: shape.boundary for name, shape in place.shapes.items() if not name.startswith("#")}
+
+
+def _where(table: Table, key: str, place: Place, names: Names, part: Part | None) -> Part:
+    piece = table.text(key)
+    test = read_condition(piece, replace(names, fields={}))
+    domain = part.domain if part is not None else place.space
+    if not test.free_symbols <= set(domain.coordinates):
+        domain = place.domain
+        part = None if part is None else table.attempt(key, domain.lift, part)
+    symbols = test.free_symbols
+    if not symbols or not symbols <= set(domain.coordinates):
+        raise piece.error(f"Compare coordinates here, which are {domain.coordinates}.", 0, len(piece.text))
+    base = domain.boundary if part is None else part
+    return base.where(TextPredicate(test, domain.coordinates))
+
+
+def _condition(label: str, keys: tuple[str, ...], sides: Callable[[Table, Names], sp.Eq | sp.Expr]) -> Any:
+    """Return a reader of one kind of equation on a part of the boundary."""
+
+    def read(table: Table, place: Place, names: Names) -> AnyCondition:
+        given = ("equation",) if "equation" in table else keys
+        table.allow(*(("label",) if label == "Condition" else ()), *given, *_PLACED)
+        if "equation" in table:
+            equation = read_equation(table.text("equation"), names)
+        else:
+            equation = table.attempt(None, sides, table, names)
+        on = _placed(table, place, names)
+        if label == "Initial":
+            if on is not None:
+                raise table.error(None, "An initial condition holds at the first time; leave out on, where and at.")
+            on = INITIAL
+        name = table.string("label", label) if label == "Condition" else label
+        found: AnyCondition = table.attempt(None, Condition, equation, on, label=name, **_settings(table, names))
+        return found
+
+    return read
+
+
+def _equal(left: sp.Expr, right: sp.Expr) -> sp.Eq:
+    return sp.Eq(left, right, evaluate=False)
+
+
+def _dirichlet(table: Table, names: Names) -> sp.Eq:
+    return _equal(_unknown(table, names), _value(table, names))
+
+
+def _neumann(table: Table, names: Names) -> sp.Eq:
+    return _equal(normal_derivative(_unknown(table, names)), _value(table, names))
+
+
+def _robin(table: Table, names: Names) -> sp.Eq | sp.Expr:
+    factors = (_value(table, names, key) for key in ("alpha", "beta", "value"))
+    return Robin(_unknown(table, names), *factors).equation
+
+
+def _general(table: Table, _: Names) -> sp.Eq:
+    missing: sp.Eq = table.need("equation", 'equation = "u + dn(u) = 1"')
+    return missing
+
+
+def _periodic(table: Table, _: Place, names: Names) -> AnyCondition:
+    table.allow("u", "along", "derivatives", *_COMMON)
+    table.need("along", 'along = "x"')
+    known = {symbol.name: symbol for symbol in names.coordinates}
+    along = table.string("along")
+    if along not in known:
+        raise table.error("along", f"along must be a coordinate, one of {', '.join(known)}.")
+    order = table.integer("derivatives")
+    arguments = (_unknown(table, names), known[along], order)
+    found: AnyCondition = table.attempt(None, Periodic, *arguments, **_settings(table, names))
+    return found
+
+
+def _mean(table: Table, _: Place, names: Names) -> AnyCondition:
+    table.allow("u", "value", *_COMMON)
+    value = table.number(names, "value") if "value" in table else 0
+    found: AnyCondition = table.attempt(None, Mean, _unknown(table, names), value, **_settings(table, names))
+    return found
+
+
+def _observation(table: Table, _: Place, names: Names) -> AnyCondition:
+    table.allow("u", "points", "values", "noise", "file", *_COMMON)
+    unknown = _unknown(table, names)
+    if "file" in table:
+        points, values, noise = _measured(table, names, unknown)
+    else:
+        table.need("points", 'points = [[0.5, 0.5]], or file = "measured.csv"')
+        table.need("values", "values = [1.0]")
+        points, values = np.array(_rows(table, "points", names)), np.array(table.numbers(names, "values"))
+        several = isinstance(table.data.get("noise"), list)
+        noise = None
+        if "noise" in table:
+            noise = table.numbers(names, "noise") if several else float(table.number(names, "noise"))
+    settings = _settings(table, names)
+    found: AnyCondition = table.attempt(None, Observation, unknown, points, values, noise, **settings)
+    return found
+
+
+def _measured(table: Table, names: Names, unknown: Any) -> tuple[FloatArray, FloatArray, Any]:
+    """Return points, values and noise from the columns of a file."""
+    columns = read_columns(table, "file")
+    points = np.stack([column(table, "file", columns, s.name) for s in names.coordinates], axis=1)
+    name = table.string("values", getattr(unknown, "label", "value"))
+    values = column(table, "values" if "values" in table else "file", columns, name)
+    if not isinstance(table.data.get("noise"), str):
+        return points, values, float(table.number(names, "noise")) if "noise" in table else None
+    return points, values, column(table, "noise", columns, table.string("noise"))
+
+
+KINDS: Mapping[str, Callable[[Table, Place, Names], AnyCondition]] = {
+    "dirichlet": _condition("Dirichlet", ("u", "value"), _dirichlet),
+    "neumann": _condition("Neumann", ("u", "value"), _neumann),
+    "robin": _condition("Robin", ("u", "alpha", "beta", "value"), _robin),
+    "initial": _condition("Initial", ("u", "value"), _dirichlet),
+    "condition": _condition("Condition", ("equation",), _general),
+    "periodic": _periodic,
+    "mean": _mean,
+    "observation": _observation,
+}

@@ -1,0 +1,182 @@
+"""Where the keys and values of a TOML file are, so that an error can point at them.
+
+Python's own reader gives values without places. This one gives places without values, for a text that Python's
+reader has accepted: it therefore only has to find its way, not to judge.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+__all__ = ["Path", "Place", "find_places"]
+
+Path = tuple[str | int, ...]
+
+_BARE = re.compile(r"[A-Za-z0-9_-]+")
+_BLANK = re.compile(r"(?:[ \t\n]|#[^\n]*)*")
+_SPACE = re.compile(r"[ \t]*")
+_SCALAR = re.compile(r"[^,\]}#\n]*")
+_SIMPLE = 'btnfre"\\'
+_HEX = {"x": 2, "u": 4, "U": 8}
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a value stands: from ``start`` to ``stop``; for a string, where each of its characters is."""
+
+    start: int
+    stop: int
+    offsets: tuple[int, ...] | None = None
+
+
+def find_places(source: str) -> Mapping[Path, Place]:
+    r"""Return the place of every value of a valid TOML text by its path, and of every table by its heading.
+
+    >>> places = find_places('a = 1\n[b]\nc = ["x", "yz"]\n')
+    >>> places["a",], places["b", "c", 1]
+    (Place(start=4, stop=5, offsets=None), Place(start=20, stop=24, offsets=(21, 22, 23)))
+    """
+    finder = _Finder(source)
+    finder.document()
+    return finder.places
+
+
+@dataclass
+class _Finder:
+    source: str
+    position: int = 0
+    places: dict[Path, Place] = field(default_factory=dict)
+    counts: dict[Path, int] = field(default_factory=dict)
+
+    def document(self) -> None:
+        table: Path = ()
+        while True:
+            self.skip(_BLANK)
+            if self.position >= len(self.source):
+                return
+            if self.source[self.position] == "[":
+                table = self.heading()
+            else:
+                self.pair(table)
+
+    def skip(self, pattern: re.Pattern[str]) -> None:
+        found = pattern.match(self.source, self.position)
+        if found:
+            self.position = found.end()
+
+    def heading(self) -> Path:
+        start = self.position
+        double = self.source.startswith("[[", start)
+        self.position += 1 + double
+        names = self.keys()
+        self.position += 1 + double
+        path = self.resolved(names[:-1]) + names[-1:]
+        if double:
+            self.counts[path] = self.counts.get(path, -1) + 1
+            path = (*path, self.counts[path])
+        self.places[path] = Place(start, self.position)
+        return path
+
+    def resolved(self, names: Path) -> Path:
+        """Add to names of arrays of tables the number of their last table so far."""
+        path: Path = ()
+        for name in names:
+            path = (*path, name)
+            if path in self.counts:
+                path = (*path, self.counts[path])
+        return path
+
+    def keys(self) -> Path:
+        names: list[str] = []
+        while True:
+            self.skip(_SPACE)
+            if self.source[self.position] in "\"'":
+                names.append(self.text_of(self.string()))
+            else:
+                found = _BARE.match(self.source, self.position)
+                assert found is not None
+                names.append(found.group())
+                self.position = found.end()
+            self.skip(_SPACE)
+            if self.source[self.position] != ".":
+                return tuple(names)
+            self.position += 1
+
+    def text_of(self, place: Place) -> str:
+        return "".join(self.source[offset] for offset in (place.offsets or ())[:-1])
+
+    def pair(self, table: Path) -> None:
+        start = self.position
+        path = table + self.keys()
+        stop = start + len(self.source[start : self.position].rstrip())
+        self.places.setdefault((*path, "#key"), Place(start, stop))
+        self.position += 1
+        self.value(path)
+
+    def value(self, path: Path) -> None:
+        self.skip(_SPACE)
+        start, first = self.position, self.source[self.position]
+        if first in "\"'":
+            self.places[path] = self.string()
+            return
+        if first == "[":
+            self.members(path, "]")
+        elif first == "{":
+            self.members(path, "}")
+        else:
+            self.skip(_SCALAR)
+            text = self.source[start : self.position].rstrip()
+            self.position = start + len(text)
+        self.places[path] = Place(start, self.position)
+
+    def members(self, path: Path, closing: str) -> None:
+        self.position += 1
+        number = 0
+        while True:
+            self.skip(_BLANK)
+            if self.source[self.position] == ",":
+                self.position += 1
+            elif self.source[self.position] == closing:
+                self.position += 1
+                return
+            elif closing == "]":
+                self.value((*path, number))
+                number += 1
+            else:
+                self.pair(path)
+
+    def string(self) -> Place:
+        start, quote = self.position, self.source[self.position]
+        triple = self.source.startswith(quote * 3, start)
+        end = quote * 3 if triple else quote
+        self.position += len(end)
+        if triple and self.source.startswith("\n", self.position):
+            self.position += 1
+        offsets: list[int] = []
+        while not self._closes(end):
+            if quote == '"' and self.source[self.position] == "\\":
+                self._escape(offsets)
+            else:
+                offsets.append(self.position)
+                self.position += 1
+        offsets.append(self.position)
+        self.position += len(end)
+        return Place(start, self.position, tuple(offsets))
+
+    def _closes(self, end: str) -> bool:
+        """Tell whether the string ends here; up to two quotes more may stand before three that close."""
+        here = self.source.startswith(end, self.position)
+        return here and not (len(end) == 3 and self.source.startswith(end, self.position + 1))
+
+    def _escape(self, offsets: list[int]) -> None:
+        start, kind = self.position, self.source[self.position + 1]
+        if kind in _SIMPLE or kind in _HEX:
+            offsets.append(start)
+            self.position += 2 + _HEX.get(kind, 0)
+        else:
+            # A backslash at the end of a line swallows the line break and what is blank after it.
+            found = re.compile(r"\\\s*").match(self.source, start)
+            assert found is not None
+            self.position = found.end()

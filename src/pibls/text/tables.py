@@ -1,0 +1,142 @@
+"""Columns of CSV files: points, measurements, and coefficients between them."""
+
+from __future__ import annotations
+
+import csv
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import PurePosixPath
+from typing import Any
+
+import numpy as np
+
+from pibls.checks import FloatArray, cut
+from pibls.errors import TextError
+from pibls.text.document import Table
+from pibls.text.source import suggestion
+
+__all__ = ["Interpolant", "local_name", "read_columns"]
+
+_LARGEST_FILE = 50_000_000
+_MOST_NUMBERS = 5_000_000
+
+
+def local_name(table: Table, key: str) -> str:
+    """Return the name of a file beside the problem file, or refuse it: no other folder may be named."""
+    name = table.string(key)
+    path = PurePosixPath(name)
+    bad = not name or path.is_absolute() or ".." in path.parts or "\\" in name or ":" in name or not name.isprintable()
+    if bad:
+        raise table.error(
+            key, f"{key} must name a file in the folder of the problem file, or below it. Got {cut(repr(name))}."
+        )
+    return name
+
+
+def read_columns(table: Table, key: str) -> Mapping[str, FloatArray]:
+    """Return the columns of a CSV file by the names in its first line."""
+    name, folder = local_name(table, key), table.document.folder
+    if folder is None:
+        raise table.error(key, "A text that is no file has no folder to read tables from; use read_problem(path).")
+    path = (folder / name).resolve()
+    # A link could lead out of the folder.
+    if not path.is_relative_to(folder.resolve()) or not path.is_file():
+        raise table.error(key, f"There is no file {cut(name)} in the folder of the problem file.")
+    if path.stat().st_size > _LARGEST_FILE:
+        raise table.error(key, f"The file {cut(name)} has more than {_LARGEST_FILE // 1_000_000} MB; thin it out.")
+    try:
+        with path.open(encoding="utf-8-sig", newline="") as stream:
+            return _columns(csv.reader(stream), name)
+    except (OSError, UnicodeDecodeError, csv.Error) as error:
+        raise table.error(key, f"The file {cut(name)} cannot be read as CSV: {cut(str(error))}.") from error
+
+
+def _columns(reader: Any, name: str) -> Mapping[str, FloatArray]:
+    heading = [entry.strip() for entry in next(reader, [])]
+    if not heading or not all(heading) or len(set(heading)) < len(heading) or _is_number(heading[0]):
+        raise TextError("The first line of a table must name its columns, each once: x,y,value.", path=name)
+    values: list[float] = []
+    for row in reader:
+        if not row:
+            continue
+        if len(row) != len(heading):
+            message = f"There are {len(row)} entries, and {len(heading)} columns are named in the first line."
+            raise TextError(message, path=name, line=reader.line_num)
+        for number, entry in enumerate(row):
+            if not _is_number(entry):
+                message = f"{cut(repr(entry))} in column {heading[number]!r} is not a finite number."
+                raise TextError(message, path=name, line=reader.line_num, column=number + 1)
+        values += map(float, row)
+        if len(values) > _MOST_NUMBERS:
+            raise TextError(f"The table has more than {_MOST_NUMBERS} numbers; thin it out.", path=name)
+    if not values:
+        raise TextError("The table has no rows below its first line.", path=name)
+    array = np.array(values).reshape(-1, len(heading))
+    return dict(zip(heading, array.T, strict=True))
+
+
+def _is_number(entry: str) -> bool:
+    try:
+        return math.isfinite(float(entry))
+    except ValueError:
+        return False
+
+
+def column(table: Table, key: str, columns: Mapping[str, FloatArray], name: str) -> FloatArray:
+    """Return one column of a table that was read."""
+    if name not in columns:
+        hint = suggestion(name, columns, f"Its columns are {', '.join(columns)}.")
+        raise table.error(key, f"The table has no column {cut(repr(name))}.{cut(hint, 200)}")
+    return columns[name]
+
+
+@dataclass(frozen=True)
+class Interpolant:
+    """A function known at the rows of a table, between them by interpolation.
+
+    Along one coordinate linear, with the outermost values beyond the ends; along several linear on triangles, and the
+    nearest value outside of them, or the nearest value everywhere. Two are equal if they come from the same columns
+    of the same file.
+    """
+
+    file: str
+    columns: tuple[str, ...]
+    value: str
+    method: str
+    points: FloatArray = field(compare=False, repr=False)
+    values: FloatArray = field(compare=False, repr=False)
+
+    @cached_property
+    def _function(self) -> Callable[[FloatArray], FloatArray]:
+        from scipy.interpolate import LinearNDInterpolator, NearestNDInterpolator
+        from scipy.spatial import QhullError
+
+        if len(self.columns) == 1 and self.method == "linear":
+            order = np.argsort(self.points[:, 0], kind="stable")
+            known, values = self.points[order, 0], self.values[order]
+            return lambda X: np.interp(X[:, 0], known, values)
+        nearest = NearestNDInterpolator(self.points, self.values)
+        if self.method == "nearest":
+            return lambda X: np.asarray(nearest(X))
+        try:
+            linear = LinearNDInterpolator(self.points, self.values)
+        except (QhullError, ValueError) as error:
+            message = f"The points lie on a line or are too few for linear interpolation ({type(error).__name__})."
+            raise TextError(f'{message} Use method = "nearest".', path=self.file) from error
+
+        def inside(X: FloatArray) -> FloatArray:
+            values = np.asarray(linear(X))
+            return np.where(np.isnan(values), nearest(X), values)
+
+        return inside
+
+    def prepared(self) -> Interpolant:
+        """Return this after a first call, so that points that cannot be used are refused at once."""
+        self._function(self.points[:1])
+        return self
+
+    def __call__(self, *coordinates: FloatArray) -> FloatArray:
+        """Return the values at points."""
+        return self._function(np.stack(coordinates, axis=1))

@@ -1,0 +1,152 @@
+"""What ``solution.grow`` does: more points where the residual is large, more nodes where the solution is steep."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from pibls.checks import FloatArray, check_integer
+from pibls.errors import InputError
+from pibls.features import BroadNetwork, EnhancementGroup, FeatureGroup
+from pibls.features.scales import draw_enhancement, draw_features, draw_steep_features
+from pibls.geometry import Points, PointSet
+from pibls.geometry.points import interior_points
+from pibls.solution import Solution
+from pibls.system import check_linear
+from pibls.tuning.growth import Grown
+from pibls.tuning.judge import Judge
+
+__all__ = ["grow", "residual_points", "steepness"]
+
+_ROWS_PER_NODE = 2.2
+_CANDIDATES = 8  # candidates per point that is chosen
+_FLOOR = 0.2  # share of the points that are spread evenly, so that no part of the domain is left out
+_MONITOR_POINTS = 2000
+_PEAKED = 5.0
+_FINER = 1.2
+
+
+def grow(solution: Solution, nodes: int, points: int) -> Solution:
+    """Return the solution with so many more nodes and points; see :meth:`pibls.Solution.grow`."""
+    more_nodes = check_integer("nodes", nodes, "grow", minimum=0)
+    more_points = check_integer("points", points, "grow", minimum=0)
+    state = _state(solution)
+    if more_nodes == more_points == 0:
+        return solution
+    # Each growth draws anew: how many nodes and rows there are tells it from earlier ones.
+    seed = np.random.SeedSequence((solution.diagnostics.seed, state.network.size, len(state.rhs)))
+    rng = np.random.default_rng(seed)
+    if more_points:
+        state = state.with_points(residual_points(solution, more_points, rng))
+    if more_nodes:
+        state = state.with_nodes(_new_nodes(solution, more_nodes, rng))
+    grown = state.solution(dict(solution.diagnostics.settings), solution.diagnostics.seed)
+    message = f"Grown by {more_nodes} nodes and {len(state.rhs) - solution.diagnostics.rows} rows."
+    # What was as wide before is now the narrower of two: their distance is the error it had, not the one left.
+    return replace(grown, diagnostics=replace(grown.diagnostics, message=message))
+
+
+def _state(solution: Solution) -> Grown:
+    """Return the factorised system of a solution, made anew for one that came from a file or another method."""
+    if isinstance(solution.growth, Grown):
+        return solution.growth
+    if not isinstance(solution.network, BroadNetwork):
+        raise InputError(
+            f"A solution by {solution.diagnostics.method} cannot grow: its nodes are trained. Use pibls.solve or PIBLS."
+        )
+    check_linear(solution.problem)
+    if any(statement.exact for statement in solution.problem.statements):
+        raise InputError(
+            "Conditions with exact=True cannot be grown: nodes and points are appended to a least-squares "
+            "factorisation. Solve again with a smaller tol, or leave out exact=True."
+        )
+    interior = int(_ROWS_PER_NODE * solution.network.size)
+    seed = solution.diagnostics.seed
+    return Grown.start(solution.problem, solution.network, Points.sample(solution.problem, interior, seed=seed))
+
+
+def residual_points(solution: Solution, count: int, rng: np.random.Generator) -> Points:
+    """Return points at which the residual of a solution is large: its size is their density, over a floor.
+
+    Examples
+    --------
+    >>> from pibls import PIELM, problems
+    >>> problem = problems.boundary_layer()  # a layer near x = 1
+    >>> rough = PIELM(nodes=40, activation="sin", scale=20.0).fit(problem, Points.sample(problem, 200))
+    >>> chosen = residual_points(rough, 100, np.random.default_rng(0))
+    >>> len(chosen.interior)
+    100
+    """
+    problem = solution.problem
+    seed = int(rng.integers(2**31))
+    wanted = Points.sample(problem, count, method="kronecker", seed=seed)
+    judge = Judge(problem, Points.sample(problem, _CANDIDATES * count, method="kronecker", seed=seed))
+    densities: dict[int, FloatArray] = {}
+    for _, statement in judge.judged:
+        where = judge.points.sets[statement.source]
+        if where.weights is None:
+            size = np.abs(judge.residual(solution.evaluate, statement))
+            scaled = size / max(float(size.mean()), 1e-300)
+            densities[id(where)] = densities.get(id(where), np.zeros(len(where))) + scaled
+    chosen: dict[int, PointSet] = {}
+    for few, many in zip(wanted.sets, judge.points.sets, strict=True):
+        if id(many) not in chosen:
+            chosen[id(many)] = _chosen(few, many, densities.get(id(many)), rng)
+    return Points(tuple(chosen[id(many)] for many in judge.points.sets))
+
+
+def _chosen(few: PointSet, many: PointSet, density: FloatArray | None, rng: np.random.Generator) -> PointSet:
+    if density is None or len(many) <= len(few):
+        return few
+    total = float(density.sum())
+    even = np.full(len(many), 1.0 / len(many))
+    chance = _FLOOR * even + (1 - _FLOOR) * (density / total if total > 0 else even)
+    rows = np.sort(rng.choice(len(many), size=len(few), replace=False, p=chance / chance.sum()))
+    normals, partner = (None if a is None else a[rows] for a in (many.normals, many.partner))
+    return PointSet(many.points[rows], normals, partner)
+
+
+def steepness(solution: Solution, X: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return how steep a solution is at points, and in which direction, in coordinates normalised to [−1, 1].
+
+    The steepness is the length of the gradient over the range of the values; of several fields the steepest counts.
+    """
+    half = np.ptp(solution.problem.domain.bounds, axis=1) / 2
+    axes = len(half)
+    units = [tuple(int(i == axis) for i in range(axes)) for axis in range(axes)]
+    best, direction = np.zeros(len(X)), np.zeros((len(X), axes))
+    for name in solution.problem.field_names:
+        values, *slopes = solution.evaluate(X, [(name, (0,) * axes), *((name, unit) for unit in units)])
+        gradient = np.stack(slopes, axis=1) * half / max(float(np.ptp(values)), 1e-300)
+        size = np.linalg.norm(gradient, axis=1)
+        steeper = size > best
+        best[steeper], direction[steeper] = size[steeper], gradient[steeper] / size[steeper, None]
+    return best, direction
+
+
+def _new_nodes(solution: Solution, count: int, rng: np.random.Generator) -> list[FeatureGroup] | list[EnhancementGroup]:
+    """Draw nodes like those there are, a little finer; where the solution has steep places, half of them are there."""
+    network, bounds = solution.network, solution.problem.domain.bounds
+    assert isinstance(network, BroadNetwork)
+    if network.enhancement:
+        last = network.enhancement[-1]
+        spread = float(np.std(last.weights)) * float(np.sqrt(network.feature_nodes / 2))
+        return [draw_enhancement(rng, last.activation, network.feature_nodes, count, spread)]
+    half = np.ptp(bounds, axis=1) / 2
+    group = network.features[-1]
+    spread_per_axis = np.std(group.weights, axis=1) * half
+    periodic = group.activation.periodic
+    scale = _FINER * spread_per_axis * (1.0 if periodic else float(np.sqrt(3.0)))
+    X = interior_points(solution.problem.domain, _MONITOR_POINTS, "kronecker", int(rng.integers(2**31)))
+    steep, direction = steepness(solution, X)
+    placed = count // 2 if float(steep.max()) > _PEAKED * float(steep.mean()) else 0
+    groups = []
+    if count > placed:
+        floor = max(1e-3, 1e-3 * float(scale.max()))
+        groups.append(draw_features(rng, half, group.activation, count - placed, np.maximum(scale, floor)))
+    if placed:
+        rows = rng.choice(len(X), size=placed, p=steep / steep.sum())
+        centers = (X[rows] - bounds.mean(axis=1)) / half
+        groups.append(draw_steep_features(rng, half, centers, steep[rows, None] * direction[rows]))
+    return groups
