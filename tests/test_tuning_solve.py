@@ -33,7 +33,7 @@ def test_defaults_solve_to_many_digits():
     assert solution.status == "converged"
     assert solution.error_estimate < 1e-6
     assert solution.true_error() < 1e-8
-    assert solution.diagnostics.seconds["total"] > 0
+    assert set(solution.diagnostics.seconds) == {"scan", "solve"}
     assert [stage["nodes"] for stage in solution.diagnostics.stages] == [120]
     assert "within the tolerance" in solution.diagnostics.message
 

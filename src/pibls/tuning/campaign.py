@@ -23,7 +23,7 @@ from pibls.tuning.posedness import Ambiguity, find_ambiguity, joint_defects
 from pibls.tuning.progress import Progress
 from pibls.tuning.scan import Scan, choose_scale
 
-__all__ = ["Campaign", "Outcome", "Stage"]
+__all__ = ["Campaign", "Outcome", "Stage", "estimated_error"]
 
 _PILOT = {1: 60, 2: 120, 3: 200}
 _PILOT_MANY = 300
@@ -73,6 +73,7 @@ class Outcome:
     message: str
     stages: tuple[Stage, ...]
     seconds: float
+    scan_seconds: float
 
     def finished(self) -> Solution:
         """Return the solution with its status, estimate and history."""
@@ -80,7 +81,7 @@ class Outcome:
             self.solution.diagnostics,
             message=self.message,
             stages=tuple(asdict(stage) for stage in self.stages),
-            seconds={"total": self.seconds},
+            seconds={"scan": self.scan_seconds, "solve": self.seconds - self.scan_seconds},
         )
         richer = None if self.richer is None else (cast(BroadNetwork, self.richer.network), self.richer.weights)
         return replace(
@@ -126,6 +127,7 @@ class Campaign:
     scale: tuple[float, ...] = ()
     pilot: tuple[int, float] = (0, np.inf)
     contradictory: bool = False
+    scanned: float = 0.0
 
     @property
     def elapsed(self) -> float:
@@ -139,6 +141,7 @@ class Campaign:
             with blas_threads(most=1):
                 ambiguity = self._ambiguity()
                 blocks = self._scan() if ambiguity is None else []
+                self.scanned = self.elapsed
             if ambiguity is None:
                 limit = self._grow(blocks)
             else:
@@ -151,7 +154,9 @@ class Campaign:
         if self.best is None:
             raise AssertionError("a campaign has at least one stage")
         status, message = self._verdict(limit, ambiguity)
-        return Outcome(self.best, self.richer, self.estimate, status, message, tuple(self.stages), self.elapsed)
+        return Outcome(
+            self.best, self.richer, self.estimate, status, message, tuple(self.stages), self.elapsed, self.scanned
+        )
 
     @property
     def pilot_nodes(self) -> int:
@@ -264,13 +269,8 @@ class Campaign:
         else:
             groups = self.lab.network(blocks).features[len(candidate.blocks) :]
             richer = self.lab.solution(blocks, candidate.grown.with_nodes(groups))
-        own, other = candidate.verdict.total, candidate.judge(richer).total
-        # A richer network is the better one, and the distance is the error, unless its residual says otherwise.
-        share = own / float(np.hypot(own, other)) if own > 0 else 1.0
-        estimate = share * self.lab.distance(candidate.solution, richer)
-        if candidate.verdict.total > _SOLVES_NOTHING:
-            # Both networks may be wrong alike where the equation is hardly solved at all.
-            estimate = max(estimate, 1.0)
+        residuals = candidate.verdict.total, candidate.judge(richer).total
+        estimate = estimated_error(*residuals, self.lab.distance(candidate.solution, richer))
         if estimate < self.estimate or self.best is None:
             self.best, self.richer, self.estimate = candidate.solution, richer, estimate
         self.stages[-1] = replace(self.stages[-1], estimate=estimate, seconds=self.elapsed)
@@ -382,6 +382,19 @@ def _is_perturbed(problem: Problem) -> bool:
         if sizes and sizes[max(sizes)] < _PERTURBED * max(sizes.values()):
             return True
     return False
+
+
+def estimated_error(own: float, richer: float, distance: float) -> float:
+    """Return the relative error of a network, from its held-out residual, that of a richer one, and their distance.
+
+    A richer network is the better one, and the distance is the error, unless its residual says otherwise; and both may
+    be wrong alike where the equation is hardly solved at all.
+
+    >>> [round(estimated_error(own, other, 0.01), 4) for own, other in ((1e-3, 1e-6), (1e-3, 1e-3), (0.5, 0.5))]
+    [0.01, 0.0071, 1.0]
+    """
+    share = own / float(np.hypot(own, richer)) if own > 0 else 1.0
+    return max(share * distance, 1.0) if own > _SOLVES_NOTHING else share * distance
 
 
 def _scaled(scale: tuple[float, ...], factor: float) -> tuple[float, ...]:

@@ -17,7 +17,7 @@ from pibls.system import check_linear
 from pibls.tuning.growth import Grown
 from pibls.tuning.judge import Judge
 
-__all__ = ["grow", "residual_points", "steepness"]
+__all__ = ["grow", "new_nodes", "residual_points", "steepness"]
 
 _ROWS_PER_NODE = 2.2
 _CANDIDATES = 8  # candidates per point that is chosen
@@ -40,7 +40,7 @@ def grow(solution: Solution, nodes: int, points: int) -> Solution:
     if more_points:
         state = state.with_points(residual_points(solution, more_points, rng))
     if more_nodes:
-        state = state.with_nodes(_new_nodes(solution, more_nodes, rng))
+        state = state.with_nodes(new_nodes(solution, more_nodes, rng))
     grown = state.solution(dict(solution.diagnostics.settings), solution.diagnostics.seed)
     message = f"Grown by {more_nodes} nodes and {len(state.rhs) - solution.diagnostics.rows} rows."
     # What was as wide before is now the narrower of two: their distance is the error it had, not the one left.
@@ -125,7 +125,7 @@ def steepness(solution: Solution, X: FloatArray) -> tuple[FloatArray, FloatArray
     return best, direction
 
 
-def _new_nodes(solution: Solution, count: int, rng: np.random.Generator) -> list[FeatureGroup] | list[EnhancementGroup]:
+def new_nodes(solution: Solution, count: int, rng: np.random.Generator) -> list[FeatureGroup] | list[EnhancementGroup]:
     """Draw nodes like those there are, a little finer; where the solution has steep places, half of them are there."""
     network, bounds = solution.network, solution.problem.domain.bounds
     assert isinstance(network, BroadNetwork)

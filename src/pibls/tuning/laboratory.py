@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from types import MappingProxyType
 from typing import Any, cast
 
 import numpy as np
@@ -147,8 +148,14 @@ class Laboratory:
 
     def fit(self, blocks: Sequence[Block], points: Points) -> Solution:
         """Fit a network at points."""
-        recipe = Recipe("PIBLS", self._settings(blocks), self.seed, Balanced(), 0.0, LeastSquares())
-        return fit(self.problem, points, on_device(self.network(blocks), self.device), recipe)
+        return self.fit_network(self.network(blocks), points, self._settings(blocks))
+
+    def fit_network(
+        self, network: BroadNetwork, points: Points, settings: Mapping[str, Any] = MappingProxyType({})
+    ) -> Solution:
+        """Fit a network that was made elsewhere."""
+        recipe = Recipe("PIBLS", settings, self.seed, Balanced(), 0.0, LeastSquares())
+        return fit(self.problem, points, on_device(network, self.device), recipe)
 
     def grown(self, blocks: Sequence[Block], points: Points) -> Grown | None:
         """Return the factorised system to which nodes and points can be appended, where that can be done.
