@@ -54,12 +54,12 @@ MANY = [
     Case("biharmonic", 600, 4.0, {"interior": 1500}),
 ]
 FEW = [
-    Case("advection", 200, 5.0, {"interior": 30, "method": "uniform"}, 10),
-    Case("poisson_star", 400, 2.0, {"interior": 100, "boundary": 100, "method": "uniform"}, 10),
+    Case("advection", 200, 6.0, {"interior": 30, "method": "uniform"}, 10),
+    Case("poisson_star", 400, 3.0, {"interior": 100, "boundary": 100, "method": "uniform"}, 10),
     Case(
         "diffusion_reaction",
         600,
-        (14.0, 0.3),
+        (16.0, 0.3),
         {"interior": 100, "boundary": 100, "initial": 100, "method": "uniform"},
         10,
     ),

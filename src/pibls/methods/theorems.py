@@ -15,6 +15,9 @@ from pibls.system import Block
 __all__ = ["Evidence", "check_theorems"]
 
 
+_LARGEST = 1e150
+
+
 @dataclass(frozen=True, eq=False)
 class Evidence:
     """What a solve leaves behind for the theorems.
@@ -45,7 +48,9 @@ def check_theorems(evidence: Evidence, blocks: tuple[Block, ...], ridge: float) 
     Stability and sensitivity need a ridge, and are left out without one. The residual theorem, J(w*) ≤ J(w) for every
     w, is checked at w = 0, where J is ‖z‖².
     """
-    norm = float(np.linalg.norm(evidence.weights))
+    # Nodes that nearly vanish at all points have weights whose squares overflow.
+    with np.errstate(over="ignore"):
+        norm = min(float(np.linalg.norm(evidence.weights)), _LARGEST)
     objective = float(np.linalg.norm(evidence.residual)) ** 2 + ridge * norm**2
     parts = {f"{i} {block.name}": evidence.residual[block.rows] for i, block in enumerate(blocks)}
     reports = [

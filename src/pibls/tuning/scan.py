@@ -21,6 +21,7 @@ _START_1D = (6.0, 24.0, 96.0, 384.0, 1.5)
 _COARSE = (1.0, 4.0, 16.0, 48.0)
 _STEPS = ((0.25, 4.0), (0.5, 2.0), (0.7, 1.4))
 _SMALLEST, _FEW = 0.5, 4
+_CLEAR = 0.01
 _DIRECT = 3  # most axes for which all coarse combinations of two values per axis are tried
 
 
@@ -108,9 +109,11 @@ def choose_scale(
     search = _Search(score, enough)
     search.try_all(known or ((value,) * axes for value in (_START if axes > 1 else _START_1D)))
     if not search.done and not accept(search.best):
-        if not known:
+        # Where one scale for all axes goes that far, theirs do not differ by much.
+        near = bool(known) or score(search.best) < _CLEAR
+        if not near:
             search.try_all(_combinations(axes, time_axis))
-        for factors in _STEPS[1:] if known else _STEPS:
+        for factors in _STEPS[1:] if near else _STEPS:
             for axis in range(axes):
                 search.try_all(_moved(search.best, [axis], factor) for factor in factors)
             search.try_all(_moved(search.best, range(axes), factor) for factor in factors)
