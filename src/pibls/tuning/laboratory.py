@@ -36,7 +36,7 @@ _ROWS_PER_NODE_MANY = 1.3
 _INITIAL_PER_NODE_MANY = 0.3
 _SPARSE_SHARE = 0.4
 _COMPARE_POINTS = 1000
-_HELD_OUT = 31
+_HELD_OUT, _MOST_HELD_OUT = 31, 1000
 _COMPARE = 77
 
 
@@ -175,7 +175,10 @@ class Laboratory:
 
     def judge(self, nodes: int) -> Judge:
         """Return a judge with held-out points, fewer than a network of so many nodes is fitted at."""
-        held = Points.sample(self.problem, max(150, nodes), method="kronecker", seed=self._seed(_HELD_OUT))
+        count = min(_MOST_HELD_OUT, max(150, nodes))
+        # In many dimensions the boundary would take nearly all of the points.
+        sizes = (count, None, None) if self.axes <= _FULL_FACES else (count, count, count // 4)
+        held = Points.sample(self.problem, *sizes, method="kronecker", seed=self._seed(_HELD_OUT))
         return Judge(self.problem, held)
 
     @cached_property

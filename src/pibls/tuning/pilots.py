@@ -1,13 +1,12 @@
 """Small networks at many scales, at the same points: what the choice of the scale is made with.
 
-A pilot is fitted at some points and judged at others. Rows of both are assembled in one go, the fit is one call of
-LAPACK, and the sizes that residuals are relative to are taken from the best pilot so far, so that a pilot costs
-little more than its own matrix.
+A pilot is fitted at some points and judged at others. Rows of both are assembled in one go, and the fit is one call of
+LAPACK, so that a pilot costs little more than its own matrix.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -37,24 +36,19 @@ class Pilots:
     >>> pilots = Pilots(Laboratory(helmholtz(), 0), 120)
     >>> pilots.verdict((6.0, 6.0)).total < 0.1 < pilots.verdict((48.0, 48.0)).total
     True
-    >>> pilots.best
-    (6.0, 6.0)
     """
 
     lab: Laboratory
     nodes: int
-    raw: dict[Scale, Mapping[str, float]] = field(default_factory=dict)
-    sizes: Mapping[str, float] = field(default_factory=dict)
-    best: Scale = ()
+    verdicts: dict[Scale, Verdict] = field(default_factory=dict)
 
     def verdict(self, scale: Scale) -> Verdict:
-        """Return the relative residuals of a pilot at the held-out points, in sizes of the best pilot so far."""
-        if scale not in self.raw:
-            self.raw[scale], evaluate = self._run(scale)
-            if not self.best or self.score(scale) < self.score(self.best):
-                self.best, self.sizes = scale, self.judge.sizes(evaluate)
-        raw = self.raw[scale]
-        return Verdict({name: value / (self.sizes.get(name) or 1.0) for name, value in raw.items()})
+        """Return the relative residuals of a pilot at the held-out points."""
+        if scale not in self.verdicts:
+            residuals, evaluate = self._run(scale)
+            sizes = self.judge.sizes(evaluate)
+            self.verdicts[scale] = Verdict({name: value / (sizes[name] or 1.0) for name, value in residuals.items()})
+        return self.verdicts[scale]
 
     def score(self, scale: Scale) -> float:
         """Return the total residual of a scale; infinite where it is not a number."""

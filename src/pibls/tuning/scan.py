@@ -56,9 +56,9 @@ class _Search:
         self.enough = enough
         self.tried: list[Scale] = []
 
-    def try_all(self, scales: Iterable[Scale]) -> None:
+    def try_all(self, scales: Iterable[Scale], *, to_the_end: bool = False) -> None:
         for scale in scales:
-            if self.done:
+            if self.done and not to_the_end:
                 return
             key = tuple(float(value) for value in np.round(scale, 9))
             if key not in self.tried:
@@ -88,7 +88,7 @@ def choose_scale(
     Parameters
     ----------
     score
-        Held-out residual of a pilot of a scale; asked again for scales it knows, and may then answer in other units.
+        Held-out residual of a pilot of a scale; asked again for scales it knows.
     axes
         Number of coordinates.
     enough
@@ -107,7 +107,9 @@ def choose_scale(
     True
     """
     search = _Search(score, enough)
-    search.try_all(known or ((value,) * axes for value in (_START if axes > 1 else _START_1D)))
+    # All of these, even if the first is good enough: what is chosen then hardly depends on the seed.
+    start = known or [(value,) * axes for value in (_START if axes > 1 else _START_1D)]
+    search.try_all(start, to_the_end=True)
     if not search.done and not accept(search.best):
         # Where one scale for all axes goes that far, theirs do not differ by much.
         near = bool(known) or score(search.best) < _CLEAR
