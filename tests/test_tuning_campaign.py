@@ -101,7 +101,7 @@ def test_scan_finds_an_anisotropic_scale_and_stops_when_told():
     assert scan.scale[0] == pytest.approx(20, rel=0.5)
     assert scan.scale[1] == pytest.approx(0.6, rel=0.5)
     assert scan.score == min(scan.tried.values())
-    assert len(choose_scale(score, 2, 100.0).tried) == 1
+    assert len(choose_scale(score, 2, 100.0).tried) == 7
     assert len(choose_scale(score, 2, 0.0, accept=lambda _: True).tried) == 7
     assert scan.leading(3)[0] == scan.scale
     near = choose_scale(score, 2, 0.0, known=[(1.0, 1.0), (15.0, 1.0)])

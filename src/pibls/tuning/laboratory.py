@@ -177,8 +177,10 @@ class Laboratory:
         """Return a judge with held-out points, fewer than a network of so many nodes is fitted at."""
         count = min(_MOST_HELD_OUT, max(150, nodes))
         # In many dimensions the boundary would take nearly all of the points.
-        sizes = (count, None, None) if self.axes <= _FULL_FACES else (count, count, count // 4)
-        held = Points.sample(self.problem, *sizes, method="kronecker", seed=self._seed(_HELD_OUT))
+        many = self.axes > _FULL_FACES
+        boundary, initial = (count, count // 4) if many else (None, None)
+        seed = self._seed(_HELD_OUT)
+        held = Points.sample(self.problem, count, boundary, initial, method="kronecker", seed=seed)
         return Judge(self.problem, held)
 
     @cached_property
