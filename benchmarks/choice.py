@@ -29,7 +29,7 @@ from pibls.features import BroadNetwork, FeatureGroup, draw_network
 from pibls.runtime import blas_threads
 from pibls.tuning.laboratory import Laboratory
 from pibls.tuning.pilots import Pilots
-from pibls.tuning.scan import choose_scale
+from pibls.tuning.scan import choose_scale, widened
 
 SCALES = (0.7, 1.0, 1.5, 2.2, 3.3, 5.0, 7.5, 11.0, 17.0, 25.0, 60.0)
 FACTORS = (0.35, 0.5, 0.7, 0.85, 1.0, 1.2, 1.4, 2.0, 2.8)
@@ -92,7 +92,8 @@ def scale_errors(name: str, seed: int) -> tuple[float, float]:
     """Return the error at the chosen scale and the best one of a fine scan."""
     lab = Laboratory(problems.catalogue()[name](), seed)
     pilot = PILOT.get(lab.axes, 300)
-    chosen = choose_scale(Pilots(lab, pilot).score, lab.axes, 0.0, time_axis=lab.time_axis).scale
+    found = choose_scale(Pilots(lab, pilot).score, lab.axes, 0.0, time_axis=lab.time_axis).scale
+    chosen = widened(found, 2.0)
     points = lab.points(2 * pilot)
 
     def error(scale: tuple[float, ...]) -> float:

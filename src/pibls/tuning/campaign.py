@@ -21,13 +21,12 @@ from pibls.tuning.laboratory import Block, Laboratory
 from pibls.tuning.pilots import Pilots
 from pibls.tuning.posedness import Ambiguity, find_ambiguity, joint_defects
 from pibls.tuning.progress import Progress
-from pibls.tuning.scan import Scan, choose_scale
+from pibls.tuning.scan import Scan, choose_scale, widened
 
 __all__ = ["Campaign", "Outcome", "Stage", "estimated_error"]
 
 _PILOT = {1: 60, 2: 120, 3: 200}
 _PILOT_MANY = 300
-_WIDENING = 1.3  # nodes added later get finer scales
 _RETUNE = (1.5, 2.2)
 _RETUNE_GAIN = 0.8
 _SCAN_MARGIN = 30.0
@@ -185,10 +184,11 @@ class Campaign:
                 break
             # Where hardly anything is solved, scores say little: wider pilots decide between the better ones.
             known = scan.leading(_LEADING) if scan.score < _SOLVES_NOTHING else []
-        self.scale = scan.scale
         self.pilot = (nodes, scan.score)
         # A margin: what a pilot just meets, twice its width meets with digits to spare.
-        return self.lab.blocks(2 * nodes if nodes == self.pilot_nodes else nodes, scan.scale)
+        ratio = 2 if nodes == self.pilot_nodes else 1
+        self.scale = widened(scan.scale, ratio)
+        return self.lab.blocks(ratio * nodes, self.scale)
 
     def _scan_with(self, nodes: int, known: Sequence[tuple[float, ...]]) -> Scan:
         pilots = Pilots(self.lab, nodes)
@@ -279,8 +279,7 @@ class Campaign:
         """Return blocks to add: half as many nodes as there are, or so many, at somewhat finer scales."""
         width = sum(block.nodes for block in blocks)
         count = width // 2 if nodes is None else nodes
-        factor = _WIDENING ** float(np.log2(1.0 + count / width))
-        return self.lab.blocks(count, _scaled(blocks[-1].scale, factor))
+        return self.lab.blocks(count, widened(blocks[-1].scale, 1.0 + count / width))
 
     def _next_width(self, candidate: _Candidate) -> int:
         """Return the width at which the tolerance should be met, from how the residual has fallen so far."""
@@ -363,7 +362,7 @@ class Campaign:
         defects = []
         for doublings in range(3):
             nodes = self.pilot_nodes * 2**doublings
-            blocks = self.lab.blocks(nodes, (3.0 * _WIDENING**doublings,) * self.lab.axes)
+            blocks = self.lab.blocks(nodes, widened((3.0,) * self.lab.axes, 2.0**doublings))
             defects.append(joint_defects(self.lab.problem, self.lab.points(nodes), self.lab.network(blocks)))
         (first, _), *_, (together, alone) = defects
         return together > max(_STAYS * first, _MET) and alone < 0.1 * together

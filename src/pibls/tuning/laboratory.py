@@ -35,7 +35,7 @@ _FEW_AXES = 4
 _ROWS_PER_NODE_MANY = 1.3
 _INITIAL_PER_NODE_MANY = 0.3
 _SPARSE_SHARE = 0.4
-_COMPARE_POINTS = 1000
+_COMPARE_POINTS, _COMPARE_POINTS_LINE = 1000, 8000  # on a line they are cheap, and find thin layers
 _HELD_OUT, _MOST_HELD_OUT = 31, 1000
 _COMPARE = 77
 
@@ -187,7 +187,8 @@ class Laboratory:
     def compare_points(self) -> Any:
         """Points at which solutions are compared, the same for twins."""
         seed = int(np.random.SeedSequence((self.seed, _COMPARE)).generate_state(1)[0])
-        return interior_points(self.problem.domain, _COMPARE_POINTS, "kronecker", seed)
+        count = _COMPARE_POINTS if self.axes > 1 else _COMPARE_POINTS_LINE
+        return interior_points(self.problem.domain, count, "kronecker", seed)
 
     def distance(self, one: Solution, two: Solution) -> float:
         """Return the relative L2 distance of two solutions; with several fields, the largest."""

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-__all__ = ["Scan", "choose_scale"]
+__all__ = ["Scan", "choose_scale", "widened"]
 
 Scale = tuple[float, ...]
 _START = (3.0, 6.0, 1.5, 12.0, 0.75, 24.0, 48.0)
@@ -22,6 +22,7 @@ _COARSE = (1.0, 4.0, 16.0, 48.0)
 _STEPS = ((0.25, 4.0), (0.5, 2.0), (0.7, 1.4))
 _SMALLEST, _FEW = 0.5, 4
 _CLEAR = 0.01
+_WIDENING = 1.25  # finer scales for wider networks, per doubling
 _DIRECT = 3  # most axes for which all coarse combinations of two values per axis are tried
 
 
@@ -120,6 +121,16 @@ def choose_scale(
                 search.try_all(_moved(search.best, [axis], factor) for factor in factors)
             search.try_all(_moved(search.best, range(axes), factor) for factor in factors)
     return Scan(search.best, score(search.best), {scale: score(scale) for scale in search.tried})
+
+
+def widened(scale: Scale, ratio: float) -> Scale:
+    """Return the scale that suits a network wider by ``ratio`` than the one a scale was chosen with.
+
+    >>> widened((4.0,), 2.0)
+    (5.0,)
+    """
+    factor = _WIDENING ** float(np.log2(ratio))
+    return tuple(value * factor for value in scale)
 
 
 def _combinations(axes: int, time_axis: int | None) -> Iterable[Scale]:
