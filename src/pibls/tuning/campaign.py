@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field, replace
+from functools import cached_property
 from typing import cast
 
 import numpy as np
@@ -122,6 +123,7 @@ class Campaign:
     best: Solution | None = None
     richer: Solution | None = None
     estimate: float = np.inf
+    residual: float = np.inf
     worst_part: str = ""
     scale: tuple[float, ...] = ()
     pilot: tuple[int, float] = (0, np.inf)
@@ -264,16 +266,25 @@ class Campaign:
         """
         self.report(Progress("estimate", self.elapsed, candidate.nodes, *self._last()))
         blocks = [*candidate.blocks, *self._more(candidate.blocks)]
-        if candidate.grown is None:
+        if self._layered:
+            # Points may miss a layer: a network on the same ones would miss it too.
+            richer = self.lab.fit(blocks, self.lab.other().points(sum(block.nodes for block in blocks)))
+        elif candidate.grown is None:
             richer = self.lab.fit(blocks, candidate.points)
         else:
             groups = self.lab.network(blocks).features[len(candidate.blocks) :]
             richer = self.lab.solution(blocks, candidate.grown.with_nodes(groups))
         residuals = candidate.verdict.total, candidate.judge(richer).total
         estimate = estimated_error(*residuals, self.lab.distance(candidate.solution, richer))
-        if estimate < self.estimate or self.best is None:
+        # Two networks can agree by accident, so that the residual decides which solution is the best.
+        if self.best is None or candidate.verdict.total < self.residual:
             self.best, self.richer, self.estimate = candidate.solution, richer, estimate
+            self.residual = candidate.verdict.total
         self.stages[-1] = replace(self.stages[-1], estimate=estimate, seconds=self.elapsed)
+
+    @cached_property
+    def _layered(self) -> bool:
+        return _is_perturbed(self.lab.problem)
 
     def _more(self, blocks: Sequence[Block], nodes: int | None = None) -> list[Block]:
         """Return blocks to add: half as many nodes as there are, or so many, at somewhat finer scales."""
@@ -357,7 +368,7 @@ class Campaign:
         An unresolved solution looks like that too, until the network is widened; a layer even then, so problems that
         have layers are not asked.
         """
-        if _is_perturbed(self.lab.problem):
+        if self._layered:
             return False
         defects = []
         for doublings in range(3):
