@@ -45,6 +45,7 @@ _LEADING = 10
 _SCAN_SHARE = 0.2
 _UNRESOLVED = 0.1
 _PATIENCE = 5
+_PATIENT = 3.0
 _PERTURBED = 0.05
 _STAYS = 0.7
 _MET = 0.02
@@ -119,6 +120,7 @@ class Campaign:
     budget: float
     report: Callable[[Progress], None]
     started: float = field(default_factory=time.perf_counter)
+    started_work: float = field(default_factory=time.process_time)
     stages: list[Stage] = field(default_factory=list)
     best: Solution | None = None
     richer: Solution | None = None
@@ -134,6 +136,14 @@ class Campaign:
     def elapsed(self) -> float:
         """Seconds since the start."""
         return time.perf_counter() - self.started
+
+    @property
+    def spent(self) -> float:
+        """Seconds of the budget that are gone: those of work, so that a busy machine does not change what is found.
+
+        Waiting for other programs counts only by a third.
+        """
+        return max(min(self.elapsed, time.process_time() - self.started_work), self.elapsed / _PATIENT)
 
     def run(self) -> Outcome:
         """Solve, and say what came of it; an interrupt returns the best solution so far."""
@@ -179,7 +189,7 @@ class Campaign:
         for level in _LEVELS:
             nodes = level * self.pilot_nodes
             scan = self._scan_with(nodes, known)
-            if scan.score < _HARDLY_SOLVED or self.elapsed > _SCAN_SHARE * self.budget:
+            if scan.score < _HARDLY_SOLVED or self.spent > _SCAN_SHARE * self.budget:
                 break
             self.contradictory = level == 1 and self._contradictory()
             if self.contradictory:
@@ -254,10 +264,10 @@ class Campaign:
         return chosen
 
     def _fit(self, blocks: list[Block], points: Points, judge: Judge) -> _Candidate:
-        begun = self.elapsed
+        begun = self.spent
         grown = self.lab.grown(blocks, points)
         solution = self.lab.fit(blocks, points) if grown is None else self.lab.solution(blocks, grown)
-        return _Candidate(blocks, solution, judge(solution), grown, points, judge, self.elapsed - begun)
+        return _Candidate(blocks, solution, judge(solution), grown, points, judge, self.spent - begun)
 
     def _certify(self, candidate: _Candidate) -> None:
         """Estimate the error by the distance to a richer network; keep the solution if it is the best so far.
@@ -319,7 +329,7 @@ class Campaign:
                 "The features limit it: widening the network no longer pays. The solution may have a layer, a corner "
                 "or a jump that random nodes do not follow; give a method with scales by hand, or split the domain."
             )
-        if self.elapsed + _CERTIFIED_COST * (width / candidate.nodes) ** 3 * candidate.seconds > self.budget:
+        if self.spent + _CERTIFIED_COST * (width / candidate.nodes) ** 3 * candidate.seconds > self.budget:
             return (
                 f"The time limits it: {width} nodes would take longer than the budget of {self.budget:g} s. "
                 "Give a larger budget, such as budget=60."
