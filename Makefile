@@ -1,8 +1,8 @@
-# Both commands set themselves up in .venv on a fresh machine.
+# Every command sets itself up in .venv on a fresh machine.
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test clean
+.PHONY: demo test reproduce clean
 
 demo: .venv/core
 	$(BIN)/python examples/poisson.py
@@ -13,14 +13,22 @@ test: .venv/dev
 	$(BIN)/mypy
 	$(BIN)/pytest -n 2 --cov=src/pibls --cov-report=term:skip-covered --cov-fail-under=95
 
+# The experiments of the paper; interrupt at any time and run again. PROFILE=full runs everything.
+PROFILE ?= quick
+reproduce: .venv/torch
+	$(BIN)/pibls reproduce --profile $(PROFILE) --out out/reproduce
+
 .venv/core: pyproject.toml
 	$(PYTHON) -m venv .venv
 	$(BIN)/pip install --quiet --disable-pip-version-check -e .
 	touch $@
 
 # torch is pinned so that pip does not look for a build with gigabytes of CUDA libraries.
-.venv/dev: .venv/core
+.venv/torch: .venv/core
 	$(BIN)/pip install --quiet --disable-pip-version-check torch==2.13.0
+	touch $@
+
+.venv/dev: .venv/torch
 	$(BIN)/pip install --quiet --disable-pip-version-check -e '.[dev]'
 	touch $@
 

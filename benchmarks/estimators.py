@@ -158,7 +158,7 @@ def main() -> None:
     options = parser.parse_args()
     options.out.mkdir(exist_ok=True)
     console = Console(width=120)
-    names = [n for n in problems.catalogue() if len(problems.catalogue()[n]().domain.coordinates) <= 3]
+    names = [n for n, build in problems.catalogue(linear=True).items() if len(build().domain.coordinates) <= 3]
     found: list[Case] = []
     with (options.out / "estimators.csv").open("w", newline="") as file, blas_threads(most=1):
         writer = csv.writer(file)

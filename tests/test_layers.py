@@ -26,7 +26,10 @@ ORDER = [
     {"solvers"},
     {"solution"},
     {"methods", "report"},
+    {"lines"},
     {"tuning"},
+    {"studies"},
+    {"cli"},
 ]
 RANK = {name: rank for rank, names in enumerate(ORDER) for name in names}
 # A solution offers plot() and grow(), a problem to_text(), which live to their right; the import waits for the call.

@@ -25,11 +25,11 @@ def test_statements_follow_equations_and_conditions():
     assert problem.field_names == ("w",)
 
 
-def test_nonlinear_problem_builds_and_refuses_to_solve():
+def test_nonlinear_problem_builds_and_is_refused_where_one_linear_solve_must_do():
     problem = pb.Problem(sp.Eq(-pb.laplacian(u) + u**3, 1), square, [pb.Dirichlet(u, 0)])
     assert not problem.is_linear
     with pytest.raises(PiblsError, match="is nonlinear, and only linear problems"):
-        pb.solve(problem)
+        pb.BayesianPIELM(nodes=5).fit(problem, pb.Points.sample(problem, 10))
 
 
 def test_unknown_numbers_make_an_inverse_problem():

@@ -137,3 +137,41 @@ def test_values_that_are_not_finite_say_where():
         compile_function(sp.zoo, (x, y))
     with pytest.raises(ProblemError, match="needs outward normals"):
         compile_function(normal(x) * y, (x, y))(np.ones((1, 2)))
+
+
+def test_fields_that_cancel_leave_the_residual():
+    X = np.array([[0.5, 1.0], [2.0, -3.0]])
+    for rest in (v, v**2, sp.exp(v)):
+        form = lower((u + 1) ** 2 - u**2 - 2 * u + rest - x, (x, y))
+        assert form.fields == ("v",)
+        values = np.array([1.5, 0.5])
+        expected = 1 + sp.lambdify(v, rest)(values) - X[:, 0] if rest != sp.exp(v) else 1 + np.exp(values) - X[:, 0]
+        np.testing.assert_allclose(form.residual_function(X, None, [values]), expected)
+
+
+def test_what_enters_through_a_step_keeps_its_value_in_the_residual():
+    form = lower(v.diff(x) - sp.Piecewise((1, u > 0), (0, True)), (x, y))
+    assert not form.is_linear
+    state = {"v": np.array([3.0, 3.0]), "u": np.array([2.0, -2.0])}
+    values = form.residual_function(np.zeros((2, 2)), None, [state[term.field] for term in form.terms])
+    np.testing.assert_array_equal(values, [2, 3])
+    assert {t.field: t.coefficient for t in form.terms}["u"] == 0
+
+
+def test_plainly_nonlinear_residuals_are_not_simplified(monkeypatch):
+    def refuse(*_):
+        raise AssertionError("simplify is slow, and not needed to see that this depends on the state")
+
+    monkeypatch.setattr(sp, "simplify", refuse)
+    flux = u.diff(x) / sp.sqrt(1 + u.diff(x) ** 2 + u.diff(y) ** 2)
+    k = data("k", lambda a: a, x)
+    for expression in (resolve(flux.diff(x), (x, y)), k * sp.exp(u) * sp.sin(u.diff(x)) - 1, u**3):
+        assert not lower(expression, (x, y)).is_linear
+
+
+def test_coefficients_of_a_nonlinear_form_are_functions_of_the_state():
+    form = lower(x * u**2 - u.diff(y), (x, y))
+    X, values = np.array([[2.0, 0.0]]), {(0, 0): np.array([5.0]), (0, 1): np.array([7.0])}
+    state = [values[term.multi_index] for term in form.terms]
+    found = {t.multi_index: f(X, None, state)[0] for t, f in zip(form.terms, form.coefficient_functions, strict=True)}
+    assert found == {(0, 0): 20.0, (0, 1): -1.0}

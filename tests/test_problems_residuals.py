@@ -78,8 +78,9 @@ def _scale(statement: Statement, problem: Problem, derivatives: Derivatives) -> 
     inside = problem.domain.sample(4 * _POINTS, seed=2)
     X, normals = statement.place.part.sample(_POINTS) if isinstance(statement.place, OnPart) else (inside, None)
     sizes = [np.abs(values).max() for values in derivatives(form, inside)]
-    coefficients = [np.abs(function(X, normals)).max() for function in form.coefficient_functions]
-    source = np.abs(form.source_function(X, normals)).max()
+    state = () if form.is_linear else derivatives(form, X)
+    coefficients = [np.abs(function(X, normals, state)).max() for function in form.coefficient_functions]
+    source = np.abs(form.source_function(X, normals)).max() if form.is_linear else 0.0
     return float(np.dot(coefficients, sizes) + source)
 
 

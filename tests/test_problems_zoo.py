@@ -24,6 +24,9 @@ VARIANTS: Mapping[str, Callable[[], Problem]] = {
     "anisotropic_mixed(-0.9)": lambda: problems.anisotropic_mixed(-0.9),
     "annulus(0.1)": lambda: problems.annulus(0.1),
     "beam(1)": lambda: problems.beam(1),
+    "bratu_1d(0.01)": lambda: problems.bratu_1d(0.01),
+    "bratu_1d(3.5)": lambda: problems.bratu_1d(3.5),
+    "burgers_steady(0.01)": lambda: problems.burgers_steady(0.01),
     "convection_diffusion(1e-3)": lambda: problems.convection_diffusion(1e-3),
     "convection_diffusion(10)": lambda: problems.convection_diffusion(10),
     "damped_oscillator(0, 9)": lambda: problems.damped_oscillator(0, 9),
@@ -34,9 +37,12 @@ VARIANTS: Mapping[str, Callable[[], Problem]] = {
     "heat_nd(7)": lambda: problems.heat_nd(7),
     "helmholtz(pi)": lambda: problems.helmholtz(sp.pi),
     "helmholtz(77.7)": lambda: problems.helmholtz(77.7),
+    "kovasznay(1000)": lambda: problems.kovasznay(1000),
     "layer_2d(1e-6)": lambda: problems.layer_2d(1e-6),
     "layer_2d(1)": lambda: problems.layer_2d(1),
     "maxwell_1d(0.5)": lambda: problems.maxwell_1d(0.5),
+    "p_laplacian(2.5)": lambda: problems.p_laplacian(2.5),
+    "p_laplacian(8)": lambda: problems.p_laplacian(8),
     "poisson_nd(10)": lambda: problems.poisson_nd(10),
     "poisson_square(1)": lambda: problems.poisson_square(1),
     "poisson_square(40)": lambda: problems.poisson_square(40),
@@ -74,7 +80,7 @@ def test_a_wrong_exact_solution_is_noticed(name: str) -> None:
 def test_structure_and_printing(name: str) -> None:
     problem = build(name)
     assert isinstance(problem, Problem)
-    assert problem.is_linear
+    assert problem.is_linear == (name in catalogue(linear=True)) == (name not in catalogue(linear=False))
     assert not problem.parameters
     assert problem.exact is not None
     assert tuple(problem.exact) == problem.field_names
@@ -118,7 +124,8 @@ def test_catalogue_is_everything_solvable_the_package_exports_and_cannot_be_chan
 @pytest.mark.parametrize("name", NAMES)
 def test_tags_say_how_hard_and_how_many_coordinates(name: str) -> None:
     hard = {"boundary_layer", "helmholtz_high", "l_shape", "layer_2d"}
-    assert problems.tags(name) == {"hard" if name in hard else "smooth", f"{len(build(name).domain.coordinates)}d"}
+    expected = {"hard" if name in hard else "smooth", f"{len(build(name).domain.coordinates)}d"}
+    assert problems.tags(name) == (expected if build(name).is_linear else expected | {"nonlinear"})
 
 
 @pytest.mark.parametrize("name", ["nobody", "l_shape_unit_load", "catalogue", 3, None])

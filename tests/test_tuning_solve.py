@@ -97,11 +97,11 @@ def test_bad_arguments_are_refused(options, words):
         pb.solve(pb.problems.advection(), **options)
 
 
-def test_what_is_no_problem_and_what_is_nonlinear():
+def test_what_is_no_problem_and_what_has_unknown_numbers():
     with pytest.raises(InputError, match="solve takes a Problem"):
         pb.solve("u'' = 0")
-    x = pb.coordinates("x")
+    x, k = pb.coordinates("x"), pb.unknown("k")
     u = pb.field("u", x)
-    nonlinear = pb.Problem(u.diff(x) - u**2, pb.Interval((x, 0, 1)), [pb.Dirichlet(u, 1, on=[0.0])])
-    with pytest.raises(ProblemError, match="nonlinear"):
-        pb.solve(nonlinear, method=QUICK)
+    inverse = pb.Problem(u.diff(x) - k * u, pb.Interval((x, 0, 1)), [pb.Dirichlet(u, 1, on=[0.0])])
+    with pytest.raises(ProblemError, match=r"unknown parameters \(k\)"):
+        pb.solve(inverse, method=QUICK)

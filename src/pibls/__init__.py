@@ -52,6 +52,7 @@ from pibls.report import metrics
 from pibls.solution import Solution, load
 from pibls.text import parse, read_problem
 from pibls.tuning import solve
+from pibls.tuning.cross_validation import cross_validate
 
 __version__ = version("pibls")
 
@@ -82,6 +83,7 @@ __all__ = [
     "Star",
     "TimeInterval",
     "coordinates",
+    "cross_validate",
     "data",
     "div",
     "field",

@@ -10,9 +10,10 @@ import numpy as np
 
 from pibls.checks import check_integer, check_number, shorten
 from pibls.errors import FeatureError, InputError
-from pibls.features import activation, draw_network
+from pibls.features import BroadNetwork, activation, draw_network
 from pibls.geometry import Points
 from pibls.methods.fit import Recipe, check_fit, fit, on_device
+from pibls.methods.nonlinear import fit_nonlinear
 from pibls.methods.settings import Scale, check_penalties, recorded, row_scaling
 from pibls.problem import Problem
 from pibls.solution import Solution
@@ -135,7 +136,7 @@ class PIBLS:
         Parameters
         ----------
         problem
-            A linear problem.
+            A problem; one that is nonlinear is solved by Gauss–Newton steps from zero.
         points
             Its points, from :meth:`Points.sample`.
         seed
@@ -150,7 +151,7 @@ class PIBLS:
         groups = enhancement * self.enhancement_groups if self.enhancement_nodes else []
         rng = np.random.default_rng(seed)
         network = draw_network(rng, problem.domain.bounds, self._feature_specs(), groups)
-        return fit(problem, points, on_device(network, device), _recipe(self, seed))
+        return _fitted(problem, points, on_device(network, device), _recipe(self, seed))
 
 
 @dataclass(frozen=True)
@@ -193,7 +194,12 @@ class PIELM:
         check_fit(problem, points, self.nodes, "PIELM")
         specs = [(self.activation, self.nodes, self.scale)]
         network = draw_network(np.random.default_rng(seed), problem.domain.bounds, specs)
-        return fit(problem, points, on_device(network, device), _recipe(self, seed))
+        return _fitted(problem, points, on_device(network, device), _recipe(self, seed))
+
+
+def _fitted(problem: Problem, points: Points, network: BroadNetwork, recipe: Recipe) -> Solution:
+    fitting = fit if problem.is_linear else fit_nonlinear
+    return fitting(problem, points, network, recipe)
 
 
 def _check_settings(method: PIBLS | PIELM) -> None:

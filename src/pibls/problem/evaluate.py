@@ -49,9 +49,30 @@ class Function:
         try:
             with np.errstate(all="ignore"):
                 result = np.asarray(self._call(*columns))
+        except ProblemError:
+            raise
         except Exception as error:
             raise _not_numerical(self.expression, error) from error
         return self._checked(result, X)
+
+    @classmethod
+    def computed(
+        cls, like: Function, function: Callable[[FloatArray, FloatArray | None], FloatArray], *, constant: float | None
+    ) -> Function:
+        """Return a function of points and normals in place of another, which names it and says what it needs.
+
+        >>> x = sp.Symbol("x", real=True)
+        >>> like = compile_function(sp.sqrt(x), (x,))
+        >>> Function.computed(like, lambda X, normals: 3 * X[:, 0], constant=None)(np.array([[1.0], [2.0]]))
+        array([3., 6.])
+        """
+        axes = len(like.coordinates)
+
+        def call(*columns: FloatArray) -> FloatArray:
+            normals = np.stack(columns[axes:], axis=1) if like.needs_normals else None
+            return function(np.stack(columns[:axes], axis=1), normals)
+
+        return cls(like.expression, like.coordinates, (), constant, like.needs_normals, call, ())
 
     def _checked(self, values: Any, X: FloatArray) -> FloatArray:
         if values.dtype.kind == "c" and np.abs(values.imag).max(initial=0.0) == 0.0:

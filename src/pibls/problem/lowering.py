@@ -21,6 +21,9 @@ __all__ = ["Form", "MultiIndex", "Term", "lower"]
 
 MultiIndex = tuple[int, ...]
 _SIMPLIFY_LIMIT = 200
+_PROBES = (0.0, 0.29)
+_DIGITS = 15
+_SAME = 1e-6
 
 
 @dataclass(frozen=True)
@@ -88,12 +91,18 @@ class Form:
     @cached_property
     def residual_function(self) -> Function:
         """The residual, compiled, with the slots of ``terms`` as extra symbols."""
-        return compile_function(self.residual, self.coordinates, tuple(term.slot for term in self.terms))
+        return compile_function(self.residual, self.coordinates, self.slots)
 
     @cached_property
     def coefficient_functions(self) -> tuple[Function, ...]:
-        """The coefficients, compiled, in the order of ``terms``."""
-        return tuple(compile_function(term.coefficient, self.coordinates) for term in self.terms)
+        """The coefficients, compiled, in the order of ``terms``; those of a nonlinear form take its slots too."""
+        extra = () if self.is_linear else self.slots
+        return tuple(compile_function(term.coefficient, self.coordinates, extra) for term in self.terms)
+
+    @property
+    def slots(self) -> tuple[sp.Symbol, ...]:
+        """The symbols that stand for fields and derivatives, in the order of ``terms``."""
+        return tuple(term.slot for term in self.terms)
 
 
 def _multi_index(derivative: sp.Derivative, coordinates: tuple[sp.Symbol, ...]) -> MultiIndex:
@@ -126,14 +135,31 @@ def _slots(expression: sp.Expr, coordinates: tuple[sp.Symbol, ...]) -> dict[sp.E
 
 
 def _free_of(expression: sp.Expr, slots: set[sp.Symbol]) -> tuple[bool, sp.Expr]:
-    """Tell whether an expression does not depend on the slots, simplifying only if it seems to."""
+    """Tell whether an expression does not depend on the slots, simplifying only if it seems to and may not."""
     if not expression.free_symbols & slots:
         return True, expression
     expanded = sp.expand(expression)
-    if expanded.free_symbols & slots and expanded.count_ops() <= _SIMPLIFY_LIMIT:
+    left = expanded.free_symbols & slots
+    if left and not _varies(expanded, left) and expanded.count_ops() <= _SIMPLIFY_LIMIT:
         expanded = sp.simplify(expanded)
     free = not expanded.free_symbols & slots
     return free, expanded if free else expression
+
+
+def _varies(expression: sp.Expr, slots: set[sp.Symbol]) -> bool:
+    """Tell whether an expression takes two different values for two states: then it is no use to simplify it."""
+    if expression.has(sp.Derivative, sp.Subs):
+        return False
+    plain = expression.xreplace({call: sp.Dummy() for call in expression.atoms(sp.core.function.AppliedUndef)})
+    symbols = sorted(plain.free_symbols, key=sp.default_sort_key)
+    values = []
+    for shift in _PROBES:
+        # Numbers without a pattern, the same for all that is no slot.
+        point = {s: sp.Float(0.37 + 0.61 * k / (k + 3) + (shift if s in slots else 0)) for k, s in enumerate(symbols)}
+        values.append(plain.xreplace(point).evalf(_DIGITS))
+    if not all(value.is_number and value.is_finite for value in values):
+        return False
+    return bool(abs(values[0] - values[1]) > _SAME * (abs(values[0]) + abs(values[1])))
 
 
 def lower(expression: sp.Expr, coordinates: tuple[sp.Symbol, ...]) -> Form:
@@ -157,7 +183,11 @@ def lower(expression: sp.Expr, coordinates: tuple[sp.Symbol, ...]) -> Form:
     for node, (name, index) in found.items():
         free, coefficient = _free_of(sp.diff(residual, symbols[node]), slots)
         is_linear &= free
-        if coefficient != 0:
+        independent = False
+        if coefficient == 0:
+            independent, residual = _free_of(residual, {symbols[node]})
+        # What enters only through steps has no slope, but the residual still needs its value.
+        if not independent:
             terms.append(Term(name, index, coefficient, symbols[node]))
     if is_linear and any(call.free_symbols & slots for call in residual.atoms(sp.core.function.Application)):
         # The derivative of a step is zero almost everywhere: only the rest tells that the residual is not linear.

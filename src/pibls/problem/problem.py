@@ -145,6 +145,22 @@ class Problem:
         points = check_points("X", X, "exact_values", len(self.domain.coordinates))
         return {name: np.array(function(points)) for name, function in self._exact_functions.items()}
 
+    def with_statements(self, statements: Sequence[Statement]) -> Problem:
+        """Return a problem on the same domain, in the same fields, that consists of other statements.
+
+        They need not follow from ``equations`` and ``conditions``, which are kept: a linearisation, say.
+
+        >>> from pibls.problems import advection
+        >>> problem = advection()
+        >>> problem.with_statements(problem.statements[:1]).statements[0] is problem.statements[0]
+        True
+        """
+        result = object.__new__(Problem)
+        for name in ("equations", "domain", "conditions", "exact", "fields"):
+            result._set(name, getattr(self, name))
+        result._set("statements", tuple(statements))
+        return result
+
     def __str__(self) -> str:
         lines = [(text(_as_equation(e)), f"in {self.domain}") for e in self.equations]
         for condition in self.conditions:

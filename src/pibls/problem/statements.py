@@ -152,7 +152,7 @@ def _lowered(equation: object, domain: Domain, owner: str, normals: bool) -> For
             f"{owner} contains a number that is not finite: {text(residual)} = 0. Check the expression it comes from."
         )
     form = lower(residual, domain.coordinates)
-    if not form.terms:
+    if all(term.coefficient == 0 for term in form.terms):
         raise ProblemError(
             f"The unknowns of {owner} cancel, or enter only through steps: {text(residual)} = 0 does not determine "
             "them. Check the equation."

@@ -43,6 +43,19 @@ from pibls.problems.evolution import (
 )
 from pibls.problems.high_dimensional import heat_nd, poisson_6d, poisson_nd
 from pibls.problems.ill_posed import IllPosed, ill_posed
+from pibls.problems.nonlinear import (
+    bratu,
+    bratu_1d,
+    bratu_unforced,
+    burgers_steady,
+    cubic_reaction,
+    kovasznay,
+    lane_emden,
+    minimal_surface,
+    nonlinear_helmholtz,
+    nonlinear_spring,
+    p_laplacian,
+)
 from pibls.problems.ordinary import (
     beam,
     boundary_layer,
@@ -64,7 +77,11 @@ __all__ = [
     "beam",
     "biharmonic",
     "boundary_layer",
+    "bratu",
+    "bratu_1d",
+    "burgers_steady",
     "convection_diffusion",
+    "cubic_reaction",
     "damped_oscillator",
     "diffusion_reaction",
     "elasticity",
@@ -75,13 +92,19 @@ __all__ = [
     "helmholtz",
     "helmholtz_high",
     "klein_gordon",
+    "kovasznay",
     "l_shape",
     "l_shape_smooth",
+    "lane_emden",
     "layer_2d",
     "maxwell_1d",
+    "minimal_surface",
     "multiscale",
     "neumann_gauge",
+    "nonlinear_helmholtz",
+    "nonlinear_spring",
     "oscillator",
+    "p_laplacian",
     "periodic_advection",
     "poisson",
     "poisson_6d",
@@ -100,14 +123,43 @@ __all__ = [
     "wave",
 ]
 _WITH_EXACT_SOLUTION = tuple(__all__)
-__all__ += ["IllPosed", "Reference", "catalogue", "ill_posed", "l_shape_unit_load", "references", "tags"]
+__all__ += [
+    "IllPosed",
+    "Reference",
+    "bratu_unforced",
+    "catalogue",
+    "ill_posed",
+    "l_shape_unit_load",
+    "references",
+    "tags",
+]
 
 # A layer, a corner or many waves: what features spread evenly over the domain do not resolve.
 _HARD = frozenset({"boundary_layer", "helmholtz_high", "l_shape", "layer_2d"})
 
+_NONLINEAR = frozenset(
+    {
+        "bratu",
+        "bratu_1d",
+        "burgers_steady",
+        "cubic_reaction",
+        "kovasznay",
+        "lane_emden",
+        "minimal_surface",
+        "nonlinear_helmholtz",
+        "nonlinear_spring",
+        "p_laplacian",
+    }
+)
 
-def catalogue() -> Mapping[str, Callable[[], Problem]]:
+
+def catalogue(*, linear: bool | None = None) -> Mapping[str, Callable[[], Problem]]:
     """Return every problem with an exact solution by name, as a function that builds it with its default parameters.
+
+    Parameters
+    ----------
+    linear
+        Only the linear ones, or only those that are not; all if left out.
 
     Examples
     --------
@@ -115,8 +167,11 @@ def catalogue() -> Mapping[str, Callable[[], Problem]]:
     ['advection', 'advection_beta', 'anisotropic_mixed']
     >>> catalogue()["wave"]().field_names
     ('u',)
+    >>> list(catalogue(linear=False))[:3]
+    ['bratu', 'bratu_1d', 'burgers_steady']
     """
-    return MappingProxyType({name: globals()[name] for name in _WITH_EXACT_SOLUTION})
+    names = [name for name in _WITH_EXACT_SOLUTION if linear is None or linear == (name not in _NONLINEAR)]
+    return MappingProxyType({name: globals()[name] for name in names})
 
 
 @cache
@@ -131,8 +186,8 @@ def tags(name: str) -> frozenset[str]:
     Returns
     -------
     frozenset of str
-        ``"smooth"`` or ``"hard"`` (a layer, a corner singularity or many waves), and the number of coordinates, time
-        among them: ``"1d"``, ``"2d"``, ...
+        ``"smooth"`` or ``"hard"`` (a layer, a corner singularity or many waves); the number of coordinates, time among
+        them: ``"1d"``, ``"2d"``, ...; and ``"nonlinear"`` where it is.
 
     Examples
     --------
@@ -140,4 +195,5 @@ def tags(name: str) -> frozenset[str]:
     (['3d', 'smooth'], ['2d', 'hard'])
     """
     build = catalogue()[check_choice("name", name, "tags", _WITH_EXACT_SOLUTION)]
-    return frozenset({"hard" if name in _HARD else "smooth", f"{len(build().domain.coordinates)}d"})
+    kind = {"nonlinear"} if name in _NONLINEAR else set()
+    return frozenset({"hard" if name in _HARD else "smooth", f"{len(build().domain.coordinates)}d", *kind})

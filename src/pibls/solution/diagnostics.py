@@ -51,6 +51,10 @@ class Diagnostics:
     stages
         Width, rows, held-out residual, estimated error and seconds of every stage of an automatic solve; iteration,
         loss or log evidence, and seconds, in the course of a training.
+    iterations
+        Steps of the Gauss–Newton iteration that found the weights of a nonlinear problem: norm of the scaled residual
+        after the step, the part of it that the linear model could remove, length and damping of the step, and whether
+        it took a new factorisation.
     """
 
     method: str
@@ -66,6 +70,7 @@ class Diagnostics:
     seconds: Mapping[str, float] = field(default_factory=dict)
     message: str = ""
     stages: Sequence[Mapping[str, float]] = ()
+    iterations: Sequence[Mapping[str, float]] = ()
 
     def as_dict(self) -> dict[str, Any]:
         """Return everything as plain numbers, strings and dictionaries, fit for JSON."""
@@ -77,7 +82,8 @@ class Diagnostics:
         """Rebuild the record from :meth:`as_dict`."""
         plain = from_plain(values)
         residuals = {name: Residual(**entry) for name, entry in plain["residuals"].items()}
-        return cls(**{**plain, "residuals": residuals, "stages": tuple(plain["stages"])})
+        lists = {name: tuple(plain.get(name, ())) for name in ("stages", "iterations")}
+        return cls(**{**plain, "residuals": residuals, **lists})
 
     def __str__(self) -> str:
         lines = [
@@ -86,10 +92,15 @@ class Diagnostics:
             f"solver      {self.solver}{self._numbers()}",
             *(f"residual    {name}: {residual}" for name, residual in self.residuals.items()),
             *(f"stage       {line}" for line in _stages(self.stages)),
+            *self._convergence(),
             "seconds     " + ", ".join(f"{stage} {value:.3f}" for stage, value in self.seconds.items()),
             *([f"message     {self.message}"] if self.message else []),
         ]
         return "\n".join(lines)
+
+    def _convergence(self) -> list[str]:
+        norms = " → ".join(f"{step['residual']:.1e}" for step in self.iterations)
+        return [f"iteration   residual {norms}"] if norms else []
 
     def _numbers(self) -> str:
         return (

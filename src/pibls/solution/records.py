@@ -17,16 +17,22 @@ from pibls.geometry import Domain
 from pibls.problem import AnyCondition, Condition, Mean, Observation, Periodic, Problem
 from pibls.problem.conditions import INITIAL
 from pibls.problem.encoding import decode, encode
+from pibls.solution.evolved import EvolvedNetwork
 
-__all__ = ["network_from", "network_record", "problem_from", "problem_record"]
+__all__ = ["Network", "network_from", "network_record", "problem_from", "problem_record"]
 
 Arrays = dict[str, FloatArray]
+Network = BroadNetwork | DeepNetwork | EvolvedNetwork
 _SIDES = ("features", "enhancement")
+_PATH = ("transform", "breaks", "coefficients")
 _SPECIAL = ("centers", "exponents", "directions", "scales")
 
 
-def network_record(network: BroadNetwork | DeepNetwork, arrays: Arrays) -> dict[str, Any]:
+def network_record(network: Network, arrays: Arrays) -> dict[str, Any]:
     """Return the structure of a network, and put its arrays into ``arrays``."""
+    if isinstance(network, EvolvedNetwork):
+        arrays.update({name: getattr(network, name) for name in _PATH})
+        return {"space": None if network.space is None else network_record(network.space, arrays)}
     arrays["center"] = np.asarray(network.center)
     record: dict[str, Any] = {}
     for side in _SIDES if isinstance(network, BroadNetwork) else ("layers",):
@@ -43,8 +49,13 @@ def network_record(network: BroadNetwork | DeepNetwork, arrays: Arrays) -> dict[
     return record
 
 
-def network_from(record: Mapping[str, Any], arrays: Mapping[str, FloatArray]) -> BroadNetwork | DeepNetwork:
+def network_from(record: Mapping[str, Any], arrays: Mapping[str, FloatArray]) -> Network:
     """Rebuild a network from :func:`network_record`."""
+    if "space" in record:
+        space = None if record["space"] is None else network_from(record["space"], arrays)
+        if not isinstance(space, BroadNetwork | None):
+            raise ValueError("the features in space are not a broad network")
+        return EvolvedNetwork(space, *(arrays[name] for name in _PATH))
 
     def groups(side: str, first: Callable[..., Any], rest: Callable[..., Any]) -> tuple[Any, ...]:
         kinds = [first, *[rest] * len(record[side])]

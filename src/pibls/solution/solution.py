@@ -21,6 +21,7 @@ from pibls.problem import AnyCondition, Field, Interior, MultiIndex, Problem, St
 from pibls.problem.statements import condition_statements, lowered
 from pibls.runtime import blas_threads
 from pibls.solution.diagnostics import Diagnostics
+from pibls.solution.evolved import EvolvedNetwork
 from pibls.solution.functions import FieldFunction, ResidualFunction, gather
 from pibls.solution.posterior import Posterior, credible_factor
 
@@ -65,13 +66,13 @@ class Solution:
     """
 
     problem: Problem
-    network: BroadNetwork | DeepNetwork
+    network: BroadNetwork | DeepNetwork | EvolvedNetwork
     weights: FloatArray
     status: str
     diagnostics: Diagnostics
     error_estimate: float | None = None
     posterior: Posterior | None = None
-    richer: tuple[BroadNetwork, FloatArray] | None = None
+    richer: tuple[BroadNetwork | EvolvedNetwork, FloatArray] | None = None
     growth: Any = None
 
     @property

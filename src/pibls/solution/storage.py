@@ -24,8 +24,9 @@ from pibls.features import BroadNetwork
 from pibls.features.deep import DeepNetwork
 from pibls.problem import Problem
 from pibls.solution.diagnostics import Diagnostics, from_plain, to_plain
+from pibls.solution.evolved import EvolvedNetwork
 from pibls.solution.posterior import posterior_from, posterior_record
-from pibls.solution.records import Arrays, network_from, network_record, problem_from, problem_record
+from pibls.solution.records import Arrays, Network, network_from, network_record, problem_from, problem_record
 
 if TYPE_CHECKING:
     from pibls.solution.solution import Solution
@@ -77,12 +78,14 @@ def _richer_record(solution: Solution, arrays: Arrays) -> dict[str, Any] | None:
     return record
 
 
-def _richer_from(record: Any, arrays: Mapping[str, FloatArray]) -> tuple[BroadNetwork, FloatArray] | None:
+def _richer_from(
+    record: Any, arrays: Mapping[str, FloatArray]
+) -> tuple[BroadNetwork | EvolvedNetwork, FloatArray] | None:
     if record is None:
         return None
     own = {name.removeprefix(_RICHER): array for name, array in arrays.items() if name.startswith(_RICHER)}
     network = network_from(record, own)
-    if not isinstance(network, BroadNetwork):
+    if isinstance(network, DeepNetwork):
         raise ValueError("the richer network is not a broad one")
     return network, own["weights"]
 
@@ -236,7 +239,7 @@ def _check_version(record: Mapping[str, Any], source: Path) -> None:
         )
 
 
-def _check_fit(problem: Problem, network: BroadNetwork | DeepNetwork, weights: FloatArray, source: Path) -> None:
+def _check_fit(problem: Problem, network: Network, weights: FloatArray, source: Path) -> None:
     expected = (len(problem.fields), network.size)
     if weights.shape != expected or network.dimension != len(problem.domain.coordinates):
         raise FileFormatError(

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from pibls.checks import FloatArray
-from pibls.errors import MissingDependencyError
+from pibls.errors import InputError, MissingDependencyError
 from pibls.features import BroadNetwork
 from pibls.features.deep import DeepNetwork
+from pibls.solution.evolved import EvolvedNetwork
 
 if TYPE_CHECKING:
     from pibls.solution.solution import Solution
@@ -28,6 +29,11 @@ def to_torch(solution: Solution) -> Any:
         raise MissingDependencyError("to_torch needs PyTorch, which is not installed; install pibls[torch].") from None
 
     network = solution.network
+    if isinstance(network, EvolvedNetwork):
+        raise InputError(
+            "A solution by the method of lines cannot become a torch module: its weights are polynomials in time. "
+            "Evaluate it with solution(X), or fit the problem with PIBLS."
+        )
     if isinstance(network, DeepNetwork):
         return _deep(network, solution.weights, torch)
     return _broad(network, solution.weights, torch)

@@ -54,17 +54,17 @@ def assemble(problem: Problem, points: Points, network: BroadNetwork, scaling: R
         f"a system of {sum(points.sets[s.source].rows for s in problem.statements)} rows and {columns} columns",
         "Use fewer points or fewer nodes.",
     )
-    soft = _Target.of([s for s in problem.statements if not s.exact], points, columns, network)
-    hard = _Target.of([s for s in problem.statements if s.exact], points, columns, network)
+    soft = Target.of([s for s in problem.statements if not s.exact], points, columns, network)
+    hard = Target.of([s for s in problem.statements if s.exact], points, columns, network)
     # What overflows is found by value, and refused with the name of its rows.
     with np.errstate(over="ignore", under="ignore", invalid="ignore"):
-        for group in _by_point_set(problem.statements, points):
-            _fill(group, problem, points.sets[group[0].source], network, soft, hard)
-    blocks = _scale(soft, scaling)
+        for group in by_point_set(problem.statements, points):
+            fill_rows(group, problem, points.sets[group[0].source], network, soft, hard)
+    blocks = scale_rows(soft, scaling)
     if not hard.statements:
         return System(soft.matrix, soft.rhs, blocks)
     # A constraint has no weight; unit rows keep its tolerance meaningful.
-    return System(soft.matrix, soft.rhs, blocks, hard.matrix, hard.rhs, _scale(hard, Balanced()))
+    return System(soft.matrix, soft.rhs, blocks, hard.matrix, hard.rhs, scale_rows(hard, Balanced()))
 
 
 def check_points_match(problem: Problem, points: Points) -> None:
@@ -77,13 +77,12 @@ def check_points_match(problem: Problem, points: Points) -> None:
 
 
 def check_linear(problem: Problem) -> None:
-    """Refuse a problem that one linear solve cannot solve, and say what is missing."""
+    """Refuse a problem that one linear solve cannot solve, and say what can."""
     if not problem.is_linear:
-        what = "has unknown parameters" if problem.parameters else "is nonlinear"
-        raise ProblemError(
-            f"This problem {what}, and only linear problems can be solved so far. Linearise it about a known state, or "
-            "replace unknown parameters by numbers."
-        )
+        what, remedy = "is nonlinear", "Use pibls.solve or the fit of PIBLS, which iterate."
+        if problem.parameters:
+            what, remedy = "has unknown parameters", "Replace unknown parameters by numbers."
+        raise ProblemError(f"This problem {what}, and only linear problems can be solved here. {remedy}")
 
 
 def _check(problem: Problem, points: Points, network: BroadNetwork) -> None:
@@ -98,7 +97,7 @@ def _check(problem: Problem, points: Points, network: BroadNetwork) -> None:
 
 
 @dataclass(frozen=True, eq=False)
-class _Target:
+class Target:
     """A matrix under construction and where each statement's rows go."""
 
     statements: tuple[Statement, ...]
@@ -108,7 +107,7 @@ class _Target:
     xp: Any
 
     @classmethod
-    def of(cls, statements: Sequence[Statement], points: Points, columns: int, network: BroadNetwork) -> _Target:
+    def of(cls, statements: Sequence[Statement], points: Points, columns: int, network: BroadNetwork) -> Target:
         blocks = []
         start = 0
         for statement in statements:
@@ -128,7 +127,7 @@ class _Target:
         return self.blocks[self.statements.index(statement)].rows
 
 
-def _by_point_set(statements: Sequence[Statement], points: Points) -> list[list[Statement]]:
+def by_point_set(statements: Sequence[Statement], points: Points) -> list[list[Statement]]:
     groups: dict[int, list[Statement]] = {}
     for statement in statements:
         groups.setdefault(id(points.sets[statement.source]), []).append(statement)
@@ -144,8 +143,8 @@ def _coefficients(statement: Statement, X: FloatArray, normals: FloatArray | Non
     return result
 
 
-def _fill(
-    group: list[Statement], problem: Problem, where: PointSet, network: BroadNetwork, soft: _Target, hard: _Target
+def fill_rows(
+    group: list[Statement], problem: Problem, where: PointSet, network: BroadNetwork, soft: Target, hard: Target
 ) -> None:
     """Fill the rows of all statements on one point set; each derivative of the nodes is computed once."""
 
@@ -184,7 +183,7 @@ def _right_hand_side(statement: Statement, where: PointSet) -> FloatArray:
     return -source if statement.targets is None else statement.targets - source
 
 
-def _scale(target: _Target, scaling: RowScaling) -> tuple[Block, ...]:
+def scale_rows(target: Target, scaling: RowScaling) -> tuple[Block, ...]:
     """Scale the rows in place and return the blocks with their factors."""
     norms = []
     for statement, block in zip(target.statements, target.blocks, strict=True):

@@ -34,6 +34,8 @@ _LARGEST = 1e300
 _MOST_NODES = 4_000
 _MOST_TERMS = 500
 _LARGEST_EXPONENT = 1_000
+_LARGEST_UNKNOWN_EXPONENT = 50
+_LARGEST_ARGUMENT = 20
 _MOST_BITS = 4_096
 _SEARCHABLE = 40
 _MOST_DERIVED = 1_000
@@ -165,6 +167,8 @@ def power(base: Measured, exponent: Measured) -> Measured:
     _only(("number",), (base, exponent), "This takes a power with")
     if exponent.number is not None and abs(exponent.number) > _LARGEST_EXPONENT:
         raise RefusedError(f"The exponent is above {_LARGEST_EXPONENT}; scale the problem, or use exp and log.")
+    if base.terms and exponent.number is not None and abs(exponent.number) > _LARGEST_UNKNOWN_EXPONENT:
+        raise RefusedError(f"The exponent of an unknown is above {_LARGEST_UNKNOWN_EXPONENT}; scale the problem.")
     number = _value(lambda a, b: a**b, (base, exponent))
     if not isinstance(exponent.expression, sp.Integer):
         _check_branches((base, exponent))
@@ -210,6 +214,8 @@ def apply(function: Function, name: str, operands: Sequence[Measured]) -> Measur
     number = _value(function.value, operands)
     result = Measured(sp.S.Zero, number, _size(operands), int(any(o.terms for o in operands)), _order(operands))
     if function.order:
+        if operands[1].size > _LARGEST_ARGUMENT:
+            raise RefusedError(f"{name} is given more than {_LARGEST_ARGUMENT} parts; simplify its argument.")
         # A polynomial has a few parts per power of its argument.
         result = replace(result, size=2 * (int(operands[0].number or 0) + 1) * (operands[1].size + 2))
     _checked(result)

@@ -201,7 +201,13 @@ class _Reader:
         operands = [self._expect(item, self.read(item, depth), "number") for item in (node.left, *node.comparators)]
         arithmetic.check_size(operands, "a comparison")
         links = zip(node.ops, operands, operands[1:], strict=False)
-        tests = [_COMPARISONS[type(op)](left.expression, right.expression) for op, left, right in links]
+        # Numbers are compared at once; whether functions always compare one way, SymPy could ponder for minutes.
+        tests = [
+            _COMPARISONS[type(op)](
+                left.expression, right.expression, evaluate=left.number is not None and right.number is not None
+            )
+            for op, left, right in links
+        ]
         return Measured(sp.And(*tests), size=sum(operand.size for operand in operands) + len(tests))
 
     def read_logic(self, node: ast.BoolOp, depth: int) -> Measured:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any, Protocol, cast
 
@@ -16,10 +16,11 @@ from pibls.geometry import Points
 from pibls.methods import PIBLS
 from pibls.problem import Problem
 from pibls.solution import Solution
-from pibls.system import check_linear
+from pibls.system import check_known
 from pibls.tuning.campaign import Campaign, estimated_error
 from pibls.tuning.grow import new_nodes
 from pibls.tuning.laboratory import Laboratory
+from pibls.tuning.nonlinear import laboratory_near, solve_nonlinear
 from pibls.tuning.progress import Progress, reporter
 
 __all__ = ["Method", "solve"]
@@ -50,6 +51,8 @@ def solve(
     device: Any = None,
     budget: float = 10.0,
     progress: Callable[[Progress], object] | bool | None = None,
+    start: Any = None,
+    continuation: Sequence[Problem] = (),
 ) -> Solution:
     """Solve a problem to a tolerance; choose everything, and say how accurate the answer is.
 
@@ -60,7 +63,7 @@ def solve(
     Parameters
     ----------
     problem
-        A linear problem.
+        A problem. One that is nonlinear is solved by Gauss–Newton steps from simple starts.
     tol
         Relative L2 error to reach.
     method
@@ -72,10 +75,15 @@ def solve(
     device
         A torch device such as ``"cuda"`` to assemble and solve on; NumPy if left out.
     budget
-        Seconds after which no wider network is tried.
+        Seconds of work after which no wider network is tried; waiting for other programs hardly counts.
     progress
         Called with a :class:`Progress` at every step. ``True`` shows a line on the terminal, ``False`` none; left
         out, it is shown on a terminal only.
+    start
+        For a nonlinear problem, where to start: a solution of a similar problem, an expression, or one per field. Of
+        several solutions it chooses the one nearby.
+    continuation
+        For a nonlinear problem, easier ones to solve on the way to it, such as the same flow at lower speeds.
 
     Returns
     -------
@@ -93,7 +101,7 @@ def solve(
     """
     if not isinstance(problem, Problem):
         raise InputError(f"solve takes a Problem. Got {shorten(problem)} instead.")
-    check_linear(problem)
+    check_known(problem)
     tolerance = check_number("tol", tol, "solve", minimum=0, exclusive=True)
     limit = check_number("budget", budget, "solve", minimum=0, exclusive=True)
     first = check_integer("seed", seed, "solve")
@@ -101,9 +109,17 @@ def solve(
         raise InputError(f"The 'points' parameter of solve must be Points. Got {shorten(points)} instead.")
     if method is not None and (isinstance(method, type) or not callable(getattr(method, "fit", None))):
         raise InputError(f"The 'method' parameter of solve must have a fit, such as PIBLS(). Got {shorten(method)}.")
+    if (start is not None or continuation) and (method is not None or points is not None):
+        raise InputError(
+            "The 'start' and 'continuation' parameters of solve go with nodes and points that it chooses itself. Leave "
+            "out 'method' and 'points', or leave out these."
+        )
     with reporter(progress) as report:
         if method is not None or points is not None:
             return _as_told(problem, tolerance, method, points, first, device, report)
+        if not problem.is_linear:
+            guesses = {"start": start, "continuation": continuation}
+            return solve_nonlinear(problem, tolerance, limit, first, report, device=device, **guesses)
         campaign = Campaign(Laboratory(problem, first, device=device), tolerance, limit, report)
         return campaign.run().finished()
 
@@ -124,7 +140,7 @@ def _as_told(
     report(Progress("solve", time.perf_counter() - started))
     solution = _fitted(chosen, problem, where, seed, device)
     report(Progress("estimate", time.perf_counter() - started, solution.diagnostics.nodes))
-    lab = Laboratory(problem, seed)
+    lab = laboratory_near(solution, seed)
     begun = time.perf_counter()
     richer, estimate = _compared(lab, solution)
     converged = estimate <= tol

@@ -79,11 +79,24 @@ class Judge:
         magnitudes = {key: root_mean_square(value) for key, value in zip(keys, values, strict=True)}
         sizes: dict[str, float] = {}
         for name, statement in self.judged:
-            source, coefficients = self._known(statement)
+            source, coefficients = self._tangent(evaluate, statement)
             terms = zip(statement.form.terms, coefficients, strict=True)
             total = sum((root_mean_square(c) * magnitudes[t.field, t.multi_index]) ** 2 for t, c in terms)
             sizes[name] = float(np.sqrt(root_mean_square(source) ** 2 + total))
         return sizes
+
+    def _tangent(self, evaluate: Evaluate, statement: Statement) -> tuple[FloatArray, tuple[Any, ...]]:
+        """Return source and coefficients of a statement, of its linearisation where it is not linear."""
+        form = statement.form
+        if form.is_linear:
+            return self._known(statement)
+        where = self.points.sets[statement.source]
+        state = evaluate(where.points, [(term.field, term.multi_index) for term in form.terms])
+        coefficients = tuple(function(where.points, where.normals, state) for function in form.coefficient_functions)
+        source = form.residual_function(where.points, where.normals, state)
+        for coefficient, values in zip(coefficients, state, strict=True):
+            source = source - coefficient * values
+        return source, coefficients
 
     def _known(self, statement: Statement) -> tuple[FloatArray, tuple[Any, ...]]:
         """Return the source and the coefficients of a statement at its points, evaluated once."""
@@ -106,6 +119,8 @@ class Judge:
         where = self.points.sets[statement.source]
         wanted = [(term.field, term.multi_index) for term in statement.form.terms]
         state = evaluate(where.points, wanted)
+        if not statement.form.is_linear:
+            return statement.form.residual_function(where.points, where.normals, state)
         source, coefficients = self._known(statement)
         residual: FloatArray = source
         if where.partner is not None:

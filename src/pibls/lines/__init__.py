@@ -1,0 +1,9 @@
+"""TIME as an ordinary differential equation: broad features in space, coefficients that follow a stiff integrator.
+
+``evolve`` solves a problem that way, if it is an evolution: u_t = F(t, x, u, u_x, ...), of any order in time.
+"""
+
+from pibls.lines.evolve import evolve
+from pibls.lines.form import Evolution, Unsuitable, find_evolution
+
+__all__ = ["Evolution", "Unsuitable", "evolve", "find_evolution"]

@@ -1,0 +1,213 @@
+"""Space functions for an evolution: orthonormal combinations of features that keep the boundary conditions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import sympy as sp
+from scipy.linalg import qr, svd
+
+from pibls.checks import FloatArray
+from pibls.features import BroadNetwork
+from pibls.geometry.patch import TimedPatch
+from pibls.lines.form import compiled
+from pibls.problem import MultiIndex, OnPart, Opposite, Statement
+from pibls.problem.evaluate import Function
+
+__all__ = ["Basis", "Rule", "Trace", "compressed", "trace"]
+
+CUT = 1e-11
+_TRACE_CUT = 1e-11
+_BOUNDARY_POINTS = 16.0
+_MOST_BOUNDARY_POINTS = 4000
+
+
+@dataclass(frozen=True, eq=False)
+class Rule:
+    """Points and weights of a quadrature rule in space."""
+
+    points: FloatArray
+    weights: FloatArray
+
+
+@dataclass(frozen=True, eq=False)
+class _Data:
+    """The data of a condition and its time derivatives, compiled; where it is taken, and the scale of its rows."""
+
+    functions: tuple[Function, ...]
+    points: FloatArray
+    normals: FloatArray | None
+    scale: float
+
+
+@dataclass(frozen=True, eq=False)
+class Trace:
+    """What boundary conditions leave of a basis.
+
+    Attributes
+    ----------
+    kernel
+        Orthonormal combinations of the basis that meet the conditions with zero data, shape (m, k).
+    lifting
+        From data at the boundary points to a combination that has them, shape (m, rows); None where all data is zero.
+    data
+        The data of each condition.
+    rows, weights
+        The conditions of every function at the boundary points, and quadrature weights, where a penalty imposes them.
+    """
+
+    kernel: FloatArray
+    lifting: FloatArray | None = None
+    data: tuple[_Data, ...] = ()
+    rows: FloatArray | None = None
+    weights: FloatArray | None = None
+
+    def values(self, times: FloatArray, order: int = 0) -> FloatArray:
+        """Return the data, or a time derivative of it, at times: shape (len(times), rows)."""
+        columns = []
+        for own in self.data:
+            normals = None if own.normals is None else np.tile(own.normals, (len(times), 1))
+            found = own.functions[order](_at_times(own.points, times), normals)
+            columns.append(found.reshape(len(times), len(own.points)) / own.scale)
+        return np.hstack(columns)
+
+
+def _at_times(points: FloatArray, times: FloatArray) -> FloatArray:
+    """Return every point at every time, times slowest."""
+    return np.hstack([np.tile(points, (len(times), 1)), np.repeat(times, len(points))[:, None]])
+
+
+@dataclass(frozen=True, eq=False)
+class Basis:
+    """Functions ψ = features · transform, orthonormal in the quadrature rule."""
+
+    network: BroadNetwork | None
+    rule: Rule
+    transform: FloatArray
+    strength: FloatArray
+    cache: dict[MultiIndex, FloatArray] = field(default_factory=dict)
+
+    @property
+    def size(self) -> int:
+        """Number of functions."""
+        return int(self.transform.shape[1])
+
+    def at_rule(self, multi_indices: Iterable[MultiIndex]) -> dict[MultiIndex, FloatArray]:
+        """Return derivatives of all functions at the points of the rule."""
+        missing = [index for index in multi_indices if index not in self.cache]
+        self.cache.update(self.at(self.rule.points, missing))
+        return self.cache
+
+    def at(self, X: FloatArray, multi_indices: Sequence[MultiIndex]) -> dict[MultiIndex, FloatArray]:
+        """Return derivatives of all functions at points."""
+        if self.network is None:
+            return {index: np.ones((len(X), 1)) for index in multi_indices}
+        nodes = self.network.evaluate(X, multi_indices)
+        return {index: nodes[index] @ self.transform for index in multi_indices}
+
+
+def compressed(network: BroadNetwork, rule: Rule, cut: float = CUT) -> Basis:
+    """Return an orthonormal basis of the span of the features, up to what double precision tells apart.
+
+    >>> from pibls.features import draw_network
+    >>> network = draw_network(np.random.default_rng(0), [[-1, 1]], [("sin", 60, 5.0)])
+    >>> nodes, weights = np.polynomial.legendre.leggauss(80)
+    >>> basis = compressed(network, Rule(nodes[:, None], weights))
+    >>> gram = (basis.at_rule([(0,)])[(0,)] * weights[:, None]).T @ basis.at_rule([(0,)])[(0,)]
+    >>> basis.size < 30, bool(np.abs(gram - np.eye(basis.size)).max() < 1e-4)
+    (True, True)
+    """
+    zero = (0,) * network.dimension
+    values = network.evaluate(rule.points, [zero])[zero] * np.sqrt(rule.weights)[:, None]
+    orthogonal, triangle = qr(values, mode="economic", check_finite=False, overwrite_a=True)
+    columns, strength, rows = svd(triangle, full_matrices=False, check_finite=False, overwrite_a=True)
+    rank = int(np.count_nonzero(strength > cut * strength[0]))
+    # Weak functions are sums of large terms that cancel: evaluated as such they would not be orthogonal to the others,
+    # and that would limit the accuracy.
+    known = {zero: (orthogonal @ columns[:, :rank]) / np.sqrt(rule.weights)[:, None]}
+    return Basis(network, rule, rows[:rank].T / strength[:rank], strength[:rank], known)
+
+
+def trace(basis: Basis, statements: Sequence[Statement], time: sp.Symbol, orders: int) -> Trace:
+    """Return what the boundary statements of a field leave of a basis; data is differentiated up to ``orders`` times.
+
+    At the ends of an interval they are met exactly. In more dimensions, where a boundary has infinitely many points,
+    that would leave too few functions: there a penalty imposes them.
+    """
+    if not statements:
+        return Trace(np.eye(basis.size))
+    axes = basis.rule.points.shape[1]
+    count = int(min(_MOST_BOUNDARY_POINTS, _BOUNDARY_POINTS * basis.size ** (1 - 1 / axes) + 20))
+    blocks, weights, data, zero = [], [], [], True
+    for statement in statements:
+        edge = _edge(statement, count)
+        rows = _rows(basis, statement, edge.points, edge.normals)
+        scale = float(np.abs(rows).max())
+        if edge.partner is not None:
+            rows = rows - _rows(basis, statement, edge.partner, edge.normals)
+        blocks.append(rows / scale)
+        weights.append(edge.weights / edge.weights.sum())
+        source = sp.S.Zero if edge.partner is not None else -statement.form.source
+        zero &= bool(source == 0)
+        derivatives = tuple(compiled(sp.diff(source, time, k), statement.form.coordinates) for k in range(orders + 1))
+        data.append(_Data(derivatives, edge.points, edge.normals, scale))
+    matrix, known = np.vstack(blocks), () if zero else tuple(data)
+    if axes > 1:
+        return Trace(np.eye(basis.size), None, known, matrix, np.concatenate(weights))
+    return _exact(basis, matrix, known)
+
+
+def _exact(basis: Basis, matrix: FloatArray, data: tuple[_Data, ...]) -> Trace:
+    _, size, rows = svd(matrix, full_matrices=True, check_finite=False)
+    # Features that repeat by themselves leave rows of round-off, which count as nothing.
+    rank = int(np.count_nonzero(size > _TRACE_CUT * max(float(size[0]), 1.0)))
+    if not data:
+        return Trace(rows[rank:].T)
+    # Functions that features hardly reach must not carry the data: they would be thin layers.
+    lifting = basis.strength[:, None] * np.linalg.pinv(matrix * basis.strength, rcond=_TRACE_CUT)
+    return Trace(rows[rank:].T, lifting, data)
+
+
+@dataclass(frozen=True, eq=False)
+class _Edge:
+    """Points of space where a statement holds, their normals and weights, and the points opposite of them."""
+
+    points: FloatArray
+    normals: FloatArray | None
+    weights: FloatArray
+    partner: FloatArray | None = None
+
+
+def _edge(statement: Statement, count: int) -> _Edge:
+    place: Any = statement.place
+    part = place.low if isinstance(place, Opposite) else place.part
+    bases = [patch.base for patch in part.patches if isinstance(patch, TimedPatch)]
+    if len(bases) == len(part.patches):
+        total = sum(base.measure for base in bases)
+        rules = [base.quadrature(max(1, int(count * base.measure / total))) for base in bases]
+        X, normals, weights = (np.concatenate(columns) for columns in zip(*rules, strict=True))
+        normals = np.hstack([normals, np.zeros((len(X), 1))])
+    else:
+        samples = part.sample(count, "kronecker", 0)
+        X, normals, weights = samples.points[:, :-1], samples.normals, np.ones(count)
+    if X.shape[1] == 1:
+        _, first = np.unique(X[:, 0], return_index=True)
+        X, normals, weights = X[first], normals[first], np.ones(len(first))
+    if isinstance(place, OnPart):
+        return _Edge(X, normals, weights)
+    partner = X.copy()
+    axis = int(np.flatnonzero(normals[0])[0])
+    partner[:, axis] = part.domain.bounds[axis, 1]
+    return _Edge(X, normals, weights, partner)
+
+
+def _rows(basis: Basis, statement: Statement, X: FloatArray, normals: FloatArray | None) -> FloatArray:
+    form = statement.form
+    values = basis.at(X, [term.multi_index[:-1] for term in form.terms])
+    # The coefficients do not depend on time: any will do.
+    timed = np.hstack([X, np.zeros((len(X), 1))])
+    pairs = zip(form.terms, form.coefficient_functions, strict=True)
+    return np.asarray(sum(f(timed, normals)[:, None] * values[t.multi_index[:-1]] for t, f in pairs))

@@ -1,0 +1,286 @@
+"""The course of a solve by lines: follow the solution on finer and finer features until nothing changes any more."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from pibls.errors import SolveError
+from pibls.lines.design import STEEPEST, Design
+from pibls.lines.form import Evolution
+from pibls.lines.radau import IntegrationError
+from pibls.lines.record import relative_residual, residuals, solution_of
+from pibls.lines.run import Run, distance, follow, misfit, monitored
+from pibls.problem import Opposite
+from pibls.runtime import available_memory, format_bytes
+from pibls.solution import Solution
+
+__all__ = ["Course", "Report"]
+
+Report = Callable[[str, float, int, float | None, float | None], object]
+"""Called with what is being done, the seconds so far, the number of features, a residual and an estimated error."""
+
+_TIME_SHARE = 0.2  # the integrator's share of the tolerance at the first level
+_TIGHTER = 4.0  # each level integrates so much more accurately than the one before
+_FINEST_TIME = 1e-13
+_ROUGH = 1e-3
+_ROUGH_FINENESS = 1.25
+_STEEP = 8.0  # slopes beyond this are resolved by nodes of their own
+_STEEP_WAVES = 25.0  # the same where whole waves resolve everything below
+_PEAKED = 2.0
+_RESOLVED = 1.1
+_ROUNDS = 12
+_SECOND_LOOK = 1.6
+_SCANNED = 2
+_COST = 2.5  # power of the number of features that seconds grow with
+_LEVELS = 14
+_SCAN_SHARE = 0.4
+_KINK_ROUNDS = 16
+_MOST_KINKED = 500
+_OVERTIME = 1.5  # what was begun in time may end late
+_BRIEF = 10.0  # what is missed at the first time only is soon smoothed out
+_KINK_FACTOR = 2.5
+_MISSED = 0.9
+_LESS = 0.8
+_MATRICES = 12  # of points by features, at once
+_MEMORY_SHARE = 0.5
+_LOCAL = 0.1
+_UNRESOLVED = 3e-3
+_FINER = {0: 1.5, 1: 1.5, 2: 1.3}
+_FINER_MANY = 1.2
+_AGREE = 0.1
+_PAYING = 0.5
+
+
+@dataclass(eq=False)
+class Course:
+    """One solve."""
+
+    evolution: Evolution
+    tol: float
+    seed: int
+    budget: float
+    report: Report
+    started: float = field(default_factory=time.perf_counter)
+    runs: list[Run] = field(default_factory=list)
+    distances: list[float] = field(default_factory=list)
+    stages: list[dict[str, float]] = field(default_factory=list)
+    rough: Run | None = None
+
+    @property
+    def elapsed(self) -> float:
+        """Seconds since the start."""
+        return time.perf_counter() - self.started
+
+    @property
+    def estimate(self) -> float:
+        """The smallest distance of a run to the next finer one."""
+        return min(self.distances, default=np.inf)
+
+    def run(self) -> Solution:
+        """Refine until two solutions agree; return the coarser of them with its distance to the finer one."""
+        try:
+            limit = self._refined()
+        except KeyboardInterrupt:
+            if not self.runs:
+                raise
+            limit = "It was interrupted. Run it again to go on."
+        except IntegrationError as error:
+            if not self.runs and self.rough is not None:
+                self._add(self.rough)
+            if not self.runs:
+                raise SolveError(
+                    f"The evolution cannot be followed at all: {error}. Give a larger budget, check the signs of its "
+                    "highest derivatives, and that its initial values are finite."
+                ) from error
+            limit = f"The time limits it: {error}. Give a larger budget, such as budget=60."
+        return self._finished(limit)
+
+    def _refined(self) -> str:
+        """Follow the solution on finer and finer features; return what stopped it, if it did not converge."""
+        design, fineness = self._adapted()
+        for level in range(_LEVELS):
+            share = _TIME_SHARE * _TIGHTER**-level
+            run = self._follow(design, fineness, max(_FINEST_TIME, share * self.tol), "solve")
+            self._add(run)
+            limit = self._limit()
+            if limit is not None:
+                return limit
+            sharper = self._sharper(design, run)
+            # Another design begins anew: as steep nodes resolve what waves did not, fewer are enough.
+            fineness = fineness * self._growth() if sharper is design else 1.0
+            design = sharper if sharper is design else self._kinked(sharper, fineness)
+        return "Even the finest features do not resolve it."
+
+    def _adapted(self) -> tuple[Design, float]:
+        """Find where the solution is steep and how fine it is, by rough solutions that become sharper."""
+        space = self.evolution.space
+        if space is None:
+            return Design(None, ()), 1.0
+        design = Design(space, tuple(self._repeats(symbol.name) for symbol in space.coordinates))
+        if design.dimension > _SCANNED:
+            return design, _FINER_MANY  # a rough solution would cost as much as the real one
+        fineness, ended = 1.0, 0
+        for _ in range(_ROUNDS):
+            run = self._follow(design, _ROUGH_FINENESS * fineness, max(self.tol, _ROUGH), "scan")
+            self.rough = run
+            sharper = self._sharper(design, run)
+            ended += run.ended is not None
+            if self.elapsed > _SCAN_SHARE * self.budget or ended > 1:
+                break
+            if sharper is not design:
+                design, fineness = sharper, 1.0
+            elif design.monitor is not None and fineness == 1.0:
+                # A front may be too thin for the features to see that it is steeper still: finer ones have a look.
+                fineness = _SECOND_LOOK
+            elif run.ended or (design.dimension == 1 and design.monitor is None and self._residual(run) > _UNRESOLVED):
+                fineness *= _FINER.get(design.dimension, _FINER_MANY) ** 2
+            else:
+                break
+        fineness = fineness if design.monitor is None else 1.0
+        return self._kinked(design, fineness), fineness
+
+    def _kinked(self, design: Design, fineness: float) -> Design:
+        """Make the features finer where they miss a kink of the initial values, or a clash with the boundary data."""
+        last = np.inf
+        for _ in range(_KINK_ROUNDS if design.dimension == 1 and design.monitor is not None else 0):
+            places, share = misfit(self.evolution, design, fineness, np.random.default_rng(self.seed))
+            # Smooth values that are not resolved yet are missed everywhere; that is for finer features to mend.
+            order = np.argsort(share)[::-1]
+            missed = order[: int(np.searchsorted(np.cumsum(share[order]), _MISSED * share.sum())) + 1]
+            met = share.sum() <= (_BRIEF * self.tol) ** 2 or share.sum() > _LESS * last
+            last = float(share.sum())
+            if met or len(missed) > _LOCAL * len(share) or design.nodes(fineness) > _MOST_KINKED:
+                break
+            assert design.monitor is not None
+            normal = (places[missed] - design.center) / design.half
+            design = replace(design, monitor=design.monitor.sharpened(normal, _KINK_FACTOR))
+        return design
+
+    def _repeats(self, coordinate: str) -> bool:
+        """Tell whether all fields are periodic along a coordinate."""
+        face = f"{coordinate}_min"
+        return all(
+            any(isinstance(s.place, Opposite) and s.place.low.name == face for s in self.evolution.conditions_on(name))
+            for name in self.evolution.orders
+        )
+
+    def _sharper(self, design: Design, run: Run) -> Design:
+        """Return a design for a solution that turned out to be steeper than it was made for, or the same."""
+        if not design.dimension or run.ended:
+            return design
+        monitor = monitored(run)
+        if design.monitor is None:
+            steepest = _STEEP_WAVES if all(design.periodic) else _STEEP
+            sharper = monitor.peak > max(steepest, _PEAKED * float(monitor.steepness.mean()))
+        else:
+            sharper = design.monitor.peak < STEEPEST and design.excess(monitor) > _RESOLVED
+        return replace(design, monitor=monitor) if sharper else design
+
+    def _follow(self, design: Design, fineness: float, tol: float, stage: str) -> Run:
+        last = self.stages[-1] if self.stages else {}
+        nodes = design.nodes(fineness) if design.dimension else 1
+        self.report(stage, self.elapsed, nodes, last.get("residual"), last.get("estimate"))
+        rng = np.random.default_rng((self.seed, int(1000 * fineness)))
+        return follow(self.evolution, design, fineness, tol, rng, lambda: self.elapsed > _OVERTIME * self.budget)
+
+    def _add(self, run: Run) -> None:
+        """Keep a run, and the distance of the one before to it."""
+        self.report("estimate", self.elapsed, run.network.features, None, self.estimate)
+        if self.runs:
+            ended = self.runs[-1].ended or run.ended
+            self.distances.append(np.inf if ended else distance(self.runs[-1], run))
+            self.stages[-1]["estimate"] = self.distances[-1]
+        self.runs.append(run)
+        facts = {
+            "nodes": run.network.features,
+            "rows": len(run.rule.weights),
+            "residual": self._residual(run),
+        }
+        self.stages.append({**facts, "estimate": np.inf, "seconds": self.elapsed})
+
+    def _limit(self) -> str | None:
+        """Return what ends the course: nothing left to do (an empty text), or what forbids another level."""
+        run = self.runs[-1]
+        if self.estimate <= self.tol:
+            return ""
+        if run.ended is not None and not run.ended.blown_up:
+            return f"The time limits it: {run.ended}. Give a larger budget, such as budget=60."
+        if lost := self._blown_up():
+            return lost
+        if len(self.distances) >= 3 and min(self.distances[-2:]) > _PAYING * self.distances[-3]:
+            if self.distances[-3] < 1e-10:
+                return "Round-off limits it: no more digits are to be had in double precision. Ask for a larger tol."
+            if len(self.distances) >= 6:
+                return "Finer features no longer pay: the solution may have jumps, or depend chaotically on its start."
+        growth = self._growth() ** (_COST * max(run.design.dimension, 1))
+        if self.elapsed + growth * run.seconds > self.budget:
+            return (
+                f"The time limits it: finer features would exceed the budget of {self.budget:g} s. Give a larger one."
+            )
+        finer = self._growth() ** run.design.dimension
+        needed = 8.0 * _MATRICES * len(run.rule.weights) * run.network.features * finer**2
+        if needed > _MEMORY_SHARE * available_memory():
+            return f"The memory limits it: finer features would need {format_bytes(needed)}."
+        return None
+
+    def _growth(self) -> float:
+        """Return how much finer the next features are: a little, if they need only confirm what there is."""
+        growth = _FINER.get(self.runs[-1].design.dimension, _FINER_MANY)
+        if not self.distances:
+            return growth
+        before, now = (stage["residual"] for stage in self.stages[-2:])
+        return growth**0.5 if self.distances[-1] * now < self.tol * before else growth
+
+    def _blown_up(self) -> str:
+        """Say how the solution ceases to exist, if two runs say so."""
+        ends = [run.reached for run in self.runs[-2:] if run.ended is not None and run.ended.blown_up]
+        first = self.evolution.limits[0]
+        if len(ends) < 2:
+            return ""
+        if abs(ends[0] - ends[1]) <= _AGREE * (max(ends) - first):
+            return f"The solution ceases to exist: {self.runs[-1].ended}, whatever the features."
+        if ends[1] < ends[0]:
+            return (
+                "The solution is unstable: the finer the features, the earlier it runs away, as in a heat equation run "
+                "backwards."
+            )
+        return ""
+
+    def _residual(self, run: Run) -> float:
+        return relative_residual(solution_of(self.evolution, run, self.seed), run.reached)
+
+    def _finished(self, limit: str) -> Solution:
+        """Return the best run with status, message and history."""
+        place = int(np.argmin(self.distances)) if np.isfinite(self.estimate) else len(self.runs) - 1
+        run = self.runs[place]
+        richer = self.runs[place + 1] if np.isfinite(self.estimate) else None
+        if lost := "" if np.isfinite(self.estimate) else self._blown_up():
+            status = "ill-posed"
+            message = f"{lost} What is returned holds until then. End earlier, or check signs and initial values."
+        elif not limit:
+            message = f"The estimated error {self.estimate:.1e} is within the tolerance {self.tol:g}."
+            status = "converged"
+        else:
+            status = "stalled"
+            known = f"is {self.estimate:.1e}, above the tolerance {self.tol:g}" if richer else "is not known"
+            message = f"The estimated error {known}. {limit}"
+        estimate = self.estimate if np.isfinite(self.estimate) else 1.0
+        solution = solution_of(self.evolution, run, self.seed)
+        diagnostics = replace(
+            solution.diagnostics,
+            residuals=residuals(solution),
+            message=message,
+            stages=tuple(self.stages),
+            seconds={"total": self.elapsed},
+        )
+        return replace(
+            solution,
+            status=status,
+            error_estimate=estimate,
+            diagnostics=diagnostics,
+            richer=None if richer is None else (richer.network, solution.weights),
+        )

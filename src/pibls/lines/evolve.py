@@ -1,0 +1,61 @@
+"""The method of lines as one function: an evolution and a tolerance in, a checked solution out."""
+
+from __future__ import annotations
+
+from pibls.checks import check_integer, check_number, shorten
+from pibls.errors import InputError
+from pibls.lines.course import Course, Report
+from pibls.lines.form import Unsuitable, find_evolution
+from pibls.problem import Problem
+from pibls.runtime import blas_threads
+from pibls.solution import Solution
+
+__all__ = ["evolve"]
+
+
+def evolve(
+    problem: Problem, *, tol: float = 1e-6, seed: int = 0, budget: float = 10.0, report: Report | None = None
+) -> Solution | Unsuitable:
+    """Solve an evolution by the method of lines: broad features in space, a stiff integrator in time.
+
+    Features are refined until a finer solution, integrated more accurately, agrees to the tolerance; where the
+    solution has fronts, steep nodes and quadrature points are placed along the way they take. Boundary conditions hold
+    exactly, by construction.
+
+    Parameters
+    ----------
+    problem
+        A problem on ``space * TimeInterval``, or on a ``TimeInterval`` alone, that can be solved for its highest
+        derivatives in time; linear or not.
+    tol
+        Relative L2 error to reach.
+    seed
+        Seed of the nodes.
+    budget
+        Seconds after which nothing finer is tried.
+    report
+        Called as ``report(stage, seconds, features, residual, estimate)`` at every step.
+
+    Returns
+    -------
+    Solution, or Unsuitable
+        ``status`` is ``"converged"``, ``"stalled"``, or ``"ill-posed"`` for a solution that ceases to exist; problems
+        that are no evolution give an :class:`Unsuitable` with the reason.
+
+    Examples
+    --------
+    >>> from pibls.problems import heat_robin
+    >>> solution = evolve(heat_robin(), tol=1e-8)
+    >>> solution.status, solution.true_error() < 1e-8
+    ('converged', True)
+    """
+    if not isinstance(problem, Problem):
+        raise InputError(f"evolve takes a Problem. Got {shorten(problem)} instead.")
+    tolerance = check_number("tol", tol, "evolve", minimum=0, exclusive=True)
+    limit = check_number("budget", budget, "evolve", minimum=0, exclusive=True)
+    first = check_integer("seed", seed, "evolve", minimum=0)
+    evolution = find_evolution(problem)
+    if isinstance(evolution, Unsuitable):
+        return evolution
+    with blas_threads():
+        return Course(evolution, tolerance, first, limit, report or (lambda *_: None)).run()

@@ -1,0 +1,288 @@
+"""Radau IIA of order 13: implicit, stable however stiff the equation is, and accurate over long steps.
+
+SciPy's stiff integrators are of order five. Galerkin systems of broad features are small, dense and wanted to many
+digits: then a few long steps of high order cost less, and the stages of a step are one matrix product. The stages also
+give the solution between the steps, as a polynomial of degree seven, whose coefficients tell how well it is resolved.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+from typing import Any, Protocol
+
+import numpy as np
+from scipy.linalg import lu_factor, lu_solve
+
+from pibls.checks import FloatArray
+from pibls.errors import ProblemError, SolveError
+from pibls.solution.evolved import piecewise
+
+__all__ = ["STAGES", "IntegrationError", "Integrator", "Trajectory", "VectorField", "legendre_weights", "stage_times"]
+
+STAGES = 7
+_NEWTON_STEPS = 12
+_NEWTON_SHARE = 0.03  # stages are solved to so much of the tolerance
+_SAFETY = 0.8
+_GROWTH, _SHRINKAGE = 3.0, 0.15
+_KEEP = (1.0, 1.4)  # steps within these factors are left as they are, so that the factors of a linear system last
+_SHORTEST = 1e-13
+_SLOW = 0.3
+_RUNAWAY = 1e12
+_LOST = 1e8
+
+
+class IntegrationError(SolveError):
+    """The solution cannot be followed further: it blows up, or the time is spent.
+
+    Attributes
+    ----------
+    blown_up
+        Whether no step is short enough; otherwise the time was spent.
+    partial
+        The solution so far, or None where there was no step.
+    """
+
+    def __init__(self, message: str, *, blown_up: bool, partial: Trajectory | None) -> None:
+        super().__init__(message)
+        self.blown_up = blown_up
+        self.partial = partial
+
+
+class VectorField(Protocol):
+    """The right side of y' = f(t, y), at several times at once."""
+
+    @property
+    def is_linear(self) -> bool:
+        """Whether the Jacobian is the same at all states and times."""
+        ...
+
+    def rates(self, times: FloatArray, states: FloatArray) -> FloatArray:
+        """Return f, one row per time."""
+        ...
+
+    def jacobian(self, time: float, state: FloatArray) -> FloatArray:
+        """Return the derivative of f with respect to the state."""
+        ...
+
+    def sizes(self, states: FloatArray) -> FloatArray:
+        """Return how large each part of the state is, shape (times, parts), in the norm that accuracy is meant in."""
+        ...
+
+
+@cache
+def _tableau() -> tuple[FloatArray, Any, Any, Any]:
+    """Return the nodes on (0, 1], and the eigenvalues and eigenvectors of the inverse of the matrix of the method."""
+    upper = np.polynomial.legendre.Legendre.basis(STAGES)
+    nodes = (np.sort(np.real((upper - np.polynomial.legendre.Legendre.basis(STAGES - 1)).roots())) + 1.0) / 2.0
+    nodes[-1] = 1.0
+    powers = np.arange(1, STAGES + 1)
+    matrix = (nodes[:, None] ** powers / powers) @ np.linalg.inv(nodes[:, None] ** (powers - 1))
+    values, vectors = np.linalg.eig(np.linalg.inv(matrix))
+    return nodes, values, vectors, np.linalg.inv(vectors)
+
+
+@cache
+def legendre_weights() -> FloatArray:
+    """Return the matrix from values at the start and at the stages to Legendre coefficients on the step."""
+    nodes = np.append(0.0, _tableau()[0])
+    values = np.polynomial.legendre.legvander(2.0 * nodes - 1.0, STAGES)
+    return np.asarray(np.linalg.inv(values), dtype=np.float64)
+
+
+def stage_times(start: float, step: float) -> FloatArray:
+    """Return the times of the stages of a step.
+
+    >>> float(stage_times(1.0, 0.5)[-1])
+    1.5
+    """
+    return np.asarray(start + step * _tableau()[0], dtype=np.float64)
+
+
+@dataclass(frozen=True, eq=False)
+class Trajectory:
+    """A solution in time, as one polynomial per step.
+
+    Attributes
+    ----------
+    breaks
+        Start of each step, and the end of the last: shape (k + 1,).
+    coefficients
+        Legendre coefficients on each step, shape (k, degree + 1, n).
+    """
+
+    breaks: FloatArray
+    coefficients: FloatArray
+
+    def __call__(self, times: FloatArray, order: int = 0) -> FloatArray:
+        """Return the state, or a derivative of it, at times of the interval: shape (len(times), n).
+
+        >>> line = Trajectory(np.array([0.0, 2.0]), np.array([[[1.0], [3.0]]]))
+        >>> line(np.array([0.0, 1.0, 2.0])).ravel(), line(np.array([0.5]), 1).ravel()
+        (array([-2.,  1.,  4.]), array([3.]))
+        """
+        return piecewise(self.breaks, self.coefficients, times, order)
+
+
+def _never() -> bool:
+    return False
+
+
+@dataclass(eq=False)
+class Integrator:
+    """Follows y' = f(t, y) from an initial state, with steps as long as the tolerance allows.
+
+    Parameters
+    ----------
+    field
+        The right side.
+    tol
+        Largest error of the polynomial of a step, relative to the size of each part so far.
+    expired
+        Asked at every step whether to give up.
+    """
+
+    field: VectorField
+    tol: float
+    expired: Callable[[], bool] = _never
+    _factors: Any = None
+    _factored: tuple[float, Any] = (0.0, None)
+
+    def run(self, start: float, stop: float, state: FloatArray, reach: FloatArray | None = None) -> Trajectory:
+        """Return the solution from ``start`` to ``stop``; ``reach`` is the least size that errors are relative to."""
+        # A state that runs away overflows before it is noticed; what is not finite is refused step by step.
+        with np.errstate(over="ignore", invalid="ignore"):
+            return self._run(start, stop, state, reach)
+
+    def _run(self, start: float, stop: float, state: FloatArray, reach: FloatArray | None) -> Trajectory:
+        time, y = start, state
+        h, first = self._first_step(start, stop, y)
+        reach = np.maximum(first, 0.0 if reach is None else reach)
+        most = _RUNAWAY * float(np.maximum(reach, self.field.sizes(y[None])[0]).max())
+        breaks: list[float] = [start]
+        pieces: list[FloatArray] = []
+        previous: tuple[float, FloatArray] | None = None
+        jacobian: FloatArray | None = None
+        while time < stop:
+            h = stop - time if time + 1.01 * h >= stop else h
+            self._check(h < _SHORTEST * (stop - start) or not reach.max() <= most, time, breaks, pieces)
+            if jacobian is None:
+                jacobian = self.field.jacobian(time, y)
+            stages, rate = self._stages(time, h, y, jacobian, reach, _extrapolated(previous, h, y))
+            if stages is None:
+                h *= 0.4
+                continue
+            piece = legendre_weights() @ np.vstack([y, stages])
+            found = np.maximum(reach, self.field.sizes(stages).max(axis=0))
+            error = self._error(piece, found)
+            factor = min(_GROWTH, max(_SHRINKAGE, _SAFETY * error ** (-1.0 / (STAGES + 1)) if error > 0 else _GROWTH))
+            if error > 1.0:
+                h *= min(factor, 0.9)
+                continue
+            reach, previous = found, (h, piece)
+            time, y = (stop if h == stop - time else time + h), stages[-1]
+            breaks.append(time)
+            pieces.append(piece)
+            # A Jacobian that ages quickly would not converge over longer steps.
+            factor = min(factor, 1.0) if rate > _SLOW else factor
+            h *= 1.0 if _KEEP[0] <= factor <= _KEEP[1] else factor
+            jacobian = jacobian if self.field.is_linear else None
+        return Trajectory(np.array(breaks), np.array(pieces))
+
+    def _check(self, blown_up: bool, time: float, breaks: list[float], pieces: list[FloatArray]) -> None:
+        """Give up where steps become too short or the state runs away, or when the time is spent."""
+        if blown_up or self.expired():
+            partial = Trajectory(np.array(breaks), np.array(pieces)) if pieces else None
+            what = "the solution blows up, or becomes infinitely steep," if blown_up else "the time was spent"
+            raise IntegrationError(f"{what} near t = {time:.4g}", blown_up=blown_up, partial=partial)
+
+    def _first_step(self, start: float, stop: float, y: FloatArray) -> tuple[float, FloatArray]:
+        """Return a first step, and the size that errors are relative to at first."""
+        slope = self.field.rates(np.array([start]), y[None])[0]
+        size, speed = self.field.sizes(y[None])[0], self.field.sizes(slope[None])[0]
+        moving = speed > 0
+        guess = float(np.min((size + 1e-3 * size.max())[moving] / speed[moving], initial=stop - start))
+        # Another tolerance must mean other steps: two solutions with the same ones have the same error.
+        h = float(max(guess, 1e-5 * (stop - start)) * min(1.0, self.tol) ** (1.0 / (STAGES + 1)))
+        return h, size if size.max() > 0 else h * speed
+
+    def _error(self, piece: FloatArray, reach: FloatArray) -> float:
+        """Return the error of a polynomial over the tolerance, from how its coefficients decay."""
+        sizes = self.field.sizes(piece[-4:])
+        head, tail = np.maximum(sizes[0], sizes[1]), np.maximum(sizes[2], sizes[3])
+        with np.errstate(divide="ignore", invalid="ignore"):
+            decay = np.where(head > 0, np.sqrt(np.minimum(tail / head, 1.0)), 0.0)
+        left = np.maximum(sizes[3], decay * sizes[2]) * decay
+        return float(np.max(left / self._allowed(reach)))
+
+    def _allowed(self, reach: FloatArray) -> FloatArray:
+        # A part that is still zero is measured by the others.
+        floor = 1e-3 * float(reach.max())
+        return self.tol * np.maximum(np.maximum(reach, floor), 1e-300)
+
+    def _stages(
+        self, time: float, h: float, y: FloatArray, jacobian: FloatArray, reach: FloatArray, guess: FloatArray
+    ) -> tuple[FloatArray | None, float]:
+        """Return the stages by Newton's method with the Jacobian at the start, and how fast it converged."""
+        _, values, vectors, inverse = _tableau()
+        times = stage_times(time, h)
+        self._factorise(h, jacobian)
+        z = guess - y
+        allowed = _NEWTON_SHARE * self._allowed(reach)
+        last, rate = np.inf, 0.0
+        for iteration in range(_NEWTON_STEPS):
+            try:
+                rates = self.field.rates(times, y + z)
+            except ProblemError:  # the equation is not finite at such a state
+                return None, rate
+            transformed = inverse @ rates - (values / h)[:, None] * (inverse @ z)
+            update = np.real(vectors @ self._solved(transformed))
+            z = z + update
+            change = float(np.max(self.field.sizes(update).max(axis=0) / allowed))
+            if not np.isfinite(change) or change > _LOST / self.tol:
+                return None, rate
+            rate = change / last if iteration else 0.0
+            if self.field.is_linear:
+                return y + z, 0.0
+            if iteration and (rate >= 1.0 or change * rate ** (_NEWTON_STEPS - 1 - iteration) > 1.0 - rate):
+                return (y + z if change <= 1.0 else None), rate
+            if change * (rate / (1.0 - rate) if iteration else 1.0) <= 1.0:
+                return y + z, rate
+            last = change
+        return None, rate
+
+    def _factorise(self, h: float, jacobian: FloatArray) -> None:
+        if self._factored[0] == h and self._factored[1] is jacobian:
+            return
+        identity = np.eye(len(jacobian))
+        self._factors = [
+            lu_factor((value.real if abs(value.imag) < 1e-9 else value) / h * identity - jacobian, check_finite=False)
+            if value.imag > -1e-9
+            else None
+            for value in _tableau()[1]
+        ]
+        self._factored = (h, jacobian)
+
+    def _solved(self, right: Any) -> Any:
+        """Solve with every shifted Jacobian; the second of a pair of conjugates is the mirror of the first."""
+        values = _tableau()[1]
+        solved = np.empty_like(right)
+        for k, factors in enumerate(self._factors):
+            if factors is not None:
+                solved[k] = lu_solve(factors, right[k], check_finite=False)
+        for k, factors in enumerate(self._factors):
+            if factors is None:
+                solved[k] = np.conj(solved[int(np.argmin(np.abs(values - np.conj(values[k]))))])
+        return solved
+
+
+def _extrapolated(previous: tuple[float, FloatArray] | None, h: float, y: FloatArray) -> FloatArray:
+    """Guess the stages from the polynomial of the step before."""
+    if previous is None:
+        return np.tile(y, (STAGES, 1))
+    width, piece = previous
+    ahead = 1.0 + 2.0 * h / width * _tableau()[0]
+    # High orders, continued far, are noise.
+    degree = STAGES if h <= 1.5 * width else 2
+    return np.polynomial.legendre.legvander(ahead, degree) @ piece[: degree + 1]

@@ -1,0 +1,58 @@
+"""A run as a solution, with its residuals."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from pibls.checks import FloatArray
+from pibls.lines.form import Evolution
+from pibls.lines.run import Run
+from pibls.solution import Solution
+from pibls.solution.diagnostics import Diagnostics, Residual
+from pibls.solution.functions import ResidualFunction
+
+__all__ = ["relative_residual", "residuals", "solution_of"]
+
+_POINTS = 300
+
+
+def solution_of(evolution: Evolution, run: Run, seed: int) -> Solution:
+    """Return a run as a solution whose error is not known yet."""
+    settings = {
+        "fineness": round(run.fineness, 3),
+        "coefficients": run.size,
+        "steps": len(run.network.coefficients),
+        "steepest": None if run.design.monitor is None else round(run.design.monitor.peak, 1),
+    }
+    size = (run.network.features, len(run.rule.weights))
+    record = Diagnostics("Lines", settings, seed, *size, "Radau IIA of order 13", None, None, {})
+    return Solution(evolution.problem, run.network, np.eye(len(evolution.orders)), "stalled", record)
+
+
+def relative_residual(solution: Solution, until: float) -> float:
+    """Return the residual of the equations up to a time, relative to their largest term."""
+    where = solution.problem.domain.sample(_POINTS, "kronecker", 1)
+    where[:, -1] = np.minimum(where[:, -1], until)
+    worst = 0.0
+    for statement in solution.problem.statements:
+        if statement.is_equation:
+            keys = [(term.field, term.multi_index) for term in statement.form.terms]
+            largest = max(_root_mean_square(values) for values in solution.evaluate(where, keys))
+            found = _root_mean_square(ResidualFunction(solution, statement)(where))
+            worst = max(worst, found / largest if largest > 0 else found)
+    return worst
+
+
+def residuals(solution: Solution) -> dict[str, Residual]:
+    """Return the size of the residual of every equation and condition."""
+    found = {}
+    for statement in solution.problem.statements:
+        values = ResidualFunction(solution, statement).values(_POINTS)
+        found[statement.name] = Residual(_root_mean_square(values), float(np.abs(values).max()), values.size)
+    return found
+
+
+def _root_mean_square(values: FloatArray) -> float:
+    # Scaled first: a solution that runs away has squares past the range of numbers.
+    largest = float(np.abs(values).max(initial=0.0))
+    return largest * float(np.sqrt(np.mean((values / largest) ** 2))) if largest > 0 else 0.0

@@ -1,0 +1,137 @@
+"""One solution on features of one fineness, how far two of them are apart, and where one is steep."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from pibls.checks import FloatArray
+from pibls.lines.basis import Basis, Rule, compressed
+from pibls.lines.design import Design, Monitor
+from pibls.lines.form import Evolution
+from pibls.lines.galerkin import Galerkin
+from pibls.lines.radau import IntegrationError, Integrator
+from pibls.solution.evolved import EvolvedNetwork
+
+__all__ = ["Run", "distance", "follow", "monitored"]
+
+_TIMES = 80
+_POINTS = 1500
+
+
+@dataclass(frozen=True, eq=False)
+class Run:
+    """A solution on features of one fineness.
+
+    Attributes
+    ----------
+    network
+        The solution.
+    rule
+        The quadrature rule it was projected with.
+    design, fineness
+        What the features were drawn from.
+    size
+        Number of coefficients that were integrated.
+    seconds
+        What it took.
+    ended
+        What ended it before the last time, if anything did.
+    """
+
+    network: EvolvedNetwork
+    rule: Rule
+    design: Design
+    fineness: float
+    size: int
+    seconds: float
+    ended: IntegrationError | None = None
+
+    @property
+    def reached(self) -> float:
+        """The last time that was reached."""
+        return float(self.network.breaks[-1])
+
+
+def follow(
+    evolution: Evolution,
+    design: Design,
+    fineness: float,
+    tol: float,
+    rng: np.random.Generator,
+    expired: Callable[[], bool],
+) -> Run:
+    """Solve on features of a fineness, with so much tolerance for the integrator."""
+    started = time.perf_counter()
+    system = _system(evolution, design, fineness, rng)
+    basis = system.basis
+    first, last = evolution.limits
+    ended = None
+    try:
+        reach = system.reach(np.linspace(first, last, _TIMES))
+        trajectory = Integrator(system, tol, expired).run(first, last, system.initial(), reach)
+    except IntegrationError as error:
+        if error.partial is None:
+            raise
+        ended, trajectory = error, error.partial
+    expanded = system.expanded(trajectory)
+    shape = (*expanded.coefficients.shape[:2], len(evolution.orders), basis.size)
+    network = EvolvedNetwork(basis.network, basis.transform, expanded.breaks, expanded.coefficients.reshape(shape))
+    return Run(network, basis.rule, design, fineness, system.size, time.perf_counter() - started, ended)
+
+
+def _system(evolution: Evolution, design: Design, fineness: float, rng: np.random.Generator) -> Galerkin:
+    if evolution.space is None:
+        one = np.ones((1, 1))
+        return Galerkin(evolution, Basis(None, Rule(np.empty((1, 0)), np.ones(1)), one, np.ones(1), {(): one}))
+    return Galerkin(evolution, compressed(*design.draw(fineness, rng)))
+
+
+def misfit(
+    evolution: Evolution, design: Design, fineness: float, rng: np.random.Generator
+) -> tuple[FloatArray, FloatArray]:
+    """Return the points of the rule, and the share of each in the squared relative L2 error of the initial values."""
+    system = _system(evolution, design, fineness, rng)
+    state, weights = system.initial(), system.basis.rule.weights
+    share = np.zeros(len(weights))
+    for name in evolution.orders:
+        wanted, found = system.initial_values(name, state)
+        size = float(weights @ wanted**2)
+        share = np.maximum(share, weights * (wanted - found) ** 2 / (size if size > 0 else 1.0))
+    return system.basis.rule.points, share
+
+
+def distance(coarse: Run, fine: Run) -> float:
+    """Return the relative L2 distance of two solutions over space and the times both reached, of the worst field."""
+    step = max(1, len(fine.rule.weights) // _POINTS)
+    X, weights = fine.rule.points[::step], fine.rule.weights[::step]
+    first, last = float(fine.network.breaks[0]), min(coarse.reached, fine.reached)
+    # Irrational spacing: a regular one could always hit the same phase of an oscillation.
+    times = first + (last - first) * np.mod(0.5 + np.arange(_TIMES) * (np.sqrt(5.0) - 1.0) / 2.0, 1.0)
+    zero = (0,) * X.shape[1]
+    a, b = (run.network.on_grid(X, times, zero) for run in (coarse, fine))
+    errors, sizes = (np.sqrt(np.einsum("ptf,p->f", values**2, weights)) for values in (a - b, b))
+    return float(np.max(np.where(sizes > 0, errors / np.where(sizes > 0, sizes, 1.0), errors)))
+
+
+def monitored(run: Run) -> Monitor:
+    """Return how steep a solution gets where, over all times."""
+    step = max(1, len(run.rule.weights) // (2 * _POINTS))
+    X = run.rule.points[::step]
+    breaks = run.network.breaks
+    times = np.unique(np.concatenate([breaks, np.linspace(breaks[0], breaks[-1], _TIMES)]))
+    if len(times) > 3 * _TIMES:
+        times = times[:: len(times) // (3 * _TIMES) + 1]
+    axes = X.shape[1]
+    half, center = run.design.half, run.design.center
+    values = run.network.on_grid(X, times, (0,) * axes)
+    span = np.maximum(np.ptp(values, axis=(0, 1)), 1e-300)
+    units = [tuple(int(i == axis) for i in range(axes)) for axis in range(axes)]
+    slopes = [run.network.on_grid(X, times, unit) * half[i] / span for i, unit in enumerate(units)]
+    # Of all times and fields, the steepest counts.
+    flat: FloatArray = np.stack(slopes, axis=-1).reshape(len(X), -1, axes)
+    best = np.argmax(np.linalg.norm(flat, axis=2), axis=1)
+    return Monitor((X - center) / half, flat[np.arange(len(X)), best])

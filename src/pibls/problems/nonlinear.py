@@ -1,0 +1,299 @@
+"""Nonlinear problems without time: reactions, oscillators, flow, surfaces, stars."""
+
+from __future__ import annotations
+
+import math
+
+import sympy as sp
+
+from pibls.errors import InputError
+from pibls.geometry import Interval, Rectangle
+from pibls.problem import (
+    Condition,
+    Dirichlet,
+    Field,
+    Mean,
+    Problem,
+    coordinates,
+    div,
+    field,
+    grad,
+    laplacian,
+)
+from pibls.problems.manufactured import dirichlet_problem, manufactured, parameter
+
+__all__ = [
+    "bratu",
+    "bratu_1d",
+    "bratu_unforced",
+    "burgers_steady",
+    "cubic_reaction",
+    "kovasznay",
+    "lane_emden",
+    "minimal_surface",
+    "nonlinear_helmholtz",
+    "nonlinear_spring",
+    "p_laplacian",
+]
+
+_BRATU_LIMIT = 3.5  # solutions on the unit interval end at 3.5138
+
+
+def _square() -> tuple[sp.Symbol, sp.Symbol, Field, Rectangle]:
+    x, y = coordinates("x y")
+    return x, y, field("u", x, y), Rectangle((x, 0, 1), (y, 0, 1))
+
+
+def cubic_reaction() -> Problem:
+    """Return −Δu + u³ = f on the unit square, u = sin πx sin πy.
+
+    The reaction is monotone, so that the solution is unique and Newton's method finds it from anywhere.
+
+    Examples
+    --------
+    >>> problem = cubic_reaction()
+    >>> problem.is_linear, problem.exact["u"]
+    (False, sin(pi*x)*sin(pi*y))
+    """
+    x, y, u, square = _square()
+    return dirichlet_problem(-laplacian(u) + u**3, u, sp.sin(sp.pi * x) * sp.sin(sp.pi * y), square, 0)
+
+
+def bratu() -> Problem:
+    """Return Bratu's equation with a source, −Δu − eᵘ = f on the unit square, u = sin πx sin πy.
+
+    The exponential makes a second, larger solution possible.
+
+    Examples
+    --------
+    >>> bratu().conditions
+    (Dirichlet(u = 0 on the boundary),)
+    """
+    x, y, u, square = _square()
+    return dirichlet_problem(-laplacian(u) - sp.exp(u), u, sp.sin(sp.pi * x) * sp.sin(sp.pi * y), square, 0)
+
+
+def bratu_unforced(load: float = 1) -> Problem:
+    """Return Bratu's equation Δu + λ eᵘ = 0 on the unit square, zero on the boundary; it has no closed form.
+
+    There are two solutions up to λ = 6.808, and none beyond (thermal ignition). Both are smooth but for terms r² log r
+    at the corners. :func:`~pibls.problems.references` has values of the smaller one for λ = 1.
+
+    Parameters
+    ----------
+    load
+        The number λ, from 0.01 to 100.
+
+    Examples
+    --------
+    >>> print(bratu_unforced(10))
+    Find u(x, y) with
+      10*exp(u) + laplacian(u) = 0   in Rectangle((x, 0, 1), (y, 0, 1))
+      u = 0                          on the boundary
+    """
+    number = parameter("load", load, "bratu_unforced", minimum=0.01, maximum=100)
+    _, _, u, square = _square()
+    return Problem((sp.Eq(laplacian(u) + number * sp.exp(u), 0),), square, (Dirichlet(u, 0),))
+
+
+def bratu_1d(load: float = 1) -> Problem:
+    """Return Bratu's equation u'' + λ eᵘ = 0 on (0, 1), u(0) = u(1) = 0: the smaller of its two solutions.
+
+    u = −2 log(cosh((x − ½)θ/2) / cosh(θ/4)) with θ = √(2λ) cosh(θ/4), of whose two roots the smaller is taken.
+
+    Parameters
+    ----------
+    load
+        The number λ, from 0.01 to 3.5; from 3.5138 on there is no solution.
+
+    Examples
+    --------
+    >>> round(float(bratu_1d().exact_values([0.5])["u"][0]), 8)
+    0.14053921
+    """
+    number = parameter("load", load, "bratu_1d", minimum=0.01, maximum=_BRATU_LIMIT)
+    root, theta = math.sqrt(2 * float(number)), 0.0
+    for _ in range(60):
+        # Convex and falling up to the smaller root: Newton's method comes from the left and cannot overshoot.
+        theta -= (root * math.cosh(theta / 4) - theta) / (root * math.sinh(theta / 4) / 4 - 1)
+    x = coordinates("x")
+    u = field("u", x)
+    exact = -2 * sp.log(sp.cosh((x - sp.Rational(1, 2)) * (theta / 2)) / math.cosh(theta / 4))
+    equation = sp.Eq(u.diff(x, 2) + number * sp.exp(u), 0)
+    return Problem((equation,), Interval((x, 0, 1)), (Dirichlet(u, 0),), exact={"u": exact})
+
+
+def nonlinear_helmholtz() -> Problem:
+    """Return u'' − 50u + 10 sin u = f on (0, 8), u = sin(3πx + 3π/20) cos(4πx − 2π/5) + 3/2 + x/10.
+
+    The nonlinear test of local extreme learning machines (Dong & Li 2021): nearly thirty oscillations on one interval.
+
+    Examples
+    --------
+    >>> nonlinear_helmholtz().domain
+    Interval((x, 0, 8))
+    """
+    x = coordinates("x")
+    u = field("u", x)
+    waves = sp.sin(3 * sp.pi * x + 3 * sp.pi / 20) * sp.cos(4 * sp.pi * x - 2 * sp.pi / 5)
+    exact = waves + sp.Rational(3, 2) + x / 10
+    return dirichlet_problem(u.diff(x, 2) - 50 * u + 10 * sp.sin(u), u, exact, Interval((x, 0, 8)))
+
+
+def nonlinear_spring() -> Problem:
+    """Return u'' + 4u + sin(u)/10 = f on (0, 5/2) from rest, u(0) = u'(0) = 0, with u = t sin t.
+
+    An initial value problem solved over the whole interval at once (Dong & Li 2021).
+
+    Examples
+    --------
+    >>> nonlinear_spring().conditions
+    (Dirichlet(u = 0 on left), Condition(u_t = 0 on left))
+    """
+    t = coordinates("t")
+    u = field("u", t)
+    interval = Interval((t, 0, sp.Rational(5, 2)))
+    exact = t * sp.sin(t)
+    equation = manufactured(u.diff(t, 2) + 4 * u + sp.sin(u) / 10, {u: exact}, interval)
+    conditions = (Dirichlet(u, 0, on=interval.left), Condition(sp.Eq(u.diff(t), 0), on=interval.left))
+    return Problem((equation,), interval, conditions, exact={"u": exact})
+
+
+def burgers_steady(viscosity: float = 0.1) -> Problem:
+    """Return the steady Burgers equation u u' = ν u'' on (−1, 1), u = −tanh(x/(2ν)): a standing shock.
+
+    Parameters
+    ----------
+    viscosity
+        The number ν, from 0.005 to 10; the shock is about 4ν wide.
+
+    Examples
+    --------
+    >>> burgers_steady(0.25).exact["u"]
+    -tanh(2*x)
+    """
+    nu = parameter("viscosity", viscosity, "burgers_steady", minimum=0.005, maximum=10)
+    nu = sp.Rational(repr(float(nu)))
+    x = coordinates("x")
+    u = field("u", x)
+    interval, exact = Interval((x, -1, 1)), -sp.tanh(x / (2 * nu))
+    equation = sp.Eq(u * u.diff(x), nu * u.diff(x, 2))
+    return Problem((equation,), interval, (Dirichlet(u, exact),), exact={"u": exact})
+
+
+def kovasznay(reynolds: float = 40) -> Problem:
+    """Return Kovasznay's flow behind a grid: the steady Navier–Stokes equations on (−½, 1) × (−½, 3/2).
+
+    With λ = Re/2 − √(Re²/4 + 4π²) the velocity is (1 − e^(λx) cos 2πy, λ/(2π) e^(λx) sin 2πy) and the pressure
+    (1 − e^(2λx))/2 (Kovasznay 1948), one of the few exact solutions that are truly nonlinear. The velocity is given on
+    the boundary, the pressure on average.
+
+    Parameters
+    ----------
+    reynolds
+        The Reynolds number, from 1 to 1000.
+
+    Examples
+    --------
+    >>> problem = kovasznay()
+    >>> problem.field_names, len(problem.equations)
+    (('p', 'u', 'v'), 3)
+    """
+    number = parameter("reynolds", reynolds, "kovasznay", minimum=1, maximum=1000)
+    x, y = coordinates("x y")
+    u, v, p = (field(name, x, y) for name in "uvp")
+    half = sp.Rational(1, 2)
+    box = Rectangle((x, -half, 1), (y, -half, 3 * half))
+    rate = number / 2 - sp.sqrt(number**2 / 4 + 4 * sp.pi**2)
+    decay = sp.exp(rate * x)
+    exact = {
+        u: 1 - decay * sp.cos(2 * sp.pi * y),
+        v: rate / (2 * sp.pi) * decay * sp.sin(2 * sp.pi * y),
+        p: (1 - sp.exp(2 * rate * x)) / 2,
+    }
+    mean = (1 - (sp.exp(2 * rate) - sp.exp(-rate)) / (3 * rate)) / 2
+    equations = (
+        sp.Eq(u * u.diff(x) + v * u.diff(y) + p.diff(x), laplacian(u) / number),
+        sp.Eq(u * v.diff(x) + v * v.diff(y) + p.diff(y), laplacian(v) / number),
+        sp.Eq(div([u, v]), 0),
+    )
+    conditions = (Dirichlet(u, exact[u]), Dirichlet(v, exact[v]), Mean(p, float(mean)))
+    return Problem(equations, box, conditions, exact={w.label: value for w, value in exact.items()})
+
+
+def p_laplacian(p: float = 3) -> Problem:
+    """Return ∇·(|∇u|^(p−2) ∇u) = 0 on the square (1, 2)², u = (x² + y²)^((p−2)/(2(p−1))).
+
+    The equation of power-law fluids and of optimal transport. Its diffusion vanishes with the gradient, so that
+    nothing can be started from zero.
+
+    Parameters
+    ----------
+    p
+        The power, from 2.1 to 8.
+
+    Examples
+    --------
+    >>> p_laplacian().exact["u"]
+    (x**2 + y**2)**(1/4)
+    """
+    power = sp.nsimplify(parameter("p", p, "p_laplacian", minimum=2.1, maximum=8), rational=True)
+    x, y = coordinates("x y")
+    u = field("u", x, y)
+    square = Rectangle((x, 1, 2), (y, 1, 2))
+    diffusion = (u.diff(x) ** 2 + u.diff(y) ** 2) ** ((power - 2) / 2)
+    exact = (x**2 + y**2) ** ((power - 2) / (2 * (power - 1)))
+    return Problem((sp.Eq(div(diffusion * grad(u)), 0),), square, (Dirichlet(u, exact),), exact={"u": exact})
+
+
+def minimal_surface() -> Problem:
+    """Return the equation of minimal surfaces on (−1, 1)², with Scherk's surface u = log(cos y / cos x).
+
+    (1 + u_y²) u_xx − 2 u_x u_y u_xy + (1 + u_x²) u_yy = 0: a soap film, whose slope reaches 1.6 at the edges here and
+    is infinite at x = ±π/2.
+
+    Examples
+    --------
+    >>> round(float(minimal_surface().exact_values([[0.5, 0.0]])["u"][0]), 6)
+    0.130584
+    """
+    x, y = coordinates("x y")
+    u = field("u", x, y)
+    square = Rectangle((x, -1, 1), (y, -1, 1))
+    exact = sp.log(sp.cos(y)) - sp.log(sp.cos(x))
+    curvature = (
+        (1 + u.diff(y) ** 2) * u.diff(x, 2)
+        - 2 * u.diff(x) * u.diff(y) * u.diff(x, y)
+        + (1 + u.diff(x) ** 2) * u.diff(y, 2)
+    )
+    return Problem((sp.Eq(curvature, 0),), square, (Dirichlet(u, exact),), exact={"u": exact})
+
+
+def lane_emden(index: int = 5) -> Problem:
+    """Return the Lane–Emden equation x u'' + 2u' + x uⁿ = 0 on (0, 3), u(0) = 1, u'(0) = 0.
+
+    A star of gas in its own gravity. The equation is singular at the centre. Solutions are known for n = 0, 1 and 5:
+    1 − x²/6, sin(x)/x and (1 + x²/3)^(−1/2); the first two equations are linear.
+
+    Parameters
+    ----------
+    index
+        The polytropic index n: 1 or 5.
+
+    Examples
+    --------
+    >>> lane_emden().exact["u"], lane_emden(1).is_linear
+    (1/sqrt(x**2/3 + 1), True)
+    """
+    n = parameter("index", index, "lane_emden", minimum=1, maximum=5)
+    if n not in (1, 5):
+        raise InputError(
+            f"The 'index' parameter of lane_emden must be 1 or 5, which have a closed form. Got {index} instead."
+        )
+    x = coordinates("x")
+    u = field("u", x)
+    interval = Interval((x, 0, 3))
+    exact = 1 / sp.sqrt(1 + x**2 / 3) if n == 5 else sp.sinc(x)
+    equation = sp.Eq(x * u.diff(x, 2) + 2 * u.diff(x) + x * u**n, 0)
+    conditions = (Dirichlet(u, 1, on=interval.left), Condition(sp.Eq(u.diff(x), 0), on=interval.left))
+    return Problem((equation,), interval, conditions, exact={"u": exact})

@@ -1,0 +1,186 @@
+"""Reference solutions by other methods: Fourier series with exponential time steps, and SciPy's integrators."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from pibls.checks import FloatArray
+
+__all__ = ["SemiLinear", "etdrk4", "ordinary_solution", "periodic_solution"]
+
+_CONTOUR = 32
+_NEIGHBOURS = 8
+
+
+@dataclass(frozen=True, eq=False)
+class SemiLinear:
+    """u_t = L u + ∂^k N(u) on a periodic interval, for :func:`etdrk4`.
+
+    Attributes
+    ----------
+    low, length
+        The interval.
+    symbol
+        L as a function of the wave numbers.
+    nonlinear, order
+        N, applied to values, and how often its result is differentiated.
+    initial
+        The initial value as a function of x.
+    stop
+        The last time.
+    modes, steps
+        Number of grid points, and of time steps.
+    """
+
+    low: float
+    length: float
+    symbol: Callable[[FloatArray], FloatArray]
+    nonlinear: Callable[[FloatArray], FloatArray]
+    order: int
+    initial: Callable[[FloatArray], FloatArray]
+    stop: float
+    modes: int
+    steps: int
+
+
+def etdrk4(problem: SemiLinear) -> Callable[[FloatArray, FloatArray], FloatArray]:
+    """Return the solution by the scheme of Kassam & Trefethen (2005) as a function of x and t.
+
+    Between the steps it is interpolated by polynomials of degree seven.
+
+    Examples
+    --------
+    >>> heat = SemiLinear(0.0, 2 * np.pi, lambda k: -(k**2), lambda u: 0 * u, 0, np.sin, 1.0, 16, 64)
+    >>> u = etdrk4(heat)
+    >>> float((u(np.array([0.5]), np.array([0.7])) - np.exp(-0.7) * np.sin(0.5)).round(12)[0])
+    0.0
+    """
+    n, h = problem.modes, problem.stop / problem.steps
+    grid = problem.low + problem.length * np.arange(n) / n
+    waves = 2.0 * np.pi / problem.length * np.arange(n // 2 + 1.0)
+    linear = problem.symbol(waves)
+    slope = (1j * waves) ** problem.order
+    # Two thirds of the modes are kept in products: what would fold back is cut off.
+    kept = np.arange(len(waves)) < n // 3
+
+    def nonlinear(v: Any) -> Any:
+        return kept * slope * np.fft.rfft(problem.nonlinear(np.fft.irfft(v, n)))
+
+    full, half = np.exp(h * linear), np.exp(h * linear / 2.0)
+    circle = np.exp(1j * np.pi * (np.arange(1, _CONTOUR + 1) - 0.5) / _CONTOUR)
+    z = h * linear[:, None] + circle
+    q = h * np.real(np.mean((np.exp(z / 2) - 1) / z, axis=1))
+    f1 = h * np.real(np.mean((-4 - z + np.exp(z) * (4 - 3 * z + z**2)) / z**3, axis=1))
+    f2 = h * np.real(np.mean((2 + z + np.exp(z) * (z - 2)) / z**3, axis=1))
+    f3 = h * np.real(np.mean((-4 - 3 * z - z**2 + np.exp(z) * (4 - z)) / z**3, axis=1))
+    v = np.fft.rfft(problem.initial(grid))
+    path = [v]
+    for _ in range(problem.steps):
+        n_v = nonlinear(v)
+        a = half * v + q * n_v
+        n_a = nonlinear(a)
+        n_b = nonlinear(half * v + q * n_a)
+        n_c = nonlinear(half * a + q * (2 * n_b - n_v))
+        v = full * v + f1 * n_v + 2 * f2 * (n_a + n_b) + f3 * n_c
+        path.append(v)
+    return _interpolated(problem, np.array(path), waves)
+
+
+def _interpolated(problem: SemiLinear, path: Any, waves: FloatArray) -> Callable[[FloatArray, FloatArray], FloatArray]:
+    knots = np.arange(_NEIGHBOURS)
+    # Each wave but the mean, and the last of an even number, stands for two that are conjugate.
+    counts = np.where((np.arange(len(waves)) == 0) | (np.arange(len(waves)) == problem.modes / 2), 1.0, 2.0)
+
+    def solution(x: FloatArray, t: FloatArray) -> FloatArray:
+        values = np.empty(len(x))
+        for row, (place, moment) in enumerate(zip(x, t, strict=True)):
+            position = moment / problem.stop * problem.steps
+            first = int(np.clip(np.floor(position) - _NEIGHBOURS // 2 + 1, 0, problem.steps + 1 - _NEIGHBOURS))
+            rest = position - first - knots
+            lagrange = [
+                np.prod(np.delete(rest, j)) / np.prod(np.delete(j - knots, j).astype(np.float64)) for j in knots
+            ]
+            state = np.asarray(lagrange) @ path[first : first + _NEIGHBOURS]
+            wave = np.exp(1j * waves * (place - problem.low))
+            values[row] = float(np.real(np.sum(counts * state * wave))) / problem.modes
+        return values
+
+    return solution
+
+
+_PERIODIC = {
+    "allen_cahn": SemiLinear(
+        -1.0,
+        2.0,
+        lambda k: 5.0 - 1e-4 * k**2,
+        lambda u: -5.0 * u**3,
+        0,
+        lambda x: x**2 * np.cos(np.pi * x),
+        1.0,
+        4608,
+        1000,
+    ),
+    "kuramoto_sivashinsky": SemiLinear(
+        0.0,
+        32.0 * np.pi,
+        lambda k: k**2 - k**4,
+        lambda u: -0.5 * u**2,
+        1,
+        lambda x: np.cos(x / 16.0) * (1.0 + np.sin(x / 16.0)),
+        10.0,
+        384,
+        2000,
+    ),
+}
+
+
+@cache
+def _computed(name: str) -> Callable[[FloatArray, FloatArray], FloatArray]:
+    return etdrk4(_PERIODIC[name])
+
+
+def periodic_solution(name: str) -> Callable[[FloatArray, FloatArray], FloatArray]:
+    """Return the reference of a periodic problem; it is computed at the first call, once."""
+    return lambda x, t: _computed(name)(x, t)
+
+
+def _lorenz(_: float, s: FloatArray) -> list[float]:
+    return [10.0 * (s[1] - s[0]), s[0] * (28.0 - s[2]) - s[1], s[0] * s[1] - 8.0 / 3.0 * s[2]]
+
+
+def _lotka_volterra(_: float, s: FloatArray) -> list[float]:
+    return [1.5 * s[0] - s[0] * s[1], s[0] * s[1] - 3.0 * s[1]]
+
+
+def _van_der_pol(_: float, s: FloatArray) -> list[float]:
+    return [s[1], 100.0 * (1.0 - s[0] ** 2) * s[1] - s[0]]
+
+
+# Right side, initial value, last time, method, longest step.
+_ORDINARY = {
+    "lorenz": (_lorenz, (1.0, 1.0, 1.0), 2.0, "DOP853", 1e-3),
+    "lotka_volterra": (_lotka_volterra, (10.0, 5.0), 10.0, "DOP853", 1e-2),
+    "van_der_pol": (_van_der_pol, (2.0, 0.0), 200.0, "LSODA", 0.5),
+}
+
+
+@cache
+def _integrated(name: str) -> Callable[[FloatArray], FloatArray]:
+    from scipy.integrate import solve_ivp
+
+    right, start, stop, method, step = _ORDINARY[name]
+    found = solve_ivp(
+        right, (0.0, stop), start, method=method, rtol=3e-14, atol=1e-14, max_step=step, dense_output=True
+    )
+    dense: Callable[[FloatArray], FloatArray] = found.sol
+    return dense
+
+
+def ordinary_solution(name: str, component: int) -> Callable[[FloatArray], FloatArray]:
+    """Return one component of the reference of an ordinary differential equation; computed at the first call, once."""
+    return lambda t: np.asarray(_integrated(name)(t)[component])

@@ -1,0 +1,136 @@
+"""A network whose output weights follow a path in time: what a solution by the method of lines is made of."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from pibls.checks import FloatArray
+from pibls.errors import FeatureError
+from pibls.features import BroadNetwork, MultiIndex
+
+__all__ = ["EvolvedNetwork", "piecewise"]
+
+_CHUNK = 2**21
+
+
+@dataclass(frozen=True, eq=False)
+class EvolvedNetwork:
+    """Fields as combinations of space features, with weights that are piecewise polynomials in time.
+
+    Its nodes are the fields themselves, one column each. The last coordinate is time; beyond its first and last time
+    the states there are returned.
+
+    Parameters
+    ----------
+    space
+        The features in space; None for ordinary differential equations.
+    transform
+        Combinations of the features that the coefficients belong to, shape (features, m).
+    breaks
+        Where the pieces in time begin, and where the last one ends, shape (k + 1,).
+    coefficients
+        Legendre coefficients of every piece, shape (k, degree + 1, fields, m).
+
+    Examples
+    --------
+    A field that is 2t for t in (0, 2), without space:
+
+    >>> line = EvolvedNetwork(None, np.ones((1, 1)), np.array([0.0, 2.0]), np.array([[[[2.0]], [[2.0]]]]))
+    >>> line.evaluate(np.array([[0.5], [2.0]]), [(0,), (1,)])
+    {(0,): array([[1.],
+           [4.]]), (1,): array([[2.],
+           [2.]])}
+    """
+
+    space: BroadNetwork | None
+    transform: FloatArray
+    breaks: FloatArray
+    coefficients: FloatArray
+
+    def __post_init__(self) -> None:
+        pieces, nodes = self.coefficients.shape, 1 if self.space is None else self.space.size
+        fits = (
+            self.coefficients.ndim == 4
+            and self.breaks.shape == (pieces[0] + 1,)
+            and self.transform.shape == (nodes, pieces[-1])
+            and bool((np.diff(self.breaks) > 0).all())
+        )
+        if not fits:
+            raise FeatureError(
+                f"The arrays of EvolvedNetwork must fit together: {nodes} features, a transform of shape "
+                f"{self.transform.shape}, {self.breaks.shape[0]} increasing breaks, coefficients of shape {pieces}. "
+                "Use those of one solve."
+            )
+
+    @property
+    def size(self) -> int:
+        """Number of fields."""
+        return int(self.coefficients.shape[2])
+
+    @property
+    def dimension(self) -> int:
+        """Number of coordinates, time included."""
+        return 1 if self.space is None else self.space.dimension + 1
+
+    @property
+    def features(self) -> int:
+        """Number of features in space."""
+        return len(self.transform)
+
+    @cached_property
+    def center(self) -> FloatArray:
+        """The middle of the features in space, and of the time."""
+        middle = [] if self.space is None else np.asarray(self.space.center).tolist()
+        return np.array([*middle, (self.breaks[0] + self.breaks[-1]) / 2])
+
+    def evaluate(self, X: FloatArray, multi_indices: Iterable[MultiIndex]) -> dict[MultiIndex, FloatArray]:
+        """Return derivatives of the fields at points: one array (n, fields) per multi-index."""
+        X, wanted = np.asarray(X, dtype=np.float64), list(multi_indices)
+        result = {index: np.empty((len(X), self.size)) for index in wanted}
+        step = max(1, _CHUNK // max(self.features, self.size * self.transform.shape[1]))
+        for start in range(0, len(X), step):
+            rows = slice(start, start + step)
+            functions = self._functions(X[rows, :-1], sorted({index[:-1] for index in wanted}))
+            for index in wanted:
+                states = self.states(X[rows, -1], index[-1])
+                result[index][rows] = np.einsum("nm,nfm->nf", functions[index[:-1]], states)
+        return result
+
+    def _functions(self, X: FloatArray, multi_indices: list[MultiIndex]) -> dict[MultiIndex, FloatArray]:
+        if self.space is None:
+            return {index: np.ones((len(X), 1)) for index in multi_indices}
+        nodes = self.space.evaluate(X, multi_indices)
+        return {index: nodes[index] @ self.transform for index in multi_indices}
+
+    def states(self, times: FloatArray, order: int = 0) -> FloatArray:
+        """Return the coefficients, or their derivatives in time, at times: shape (n, fields, m)."""
+        return piecewise(self.breaks, self.coefficients, times, order)
+
+    def on_grid(self, X: FloatArray, times: FloatArray, multi_index: MultiIndex) -> FloatArray:
+        """Return a space derivative of the fields at every point and time: shape (points, times, fields)."""
+        functions = self._functions(X, [multi_index])[multi_index]
+        return np.tensordot(functions, self.states(times), axes=(1, 2))
+
+
+def piecewise(breaks: FloatArray, coefficients: FloatArray, times: FloatArray, order: int = 0) -> FloatArray:
+    """Return piecewise polynomials in time, or derivatives of them: one Legendre series per piece.
+
+    >>> piecewise(np.array([0.0, 2.0]), np.array([[[1.0], [3.0]]]), np.array([0.0, 1.0, 2.0])).ravel()
+    array([-2.,  1.,  4.])
+    """
+    times = np.clip(times, breaks[0], breaks[-1])
+    pieces = np.clip(np.searchsorted(breaks, times, side="right") - 1, 0, len(coefficients) - 1)
+    widths = np.diff(breaks)
+    values = np.zeros((len(times), *coefficients.shape[2:]))
+    for piece in np.unique(pieces):
+        rows = np.flatnonzero(pieces == piece)
+        own = coefficients[piece]
+        if order:
+            own = np.polynomial.legendre.legder(own, order) * (2.0 / widths[piece]) ** order
+        place = 2.0 * (times[rows] - breaks[piece]) / widths[piece] - 1.0
+        values[rows] = np.tensordot(np.polynomial.legendre.legvander(place, len(own) - 1), own, axes=1)
+    return values

@@ -1,0 +1,249 @@
+"""Run a study: whatever is missing, on all cores, and stop at any moment without losing what is finished."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import signal
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, ProcessPoolExecutor, as_completed
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
+from dataclasses import dataclass
+from importlib.util import find_spec
+from multiprocessing.connection import wait
+from pathlib import Path
+from typing import Any
+
+from pibls.checks import check_integer, shorten
+from pibls.errors import InputError, PiblsError, SolveError
+from pibls.runtime import available_cores, blas_threads
+from pibls.studies.cells import Store
+from pibls.studies.tasks import Task, plan
+
+__all__ = ["StudyProgress", "run_study"]
+
+
+@dataclass(frozen=True)
+class StudyProgress:
+    """How far a study is.
+
+    Attributes
+    ----------
+    done, total
+        Tasks that are finished, and all of them; those of earlier runs count as finished.
+    seconds
+        Since the start of this run.
+    remaining
+        Estimated seconds until the end; None before anything is finished.
+    message
+        What was finished last.
+    """
+
+    done: int
+    total: int
+    seconds: float
+    remaining: float | None
+    message: str
+
+    def __str__(self) -> str:
+        left = "" if self.remaining is None else f", {_clock(self.remaining)} left"
+        return f"{self.done}/{self.total} after {_clock(self.seconds)}{left}: {self.message}"
+
+
+def run_study(
+    out: str | Path,
+    profile: str = "quick",
+    workers: int | None = None,
+    progress: Callable[[StudyProgress], object] | bool | None = None,
+    only: Sequence[str] | None = None,
+) -> Path:
+    """Compute the missing cells of the study of the paper and store each as it is finished.
+
+    Parameters
+    ----------
+    out
+        Folder; the cells go to ``<out>/cells``.
+    profile
+        ``"quick"`` (minutes on two cores; PINN with few settings, seeds and iterations) or ``"full"`` (everything).
+    workers
+        Processes that work at once, each with one BLAS thread; the available cores if left out. 1: in this process.
+    progress
+        Called with a :class:`StudyProgress` after every task. ``True`` shows a bar on the terminal, ``False`` none;
+        left out, it is shown on a terminal only.
+    only
+        Names of problems, methods or kinds of cells, to run only those.
+
+    Returns
+    -------
+    Path
+        The folder ``out``.
+    """
+    store = _store(out)
+    count = available_cores() if workers is None else check_integer("workers", workers, "run_study", minimum=1)
+    stages = [[t for t in stage if t.method != "PINN" or find_spec("torch")] for stage in plan(profile, only)]
+    with _reporter(progress) as report:
+        course = _Course([task for stage in stages for task in stage], store, count, report)
+        failures: list[str] = []
+        for stage in stages:
+            # Long tasks first: a short one at the end leaves no core waiting for long.
+            missing = sorted((t for t in stage if t.missing(store)), key=lambda task: -task.cost)
+            if missing:
+                failures += _run(missing, store, min(count, len(missing)), course)
+    if failures:
+        raise SolveError(
+            f"{len(failures)} tasks of the study failed; all others are stored. The first: {failures[0]} "
+            "Run again to try only those."
+        )
+    return store.out
+
+
+def _store(out: object) -> Store:
+    if not isinstance(out, str | Path):
+        raise InputError(f"The 'out' parameter of run_study must be a path. Got {shorten(out)} instead.")
+    store = Store(Path(out))
+    try:
+        store.folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(
+            f"The 'out' parameter of run_study must be a folder that can be written to. Got {shorten(str(out))} "
+            f"instead ({error})."
+        ) from error
+    return store
+
+
+class _Course:
+    """Counts what is finished and what it took."""
+
+    def __init__(self, tasks: Sequence[Task], store: Store, workers: int, report: Callable[[StudyProgress], None]):
+        self.total = len(tasks)
+        missing = [task for task in tasks if task.missing(store)]
+        self.done = self.total - len(missing)
+        self.left = sum(task.cost for task in missing)
+        self.spent, self.workers, self.report = 0.0, workers, report
+        self.start = time.perf_counter()
+        self._tell("start", None)
+
+    def finished(self, task: Task) -> None:
+        self.done += 1
+        self.left -= task.cost
+        self.spent += task.cost
+        seconds = time.perf_counter() - self.start
+        self._tell(str(task), seconds * self.left / self.spent)
+
+    def _tell(self, message: str, remaining: float | None) -> None:
+        self.report(StudyProgress(self.done, self.total, time.perf_counter() - self.start, remaining, message))
+
+
+def _run(tasks: Sequence[Task], store: Store, workers: int, course: _Course) -> list[str]:
+    failures = []
+    for task, failure in _outcomes(tasks, store, workers):
+        if failure:
+            failures.append(f"{task}: {failure}")
+        course.finished(task)
+    return failures
+
+
+def _outcomes(tasks: Sequence[Task], store: Store, workers: int) -> Iterator[tuple[Task, str]]:
+    """Yield every task as it is finished, with what went wrong."""
+    if workers == 1:
+        for task in tasks:
+            yield task, _compute(task, store)
+        return
+    context = multiprocessing.get_context("spawn")
+    strangers = set(multiprocessing.active_children())
+    pool = ProcessPoolExecutor(workers, mp_context=context, initializer=_become_worker)
+    try:
+        futures: dict[Future[str], Task] = {pool.submit(_compute, task, store): task for task in tasks}
+        for future in as_completed(futures):
+            yield futures[future], future.result()
+    except BrokenProcessPool as error:
+        raise SolveError(
+            "A process of the study was ended from outside, perhaps for want of memory. What is finished is stored: "
+            "run again, with fewer workers."
+        ) from error
+    finally:
+        # An interrupted study does not wait for trainings of minutes; what they were at is computed again.
+        for child in set(multiprocessing.active_children()) - strangers:
+            child.terminate()
+        pool.shutdown(wait=True, cancel_futures=True)
+
+
+def _become_worker() -> None:
+    """Leave Ctrl-C to the parent, and end with it even if it is killed."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        threading.Thread(target=_end_with, args=(parent.sentinel,), daemon=True).start()
+
+
+def _end_with(sentinel: Any) -> None:
+    wait([sentinel])
+    os._exit(1)
+
+
+def _compute(task: Task, store: Store) -> str:
+    """Compute the cells of a task; return what went wrong."""
+    if task.method == "PINN":
+        # Loaded before threads are capped, which reaches only libraries that are there.
+        import torch  # noqa: F401
+    try:
+        with blas_threads(1):
+            task.run(store)
+    except PiblsError as error:
+        return str(error)
+    return ""
+
+
+@contextmanager
+def _reporter(progress: Any) -> Iterator[Callable[[StudyProgress], None]]:
+    if progress is False or (progress is None and not sys.stderr.isatty()):
+        yield lambda _: None
+    elif progress is None or progress is True:
+        with _bar() as update:
+            yield update
+    elif callable(progress):
+        yield lambda state: _call(progress, state)
+    else:
+        raise InputError(
+            "The 'progress' parameter of run_study must be callable, True, False or None. "
+            f"Got {shorten(progress)} instead."
+        )
+
+
+def _call(progress: Callable[[StudyProgress], object], state: StudyProgress) -> None:
+    try:
+        progress(state)
+    except Exception as error:
+        raise InputError(
+            f"The 'progress' parameter of run_study raised {type(error).__name__}: {shorten(str(error))}. It is "
+            "called with one StudyProgress."
+        ) from error
+
+
+@contextmanager
+def _bar() -> Iterator[Callable[[StudyProgress], None]]:
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+
+    columns = (BarColumn(), MofNCompleteColumn(), TextColumn("{task.fields[left]}"), TextColumn("{task.description}"))
+    with Progress(*columns, console=Console(stderr=True)) as bar:
+        line = bar.add_task("start", total=None, left="")
+
+        def update(state: StudyProgress) -> None:
+            left = "" if state.remaining is None else f"{_clock(state.remaining)} left"
+            bar.update(line, completed=state.done, total=state.total, description=state.message, left=left)
+
+        yield update
+
+
+def _clock(seconds: float) -> str:
+    """Return a duration as people write it.
+
+    >>> _clock(75.2)
+    '1:15'
+    """
+    return f"{int(seconds) // 60}:{int(seconds) % 60:02d}"

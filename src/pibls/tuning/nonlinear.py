@@ -1,0 +1,200 @@
+"""The automatic solver for nonlinear problems: a coarse solution first, then the course of a linear solve around it.
+
+A coarse network finds a solution by damped Gauss–Newton steps, from simple starts and by continuation where that
+fails. Linearised there, the problem is linear: scales are chosen and well-posedness is judged as for any linear
+problem. Every wider network then takes a few steps from the best solution so far.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from types import MappingProxyType
+from typing import Any, cast
+
+import numpy as np
+
+from pibls.checks import shorten
+from pibls.errors import InputError, ProblemError
+from pibls.features import BroadNetwork
+from pibls.features.harmonic import HarmonicGroup, draw_special
+from pibls.geometry import Domain, Points
+from pibls.geometry.landmarks import corners
+from pibls.methods import Recipe
+from pibls.methods.fit import on_device
+from pibls.methods.nonlinear import fit_nonlinear
+from pibls.problem import Problem
+from pibls.runtime import blas_threads
+from pibls.solution import Solution
+from pibls.solvers import LeastSquares
+from pibls.system import Balanced, Evaluate, check_known, linearised
+from pibls.tuning.campaign import Campaign
+from pibls.tuning.coarse import Coarse, coarse_solution
+from pibls.tuning.growth import Grown
+from pibls.tuning.judge import Judge, Verdict
+from pibls.tuning.laboratory import Block, Laboratory
+from pibls.tuning.pilots import Pilots
+from pibls.tuning.progress import Progress
+from pibls.tuning.starts import given_start
+
+__all__ = ["NonlinearLaboratory", "laboratory_near", "solve_nonlinear"]
+
+_HARDLY_SOLVED = 1e-2
+_MUCH_BETTER = 0.3
+_CORNER_SCALES = ((1.5, 1.5), (3.0, 3.0), (6.0, 6.0))
+_HOPELESS = 1e3  # relative residual of what is no solution at all
+
+
+@dataclass(eq=False)
+class _Latest:
+    """The widest solution so far, which the next fit starts from."""
+
+    state: Evaluate
+    nodes: int = 0
+
+
+@dataclass(frozen=True, eq=False)
+class _TwofoldJudge(Judge):
+    """Judges by a linearised problem, but whole solutions by the nonlinear one."""
+
+    whole: Judge
+
+    def __call__(self, solution: Solution) -> Verdict:
+        try:
+            return self.whole(solution)
+        except ProblemError:
+            # The equation has no value there: nothing is further from a solution.
+            return Verdict(dict.fromkeys((name for name, _ in self.judged), _HOPELESS))
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class NonlinearLaboratory(Laboratory):
+    """Fits of a nonlinear problem; ``problem`` is its linearisation at a coarse solution.
+
+    Attributes
+    ----------
+    whole
+        The nonlinear problem.
+    latest
+        Where fits start from.
+    cornered
+        Whether convex corners get nodes of their own too: terms such as r² log r are weak, but limit the accuracy.
+    """
+
+    whole: Problem
+    latest: _Latest
+    cornered: bool = False
+
+    @cached_property
+    def _special(self) -> tuple[HarmonicGroup, ...]:
+        return draw_special(cast(Domain, self.whole.domain)) if self.cornered else super()._special
+
+    def fit_network(
+        self, network: BroadNetwork, points: Points, settings: Mapping[str, Any] = MappingProxyType({})
+    ) -> Solution:
+        """Fit a network at points, by Gauss–Newton steps from the widest solution so far."""
+        recipe = Recipe("PIBLS", settings, self.seed, Balanced(), 0.0, LeastSquares())
+        placed = on_device(network, self.device)
+        solution = fit_nonlinear(self.whole, points, placed, recipe, self.latest.state, near=True)
+        if solution.network.size >= self.latest.nodes:
+            self.latest.state, self.latest.nodes = solution.evaluate, solution.network.size
+        return solution
+
+    def grown(self, blocks: Sequence[Block], points: Points) -> Grown | None:
+        """Return None: a factorisation to append to belongs to one linear system."""
+        del blocks, points
+        return None
+
+    def judge(self, nodes: int) -> Judge:
+        """Return a judge of solutions by the nonlinear problem, and of pilots by the linear one they are fitted to."""
+        judge = super().judge(nodes)
+        return _TwofoldJudge(judge.problem, judge.points, Judge(self.whole, judge.points))
+
+
+def laboratory_near(solution: Solution, seed: int, device: Any = None) -> Laboratory:
+    """Return a laboratory for the problem of a solution, whose fits start from it where that matters."""
+    if solution.problem.is_linear:
+        return Laboratory(solution.problem, seed, device=device)
+    return _nonlinear_near(solution, seed, device)
+
+
+def _nonlinear_near(solution: Solution, seed: int, device: Any) -> NonlinearLaboratory:
+    whole, state = solution.problem, solution.evaluate
+    return NonlinearLaboratory(linearised(whole, state), seed, device=device, whole=whole, latest=_Latest(state))
+
+
+def solve_nonlinear(
+    problem: Problem,
+    tol: float,
+    budget: float,
+    seed: int,
+    report: Callable[[Progress], None],
+    *,
+    device: Any = None,
+    start: object = None,
+    continuation: Sequence[Problem] = (),
+) -> Solution:
+    """Solve a nonlinear problem to a tolerance; see :func:`pibls.solve`.
+
+    Examples
+    --------
+    >>> from pibls.problems import cubic_reaction
+    >>> solution = solve_nonlinear(cubic_reaction(), 1e-8, 10.0, 0, lambda _: None)
+    >>> solution.status, solution.true_error() < 1e-8
+    ('converged', True)
+    """
+    check_known(problem)
+    begun = Campaign(Laboratory(problem, seed), tol, budget, report)
+    state = None if start is None else given_start(start, problem)
+    for easier in _checked(continuation, problem):
+        state = coarse_solution(easier, begun, state).solution.evaluate
+    coarse = coarse_solution(problem, begun, state)
+    if coarse.failure:
+        return _failed(coarse, begun)
+    lab = _nonlinear_near(coarse.solution, seed, device)
+    campaign = Campaign(_with_corners(lab, begun), tol, budget, report, started=begun.started)
+    return _remarked(campaign.run().finished(), coarse.remark)
+
+
+def _with_corners(lab: NonlinearLaboratory, begun: Campaign) -> NonlinearLaboratory:
+    """Return the laboratory with nodes for convex corners, where pilots that have them do much better."""
+    domain = lab.whole.domain
+    if lab.axes != 2 or domain.time is not None or not corners(cast(Domain, domain), 0.0):
+        return lab
+    cornered = replace(lab, cornered=True)
+    with blas_threads(most=1):
+        plain, special = (min(map(Pilots(one, begun.pilot_nodes).score, _CORNER_SCALES)) for one in (lab, cornered))
+    return cornered if special < _MUCH_BETTER * plain else lab
+
+
+def _remarked(solution: Solution, remark: str) -> Solution:
+    """Add what is known of other solutions; take back the estimate where no width solved the equations."""
+    left = min(stage["residual"] for stage in solution.diagnostics.stages)
+    estimate = solution.error_estimate
+    if left > _HARDLY_SOLVED and solution.status == "stalled" and estimate is not None:
+        # Two networks that are no solutions may be alike.
+        estimate = max(1.0, estimate)
+        remark = (
+            f"The equations keep a relative residual of {left:.1g}: a layer is not resolved, or there is no solution "
+            f"on the whole domain, as when it blows up or a branch turns back. {remark}"
+        ).rstrip()
+    message = f"{solution.diagnostics.message} {remark}".rstrip()
+    diagnostics = replace(solution.diagnostics, message=message)
+    return replace(solution, error_estimate=estimate, diagnostics=diagnostics)
+
+
+def _failed(coarse: Coarse, begun: Campaign) -> Solution:
+    diagnostics = replace(coarse.solution.diagnostics, message=coarse.failure, seconds={"total": begun.elapsed})
+    return replace(coarse.solution, status="ill-posed", error_estimate=np.inf, diagnostics=diagnostics)
+
+
+def _checked(continuation: object, problem: Problem) -> tuple[Problem, ...]:
+    problems = tuple(continuation) if isinstance(continuation, Sequence) else (continuation,)
+    for easier in problems:
+        if not isinstance(easier, Problem) or easier.field_names != problem.field_names:
+            raise InputError(
+                "The 'continuation' parameter of solve must be a list of problems in the same fields "
+                f"{problem.field_names}, from the easiest to one close to the problem. Got {shorten(easier)} in it."
+            )
+    return problems

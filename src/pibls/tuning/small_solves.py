@@ -1,0 +1,171 @@
+"""Many least-squares problems with the same rows under different weights and ridges."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
+
+import numpy as np
+import scipy.linalg
+
+from pibls.checks import FloatArray
+from pibls.solvers.svd import decompose
+
+__all__ = ["SmallSystem", "orthonormal"]
+
+_EPS = float(np.finfo(np.float64).eps)
+# Reciprocal condition above which a triangular solve gives every digit that singular values would.
+_SAFE = 1e-8
+_BLOCK = 32  # columns that LAPACK handles at once
+
+
+def orthonormal(matrix: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return Q and L with H = L Qᵀ and orthonormal columns of Q, for H with fewer rows than columns.
+
+    >>> basis, small = orthonormal(np.array([[3.0, 4.0, 0.0]]))
+    >>> abs(small), bool(np.allclose(small @ basis.T, [[3.0, 4.0, 0.0]]))
+    (array([[5.]]), True)
+    """
+    basis, triangle = scipy.linalg.qr(matrix.T, mode="economic", check_finite=False)
+    return np.asarray(basis), np.ascontiguousarray(triangle.T)
+
+
+@dataclass(frozen=True, eq=False)
+class SmallSystem:
+    """Rows in blocks, to be solved for any factors of the blocks and any ridge.
+
+    Solutions are those of the singular value decomposition: of minimal norm where the rows leave a choice, with
+    singular values dropped that are nothing but rounding.
+
+    Attributes
+    ----------
+    matrix, rhs
+        The rows, without factors.
+    counts
+        Number of rows of each block.
+    columns
+        Number of weights that the columns stand for, which sets the level of rounding.
+
+    Examples
+    --------
+    >>> system = SmallSystem(np.array([[1.0], [1.0]]), np.array([0.0, 1.0]), (1, 1), 1)
+    >>> system.solve((1.0, 1.0)), system.solve((1.0, 3.0)).round(3), system.solve((1.0, 1.0), ridge=2.0)
+    (array([0.5]), array([0.9]), array([0.25]))
+    """
+
+    matrix: FloatArray
+    rhs: FloatArray
+    counts: tuple[int, ...]
+    columns: int
+
+    @cached_property
+    def norms(self) -> list[float]:
+        """Root mean square of the norms of the rows, per block."""
+        squares = np.einsum("ij,ij->i", self.matrix, self.matrix)
+        ends = np.cumsum((0, *self.counts))
+        return [float(np.sqrt(squares[a:b].mean())) for a, b in pairwise(ends)]
+
+    def scaled(self, factors: Sequence[float]) -> tuple[FloatArray, FloatArray]:
+        """Return matrix and right-hand side with the blocks multiplied by factors."""
+        rows = np.repeat(np.asarray(factors, dtype=np.float64), self.counts)
+        return self.matrix * rows[:, None], self.rhs * rows
+
+    def solve(self, factors: tuple[float, ...], ridge: float = 0.0) -> FloatArray:
+        """Return the weights for factors of the blocks and a ridge."""
+        if self.matrix.shape[0] <= self.matrix.shape[1]:
+            return self._wide(factors, ridge)
+        triangle, projected = self._triangle(factors)
+        if ridge > 0.0:
+            triangle, projected = _with_ridge(triangle, projected, ridge)
+        elif not _well_conditioned(triangle):
+            return self._by_singular_values(factors)
+        return np.asarray(scipy.linalg.solve_triangular(triangle, projected, check_finite=False))
+
+    def _wide(self, factors: tuple[float, ...], ridge: float) -> FloatArray:
+        """Solve with no more rows than columns: the rows are Rᵀ Qᵀ, and factors of rows are factors of columns of R."""
+        basis, triangle = self._orthonormal
+        if ridge == 0.0:
+            if self._interpolation is None:
+                return np.asarray(basis @ self._by_singular_values(factors))
+            return self._interpolation
+        scale = np.repeat(np.asarray(factors, dtype=np.float64), self.counts)
+        weighted = triangle * scale
+        stacked = _above_ridge(weighted, len(weighted), ridge)
+        inner = scipy.linalg.solve_triangular(stacked, self.rhs * scale, trans="T", check_finite=False)
+        return np.asarray(basis @ (weighted @ scipy.linalg.solve_triangular(stacked, inner, check_finite=False)))
+
+    @cached_property
+    def _orthonormal(self) -> tuple[FloatArray, FloatArray]:
+        basis, transposed = orthonormal(self.matrix)
+        return basis, np.asfortranarray(transposed.T)
+
+    @cached_property
+    def _interpolation(self) -> FloatArray | None:
+        """The weights that fulfil all rows, and therefore do not depend on factors; None where there may be none."""
+        basis, triangle = self._orthonormal
+        if not _well_conditioned(triangle):
+            return None
+        return np.asarray(basis @ scipy.linalg.solve_triangular(triangle, self.rhs, trans="T", check_finite=False))
+
+    def _triangle(self, factors: tuple[float, ...]) -> tuple[FloatArray, FloatArray]:
+        """Return R and Qᵀz of the rows with factors; one factorisation serves all ridges."""
+        if factors not in self._cache:
+            matrix, rhs = self.scaled(factors)
+            q, triangle = scipy.linalg.qr(matrix, mode="economic", check_finite=False)
+            self._cache[factors] = (triangle, q.T @ rhs)
+        return self._cache[factors]
+
+    @cached_property
+    def _cache(self) -> dict[tuple[float, ...], tuple[FloatArray, FloatArray]]:
+        return {}
+
+    def _by_singular_values(self, factors: tuple[float, ...]) -> FloatArray:
+        """Return the weights without ridge, in the basis of the rows where there is one."""
+        matrix, rhs = self._reduced.scaled(factors)
+        u, sigma, vt = decompose(np.asfortranarray(matrix), "svd")
+        rank = int(np.count_nonzero(sigma > max(len(self.rhs), self.columns) * _EPS * sigma[0]))
+        return np.asarray(vt[:rank].T @ ((u[:, :rank].T @ rhs) / sigma[:rank]))
+
+    @cached_property
+    def _reduced(self) -> SmallSystem:
+        """The same system in as few rows as each block needs: many points on a boundary often say the same."""
+        wide = self.matrix.shape[0] <= self.matrix.shape[1]
+        rows = np.asarray(self._orthonormal[1].T) if wide else self.matrix
+        ends = np.cumsum((0, *self.counts))
+        pieces = [_distinct(rows[a:b], self.rhs[a:b], self.columns) for a, b in pairwise(ends)]
+        matrices, sides = zip(*pieces, strict=True)
+        return SmallSystem(np.concatenate(matrices), np.concatenate(sides), tuple(map(len, sides)), self.columns)
+
+
+def _distinct(rows: FloatArray, rhs: FloatArray, columns: int) -> tuple[FloatArray, FloatArray]:
+    """Return rows of the same least-squares problem, as many as the rank; those left out are rounding."""
+    u, sigma, vt = decompose(np.asfortranarray(rows), "svd")
+    rank = max(1, int(np.count_nonzero(sigma > max(len(rows), columns) * _EPS * sigma[0])))
+    if rank == len(rows):
+        return rows, rhs
+    return sigma[:rank, None] * vt[:rank], u[:, :rank].T @ rhs
+
+
+def _with_ridge(triangle: FloatArray, projected: FloatArray, ridge: float) -> tuple[FloatArray, FloatArray]:
+    """Return triangle and right-hand side of [R; √λ I] w = [Qᵀz; 0]."""
+    count = len(triangle)
+    augmented = np.zeros((count + 1, count + 1), order="F")
+    augmented[:count, :count], augmented[:count, count] = triangle, projected
+    factor = _above_ridge(augmented, count, ridge)
+    return factor[:count, :count], factor[:count, count]
+
+
+def _above_ridge(triangle: FloatArray, weights: int, ridge: float) -> FloatArray:
+    """Return the triangular factor of [R; √λ I], for a third of what it costs without knowing their zeros."""
+    below = np.zeros((weights, len(triangle)), order="F")
+    np.fill_diagonal(below, np.sqrt(ridge))
+    block = min(_BLOCK, len(triangle))
+    factor, _, _, _ = scipy.linalg.lapack.dtpqrt(weights, block, triangle, below, overwrite_b=1)
+    return np.asarray(factor)
+
+
+def _well_conditioned(triangle: FloatArray) -> bool:
+    reciprocal, _ = scipy.linalg.lapack.dtrcon(triangle)
+    return bool(reciprocal > _SAFE)

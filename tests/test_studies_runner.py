@@ -1,0 +1,254 @@
+"""A study can be stopped anywhere and goes on from there; its cells hold what the report reads."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+import pibls as pb
+from pibls.studies import published, read_cells, run_study, tasks
+from pibls.studies.cells import Spec, Store
+from pibls.studies.grids import Grid
+from pibls.studies.tasks import PROFILES, plan
+
+ENTRIES = {
+    "kind",
+    "problem",
+    "method",
+    "score",
+    "n_train",
+    "seed",
+    "settings",
+    "train",
+    "test",
+    "seconds",
+    "search_seconds",
+    "configurations",
+    "parameters",
+    "theorems",
+    "extra",
+    "versions",
+}
+
+
+@pytest.fixture
+def toy(monkeypatch):
+    """A grid and a profile that take a moment."""
+
+    def grid(problem, method, profile="full", *, beyond=False):
+        fixed = {"solver": "svd"} if method in ("PI-BLS", "PI-ELM") else {}
+        if method == "PINN":
+            space = {"width": [4], "activation": ["tanh"]}
+            return Grid(method, space, {"adam_iterations": 3, "lbfgs_iterations": 3}, {}, scaled=False)
+        space = {"enhancement_nodes": [5], "feature_groups": [2]} if method == "PI-BLS" else {"nodes": [10]}
+        if method == "PI-BLS" and not beyond:
+            space["lambda_reg"] = [1e-4]
+        return Grid(method, {**space, "activation": ["tanh"]}, fixed, {}, scaled=True)
+
+    ones = dict.fromkeys(("PI-BLS", "PI-ELM", "BPI-ELM", "PINN"), 1)
+    monkeypatch.setattr(tasks, "grid", grid)
+    monkeypatch.setattr(tasks, "_TABLE_SEEDS", 1)
+    monkeypatch.setattr(tasks, "PROFILES", {"quick": tasks.Profile(ones, ones, 1, {**ones, "PI-ELM": 2}, 1)})
+    monkeypatch.setattr("pibls.studies.protocol.scales", lambda problem: [2.0])
+    for table in ("_LINEAR_SIZES", "_TRAINED_SIZES"):
+        monkeypatch.setattr(f"pibls.studies.complexity.{table}", {"points": ((20, 40), 20), "width": ((10, 20), 20)})
+
+
+def without_times(cell):
+    """What has to be the same in every run."""
+    timed = {"seconds", "search_seconds", "exponent"}
+    return {key: value for key, value in cell.items() if key not in timed}
+
+
+def test_a_whole_study_of_one_problem(toy, tmp_path):
+    states = []
+    assert run_study(tmp_path, workers=1, progress=states.append, only=["advection"]) == tmp_path
+    assert states[-1].done == states[-1].total == len(states) - 1
+    assert states[-1].remaining == pytest.approx(0.0, abs=1e-6)
+    assert "left" in str(states[1])
+    cells = read_cells(tmp_path)
+    assert all(set(cell) == ENTRIES for cell in cells)
+    count = {}
+    for cell in cells:
+        count[cell["kind"], cell["method"]] = count.get((cell["kind"], cell["method"]), 0) + 1
+    sizes = len(published().sizes("advection"))
+    for method in ("PI-BLS", "PI-ELM", "BPI-ELM"):
+        assert count["accuracy", method] == 2 * sizes
+    assert count["accuracy", "PINN"] == 2 * 2
+    assert {key: n for key, n in count.items() if key[0] != "accuracy"} == {
+        **{("curve", m): 1 for m in ("PI-BLS", "PI-ELM", "BPI-ELM", "PINN")},
+        **{("time", m): 1 for m in ("PI-BLS", "BPI-ELM", "PINN")},
+        ("time", "PI-ELM"): 2,
+        ("beyond", "PI-BLS"): 2,
+        ("solve", "solve"): 1,
+    }
+
+
+def test_a_cell_can_be_computed_again_by_hand(toy, tmp_path):
+    run_study(tmp_path, workers=1, progress=False, only=["advection", "PI-BLS", "accuracy"])
+    cell = next(c for c in read_cells(tmp_path) if (c["n_train"], c["score"], c["kind"]) == (30, "exact", "accuracy"))
+    setting = tasks.Setting("advection", 30, 0)
+    solution = pb.PIBLS(**cell["settings"]).fit(setting.problem, setting.points, seed=0)
+    assert cell["test"] == pb.metrics(solution, points=setting.test_points)
+    assert cell["train"] == pb.metrics(solution, points=setting.points.interior)
+    assert set(cell["theorems"]) == {"stability", "residual", "sensitivity", "physics consistency"}
+    assert all(theorem["holds"] for theorem in cell["theorems"].values())
+    assert cell["parameters"] == solution.diagnostics.nodes
+    assert cell["configurations"] == 2
+    assert cell["versions"]["pibls"] == pb.__version__
+
+
+def test_only_what_is_missing_is_computed(toy, tmp_path):
+    wanted = {"workers": 1, "progress": False, "only": ["advection", "PI-ELM"]}
+    run_study(tmp_path, **wanted)
+    store = Store(tmp_path)
+    before = {path: path.read_text() for path in store.folder.iterdir()}
+    lost = store.path(Spec("accuracy", "advection", "PI-ELM", 20, 0, "residual"))
+    lost.unlink()
+    states = []
+    run_study(tmp_path, **{**wanted, "progress": states.append})
+    assert [str(state.message) for state in states] == ["start", "accuracy: PI-ELM, advection, N = 20, seed 0"]
+    after = {path: path.read_text() for path in store.folder.iterdir()}
+    assert after.keys() == before.keys()
+    for path, text in after.items():
+        assert without_times(json.loads(text)) == without_times(json.loads(before[path]))
+
+
+def test_time_is_that_of_the_selected_settings(toy, tmp_path):
+    run_study(tmp_path, workers=1, progress=False, only=["advection", "PI-ELM", "time"])
+    alone = [without_times(cell) for cell in read_cells(tmp_path)]
+    assert [cell["settings"]["nodes"] for cell in alone] == [10, 10]
+    run_study(tmp_path / "all", workers=1, progress=False, only=["advection", "PI-ELM"])
+    later = [without_times(cell) for cell in read_cells(tmp_path / "all") if cell["kind"] == "time"]
+    assert later == alone
+
+
+def test_complexity_has_an_exponent_per_axis(toy, tmp_path):
+    run_study(tmp_path, workers=1, progress=False, only=["complexity", "PI-BLS"])
+    cells = read_cells(tmp_path)
+    assert {cell["axis"] for cell in cells} == {"points", "width"}
+    assert all(isinstance(cell["exponent"], float) for cell in cells)
+
+
+RUN = """
+import sys
+from pibls.studies import run_study
+if __name__ == "__main__":
+    run_study(sys.argv[1], workers=2, progress=False, only=["advection", "solve"])
+"""
+
+
+def start(script, out):
+    return subprocess.Popen([sys.executable, str(script), str(out)], stderr=subprocess.DEVNULL, start_new_session=True)
+
+
+@pytest.mark.parametrize("end", [signal.SIGKILL, signal.SIGINT])
+def test_a_killed_study_goes_on(tmp_path, end):
+    script = tmp_path / "run.py"
+    script.write_text(RUN)
+    out, cells = tmp_path / "out", tmp_path / "out" / "cells"
+    process = start(script, out)
+    limit = time.monotonic() + 100
+    while not (cells.is_dir() and any(cells.glob("*.json"))) and time.monotonic() < limit:
+        time.sleep(0.01)
+    os.kill(process.pid, end)
+    assert process.wait(timeout=60) != 0
+    first = {path.name: path.stat().st_mtime_ns for path in cells.glob("*.json")}
+    assert first
+    run_study(out, workers=2, progress=False, only=["advection", "solve"])
+    assert len(read_cells(out)) == PROFILES["quick"].solves
+    assert {name: (cells / name).stat().st_mtime_ns for name in first} == first
+    setting = tasks.Setting("advection", 30, 0)
+    cell = next(c for c in read_cells(out) if c["seed"] == 0)
+    solution = pb.solve(setting.problem, seed=0)
+    assert cell["test"]["relative_rmse"] < 1e-6
+    assert cell["extra"]["estimate"] == pytest.approx(solution.error_estimate, rel=1.0)
+
+
+def test_a_cell_is_whole_or_not_there(tmp_path, monkeypatch):
+    store, spec = Store(tmp_path), Spec("solve", "advection", "solve", 30, 0)
+    assert store.read(spec) is None
+    with pytest.raises(TypeError):
+        store.write(spec, {"a": object()})
+    assert not store.has(spec)
+    assert read_cells(tmp_path) == []
+    store.write(spec, spec.cell(seconds=2.0, extra={"bound": float("inf")}))
+    assert store.read(spec) == read_cells(tmp_path)[0]
+    assert store.read(spec)["extra"]["bound"] == float("inf")
+    store.path(spec).write_text("{")
+    with pytest.raises(pb.PiblsError, match="Delete it"):
+        read_cells(tmp_path)
+
+
+def test_keys_tell_cells_apart():
+    base = ("accuracy", "advection", "PI-BLS", 30, 0, "exact", "")
+    other = ("time", "poisson_star", "PINN", 25, 1, "residual", "full")
+    keys = {Spec(*base).key, *(Spec(*base[:i], other[i], *base[i + 1 :]).key for i in range(len(base)))}
+    assert len(keys) == 1 + len(base)
+
+
+def test_plans():
+    quick, full = plan("quick"), plan("full")
+    assert {spec for stage in quick for task in stage for spec in task.specs if task.method != "PINN"} <= {
+        spec for stage in full for task in stage for spec in task.specs
+    }
+    for stages in (quick, full):
+        specs = [spec.key for stage in stages for task in stage for spec in task.specs]
+        assert len(set(specs)) == len(specs)
+    drawn = [spec for stage in quick for task in stage for spec in task.specs if spec.kind == "curve"]
+    assert len(drawn) == 16
+    assert {spec.n_train for spec in drawn if spec.problem == "diffusion_reaction"} == {50}
+    seeds = {t.seed for t in quick[0] if (t.kind, t.method, t.n_train) == ("accuracy", "PI-BLS", 100)}
+    assert seeds == set(range(10))
+
+
+def test_a_failing_task_does_not_stop_the_others(toy, tmp_path, monkeypatch):
+    def failing(problem, method, profile="full", *, beyond=False):
+        return Grid("PI-ELM", {"nodes": [5], "activation": ["relu"]}, {}, {}, scaled=True)
+
+    good = tasks.grid
+    choose = lambda problem, *rest, **more: (failing if problem == "poisson_star" else good)(problem, *rest, **more)  # noqa: E731
+    monkeypatch.setattr(tasks, "grid", choose)
+    with pytest.raises(pb.PiblsError, match="relu") as caught:
+        run_study(tmp_path, workers=1, progress=False, only=["poisson_star", "advection", "PI-ELM", "accuracy"])
+    assert "6 tasks" in str(caught.value)
+    assert {cell["problem"] for cell in read_cells(tmp_path)} == {"advection"}
+
+
+def test_without_torch_there_is_no_pinn(toy, tmp_path, monkeypatch):
+    monkeypatch.setattr("pibls.studies.runner.find_spec", lambda name: None)
+    run_study(tmp_path, workers=1, progress=False, only=["advection", "PINN"])
+    assert read_cells(tmp_path) == []
+
+
+def test_a_bar_on_the_terminal(toy, tmp_path, capsys):
+    run_study(tmp_path, workers=1, progress=True, only=["advection", "PI-ELM", "time"])
+    assert "1/1" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"out": 3}, "'out'"),
+        ({"profile": "huge"}, "'quick', 'full'"),
+        ({"workers": 0}, "workers"),
+        ({"progress": 3}, "callable"),
+        ({"only": ["burgers"]}, "burgers"),
+        ({"progress": lambda: None}, "StudyProgress"),
+    ],
+)
+def test_refusals(tmp_path, change, words):
+    with pytest.raises(pb.PiblsError, match=words):
+        run_study(**{"out": tmp_path, "workers": 1, "progress": False, "only": ["advection", "solve"], **change})
+
+
+def test_a_folder_that_cannot_be_written_to(tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(pb.PiblsError, match="'out'"):
+        run_study(tmp_path / "file", workers=1)

@@ -1,0 +1,257 @@
+"""Cross-validation: shared fits give what separate ones give, and the best method is the best."""
+
+from __future__ import annotations
+
+from itertools import product
+
+import numpy as np
+import pytest
+import sympy as sp
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import pibls as pb
+from pibls.tuning import cross_validation
+from pibls.tuning.cross_validation import search
+from pibls.tuning.folds import split
+from pibls.tuning.small_solves import SmallSystem, orthonormal
+
+
+def separately(methods, problem, points, monkeypatch, **options):
+    """Every method by its own fit, fold by fold."""
+    with monkeypatch.context() as patch:
+        patch.setattr(cross_validation, "families", lambda grid, _: ([], list(range(len(grid)))))
+        return search(methods, problem, points, **options)
+
+
+def compare(methods, problem, points, monkeypatch, tolerance=1e-8):
+    shared = search(methods, problem, points, folds=3, seed=3)
+    slow = separately(methods, problem, points, monkeypatch, folds=3, seed=3)
+    for score in ("exact", "residual"):
+        for one, other in zip(shared[score].table, slow[score].table, strict=True):
+            assert one.folds == pytest.approx(other.folds, rel=tolerance)
+            assert one.refusal == other.refusal
+        # Where all rows are fulfilled penalties do not matter, and rounding decides between equals.
+        assert shared[score].winner.mean == pytest.approx(slow[score].winner.mean, rel=tolerance)
+
+
+@pytest.fixture(scope="module")
+def star():
+    problem = pb.problems.poisson_star()
+    return problem, pb.Points.sample(problem, interior=40, boundary=24, method="uniform", seed=1)
+
+
+@pytest.fixture(scope="module")
+def diffusion():
+    problem = pb.problems.diffusion_reaction()
+    return problem, pb.Points.sample(problem, interior=30, boundary=16, initial=12, method="uniform", seed=1)
+
+
+@pytest.mark.parametrize("solver", ["svd", "lstsq"])
+def test_shared_fits_equal_separate_ones(star, monkeypatch, solver):
+    choices = product((3,), (5, 20), (0, 25), (0.01, None), (0.0, 1e-4))
+    methods = [
+        pb.PIBLS(
+            feature_groups=groups,
+            feature_nodes=nodes,
+            enhancement_nodes=more,
+            scale=5.0,
+            lambda_b=penalty,
+            lambda_reg=ridge,
+            solver=solver,
+        )
+        for groups, nodes, more, penalty, ridge in choices
+    ]
+    compare(methods, *star, monkeypatch)
+
+
+def test_shared_fits_with_initial_penalties_and_scales_per_axis(diffusion, monkeypatch):
+    methods = [
+        pb.PIELM(nodes=nodes, scale=(12.0, 2.0), lambda_b=b, lambda_i=i, lambda_reg=ridge, solver="svd")
+        for nodes, b, i, ridge in product((7, 90), (1e-2, 1.0), (1e-2,), (0.0, 1e-2))
+    ]
+    compare(methods, *diffusion, monkeypatch)
+
+
+def test_shared_fits_of_the_bayesian_method(diffusion, monkeypatch):
+    methods = [pb.BayesianPIELM(nodes=n, scale=(12.0, 2.0), lambda_b=b) for n, b in product((10, 60), (0.1, None))]
+    # Evidence is maximised to a thousandth, in steps that depend a little on the number of columns.
+    compare(methods, *diffusion, monkeypatch, tolerance=1e-3)
+
+
+def test_shared_fits_of_several_fields_weights_and_groups(monkeypatch):
+    x = pb.coordinates("x")
+    u, v = pb.field("u", x), pb.field("v", x)
+    line = pb.Interval((x, 0, 2))
+    conditions = [pb.Dirichlet(u, 0, on=line.left, weight=5.0), pb.Dirichlet(v, 1, on=line.left)]
+    exact = {"u": sp.sin(x), "v": sp.cos(x)}
+    problem = pb.Problem([sp.Eq(u.diff(x), v), sp.Eq(v.diff(x), -u)], line, conditions, exact=exact)
+    points = pb.Points.sample(problem, interior=24)
+    methods = [
+        pb.PIBLS(feature_groups=2, feature_nodes=n, enhancement_groups=2, enhancement_nodes=q, scale=4.0, solver="svd")
+        for n, q in product((4, 20), (3, 6))
+    ]
+    methods += [pb.PIBLS(features=[("sin", 20, 2.0)], enhancement_groups=0), pb.PIELM(nodes=5, lambda_reg=1e-6)]
+    compare(methods, problem, points, monkeypatch, tolerance=1e-7)
+
+
+def test_conditions_that_hold_exactly_are_fitted_one_by_one():
+    x = pb.coordinates("x")
+    u = pb.field("u", x)
+    line = pb.Interval((x, 0, 1))
+    problem = pb.Problem(sp.Eq(u.diff(x), 1), line, [pb.Dirichlet(u, 0, on=line.left, exact=True)], exact=x)
+    found = pb.cross_validate([pb.PIELM(nodes=25, scale=1.0)], problem, pb.Points.sample(problem, interior=20))
+    assert found.winner.mean < 1e-8
+
+
+def test_measurements_are_in_every_fold(monkeypatch):
+    x = pb.coordinates("x")
+    u = pb.field("u", x)
+    line = pb.Interval((x, 0, 1))
+    seen = pb.Observation(u, [[0.3], [0.7]], [0.3, 0.7], noise=0.1)
+    problem = pb.Problem(sp.Eq(u.diff(x, 2), 0), line, [pb.Dirichlet(u, 0, on=line.left), seen], exact=x)
+    points = pb.Points.sample(problem, interior=20)
+    for fold in split(problem, points, 4, 0):
+        assert len(fold.train.sets[2]) == len(fold.held.sets[2]) == 2
+    methods = [pb.PIELM(nodes=12, scale=2.0, solver="svd"), pb.BayesianPIELM(nodes=12, scale=2.0)]
+    compare(methods, problem, points, monkeypatch, tolerance=1e-6)
+
+
+@settings(max_examples=15)
+@given(st.integers(5, 60), st.integers(2, 5), st.integers(0, 100))
+def test_every_point_is_held_out_once(diffusion, count, folds, seed):
+    problem = diffusion[0]
+    points = pb.Points.sample(problem, interior=count, boundary=20, initial=3, seed=0)
+    parts = split(problem, points, folds, seed)
+    for number, where in enumerate(points.sets):
+        held = np.concatenate([part.held_rows[number] for part in parts])
+        if len(where) == 3:
+            assert [len(part.train.sets[number]) for part in parts] == [3] * folds
+        else:
+            assert sorted(held) == list(range(len(where)))
+        for part in parts:
+            both = [part.train.sets[number].points, part.held.sets[number].points]
+            if len(where) != 3:
+                assert len(np.unique(np.concatenate(both), axis=0)) == len(np.unique(where.points, axis=0))
+
+
+def test_a_ridge_enters_as_rows():
+    rng = np.random.default_rng(0)
+    for shape in ((30, 12), (12, 30), (15, 15)):
+        matrix, rhs = rng.standard_normal(shape), rng.standard_normal(shape[0])
+        counts = (shape[0] - 5, 5)
+        system = SmallSystem(matrix, rhs, counts, shape[1])
+        for factors, ridge in product(((1.0, 1.0), (1.0, 0.01), (3.0, 100.0)), (1e-4, 1.0)):
+            scale = np.repeat(factors, counts)
+            rows = np.vstack([matrix * scale[:, None], np.sqrt(ridge) * np.eye(shape[1])])
+            expected = np.linalg.lstsq(rows, np.append(rhs * scale, np.zeros(shape[1])), rcond=None)[0]
+            assert system.solve(factors, ridge) == pytest.approx(expected, rel=1e-8, abs=1e-11)
+
+
+def test_without_ridge_weights_are_of_minimal_norm_whatever_the_rank():
+    rng = np.random.default_rng(1)
+    for rows, columns, rank in ((30, 12, 12), (12, 30, 12), (30, 12, 5), (12, 30, 5)):
+        matrix = rng.standard_normal((rows, rank)) @ rng.standard_normal((rank, columns))
+        rhs = rng.standard_normal(rows)
+        system = SmallSystem(matrix, rhs, (rows,), columns)
+        for factor in (1.0, 10.0):
+            assert system.solve((factor,)) == pytest.approx(np.linalg.pinv(matrix) @ rhs, rel=1e-9, abs=1e-11)
+
+
+def test_orthonormal_basis():
+    matrix = np.random.default_rng(2).standard_normal((4, 9))
+    basis, small = orthonormal(matrix)
+    assert basis.T @ basis == pytest.approx(np.eye(4), abs=1e-14)
+    assert small @ basis.T == pytest.approx(matrix, abs=1e-13)
+
+
+def test_the_best_method_is_the_one_of_the_lowest_mean(star):
+    methods = [pb.PIELM(nodes=60, scale=scale) for scale in (0.05, 1.5, 60.0)]
+    for score in ("exact", "residual"):
+        found = pb.cross_validate(methods, *star, score=score)
+        assert found.best == methods[1]
+        assert found.winner.mean == min(row.mean for row in found.table)
+        assert all(row.mean == pytest.approx(np.mean(row.folds)) for row in found.table)
+        assert [row.settings["scale"] for row in found.table] == [0.05, 1.5, 60.0]
+        assert "best of 3 methods (0 refused)" in str(found)
+        assert found.seconds > 0
+
+
+def test_the_division_and_the_nodes_follow_the_seed(star):
+    methods = [pb.PIELM(nodes=20, scale=1.5)]
+    one, same, other = (pb.cross_validate(methods, *star, seed=seed).winner.folds for seed in (0, 0, 1))
+    assert one == same
+    assert one != other
+
+
+def test_a_method_that_cannot_solve_the_problem_says_why(star):
+    methods = [pb.PIELM(nodes=10, activation="relu"), pb.PIELM(nodes=10), pb.PINN(activation="relu")]
+    found = pb.cross_validate(methods, *star)
+    assert found.best == methods[1]
+    for row in (found.table[0], found.table[2]):
+        assert row.mean == np.inf
+        assert "relu" in row.refusal
+    with pytest.raises(pb.PiblsError, match="relu"):
+        pb.cross_validate(methods[:1], *star)
+
+
+def test_a_solver_that_fails_is_refused(star):
+    class Failing:
+        name = "failing"
+
+        def factorise(self, matrix, *, ridge=0.0, overwrite=False):
+            raise pb.errors.SolveError("This solver always fails.")
+
+    found = pb.cross_validate([pb.PIELM(nodes=10, solver=Failing()), pb.PIELM(nodes=10)], *star)
+    assert found.table[0].refusal == "This solver always fails."
+
+
+class Zero:
+    def fit(self, problem, points, *, seed=0, device=None):
+        solution = pb.PIELM(nodes=4).fit(problem, points, seed=seed)
+        return pb.Solution(problem, solution.network, 0 * solution.weights, "fitted", solution.diagnostics)
+
+
+def test_any_method_with_a_fit_will_do(star):
+    found = pb.cross_validate([Zero()], *star, score="exact")
+    held = [fold.held.interior for fold in split(star[0], star[1], 5, 0)]
+    expected = [np.sqrt(np.mean(star[0].exact_values(X)["u"] ** 2)) for X in held]
+    assert found.winner.folds == pytest.approx(expected)
+    assert "Zero" in found.winner.settings["method"]
+
+
+class Broken:
+    def fit(self, problem, points, *, seed=0, device=None):
+        return 3
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"method_grid": []}, "at least one method"),
+        ({"method_grid": 3}, "at least one method"),
+        ({"method_grid": [pb.PIELM]}, "must have a fit"),
+        ({"method_grid": [Broken()]}, "must return a Solution"),
+        ({"problem": 3}, "takes a Problem"),
+        ({"points": 3}, "takes Points"),
+        ({"folds": 1}, "folds"),
+        ({"folds": 41}, "at least 41 interior points"),
+        ({"seed": -1}, "seed"),
+        ({"score": "luck"}, "'residual', 'exact'"),
+    ],
+)
+def test_refusals(star, change, words):
+    arguments = {"method_grid": [pb.PIELM(nodes=5)], "problem": star[0], "points": star[1], **change}
+    with pytest.raises(pb.PiblsError, match=words):
+        pb.cross_validate(**arguments)
+
+
+def test_an_exact_score_needs_an_exact_solution():
+    x = pb.coordinates("x")
+    u = pb.field("u", x)
+    line = pb.Interval((x, 0, 1))
+    problem = pb.Problem(sp.Eq(u.diff(x), 1), line, [pb.Dirichlet(u, 0, on=line.left)])
+    points = pb.Points.sample(problem, interior=20)
+    with pytest.raises(pb.PiblsError, match="score='residual'"):
+        pb.cross_validate([pb.PIELM(nodes=5)], problem, points, score="exact")
+    assert pb.cross_validate([pb.PIELM(nodes=5)], problem, points).winner.mean < 1
