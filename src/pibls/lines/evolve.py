@@ -19,8 +19,8 @@ def evolve(
     """Solve an evolution by the method of lines: broad features in space, a stiff integrator in time.
 
     Features are refined until a finer solution, integrated more accurately, agrees to the tolerance; where the
-    solution has fronts, steep nodes and quadrature points are placed along the way they take. Boundary conditions hold
-    exactly, by construction.
+    solution has fronts, steep nodes and quadrature points are placed along the way they take. On a line, boundary
+    conditions hold exactly, by construction; in more dimensions they are met as accurately as the equation.
 
     Parameters
     ----------

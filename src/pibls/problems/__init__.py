@@ -41,6 +41,21 @@ from pibls.problems.evolution import (
     periodic_advection,
     wave,
 )
+from pibls.problems.evolving import (
+    advection_long,
+    allen_cahn,
+    burgers,
+    burgers_2d,
+    fisher_kpp,
+    heat_source,
+    kdv,
+    kuramoto_sivashinsky,
+    lorenz,
+    lotka_volterra,
+    nonlinear_schroedinger,
+    sine_gordon,
+    van_der_pol,
+)
 from pibls.problems.high_dimensional import heat_nd, poisson_6d, poisson_nd
 from pibls.problems.ill_posed import IllPosed, ill_posed
 from pibls.problems.nonlinear import (
@@ -128,6 +143,7 @@ __all__ += [
     "Reference",
     "bratu_unforced",
     "catalogue",
+    "evolving",
     "ill_posed",
     "l_shape_unit_load",
     "references",
@@ -172,6 +188,21 @@ def catalogue(*, linear: bool | None = None) -> Mapping[str, Callable[[], Proble
     """
     names = [name for name in _WITH_EXACT_SOLUTION if linear is None or linear == (name not in _NONLINEAR)]
     return MappingProxyType({name: globals()[name] for name in names})
+
+
+def evolving() -> Mapping[str, Callable[[], Problem]]:
+    """Return the evolutions by name: fronts, solitons, chaos before it sets in, stiff and long-time problems.
+
+    Their solutions are exact or come from an independent method; a docstring says how accurate it is.
+
+    Examples
+    --------
+    >>> print(evolving()["fisher_kpp"]().is_linear, list(evolving())[:3])
+    False ['burgers', 'burgers_2d', 'allen_cahn']
+    """
+    several = (burgers, burgers_2d, allen_cahn, fisher_kpp, kdv, kuramoto_sivashinsky, nonlinear_schroedinger)
+    rest = (sine_gordon, advection_long, heat_source, lorenz, lotka_volterra, van_der_pol)
+    return MappingProxyType({build.__name__: build for build in (*several, *rest)})
 
 
 @cache

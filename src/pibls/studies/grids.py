@@ -50,8 +50,7 @@ CLASSES: Mapping[str, Callable[..., Method]] = {
     "BPI-ELM": BayesianPIELM,
     "PINN": PINN,
 }
-# Weights of minimal norm, as the closed forms of the paper give them, without its squared condition number.
-_FIXED: Mapping[str, Mapping[str, Any]] = {"PI-BLS": {"solver": "svd"}, "PI-ELM": {"solver": "svd"}}
+_WITH_SOLVER = ("PI-BLS", "PI-ELM")
 
 
 @dataclass(frozen=True)
@@ -123,14 +122,21 @@ def grid(problem: str, method: str, profile: str = "full", *, beyond: bool = Fal
     check_choice("method", method, "grid", METHODS)
     check_choice("profile", profile, "grid", ("quick", "full"))
     if beyond:
-        return Grid(method, BEYOND, _FIXED.get(method, {}), {}, scaled=True)
+        return Grid(method, BEYOND, _solver(method, BEYOND), {}, scaled=True)
     space = published().space(problem, method)
     if method != "PINN":
-        return Grid(method, space, _FIXED.get(method, {}), {}, scaled=True)
+        return Grid(method, space, _solver(method, space), {}, scaled=True)
     layers = {"layers": space.pop("layers")[0]}
     if profile == "quick":
         space = {name: list(_QUICK_PINN.get(name, [1.0])) for name in space}
     return Grid(method, space, {**layers, **_SEARCH_TRAINING[profile]}, _FINAL_TRAINING[profile], scaled=False)
+
+
+def _solver(method: str, space: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the solver: weights of minimal norm, as the paper's closed forms give them; a ridge makes them unique."""
+    if method not in _WITH_SOLVER:
+        return {}
+    return {"solver": "lstsq" if "lambda_reg" in space else "svd"}
 
 
 def scales(problem: Problem) -> list[Any]:

@@ -9,10 +9,11 @@ from typing import Any, Protocol, cast
 
 import numpy as np
 
-from pibls.checks import FloatArray, check_integer, check_number, shorten
+from pibls.checks import FloatArray, check_choice, check_integer, check_number, shorten
 from pibls.errors import InputError
 from pibls.features import BroadNetwork, EnhancementGroup, FeatureGroup
 from pibls.geometry import Points
+from pibls.lines import evolve
 from pibls.methods import PIBLS
 from pibls.problem import Problem
 from pibls.solution import Solution
@@ -28,6 +29,7 @@ __all__ = ["Method", "solve"]
 # A seed far from those a user would try, so that the second network is independent of any other run.
 _SECOND = 1_000_003
 _DEFAULT_POINTS = 2000
+_FEW_AXES = 3
 _LEAST_NODES = 120
 _JUDGE_NODES = 1000
 _COMPARISON_TOL, _COMPARISON_BUDGET = 1e-8, 5.0
@@ -53,6 +55,7 @@ def solve(
     progress: Callable[[Progress], object] | bool | None = None,
     start: Any = None,
     continuation: Sequence[Problem] = (),
+    time: str | None = None,
 ) -> Solution:
     """Solve a problem to a tolerance; choose everything, and say how accurate the answer is.
 
@@ -84,6 +87,10 @@ def solve(
         several solutions it chooses the one nearby.
     continuation
         For a nonlinear problem, easier ones to solve on the way to it, such as the same flow at lower speeds.
+    time
+        For a problem in time, ``"space-time"``: time is one more coordinate of the network; or ``"lines"``: features
+        in space, and an ordinary differential equation for their weights. Left out, nonlinear evolutions and those in
+        three space dimensions are solved by lines where their form allows it, all else in space–time.
 
     Returns
     -------
@@ -114,14 +121,29 @@ def solve(
             "The 'start' and 'continuation' parameters of solve go with nodes and points that it chooses itself. Leave "
             "out 'method' and 'points', or leave out these."
         )
+    if time is not None:
+        check_choice("time", time, "solve", ("space-time", "lines"))
     with reporter(progress) as report:
         if method is not None or points is not None:
             return _as_told(problem, tolerance, method, points, first, device, report)
+        if time == "lines" or (time is None and start is None and not continuation and _suits_lines(problem)):
+            evolved = evolve(
+                problem, tol=tolerance, seed=first, budget=limit, report=lambda *facts: report(Progress(*facts))
+            )
+            if isinstance(evolved, Solution):
+                return evolved
+            if time == "lines":
+                raise InputError(f"This problem cannot be solved with time='lines'. {evolved.reason}")
         if not problem.is_linear:
             guesses = {"start": start, "continuation": continuation}
             return solve_nonlinear(problem, tolerance, limit, first, report, device=device, **guesses)
         campaign = Campaign(Laboratory(problem, first, device=device), tolerance, limit, report)
         return campaign.run().finished()
+
+
+def _suits_lines(problem: Problem) -> bool:
+    """Tell whether lines are tried first: for what moves nonlinearly, and where space alone has three dimensions."""
+    return problem.domain.time is not None and (not problem.is_linear or len(problem.domain.coordinates) > _FEW_AXES)
 
 
 def _as_told(

@@ -53,7 +53,8 @@ def _state(solution: Solution) -> Grown:
         return solution.growth
     if not isinstance(solution.network, BroadNetwork):
         raise InputError(
-            f"A solution by {solution.diagnostics.method} cannot grow: its nodes are trained. Use pibls.solve or PIBLS."
+            f"A solution by {solution.diagnostics.method} cannot grow: its weights do not come from one least-squares "
+            "problem. Solve again with a smaller tol, or use PIBLS."
         )
     check_linear(solution.problem)
     if any(statement.exact for statement in solution.problem.statements):
