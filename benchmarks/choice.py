@@ -132,8 +132,8 @@ def main() -> None:
     options = parser.parse_args()
     options.out.mkdir(exist_ok=True)
     console = Console(width=120)
-    catalogue = problems.catalogue()
-    names = [n for n in catalogue if catalogue[n]().is_linear and len(catalogue[n]().domain.coordinates) <= 3]
+    catalogue = problems.catalogue(linear=True)
+    names = [name for name in catalogue if len(catalogue[name]().domain.coordinates) <= 3]
     seeds = 1 if options.quick else options.seeds
     names = names[::4] if options.quick else names
     mixes, scales = [], []

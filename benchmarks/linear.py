@@ -44,8 +44,7 @@ def run(name: str, tol: float, seed: int, threads: int | None = None) -> Row:
 
 
 def linear_names() -> list[str]:
-    catalogue = pb.problems.catalogue()
-    return [name for name in catalogue if catalogue[name]().is_linear]
+    return list(pb.problems.catalogue(linear=True))
 
 
 def read(path: Path) -> list[Row]:
