@@ -29,7 +29,7 @@ __all__ = ["Method", "solve"]
 # A seed far from those a user would try, so that the second network is independent of any other run.
 _SECOND = 1_000_003
 _DEFAULT_POINTS = 2000
-_FEW_AXES = 3
+_SOLID = 4  # three dimensions of space, and time
 _LEAST_NODES = 120
 _JUDGE_NODES = 1000
 _COMPARISON_TOL, _COMPARISON_BUDGET = 1e-8, 5.0
@@ -143,7 +143,7 @@ def solve(
 
 def _suits_lines(problem: Problem) -> bool:
     """Tell whether lines are tried first: for what moves nonlinearly, and where space alone has three dimensions."""
-    return problem.domain.time is not None and (not problem.is_linear or len(problem.domain.coordinates) > _FEW_AXES)
+    return problem.domain.time is not None and (not problem.is_linear or len(problem.domain.coordinates) == _SOLID)
 
 
 def _as_told(

@@ -46,6 +46,7 @@ _SCAN_SHARE = 0.2
 _UNRESOLVED = 0.1
 _PATIENCE = 5
 _PATIENT = 3.0
+_REFUTED = 3.0
 _PERTURBED = 0.05
 _STAYS = 0.7
 _MET = 0.02
@@ -125,7 +126,6 @@ class Campaign:
     best: Solution | None = None
     richer: Solution | None = None
     estimate: float = np.inf
-    residual: float = np.inf
     worst_part: str = ""
     scale: tuple[float, ...] = ()
     pilot: tuple[int, float] = (0, np.inf)
@@ -286,10 +286,12 @@ class Campaign:
             richer = self.lab.solution(blocks, candidate.grown.with_nodes(groups))
         residuals = candidate.verdict.total, candidate.judge(richer).total
         estimate = estimated_error(*residuals, self.lab.distance(candidate.solution, richer))
-        # Two networks can agree by accident, so that the residual decides which solution is the best.
-        if self.best is None or candidate.verdict.total < self.residual:
+        if self.best is not None:
+            # Two networks can agree by accident; a third one, wider, refutes them.
+            apart = self.lab.distance(self.best, candidate.solution)
+            self.estimate = max(self.estimate, apart) if apart > _REFUTED * self.estimate else self.estimate
+        if self.best is None or estimate < self.estimate:
             self.best, self.richer, self.estimate = candidate.solution, richer, estimate
-            self.residual = candidate.verdict.total
         self.stages[-1] = replace(self.stages[-1], estimate=estimate, seconds=self.elapsed)
 
     @cached_property
