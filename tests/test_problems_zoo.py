@@ -118,7 +118,7 @@ def test_catalogue_is_everything_solvable_the_package_exports_and_cannot_be_chan
         "IllPosed",
         "Reference",
         "catalogue",
-        "evolving",
+        "evolutions",
         "ill_posed",
         "references",
         "tags",

@@ -143,7 +143,7 @@ __all__ += [
     "Reference",
     "bratu_unforced",
     "catalogue",
-    "evolving",
+    "evolutions",
     "ill_posed",
     "l_shape_unit_load",
     "references",
@@ -190,14 +190,14 @@ def catalogue(*, linear: bool | None = None) -> Mapping[str, Callable[[], Proble
     return MappingProxyType({name: globals()[name] for name in names})
 
 
-def evolving() -> Mapping[str, Callable[[], Problem]]:
+def evolutions() -> Mapping[str, Callable[[], Problem]]:
     """Return the evolutions by name: fronts, solitons, chaos before it sets in, stiff and long-time problems.
 
     Their solutions are exact or come from an independent method; a docstring says how accurate it is.
 
     Examples
     --------
-    >>> print(evolving()["fisher_kpp"]().is_linear, list(evolving())[:3])
+    >>> print(evolutions()["fisher_kpp"]().is_linear, list(evolutions())[:3])
     False ['burgers', 'burgers_2d', 'allen_cahn']
     """
     several = (burgers, burgers_2d, allen_cahn, fisher_kpp, kdv, kuramoto_sivashinsky, nonlinear_schroedinger)
