@@ -60,7 +60,9 @@ def given_start(start: object, problem: Problem) -> Evaluate:
     given = start if isinstance(start, Mapping) else {problem.field_names[0]: start}
     by_name = {key.label if isinstance(key, Field) else str(key): value for key, value in given.items()}
     try:
-        expressions = {name: sp.sympify(by_name[name], strict=True) for name in problem.field_names if not _is_text(by_name[name])}
+        expressions = {
+            name: sp.sympify(by_name[name], strict=True) for name in problem.field_names if not _is_text(by_name[name])
+        }
     except (KeyError, TypeError, ValueError, AttributeError, sp.SympifyError):
         expressions = {}
     known = set(problem.domain.coordinates)
