@@ -19,6 +19,7 @@ from types import MappingProxyType
 
 from pibls.checks import check_choice
 from pibls.problem import Problem
+from pibls.problems import nonlinear
 from pibls.problems.elliptic import (
     anisotropic_mixed,
     biharmonic,
@@ -153,20 +154,7 @@ __all__ += [
 # A layer, a corner or many waves: what features spread evenly over the domain do not resolve.
 _HARD = frozenset({"boundary_layer", "helmholtz_high", "l_shape", "layer_2d"})
 
-_NONLINEAR = frozenset(
-    {
-        "bratu",
-        "bratu_1d",
-        "burgers_steady",
-        "cubic_reaction",
-        "kovasznay",
-        "lane_emden",
-        "minimal_surface",
-        "nonlinear_helmholtz",
-        "nonlinear_spring",
-        "p_laplacian",
-    }
-)
+_NONLINEAR = frozenset(nonlinear.__all__)
 
 
 def catalogue(*, linear: bool | None = None) -> Mapping[str, Callable[[], Problem]]:
