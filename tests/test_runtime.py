@@ -113,3 +113,11 @@ def test_blas_threads_cap_and_come_back(monkeypatch):
     monkeypatch.setattr(runtime, "available_cores", lambda: 10_000)
     with runtime.blas_threads():
         assert threads() == before
+
+
+@pytest.mark.parametrize(("load", "expected"), [(0.0, 8), (20.0, 8), (32.0, 4), (64.0, 2), (1000.0, 1)])
+def test_threads_give_way_to_other_programs(monkeypatch, load, expected):
+    monkeypatch.setattr(runtime, "available_cores", lambda: 8)
+    monkeypatch.setattr(runtime.os, "cpu_count", lambda: 16)
+    monkeypatch.setattr(runtime.os, "getloadavg", lambda: (load, 0.0, 0.0))
+    assert runtime.free_cores() == expected

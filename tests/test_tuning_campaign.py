@@ -170,3 +170,27 @@ def test_progress_is_shown_where_asked_and_nowhere_else(monkeypatch, capsys):
     with reporter(True) as report:
         report(Progress("solve", 1.0, 100, 1e-3, 1e-4))
     assert str(Progress("solve", 1.0, 100, 1e-3, 1e-4)) == "solve      1.0 s  100 nodes  residual 1e-03  error 1e-04"
+
+
+def test_waiting_for_other_programs_hardly_counts(monkeypatch):
+    campaign = campaign_module.Campaign(Laboratory(pb.problems.poisson(), 0), 1e-6, 10.0, lambda _: None)
+    for wall, work, spent in [(9.0, 9.5, 9.0), (9.0, 4.0, 4.0), (9.0, 0.1, 3.0)]:
+        monkeypatch.setattr(campaign_module.time, "perf_counter", lambda wall=wall: campaign.started + wall)
+        monkeypatch.setattr(campaign_module.time, "process_time", lambda work=work: campaign.started_work + work)
+        assert campaign.spent == pytest.approx(spent)
+
+
+def test_a_wider_network_refutes_two_that_agreed_by_accident():
+    lab = Laboratory(pb.problems.helmholtz(), 0)
+    campaign = campaign_module.Campaign(lab, 1e-6, AMPLE, lambda _: None)
+    campaign.scale = (5.0, 5.0)
+    first = campaign._candidate(lab.blocks(60, (3.0, 3.0)))
+    campaign._certify(first)
+    campaign.estimate = 1e-9  # as if by accident
+    campaign._certify(campaign._candidate(lab.blocks(240, (5.0, 5.0))))
+    assert campaign.best is not first.solution
+    assert campaign.best.true_error() == pytest.approx(campaign.estimate, rel=0.5)
+    campaign.estimate = 1e-9  # now the best is right, and a worse one does not take its place
+    best = campaign.best
+    campaign._certify(first)
+    assert campaign.best is best

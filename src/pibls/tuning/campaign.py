@@ -12,15 +12,14 @@ import numpy as np
 
 from pibls.features import BroadNetwork
 from pibls.geometry import Points
-from pibls.problem import Problem
 from pibls.runtime import available_memory, blas_threads
 from pibls.solution import Solution
 from pibls.system import system_bytes
 from pibls.tuning.growth import Grown
-from pibls.tuning.judge import Judge, Verdict, root_mean_square
+from pibls.tuning.judge import Judge, Verdict
 from pibls.tuning.laboratory import Block, Laboratory
 from pibls.tuning.pilots import Pilots
-from pibls.tuning.posedness import Ambiguity, find_ambiguity, joint_defects
+from pibls.tuning.posedness import MET, Ambiguity, find_ambiguity, is_perturbed, joint_defects, stay_apart
 from pibls.tuning.progress import Progress
 from pibls.tuning.scan import Scan, choose_scale, widened
 
@@ -47,9 +46,6 @@ _UNRESOLVED = 0.1
 _PATIENCE = 5
 _PATIENT = 3.0
 _REFUTED = 3.0
-_PERTURBED = 0.05
-_STAYS = 0.7
-_MET = 0.02
 _NO_PROGRESS = 0.2
 
 
@@ -230,7 +226,7 @@ class Campaign:
             if (
                 not self.contradictory
                 and len(self.stages) == 1
-                and candidate.verdict.total > max(_MET, _NO_PROGRESS * self.pilot[1])
+                and candidate.verdict.total > max(MET, _NO_PROGRESS * self.pilot[1])
             ):
                 self.contradictory = self._contradictory()
             if self.contradictory:
@@ -287,16 +283,20 @@ class Campaign:
         residuals = candidate.verdict.total, candidate.judge(richer).total
         estimate = estimated_error(*residuals, self.lab.distance(candidate.solution, richer))
         if self.best is not None:
-            # Two networks can agree by accident; a third one, wider, refutes them.
-            apart = self.lab.distance(self.best, candidate.solution)
-            self.estimate = max(self.estimate, apart) if apart > _REFUTED * self.estimate else self.estimate
+            # Two networks can agree by accident; a third one refutes them if its own error does not explain why not.
+            apart, seen = (
+                self.lab.distance(self.best, candidate.solution),
+                self.lab.distance(candidate.solution, self.best),
+            )
+            if apart > _REFUTED * self.estimate and seen > _REFUTED * estimate:
+                self.estimate = apart
         if self.best is None or estimate < self.estimate:
             self.best, self.richer, self.estimate = candidate.solution, richer, estimate
         self.stages[-1] = replace(self.stages[-1], estimate=estimate, seconds=self.elapsed)
 
     @cached_property
     def _layered(self) -> bool:
-        return _is_perturbed(self.lab.problem)
+        return is_perturbed(self.lab.problem)
 
     def _more(self, blocks: Sequence[Block], nodes: int | None = None) -> list[Block]:
         """Return blocks to add: half as many nodes as there are, or so many, at somewhat finer scales."""
@@ -343,7 +343,7 @@ class Campaign:
 
     def _verdict(self, limit: str, ambiguity: Ambiguity | None) -> tuple[str, str]:
         if ambiguity is not None:
-            return "ill-posed", self._ambiguous(ambiguity)
+            return "ill-posed", ambiguity.in_words(self.lab.problem, self.lab.compare_points)
         if self.contradictory:
             return "ill-posed", (
                 f"The equations and conditions contradict each other: {self.worst_part} keeps a relative residual of "
@@ -353,26 +353,6 @@ class Campaign:
         if not limit:
             return "converged", f"The estimated error {self.estimate:.1e} is within the tolerance {self.tol:g}."
         return "stalled", f"The estimated error is {self.estimate:.1e}, above the tolerance {self.tol:g}. {limit}"
-
-    def _ambiguous(self, ambiguity: Ambiguity) -> str:
-        X = self.lab.compare_points
-        zero = (0,) * X.shape[1]
-        values = ambiguity.network.evaluate(X, [zero])[zero] @ ambiguity.weights.T
-        row, column = np.unravel_index(int(np.argmax(np.abs(values))), values.shape)
-        names = (symbol.name for symbol in self.lab.problem.domain.coordinates)
-        place = ", ".join(f"{name}={value:.2g}" for name, value in zip(names, X[row], strict=True))
-        what = f"{self.lab.problem.field_names[column]}, largest near {place},"
-        if ambiguity.is_unseen:
-            return (
-                f"The solution is not unique: a change of {what} leaves every equation and condition as it is (to "
-                f"{ambiguity.visibility:.0e}). Add the condition that is missing: a boundary part without one, an "
-                "initial value or velocity, or a gauge such as Mean(u, 0). With incompatible data there is no solution."
-            )
-        return (
-            f"The solution is unstable: a change of {what} of size one changes the equations and conditions by only "
-            f"{ambiguity.visibility:.0e}, and the finer it is the less. Data cannot determine it, as in a heat "
-            "equation run backwards; give conditions at the other end."
-        )
 
     def _contradictory(self) -> bool:
         """Tell whether the statements can each be met, but not together, however wide the network.
@@ -387,23 +367,7 @@ class Campaign:
             nodes = self.pilot_nodes * 2**doublings
             blocks = self.lab.blocks(nodes, widened((3.0,) * self.lab.axes, 2.0**doublings))
             defects.append(joint_defects(self.lab.problem, self.lab.points(nodes), self.lab.network(blocks)))
-        (first, _), *_, (together, alone) = defects
-        return together > max(_STAYS * first, _MET) and alone < 0.1 * together
-
-
-def _is_perturbed(problem: Problem) -> bool:
-    """Tell whether lower-order terms dominate: then an unresolved layer or wave looks like a contradiction."""
-    widths = np.ptp(problem.domain.bounds, axis=1) / 2
-    X = problem.domain.sample(50, "kronecker", 1)
-    for statement in problem.statements:
-        sizes: dict[int, float] = {}
-        for term, function in zip(statement.form.terms, statement.form.coefficient_functions, strict=True):
-            if statement.is_equation:
-                size = root_mean_square(function(X)) / float(np.prod(widths ** np.array(term.multi_index)))
-                sizes[term.order] = max(size, sizes.get(term.order, 0.0))
-        if sizes and sizes[max(sizes)] < _PERTURBED * max(sizes.values()):
-            return True
-    return False
+        return stay_apart(defects)
 
 
 def estimated_error(own: float, richer: float, distance: float) -> float:

@@ -7,6 +7,7 @@ ratio of what is seen to the size, over all functions a pilot network can repres
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -17,13 +18,18 @@ from pibls.features import BroadNetwork
 from pibls.geometry import Points
 from pibls.problem import Problem
 from pibls.system import Balanced, assemble
+from pibls.tuning.judge import root_mean_square
 
-__all__ = ["Ambiguity", "find_ambiguity", "joint_defects"]
+__all__ = ["MET", "Ambiguity", "find_ambiguity", "is_perturbed", "joint_defects", "stay_apart"]
 
 _RESOLVED = 1e-10  # directions of the network that are smaller than this are round-off, not functions
 _FALLING = 0.25  # a well-posed problem keeps its visibility when the network widens
 _DIM = 1e-3
 _UNSEEN = 1e-6
+_PERTURBED = 0.05
+_STAYS = 0.7
+MET = 0.02
+"""Relative residual below which statements count as met."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,6 +60,26 @@ class Ambiguity:
         """
         falls = self.visibility < _DIM and self.visibility < _FALLING * narrower.visibility
         return falls or self.is_unseen
+
+    def in_words(self, problem: Problem, X: FloatArray) -> str:
+        """Say what is wrong, where it shows most among the points X, and what to do."""
+        zero = (0,) * X.shape[1]
+        values = self.network.evaluate(X, [zero])[zero] @ self.weights.T
+        row, column = np.unravel_index(int(np.argmax(np.abs(values))), values.shape)
+        names = (symbol.name for symbol in problem.domain.coordinates)
+        place = ", ".join(f"{name}={value:.2g}" for name, value in zip(names, X[row], strict=True))
+        what = f"{problem.field_names[column]}, largest near {place},"
+        if self.is_unseen:
+            return (
+                f"The solution is not unique: a change of {what} leaves every equation and condition as it is (to "
+                f"{self.visibility:.0e}). Add the condition that is missing: a boundary part without one, an "
+                "initial value or velocity, or a gauge such as Mean(u, 0). With incompatible data there is no solution."
+            )
+        return (
+            f"The solution is unstable: a change of {what} of size one changes the equations and conditions by only "
+            f"{self.visibility:.0e}, and the finer it is the less. Data cannot determine it, as in a heat "
+            "equation run backwards; give conditions at the other end."
+        )
 
 
 def find_ambiguity(problem: Problem, points: Points, network: BroadNetwork) -> Ambiguity:
@@ -114,6 +140,31 @@ def joint_defects(problem: Problem, points: Points, network: BroadNetwork) -> tu
     residual = system.rhs - system.matrix @ weights
     together = float(np.sqrt(sum(np.mean(residual[block.rows] ** 2) for block in system.blocks)))
     return (together / size if size > 0 else 0.0), max(alone, default=0.0)
+
+
+def stay_apart(defects: Sequence[tuple[float, float]]) -> bool:
+    """Tell from the joint defects of wider and wider networks whether statements contradict each other.
+
+    >>> stay_apart([(0.7, 1e-2), (0.7, 1e-4), (0.7, 1e-6)]), stay_apart([(0.7, 1e-2), (0.1, 1e-4), (0.01, 1e-6)])
+    (True, False)
+    """
+    (first, _), *_, (together, alone) = defects
+    return together > max(_STAYS * first, MET) and alone < 0.1 * together
+
+
+def is_perturbed(problem: Problem) -> bool:
+    """Tell whether lower-order terms dominate: then an unresolved layer or wave looks like a contradiction."""
+    widths = np.ptp(problem.domain.bounds, axis=1) / 2
+    X = problem.domain.sample(50, "kronecker", 1)
+    for statement in problem.statements:
+        sizes: dict[int, float] = {}
+        for term, function in zip(statement.form.terms, statement.form.coefficient_functions, strict=True):
+            if statement.is_equation:
+                size = root_mean_square(function(X)) / float(np.prod(widths ** np.array(term.multi_index)))
+                sizes[term.order] = max(size, sizes.get(term.order, 0.0))
+        if sizes and sizes[max(sizes)] < _PERTURBED * max(sizes.values()):
+            return True
+    return False
 
 
 def _defect(matrix: FloatArray, rhs: FloatArray) -> float:
