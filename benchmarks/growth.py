@@ -121,7 +121,7 @@ def show(
 
 
 def main() -> None:
-    """Print one table for columns and two for rows."""
+    """Print two tables for columns and two for rows."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--quick", action="store_true", help="a quarter of the rows and nodes, one repeat")
     parser.add_argument("--repeats", type=int, default=3)
@@ -129,10 +129,11 @@ def main() -> None:
     part = 4 if options.quick else 1
     repeats = 1 if options.quick else options.repeats
     rows, nodes = 6000 // part, 2000 // part
-    widths = [nodes * k // 4 for k in (1, 2, 3, 4)]
+    finer, coarser = ([nodes * k // parts for k in range(parts // 4, parts + 1)] for parts in (8, 4))
     console = Console(width=120)
     by_columns, by_rows = (columns_afresh, columns_grown), (rows_afresh, rows_grown)
-    show(console, f"{rows} rows, nodes {widths}", by_columns, CASES, (rows, nodes), widths, repeats)
+    for widths in (finer, coarser):
+        show(console, f"{rows} rows, nodes {widths}", by_columns, CASES, (rows, nodes), widths, repeats)
     halves, steps = [rows // 2, rows], [rows // 2 + k * rows // 60 for k in range(6)]
     few = CASES[:2]
     show(console, f"{nodes // 2} nodes, rows {halves}", by_rows, few, (rows, nodes // 2), halves, repeats)

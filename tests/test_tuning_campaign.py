@@ -14,7 +14,7 @@ from pibls.tuning.judge import Judge, root_mean_square
 from pibls.tuning.laboratory import Block, Laboratory
 from pibls.tuning.posedness import find_ambiguity, joint_defects
 from pibls.tuning.progress import Progress, reporter
-from pibls.tuning.scan import choose_scale
+from pibls.tuning.scan import choose_scale, refine_scale, vertex
 
 # Enough on a slow machine too.
 AMPLE = 30.0
@@ -101,14 +101,40 @@ def test_scan_finds_an_anisotropic_scale_and_stops_when_told():
     assert scan.scale[0] == pytest.approx(20, rel=0.5)
     assert scan.scale[1] == pytest.approx(0.6, rel=0.5)
     assert scan.score == min(scan.tried.values())
-    assert len(choose_scale(score, 2, 100.0).tried) == 7
-    assert len(choose_scale(score, 2, 0.0, accept=lambda _: True).tried) == 7
+    assert len(choose_scale(score, 2, 100.0).tried) == 8
+    assert len(choose_scale(score, 2, 0.0, accept=lambda _: True).tried) == 8
     assert scan.leading(3)[0] == scan.scale
     near = choose_scale(score, 2, 0.0, known=[(1.0, 1.0), (15.0, 1.0)])
     assert near.scale[0] == pytest.approx(20, rel=0.5)
     assert len(near.tried) < len(scan.tried)
     over_time = choose_scale(lambda s: abs(np.log(s[2] / 16)) + s[0], 3, 0.0, time_axis=2)
     assert over_time.scale[2] == pytest.approx(16, rel=0.5)
+
+
+def test_scale_that_is_good_enough_lies_between_those_of_the_list():
+    def score(scale):
+        return float(np.exp(np.log(scale[0] / 4.3) ** 2 - 9))
+
+    assert choose_scale(score, 2, 1.0).scale == pytest.approx((4.3, 4.3), rel=1e-6)
+    # An outlier in its place is not taken.
+    assert choose_scale(lambda s: 1e3 if s[0] not in {3.0, 6.0, 1.5, 12.0} else score(s), 2, 1.0).scale == (6.0, 6.0)
+
+
+def test_vertex_needs_a_valley_with_both_sides():
+    assert vertex({1.0: 4.0, 2.0: 1.0, 4.0: 4.0}, 2.0) == pytest.approx(2.0)
+    assert vertex({1.0: 1.0, 2.0: 2.0, 4.0: 4.0}, 1.0) is None
+    assert vertex({1.0: 1.0, 2.0: 2.0, 4.0: 1.0}, 2.0) is None
+    assert vertex({1.0: np.inf, 2.0: 1.0, 4.0: 2.0}, 2.0) is None
+    assert vertex({1.0: 1.0, 2.0: 0.0, 4.0: 2.0}, 2.0) is None
+
+
+def test_refined_scale_follows_a_valley_as_far_as_it_goes():
+    def score(scale):
+        return float(np.exp(np.log(scale[0] / 30) ** 2 + np.log(scale[1] / 1.5) ** 2))
+
+    assert refine_scale(score, (3.0, 3.0)) == pytest.approx((30.0, 1.5), rel=0.05)
+    assert np.ptp(refine_scale(score, (3.0, 3.0), together=True)) == 0
+    assert refine_scale(score, (30.0, 1.5)) == pytest.approx((30.0, 1.5), rel=1e-6)
 
 
 def test_interrupt_returns_the_best_so_far():
@@ -183,7 +209,6 @@ def test_waiting_for_other_programs_hardly_counts(monkeypatch):
 def test_a_wider_network_refutes_two_that_agreed_by_accident():
     lab = Laboratory(pb.problems.helmholtz(), 0)
     campaign = campaign_module.Campaign(lab, 1e-6, AMPLE, lambda _: None)
-    campaign.scale = (5.0, 5.0)
     first = campaign._candidate(lab.blocks(60, (3.0, 3.0)))
     campaign._certify(first)
     campaign.estimate = 1e-9  # as if by accident

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from typing import cast
@@ -15,21 +15,17 @@ from pibls.geometry import Points
 from pibls.runtime import available_memory, blas_threads
 from pibls.solution import Solution
 from pibls.system import system_bytes
+from pibls.tuning.choice import SOLVES_NOTHING, Choice
 from pibls.tuning.growth import Grown
 from pibls.tuning.judge import Judge, Verdict
 from pibls.tuning.laboratory import Block, Laboratory
-from pibls.tuning.pilots import Pilots
 from pibls.tuning.posedness import MET, Ambiguity, find_ambiguity, is_perturbed, joint_defects, stay_apart
 from pibls.tuning.progress import Progress
-from pibls.tuning.scan import Scan, choose_scale, widened
+from pibls.tuning.scan import widened
 
 __all__ = ["Campaign", "Outcome", "Stage", "estimated_error"]
 
-_PILOT = {1: 60, 2: 120, 3: 200}
-_PILOT_MANY = 300
-_RETUNE = (1.5, 2.2)
-_RETUNE_GAIN = 0.8
-_SCAN_MARGIN = 30.0
+_FAR = 1.5
 _HOPEFUL = 10.0  # predictions of the error are rarely further off
 _LEAST_WIDENING = 1.3
 _MARGIN = 5.0
@@ -37,10 +33,6 @@ _CERTIFIED_COST = 2.3  # a fit and the richer one, in times of the fit alone
 _CURVED = 3
 _MEMORY_SHARE = 0.5
 _PAYING = 0.5
-_LEVELS = (1, 2, 4)
-_SOLVES_NOTHING = 0.3
-_HARDLY_SOLVED = 0.1
-_LEADING = 10
 _SCAN_SHARE = 0.2
 _UNRESOLVED = 0.1
 _PATIENCE = 5
@@ -123,8 +115,6 @@ class Campaign:
     richer: Solution | None = None
     estimate: float = np.inf
     worst_part: str = ""
-    scale: tuple[float, ...] = ()
-    pilot: tuple[int, float] = (0, np.inf)
     contradictory: bool = False
     scanned: float = 0.0
 
@@ -147,13 +137,14 @@ class Campaign:
         try:
             with blas_threads(most=1):
                 ambiguity = self._ambiguity()
-                blocks = self._scan() if ambiguity is None else []
-                self.scanned = self.elapsed
             if ambiguity is None:
-                limit = self._grow(blocks)
+                width = self.choice.begin()
+                self.contradictory = self.choice.impossible
+                self.scanned = self.elapsed
+                limit = self._grow(self.choice.blocks(width))
             else:
                 limit = "It is not determined."
-                self._certify(self._candidate([Block(2 * self.pilot_nodes, (3.0,) * self.lab.axes)]))
+                self._certify(self._candidate([Block(2 * self.lab.pilot_nodes, (3.0,) * self.lab.axes)]))
         except KeyboardInterrupt:
             if self.best is None:
                 raise
@@ -165,54 +156,24 @@ class Campaign:
             self.best, self.richer, self.estimate, status, message, tuple(self.stages), self.elapsed, self.scanned
         )
 
-    @property
-    def pilot_nodes(self) -> int:
-        """Width of a pilot."""
-        width = _PILOT.get(self.lab.axes, _PILOT_MANY)
-        return width if len(self.lab.problem.fields) == 1 else max(40, int(width / 1.6))
-
     def _ambiguity(self) -> Ambiguity | None:
         """Return a function that the conditions leave open, if there is one."""
         found = []
-        for nodes in (self.pilot_nodes * 2 // 3, self.pilot_nodes * 4 // 3):
+        for nodes in (self.lab.pilot_nodes * 2 // 3, self.lab.pilot_nodes * 4 // 3):
             network = self.lab.network([Block(nodes, (3.0,) * self.lab.axes)])
             found.append(find_ambiguity(self.lab.problem, self.lab.points(nodes), network))
         return found[1] if found[1].hides_more_than(found[0]) else None
 
-    def _scan(self) -> list[Block]:
-        """Choose the scale with pilots, and with wider ones as long as none of them solves anything."""
-        known: list[tuple[float, ...]] = []
-        for level in _LEVELS:
-            nodes = level * self.pilot_nodes
-            scan = self._scan_with(nodes, known)
-            if scan.score < _HARDLY_SOLVED or self.spent > _SCAN_SHARE * self.budget:
-                break
-            self.contradictory = level == 1 and self._contradictory()
-            if self.contradictory:
-                break
-            # Where hardly anything is solved, scores say little: wider pilots decide between the better ones.
-            known = scan.leading(_LEADING) if scan.score < _SOLVES_NOTHING else []
-        self.pilot = (nodes, scan.score)
-        # A margin: what a pilot just meets, twice its width meets with digits to spare.
-        ratio = 2 if nodes == self.pilot_nodes else 1
-        self.scale = widened(scan.scale, ratio)
-        return self.lab.blocks(ratio * nodes, self.scale)
-
-    def _scan_with(self, nodes: int, known: Sequence[tuple[float, ...]]) -> Scan:
-        pilots = Pilots(self.lab, nodes)
-
-        def score(scale: tuple[float, ...]) -> float:
-            self.report(Progress("scan", self.elapsed, nodes))
-            return pilots.score(scale)
-
-        def accept(scale: tuple[float, ...]) -> bool:
-            blocks = self.lab.blocks(nodes, scale)
-            pilot = self.lab.fit(blocks, pilots.points)
-            richer = self.lab.fit([*blocks, *self._more(blocks)], pilots.points)
-            return self.lab.distance(pilot, richer) < self.tol
-
-        enough = self.tol / _SCAN_MARGIN
-        return choose_scale(score, self.lab.axes, enough, time_axis=self.lab.time_axis, accept=accept, known=known)
+    @cached_property
+    def choice(self) -> Choice:
+        """The scale of the features."""
+        return Choice(
+            self.lab,
+            self.tol,
+            report=lambda nodes: self.report(Progress("scan", self.elapsed, nodes, *self._last())),
+            hurry=lambda: self.spent > _SCAN_SHARE * self.budget,
+            hopeless=self._contradictory,
+        )
 
     def _grow(self, blocks: list[Block]) -> str:
         """Widen until the tolerance is met; return what stopped it otherwise."""
@@ -226,7 +187,7 @@ class Campaign:
             if (
                 not self.contradictory
                 and len(self.stages) == 1
-                and candidate.verdict.total > max(MET, _NO_PROGRESS * self.pilot[1])
+                and candidate.verdict.total > max(MET, _NO_PROGRESS * self.choice.pilot[1])
             ):
                 self.contradictory = self._contradictory()
             if self.contradictory:
@@ -236,20 +197,20 @@ class Campaign:
                 if not hopeful:
                     self._certify(candidate)
                 return limit if self.estimate > self.tol else ""
-            blocks = [*candidate.blocks, *self._more(candidate.blocks, width - candidate.nodes)]
+            if len(self.stages) == 1 and width > _FAR * candidate.nodes:
+                begun = self.elapsed
+                self.choice.refine()
+                self.scanned += self.elapsed - begun
+                blocks = self.choice.blocks(width)
+            else:
+                blocks = [*candidate.blocks, *self.choice.more(candidate.blocks, width - candidate.nodes)]
 
     def _candidate(self, blocks: list[Block]) -> _Candidate:
-        """Fit and judge one width; the second one tries finer scales too."""
+        """Fit and judge one width."""
         nodes = sum(block.nodes for block in blocks)
         points, judge = self.lab.points(nodes), self.lab.judge(nodes)
         self.report(Progress("solve", self.elapsed, nodes, *self._last()))
         chosen = self._fit(blocks, points, judge)
-        if len(self.stages) == 1:
-            for factor in _RETUNE:
-                other = self._fit(self.lab.blocks(nodes, _scaled(self.scale, factor)), points, judge)
-                if other.verdict.total > _RETUNE_GAIN * chosen.verdict.total:
-                    break
-                chosen = other
         self.worst_part = chosen.verdict.worst
         residual = chosen.verdict.total
         last = self.stages[-1] if self.stages else None
@@ -271,7 +232,7 @@ class Campaign:
         The richer network has half as many nodes again, appended to the factorisation at hand.
         """
         self.report(Progress("estimate", self.elapsed, candidate.nodes, *self._last()))
-        blocks = [*candidate.blocks, *self._more(candidate.blocks)]
+        blocks = [*candidate.blocks, *self.choice.more(candidate.blocks)]
         if self._layered:
             # Points may miss a layer: a network on the same ones would miss it too.
             richer = self.lab.fit(blocks, self.lab.other().points(sum(block.nodes for block in blocks)))
@@ -298,15 +259,9 @@ class Campaign:
     def _layered(self) -> bool:
         return is_perturbed(self.lab.problem)
 
-    def _more(self, blocks: Sequence[Block], nodes: int | None = None) -> list[Block]:
-        """Return blocks to add: half as many nodes as there are, or so many, at somewhat finer scales."""
-        width = sum(block.nodes for block in blocks)
-        count = width // 2 if nodes is None else nodes
-        return self.lab.blocks(count, widened(blocks[-1].scale, 1.0 + count / width))
-
     def _next_width(self, candidate: _Candidate) -> int:
         """Return the width at which the tolerance should be met, from how the residual has fallen so far."""
-        earlier = [(s.nodes, s.residual) for s in self.stages[:-1]] or [self.pilot]
+        earlier = [(s.nodes, s.residual) for s in self.stages[:-1]] or [self.choice.pilot]
         (narrow, before), (nodes, now) = earlier[-1], (candidate.nodes, candidate.verdict.total)
         power = 1.0 / min(self.lab.axes, _CURVED)
         fallen = float(np.log(before / now)) if 0 < now < before else 0.0
@@ -364,7 +319,7 @@ class Campaign:
             return False
         defects = []
         for doublings in range(3):
-            nodes = self.pilot_nodes * 2**doublings
+            nodes = self.lab.pilot_nodes * 2**doublings
             blocks = self.lab.blocks(nodes, widened((3.0,) * self.lab.axes, 2.0**doublings))
             defects.append(joint_defects(self.lab.problem, self.lab.points(nodes), self.lab.network(blocks)))
         return stay_apart(defects)
@@ -380,8 +335,4 @@ def estimated_error(own: float, richer: float, distance: float) -> float:
     [0.01, 0.0071, 1.0]
     """
     share = own / float(np.hypot(own, richer)) if own > 0 else 1.0
-    return max(share * distance, 1.0) if own > _SOLVES_NOTHING else share * distance
-
-
-def _scaled(scale: tuple[float, ...], factor: float) -> tuple[float, ...]:
-    return tuple(value * factor for value in scale)
+    return max(share * distance, 1.0) if own > SOLVES_NOTHING else share * distance

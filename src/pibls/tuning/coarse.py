@@ -148,7 +148,7 @@ def coarse_solution(problem: Problem, campaign: Campaign, start: Evaluate | None
     found: list[_Attempt] = []
     with blas_threads(most=1):
         for level in _LEVELS:
-            attempt = _at_level(bench, level * campaign.pilot_nodes, start, found, last=level == _LEVELS[-1])
+            attempt = _at_level(bench, level * campaign.lab.pilot_nodes, start, found, last=level == _LEVELS[-1])
             if attempt is not None:
                 found.append(attempt)
             if found and (found[-1].solved or campaign.elapsed > _LATEST * campaign.budget):
@@ -244,7 +244,7 @@ def _branches(bench: _Bench, chosen: _Attempt) -> str:
     """Look for another solution from larger starts; say so if there is one."""
     if bench.problem.domain.time is not None:
         return ""
-    shape = bump(bench.problem, bench.lab, bench.campaign.pilot_nodes)
+    shape = bump(bench.problem, bench.lab, bench.lab.pilot_nodes)
     if shape is None:
         return ""
     limit = bench.campaign.elapsed + _BRANCH_SHARE * bench.campaign.budget

@@ -26,9 +26,10 @@ from pibls.system import Balanced
 from pibls.tuning.growth import Grown
 from pibls.tuning.judge import Judge
 
-__all__ = ["Block", "Laboratory", "relative_distance"]
+__all__ = ["Block", "Laboratory", "Scale", "relative_distance"]
 
 Scale = tuple[float, ...]
+_PILOT, _PILOT_MANY = {1: 60, 2: 120, 3: 200}, 300
 _ROWS_PER_NODE = 2.2
 _FULL_FACES = 3
 _FEW_AXES = 4
@@ -88,6 +89,12 @@ class Laboratory:
         """Position of the time coordinate."""
         time = self.problem.domain.time
         return None if time is None else self.problem.domain.coordinates.index(time)
+
+    @property
+    def pilot_nodes(self) -> int:
+        """Width of a pilot: the narrowest network that tells one scale from another."""
+        width = _PILOT.get(self.axes, _PILOT_MANY)
+        return width if len(self.problem.fields) == 1 else max(40, int(width / 1.6))
 
     def other(self) -> Laboratory:
         """Return an independent laboratory for the same problem."""

@@ -153,18 +153,18 @@ def solve_nonlinear(
     if coarse.failure:
         return _failed(coarse, begun)
     lab = _nonlinear_near(coarse.solution, seed, device)
-    campaign = Campaign(_with_corners(lab, begun), tol, budget, report, started=begun.started)
+    campaign = Campaign(_with_corners(lab), tol, budget, report, started=begun.started)
     return _remarked(campaign.run().finished(), coarse.remark)
 
 
-def _with_corners(lab: NonlinearLaboratory, begun: Campaign) -> NonlinearLaboratory:
+def _with_corners(lab: NonlinearLaboratory) -> NonlinearLaboratory:
     """Return the laboratory with nodes for convex corners, where pilots that have them do much better."""
     domain = lab.whole.domain
     if lab.axes != 2 or domain.time is not None or not corners(cast(Domain, domain), 0.0):
         return lab
     cornered = replace(lab, cornered=True)
     with blas_threads(most=1):
-        plain, special = (min(map(Pilots(one, begun.pilot_nodes).score, _CORNER_SCALES)) for one in (lab, cornered))
+        plain, special = (min(map(Pilots(one, lab.pilot_nodes).score, _CORNER_SCALES)) for one in (lab, cornered))
     return cornered if special < _MUCH_BETTER * plain else lab
 
 

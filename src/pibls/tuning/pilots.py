@@ -23,7 +23,7 @@ from pibls.tuning.laboratory import Laboratory, Scale
 
 __all__ = ["Pilots"]
 
-_RIDGE = 1e-14  # for unit columns: keeps the triangle regular, and costs no digit that a pilot has
+_RIDGE = 3e-16  # for unit columns: keeps the triangle regular, and costs no digit that a pilot has
 
 
 @dataclass(eq=False)

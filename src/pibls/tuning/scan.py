@@ -8,12 +8,12 @@ pilot is good enough for the tolerance.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-__all__ = ["Scan", "choose_scale", "widened"]
+__all__ = ["Scan", "choose_scale", "refine_scale", "vertex", "widened"]
 
 Scale = tuple[float, ...]
 _START = (3.0, 6.0, 1.5, 12.0, 0.75, 24.0, 48.0)
@@ -22,6 +22,8 @@ _COARSE = (1.0, 4.0, 16.0, 48.0)
 _STEPS = ((0.25, 4.0), (0.5, 2.0), (0.7, 1.4))
 _SMALLEST, _FEW = 0.5, 4
 _CLEAR = 0.01
+_CLEARLY = 3.0
+_REFINE = 1.4
 _WIDENING = 1.25  # finer scales for wider networks, per doubling
 _DIRECT = 3  # most axes for which all coarse combinations of two values per axis are tried
 
@@ -56,6 +58,7 @@ class _Search:
         self.score = score
         self.enough = enough
         self.tried: list[Scale] = []
+        self.settled: Scale | None = None
 
     def try_all(self, scales: Iterable[Scale], *, to_the_end: bool = False) -> None:
         for scale in scales:
@@ -66,9 +69,23 @@ class _Search:
                 self.tried.append(key)
                 self.score(key)
 
+    def settle(self, axes: int) -> None:
+        """Try the scale between those on all axes alike where the score should be least.
+
+        Which of the scales of a coarse list happens to do best depends on the seed; the vertex of a parabola hardly
+        does, so that it stands unless it is clearly worse.
+        """
+        alike = {scale[0]: self.score(scale) for scale in self.tried}
+        best = self.best
+        middle = vertex(alike, best[0])
+        if middle is not None:
+            self.try_all([(middle,) * axes], to_the_end=True)
+            if self.score(self.tried[-1]) < _CLEARLY * self.score(best):
+                self.settled = self.tried[-1]
+
     @property
     def best(self) -> Scale:
-        return min(self.tried, key=self.score)
+        return self.settled if self.settled is not None else min(self.tried, key=self.score)
 
     @property
     def done(self) -> bool:
@@ -111,7 +128,10 @@ def choose_scale(
     # All of these, even if the first is good enough: what is chosen then hardly depends on the seed.
     start = known or [(value,) * axes for value in (_START if axes > 1 else _START_1D)]
     search.try_all(start, to_the_end=True)
+    if not known:
+        search.settle(axes)
     if not search.done and not accept(search.best):
+        search.settled = None
         # Where one scale for all axes goes that far, theirs do not differ by much.
         near = bool(known) or score(search.best) < _CLEAR
         if not near:
@@ -121,6 +141,52 @@ def choose_scale(
                 search.try_all(_moved(search.best, [axis], factor) for factor in factors)
             search.try_all(_moved(search.best, range(axes), factor) for factor in factors)
     return Scan(search.best, score(search.best), {scale: score(scale) for scale in search.tried})
+
+
+def vertex(scores: Mapping[float, float], best: float) -> float | None:
+    """Return where a parabola through the best score and its neighbours is least, all in logarithms.
+
+    None where the best has no neighbour on one side, or where the scores are no valley.
+
+    >>> round(vertex({1.0: 1e-2, 2.0: 1e-4, 4.0: 1e-4, 8.0: 1e-2}, 2.0), 3)
+    2.828
+    """
+    order = sorted(scores)
+    position = order.index(best)
+    if not 0 < position < len(order) - 1:
+        return None
+    near = order[position - 1 : position + 2]
+    values = np.array([scores[value] for value in near])
+    if not (np.isfinite(values).all() and (values > 0).all()):
+        return None
+    curve, slope, _ = np.polyfit(np.log(near), np.log(values), 2)
+    if curve <= 0:
+        return None
+    return float(np.clip(np.exp(-slope / (2 * curve)), near[0], near[2]))
+
+
+def refine_scale(score: Callable[[Scale], float], scale: Scale, *, together: bool = False) -> Scale:
+    """Return a better scale near one, by parabolas through three scores: on all axes together, then on each.
+
+    >>> refined = refine_scale(lambda s: np.exp(np.log(s[0] / 6) ** 2 + np.log(s[1] / 3) ** 2), (4.0, 4.0))
+    >>> [round(value, 2) for value in refined]
+    [6.0, 3.0]
+    """
+    axes = range(len(scale))
+    for moved in [axes, *([axis] for axis in axes)] if len(scale) > 1 and not together else [axes]:
+        factors = {1.0: score(scale)}
+        for direction in (1 / _REFINE, _REFINE):
+            factor = direction
+            while factor not in factors:
+                factors[factor] = score(_moved(scale, moved, factor))
+                if factors[factor] == min(factors.values()):
+                    factor *= direction
+        best = min(factors, key=lambda factor: factors[factor])
+        middle = vertex(factors, best)
+        if middle is not None and score(_moved(scale, moved, middle)) < factors[best]:
+            best = middle
+        scale = _moved(scale, moved, best)
+    return scale
 
 
 def widened(scale: Scale, ratio: float) -> Scale:
