@@ -21,6 +21,7 @@ _LEVELS = (1, 2, 4)
 _LEADING = 10
 _MARGIN = 30.0
 _ROUND_OFF = 1e-11
+_FEW_AXES = 3  # with more, there are too many to be tried one by one at full width
 
 
 @dataclass(eq=False)
@@ -77,13 +78,14 @@ class Choice:
         # A margin: what a pilot just meets, twice its width meets with digits to spare.
         ratio = 2 if nodes == self.lab.pilot_nodes else 1
         self.scale, self.width = widened(scan.scale, ratio), ratio * nodes
-        if scan.score > _ROUND_OFF:
+        if scan.score > _ROUND_OFF and self.lab.axes <= _FEW_AXES:
             self.refine(together=True)
         return self.width
 
     def refine(self, *, together: bool = False) -> None:
         """Choose again at the width to start at: pilots are narrower, and what suits them may not suit it."""
         with blas_threads(most=1):
+            together = together or self.lab.axes > _FEW_AXES
             self.scale = refine_scale(self._scored(self._full), self.scale, together=together)
 
     @cached_property

@@ -25,7 +25,7 @@ _CLEAR = 0.01
 _CLEARLY = 3.0
 _REFINE = 1.4
 _WIDENING = 1.25  # finer scales for wider networks, per doubling
-_DIRECT = 3  # most axes for which all coarse combinations of two values per axis are tried
+_DIRECT = 3  # most axes that are tried in combination, and again in every round
 
 
 @dataclass(frozen=True)
@@ -137,9 +137,14 @@ def choose_scale(
         if not near:
             search.try_all(_combinations(axes, time_axis))
         for factors in _STEPS[1:] if near else _STEPS:
-            for axis in range(axes):
-                search.try_all(_moved(search.best, [axis], factor) for factor in factors)
+            if axes <= _DIRECT:
+                for axis in range(axes):
+                    search.try_all(_moved(search.best, [axis], factor) for factor in factors)
             search.try_all(_moved(search.best, range(axes), factor) for factor in factors)
+        if axes > _DIRECT:
+            # Every axis costs two pilots: once is enough.
+            for axis in range(axes):
+                search.try_all(_moved(search.best, [axis], factor) for factor in _STEPS[1])
     return Scan(search.best, score(search.best), {scale: score(scale) for scale in search.tried})
 
 
