@@ -11,7 +11,7 @@ import numpy as np
 from pibls.runtime import blas_threads
 from pibls.tuning.laboratory import Block, Laboratory, Scale
 from pibls.tuning.pilots import Pilots
-from pibls.tuning.scan import Scan, choose_scale, refine_scale, widened
+from pibls.tuning.scan import Scan, choose_scale, raise_scale, refine_scale, widened
 
 __all__ = ["HARDLY_SOLVED", "SOLVES_NOTHING", "Choice"]
 
@@ -80,6 +80,8 @@ class Choice:
         self.scale, self.width = widened(scan.scale, ratio), ratio * nodes
         if scan.score > _ROUND_OFF and self.lab.axes <= _FEW_AXES:
             self.refine(together=True)
+        elif self.lab.axes == 1:
+            self.scale = raise_scale(self._scored(self._full), self.scale)
         return self.width
 
     def refine(self, *, together: bool = False) -> None:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-__all__ = ["Scan", "choose_scale", "refine_scale", "vertex", "widened"]
+__all__ = ["Scan", "choose_scale", "raise_scale", "refine_scale", "vertex", "widened"]
 
 Scale = tuple[float, ...]
 _START = (3.0, 6.0, 1.5, 12.0, 0.75, 24.0, 48.0)
@@ -191,6 +191,18 @@ def refine_scale(score: Callable[[Scale], float], scale: Scale, *, together: boo
         if middle is not None and score(_moved(scale, moved, middle)) < factors[best]:
             best = middle
         scale = _moved(scale, moved, best)
+    return scale
+
+
+def raise_scale(score: Callable[[Scale], float], scale: Scale) -> Scale:
+    """Return the largest scale with a score about as good: its nodes depend less on each other and lose fewer digits.
+
+    >>> [round(value, 1) for value in raise_scale(lambda s: 1e-14 if s[0] < 20 else 1e-10, (6.0,))]
+    [16.5]
+    """
+    least = score(scale)
+    while (better := score(_moved(scale, range(len(scale)), _REFINE))) < _CLEARLY * least:
+        scale, least = _moved(scale, range(len(scale)), _REFINE), min(least, better)
     return scale
 
 
