@@ -25,7 +25,7 @@ from pibls.tuning.scan import widened
 
 __all__ = ["Campaign", "Outcome", "Stage", "estimated_error"]
 
-_FAR = 1.5
+_FAR = 1.5  # a widening that pays for choosing the scale once more
 _HOPEFUL = 10.0  # predictions of the error are rarely further off
 _LEAST_WIDENING = 1.3
 _MARGIN = 5.0
@@ -197,11 +197,10 @@ class Campaign:
                 if not hopeful:
                     self._certify(candidate)
                 return limit if self.estimate > self.tol else ""
-            if len(self.stages) == 1 and width > _FAR * candidate.nodes:
+            if self.lab.axes == 1 or (len(self.stages) == 1 and width > _FAR * candidate.nodes):
                 begun = self.elapsed
-                self.choice.refine()
+                blocks = self.choice.wider(width)
                 self.scanned += self.elapsed - begun
-                blocks = self.choice.blocks(width)
             else:
                 blocks = [*candidate.blocks, *self.choice.more(candidate.blocks, width - candidate.nodes)]
 

@@ -90,6 +90,15 @@ class Choice:
             together = together or self.lab.axes > _FEW_AXES
             self.scale = refine_scale(self._scored(self._full), self.scale, together=together)
 
+    def wider(self, width: int) -> list[Block]:
+        """Return the nodes of a wider network, where the scale is worth choosing again."""
+        if self.lab.axes == 1:
+            # What is not resolved on a line is a layer, and the scale that suits it grows with the network.
+            self.scale, self.width = self.blocks(width)[0].scale, width
+            del self._full
+        self.refine()
+        return self.blocks(width)
+
     @cached_property
     def _full(self) -> Pilots:
         return Pilots(self.lab, self.width)
