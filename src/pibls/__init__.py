@@ -104,7 +104,7 @@ __all__ = [
 
 # Where the exports live. They are loaded when they are first asked for: most of the time of a short command goes into
 # imports, and showing a version or completing a name needs none of them. What loads least is asked first.
-_HOMES = ("errors", "problem", "geometry", "text", "solution", "methods", "report", "tuning", "tuning.cross_validation")
+_HOMES = ("errors", "problem", "geometry", "text", "solution", "methods", "tuning", "tuning.cross_validation", "report")
 
 
 def _find(name: str) -> Any:

@@ -35,9 +35,9 @@ app = typer.Typer(
 
 def _show_version(wanted: bool) -> None:
     if wanted:
-        from pibls import __version__
+        from importlib.metadata import version
 
-        typer.echo(f"pibls {__version__}")
+        typer.echo(f"pibls {version('pibls')}")
         raise typer.Exit
 
 

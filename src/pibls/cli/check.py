@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from pibls.cli.console import CODES, OK, WRONG, Debug, Json, emit, emit_json, error_record, in_words, note, told
+from pibls.cli.console import CODES, OK, WRONG, Debug, Json, emit, emit_json, error_record, in_words, told
 from pibls.cli.sources import complete, read_source
 from pibls.errors import PiblsError
 
@@ -99,7 +99,7 @@ def _finding(file: str) -> Finding:
 def _say(finding: Finding) -> None:
     if finding.error is not None:
         words = in_words(finding.error)
-        note(f"Error: {words if finding.file in words else f'{finding.file}: {words}'}")
+        emit(f"Error: {words if finding.file in words else f'{finding.file}: {words}'}")
         return
     emit(f"{'ill-posed' if finding.ill_posed else 'OK'}  {finding.file}")
     for words in (finding.ill_posed, *finding.warnings):

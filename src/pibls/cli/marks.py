@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from pibls.checks import FloatArray
-    from pibls.problem import Problem, Statement
+    from pibls.problem import Problem
 
 __all__ = ["Mark", "marks", "open_boundary", "shown_axes"]
 
@@ -18,12 +18,12 @@ _POINTS = {1: 2, 2: 1500, 3: 600}
 
 @dataclass(frozen=True, eq=False)
 class Mark:
-    """Conditions that hold at the same place.
+    """A place, and all conditions that hold there.
 
     Attributes
     ----------
     sign
-        The character that stands for them.
+        The character that stands for it.
     conditions
         The conditions in words.
     points
@@ -49,29 +49,29 @@ def shown_axes(problem: Problem) -> tuple[int, ...]:
 
 
 def marks(problem: Problem) -> list[Mark]:
-    """Return the conditions of a problem, those at the same place together, with points of it."""
-    places: dict[object, tuple[Statement, list[str]]] = {}
-    count = len(problem.equations)
-    for statement in problem.statements[count:]:
-        key = statement.place if _is_shared(statement.place) else id(statement.place)
-        words = repr(problem.conditions[statement.source - count])
-        _, known = places.setdefault(key, (statement, []))
-        if words not in known:
-            known.append(words)
-    axes = shown_axes(problem)
+    """Return where conditions hold: the places where the same ones do, with points of them, and those without place."""
+    import numpy as np
+
+    axes, count = shown_axes(problem), len(problem.equations)
+    words = [repr(condition) for condition in problem.conditions]
+    # A periodic condition makes a statement per derivative, all in one place.
+    places = list({statement.source: statement.place for statement in problem.statements[count:]}.values())
+    samples = [_sample(problem, place, axes) for place in places]
+    located = [i for i, points in enumerate(samples) if points is not None]
     found = []
-    for i, (statement, known) in enumerate(places.values()):
-        found.append(Mark(_SIGNS[i % len(_SIGNS)], tuple(known), _points(problem, statement.place, axes)))
-    return found
+    if located:
+        X = np.concatenate([points for points in samples if points is not None])
+        holds = np.stack([_holds(places[i], X, samples[i]) for i in located], axis=1)
+        groups, first, which = np.unique(holds, axis=0, return_index=True, return_inverse=True)
+        for group in np.argsort(first):
+            conditions = tuple(words[i] for i, here in zip(located, groups[group], strict=True) if here)
+            found.append((conditions, X[which.ravel() == group][:, list(axes)]))
+    found += [((text,), None) for i, text in enumerate(words) if i not in located]
+    return [Mark(_SIGNS[i % len(_SIGNS)], *entry) for i, entry in enumerate(found)]
 
 
-def _is_shared(place: Any) -> bool:
-    from pibls.problem import OnPart, Opposite
-
-    return isinstance(place, OnPart | Opposite)
-
-
-def _points(problem: Problem, place: Any, axes: tuple[int, ...]) -> FloatArray | None:
+def _sample(problem: Problem, place: Any, axes: tuple[int, ...]) -> FloatArray | None:
+    """Return points of the place of a condition, if it has one in the picture."""
     import numpy as np
 
     from pibls.problem import AtPoints, OnPart, Opposite
@@ -79,7 +79,7 @@ def _points(problem: Problem, place: Any, axes: tuple[int, ...]) -> FloatArray |
     if not axes:
         return None
     if isinstance(place, AtPoints):
-        return np.asarray(place.points[:, list(axes)])
+        return np.asarray(place.points)
     if isinstance(place, Opposite):
         return np.concatenate([_of_part(place.low, axes), _of_part(place.high, axes)])
     if isinstance(place, OnPart) and not _fills(problem, place.part, axes):
@@ -87,10 +87,25 @@ def _points(problem: Problem, place: Any, axes: tuple[int, ...]) -> FloatArray |
     return None
 
 
+def _holds(place: Any, X: FloatArray, own: Any) -> Any:
+    """Tell at which points a condition holds; its own are among them, whatever rounding does."""
+    import numpy as np
+
+    from pibls.problem import AtPoints, Opposite
+
+    known = {tuple(point) for point in own.tolist()}
+    mine = np.array([tuple(point) in known for point in X.tolist()])
+    if isinstance(place, AtPoints):
+        return mine
+    if isinstance(place, Opposite):
+        return mine | place.low.contains(X) | place.high.contains(X)
+    return mine | place.part.contains(X)
+
+
 def _of_part(part: Any, axes: tuple[int, ...]) -> FloatArray:
     import numpy as np
 
-    return np.asarray(part.sample(_POINTS[len(axes)], "kronecker", 0).points[:, list(axes)])
+    return np.asarray(part.sample(_POINTS[len(axes)], "kronecker", 0).points)
 
 
 def _fills(problem: Problem, part: Any, axes: tuple[int, ...]) -> bool:
@@ -106,4 +121,4 @@ def open_boundary(problem: Problem) -> FloatArray | None:
     axes = shown_axes(problem)
     parts = [problem.domain.boundary, problem.domain.initial]
     known = [part for part in parts if part is not None and not part.empty and not _fills(problem, part, axes)]
-    return np.concatenate([_of_part(part, axes) for part in known]) if known and axes else None
+    return np.concatenate([_of_part(part, axes) for part in known])[:, list(axes)] if known and axes else None

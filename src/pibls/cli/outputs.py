@@ -61,8 +61,6 @@ def _inside(kind: str, name: str, folder: Path) -> Path:
 def check_target(what: str, path: Path, endings: tuple[str, ...] = ()) -> Path:
     """Return a path that a file can be written to, or refuse it."""
     refused = f"{what} {path} cannot be written: "
-    if "\0" in str(path):
-        raise InputError(f"{what} {str(path)!r} is no name of a file. Choose another name.")
     if endings and path.suffix.lower() not in endings:
         raise InputError(f"{refused}its name must end with {' or '.join(endings)}.")
     if path.is_dir() or (path.exists() and not path.is_file()):

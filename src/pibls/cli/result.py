@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import typer
 
-from pibls.cli.console import CODES
+from pibls.cli.console import CODES, WRONG
 
 if TYPE_CHECKING:
     from pibls.cli.sources import Source
@@ -41,6 +41,8 @@ class Result:
         Wall-clock time of the solve.
     files
         What was written, by kind.
+    failed
+        What could not be written, by kind, and why.
     """
 
     source: Source
@@ -48,20 +50,21 @@ class Result:
     options: Mapping[str, Any]
     true_error: float | None
     seconds: float
-    files: Mapping[str, Path]
+    files: Mapping[str, Path] = field(default_factory=dict)
+    failed: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def code(self) -> int:
         """Exit code."""
-        return CODES[self.solution.status]
+        return WRONG if self.failed else CODES[self.solution.status]
 
     def record(self) -> dict[str, Any]:
         """Return everything as plain numbers, strings, lists and dictionaries."""
-        from pibls import __version__
+        from importlib.metadata import version
 
         d = self.solution.diagnostics
         return {
-            "pibls": __version__,
+            "pibls": version("pibls"),
             "source": self.source.name,
             "title": self.source.title,
             "problem": problem_record(self.source),
@@ -82,6 +85,7 @@ class Result:
             "condition": d.condition,
             "residuals": {name: asdict(residual) for name, residual in d.residuals.items()},
             "files": {kind: str(path) for kind, path in self.files.items()},
+            "failed_files": dict(self.failed),
         }
 
     def __str__(self) -> str:
@@ -104,13 +108,13 @@ class Result:
         """Return what came of a solve that did not converge, and what to do, in lines."""
         if self.solution.status == "converged":
             return []
-        words = [self.solution.diagnostics.message]
+        words, estimate = self.solution.diagnostics.message, self.solution.error_estimate
         if self.solution.status == "stalled":
-            longer, estimate = 6 * self.options["budget"], self.solution.error_estimate
-            words.append(f"On the command line: --budget {longer:g} for a longer search")
-            loose = f", or --tol {_above(estimate)} to accept it as it is." if estimate and estimate < 1 else "."
-            words[-1] += loose
-        return ["", *textwrap.wrap(" ".join(words), _WIDTH, break_long_words=False, break_on_hyphens=False)]
+            longer = [f"--budget {6 * self.options['budget']:g} for a longer search"] if "budget" in words else []
+            looser = [f"--tol {_above(estimate)} to accept it as it is"] if estimate and estimate < 1 else []
+            if longer or looser:
+                words += f" On the command line: {', or '.join(longer + looser)}."
+        return ["", *textwrap.wrap(words, _WIDTH, break_long_words=False, break_on_hyphens=False)]
 
 
 def _statement(text: str) -> list[str]:

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 __all__ = ["facts", "show"]
 
+_WIDEST = 90
+
 
 def show(
     source: SourceName,
@@ -33,7 +35,8 @@ def show(
         emit(typer.style(found.title, bold=True))
         emit(f"{found.problem}\n")
         emit("\n".join(f"{name:<10} {value}" for name, value in facts(found).items()))
-        emit(f"\n{sketch(found.problem, getattr(sys.stdout, 'encoding', None) or 'utf-8')}")
+        encoding = getattr(sys.stdout, "encoding", None) or "utf-8"
+        emit(f"\n{sketch(found.problem, encoding, coloured=sys.stdout.isatty())}")
         if target is not None:
             figure = picture(found.problem)
             write_with(target, lambda place: figure.savefig(place, dpi=150))
@@ -89,7 +92,7 @@ def picture(problem: Problem) -> Any:
     for mark in marks(problem):
         if mark.points is not None:
             size = 60 if len(mark.points) < 20 else 8
-            label = "\n".join(mark.conditions)
+            label = "\n".join(words[:_WIDEST] for words in mark.conditions)
             plane.scatter(*_placed(mark.points), s=size, linewidths=0, label=label, zorder=3)
     names = [problem.domain.coordinates[axis].name for axis in axes]
     plane.set_xlabel(names[0])

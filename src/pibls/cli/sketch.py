@@ -16,6 +16,7 @@ __all__ = ["sketch"]
 
 _WIDTH, _LEAST_HEIGHT, _MOST_HEIGHT = 60, 5, 24
 _TIME_HEIGHT = 14
+_WIDEST = 110
 _CELL = 2.0  # characters are twice as high as they are wide
 _COLOURS = (
     *(typer.colors.CYAN, typer.colors.YELLOW, typer.colors.GREEN, typer.colors.MAGENTA),
@@ -25,7 +26,7 @@ _INSIDE, _LINE, _OPEN, _OUTSIDE = "░", "─", "█", " "
 _ASCII = str.maketrans({_INSIDE: ".", _LINE: "-", _OPEN: "#"})
 
 
-def sketch(problem: Problem, encoding: str = "utf-8") -> str:
+def sketch(problem: Problem, encoding: str = "utf-8", *, coloured: bool = False) -> str:
     """Return a picture of the domain of a problem in one or two dimensions, and a legend of its conditions.
 
     >>> from pibls import problems
@@ -33,18 +34,19 @@ def sketch(problem: Problem, encoding: str = "utf-8") -> str:
     1──────────────────────────────────────────────────────────2
     0                                                          1
     along x
-      1  Dirichlet(u = 0 on left)
-         Dirichlet(u_x = 0 on left)
-      2  Dirichlet(u = 2/15 on right)
-         Dirichlet(u_xx = 2/3 on right)
+      1  Dirichlet(u = 0 on the boundary)
+         Condition(u_x = 0 on left)
+      2  Dirichlet(u = 0 on the boundary)
+         Condition(u_xx = 0 on right)
     """
     found, axes = marks(problem), shown_axes(problem)
-    lines = _picture(problem, found, axes) if len(axes) in (1, 2) else []
-    drawn = "".join(lines)
+    lines = _picture(problem, found, axes, coloured) if len(axes) in (1, 2) else []
+    is_open = any(_OPEN in line for line in lines)
     for mark in found:
         sign = mark.sign if mark.points is not None and lines else " "
-        lines += [f"  {_styled(sign if i == 0 else ' ', found)}  {words}" for i, words in enumerate(mark.conditions)]
-    if _OPEN in drawn:
+        lines += [f"  {_styled(sign, found, coloured)}  {_cut(mark.conditions[0])}"]
+        lines += [f"     {_cut(words)}" for words in mark.conditions[1:]]
+    if is_open:
         lines.append(f"  {_OPEN}  no condition")
     text = "\n".join(lines)
     try:
@@ -54,7 +56,11 @@ def sketch(problem: Problem, encoding: str = "utf-8") -> str:
     return text
 
 
-def _picture(problem: Problem, found: list[Mark], axes: tuple[int, ...]) -> list[str]:
+def _cut(words: str) -> str:
+    return words if len(words) <= _WIDEST else words[: _WIDEST - 3] + "..."
+
+
+def _picture(problem: Problem, found: list[Mark], axes: tuple[int, ...], coloured: bool) -> list[str]:
     import numpy as np
 
     limits = np.asarray(problem.domain.bounds[list(axes)])
@@ -67,7 +73,7 @@ def _picture(problem: Problem, found: list[Mark], axes: tuple[int, ...]) -> list
         if mark.points is not None:
             _put(cells, limits, mark.points, mark.sign)
     names = [problem.domain.coordinates[axis].name for axis in axes]
-    rows = ["".join(_styled(sign, found) for sign in row) for row in cells]
+    rows = ["".join(_styled(sign, found, coloured) for sign in row) for row in cells]
     ends = [[f"{value:.4g}" for value in pair] for pair in limits]
     margin = max(map(len, ends[1])) + 1 if len(axes) == 2 else 0
     if margin:
@@ -121,6 +127,6 @@ def _put(cells: Any, limits: FloatArray, points: FloatArray, sign: str) -> None:
     cells[height - 1 - rows, columns] = sign
 
 
-def _styled(sign: str, found: list[Mark]) -> str:
-    signs = [mark.sign for mark in found]
+def _styled(sign: str, found: list[Mark], coloured: bool) -> str:
+    signs = [mark.sign for mark in found] if coloured else []
     return typer.style(sign, fg=_COLOURS[signs.index(sign) % len(_COLOURS)], bold=True) if sign in signs else sign

@@ -4,21 +4,25 @@ from __future__ import annotations
 
 import inspect
 import time
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from pibls.cli.console import Debug, Json, emit, emit_json, to_json, told
+from pibls.cli.console import Debug, Json, emit, emit_json, in_words, note, to_json, told
 from pibls.cli.outputs import plan, write_text, write_with
 from pibls.cli.sources import Source, SourceName, read_source, true_error
+from pibls.errors import PiblsError
 
 if TYPE_CHECKING:
     from pibls.cli.result import Result
-    from pibls.solution import Solution
 
 __all__ = ["run", "solve"]
+
+# The one that takes most work to make again comes first; the record last, as it lists the others.
+_ORDER = ("save", "csv", "plot", "json")
 
 
 def solve(
@@ -48,13 +52,15 @@ def solve(
             emit_json("solve", result.record())
         elif not quiet:
             emit(str(result))
+        for kind, words in result.failed.items():
+            note(f"Error: the output {kind} was not written: {words}")
         raise typer.Exit(result.code)
 
 
 def run(source: Source, given: dict[str, Any], files: dict[str, Path], progress: bool | None = False) -> Result:
     """Solve and write files; options given win over those of the problem file, and these over the defaults."""
-    from pibls import solve as solve_problem
     from pibls.cli.result import Result
+    from pibls.tuning import solve as solve_problem
 
     defaults = inspect.signature(solve_problem).parameters
     options = {name: defaults[name].default for name in given}
@@ -63,20 +69,30 @@ def run(source: Source, given: dict[str, Any], files: dict[str, Path], progress:
     begun = time.perf_counter()
     solution = solve_problem(source.problem, progress=progress, **options)
     seconds = time.perf_counter() - begun
-    result = Result(source, solution, options, true_error(source, solution), seconds, files)
-    _write(result, solution)
+    result = Result(source, solution, options, true_error(source, solution), seconds)
+    for kind in _ORDER:
+        if kind in files:
+            result = _with_file(result, kind, files[kind])
     return result
 
 
-def _write(result: Result, solution: Solution) -> None:
+def _with_file(result: Result, kind: str, path: Path) -> Result:
+    """Write a file; a solution that took long is not lost because one of its files cannot be made."""
+    try:
+        _write(result, kind, path)
+    except (PiblsError, OSError) as error:
+        return replace(result, failed={**result.failed, kind: in_words(error)})
+    return replace(result, files={**result.files, kind: path})
+
+
+def _write(result: Result, kind: str, path: Path) -> None:
     from pibls.cli.values import grid_csv
 
-    for kind, path in result.files.items():
-        if kind == "save":
-            solution.save(path.resolve())
-        elif kind == "plot":
-            write_with(path, partial(solution.plot().savefig, dpi=150))
-        elif kind == "csv":
-            write_text(path, grid_csv(solution))
-        else:
-            write_text(path, to_json("solve", result.record()) + "\n")
+    if kind == "save":
+        result.solution.save(path.resolve())
+    elif kind == "plot":
+        write_with(path, partial(result.solution.plot().savefig, dpi=150))
+    elif kind == "csv":
+        write_text(path, grid_csv(result.solution))
+    else:
+        write_text(path, to_json("solve", result.record()) + "\n")
