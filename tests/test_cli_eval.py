@@ -112,7 +112,8 @@ def test_a_subscript_that_can_be_read_in_two_ways(tmp_path):
     a, b = pb.coordinates("x xx")
     u = pb.field("u", a, b)
     square = pb.Rectangle((a, 0, 1), (b, 0, 1))
-    solution = pb.solve(pb.Problem(pb.laplacian(u), square, [pb.Dirichlet(u, a)]), tol=1e-3)
+    problem = pb.Problem(pb.laplacian(u), square, [pb.Dirichlet(u, a)])
+    solution = pb.PIELM(nodes=20).fit(problem, pb.Points.sample(problem, 50))
     path = solution.save(tmp_path / "two.pibls")
     error = call("eval", path, "--at", "-", "--derivative", "u_xx", input="x,xx\n0,0\n", code=2).stderr
     assert "two ways" in error

@@ -1,4 +1,4 @@
-"""``pibls check``: is a problem file right, and can its problem have one solution? Nothing is solved."""
+"""``pibls check``: is a problem file right, and does its problem determine a solution? Nothing is solved."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def check(
     """Check problem files without solving them.
 
     Formulas, domains and conditions are read and put together; each condition must have points, an exact solution
-    must satisfy everything, and small networks tell whether a linear problem has one solution.
+    must satisfy everything, and small networks tell whether a linear problem leaves its solution open.
     """
     with told(debug, as_json="check" if as_json else ""):
         findings = []

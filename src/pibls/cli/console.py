@@ -14,7 +14,21 @@ import typer
 
 from pibls.errors import PiblsError, TextError
 
-__all__ = ["CODES", "SCHEMA", "Debug", "Json", "emit", "emit_json", "emit_table", "finite", "note", "told"]
+__all__ = [
+    "CODES",
+    "SCHEMA",
+    "WRONG",
+    "Debug",
+    "Json",
+    "emit",
+    "emit_json",
+    "emit_table",
+    "error_record",
+    "in_words",
+    "note",
+    "to_json",
+    "told",
+]
 
 OK, FAILED, WRONG, INTERRUPTED = 0, 1, 2, 130
 CODES: Mapping[str, int] = {"converged": OK, "stalled": 3, "ill-posed": 4}
@@ -22,6 +36,9 @@ CODES: Mapping[str, int] = {"converged": OK, "stalled": 3, "ill-posed": 4}
 
 SCHEMA = 1
 """Version of all JSON records; it rises when a field is removed or changes its meaning, not when one is added."""
+
+_GAP = 3  # between the columns of a table
+_LEAST_ROOM = 24
 
 Debug = Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of text.")]
@@ -77,23 +94,58 @@ def finite(value: Any) -> Any:
     return value
 
 
-def emit_table(heading: Sequence[str], rows: Sequence[Sequence[str]], right: Sequence[str] = ()) -> None:
-    """Print a table on standard output; columns named in ``right`` are numbers."""
+def emit_table(
+    heading: Sequence[str], rows: Sequence[Sequence[str]], right: Sequence[str] = (), optional: Sequence[str] = ()
+) -> None:
+    """Print a table on standard output; a terminal that is narrow gets less of it.
+
+    Parameters
+    ----------
+    heading, rows
+        Names of the columns, and their entries.
+    right
+        Columns of numbers.
+    optional
+        Columns that a narrow terminal goes without, in this order. Of the first it gets as much as there is room for.
+    """
     from rich import box
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    for name in heading:
-        table.add_column(name, justify="right" if name in right else "left", overflow="fold")
-    for row in rows:
-        table.add_row(*map(Text, row))
     # A pipe has no width; a table for it is as wide as it must be.
-    console = Console(width=None if sys.stdout.isatty() else 240, highlight=False)
+    console = Console(width=None if sys.stdout.isatty() else 10_000, highlight=False)
+    columns = {name: [name, *(row[i] for row in rows)] for i, name in enumerate(heading)}
+    fitted = fit_columns(columns, console.width, optional)
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    for name in fitted:
+        table.add_column(name, justify="right" if name in right else "left", no_wrap=True)
+    for entries in list(zip(*fitted.values(), strict=True))[1:]:
+        table.add_row(*map(Text, entries))
     with console.capture() as captured:
         console.print(table)
-    emit("\n".join(line.rstrip() for line in captured.get().rstrip().splitlines()))
+    emit("\n".join(line.rstrip() for line in captured.get().strip("\n").splitlines()))
+
+
+def fit_columns(columns: Mapping[str, list[str]], width: int, optional: Sequence[str]) -> dict[str, list[str]]:
+    """Leave out optional columns, after cutting the first of them, until a table fits.
+
+    >>> table = {"name": ["name", "wave"], "about": ["about", "a string that was plucked and let go"]}
+    >>> fit_columns(table, 40, ["about"])["about"]
+    ['about', 'a string that was plucked and…']
+    >>> list(fit_columns(table, 20, ["about"]))
+    ['name']
+    """
+    kept = dict(columns)
+    for name in optional:
+        room = width - sum(max(map(len, kept[other])) + _GAP for other in kept if other != name) - _GAP
+        if max(map(len, kept[name])) <= room:
+            break
+        if name == optional[0] and room >= _LEAST_ROOM:
+            kept[name] = [text if len(text) <= room else text[: room - 1] + "…" for text in kept[name]]
+            break
+        del kept[name]
+    return kept
 
 
 @contextmanager

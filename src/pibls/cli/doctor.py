@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import platform
 import time
-from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 from pibls.cli.console import Debug, Json, emit, emit_json, told
@@ -55,6 +54,8 @@ def examination() -> dict[str, Any]:
 
 
 def _version(package: str) -> str | None:
+    from importlib.metadata import PackageNotFoundError, version
+
     try:
         return version(package)
     except PackageNotFoundError:

@@ -16,7 +16,6 @@ if TYPE_CHECKING:
 __all__ = ["entries", "list_zoo"]
 
 _COLUMNS = ("name", "kind", "order", "dimensions", "fields", "solution", "about")
-_WIDEST = 90
 
 
 def list_zoo(
@@ -32,13 +31,13 @@ def list_zoo(
         if as_json:
             emit_json("list", {"problems": found})
             return
-        emit_table(_COLUMNS, [[_cell(entry[column]) for column in _COLUMNS] for entry in found], ("order",))
+        rows = [[_cell(entry[column]) for column in _COLUMNS] for entry in found]
+        emit_table(_COLUMNS, rows, ("order",), optional=("about", "fields", "order", "dimensions"))
         emit(f"{len(found)} problems. Solve one with: pibls solve zoo:{found[0]['name']}")
 
 
 def _cell(value: Any) -> str:
-    text = ", ".join(value) if isinstance(value, list) else str(value)
-    return text if len(text) <= _WIDEST else text[: _WIDEST - 1] + "…"
+    return ", ".join(value) if isinstance(value, list) else str(value)
 
 
 def entries(linear: bool | None = None) -> list[dict[str, Any]]:
