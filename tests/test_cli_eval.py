@@ -55,6 +55,12 @@ def test_rows_are_kept_as_they_are(saved, tmp_path):
     assert [row[:3] for row in rows] == [["a, b", "0.50", "1e-1"], ["c", "1", "0"]]
 
 
+def test_standard_input_is_read_like_a_file(saved):
+    solution, path = saved
+    _, rows = table(call("eval", path, "--at", "-", input="\ufeffx,t\r\n0.5,0.25\r\n").stdout)
+    assert float(rows[0][2]) == solution([[0.5, 0.25]])[0]
+
+
 def test_points_outside_are_evaluated_with_a_warning(saved):
     solution, path = saved
     result = call("eval", path, "--at", "-", input="x,t\n0.5,0.5\n2,0.5\n-1,0.5\n")
@@ -103,8 +109,10 @@ def test_files_that_cannot_be_read(saved, tmp_path):
     _, path = saved
     assert "no file" in call("eval", tmp_path / "none.pibls", "--at", "-", input="x,t\n0,0\n", code=2).stderr
     assert "Check the path" in call("eval", path, "--at", tmp_path / "none.csv", code=2).stderr
-    (tmp_path / "b.csv").write_bytes(b"x,t\n\xff,1\n")
-    assert "cannot be read as CSV" in call("eval", path, "--at", tmp_path / "b.csv", code=2).stderr
+    for content in (b"x,t\n\xff,1\n", b"x,t\n" + b"1" * 200_000 + b",1\n"):
+        (tmp_path / "b.csv").write_bytes(content)
+        assert "cannot be read as CSV" in call("eval", path, "--at", tmp_path / "b.csv", code=2).stderr
+        assert "standard input, cannot be read as CSV" in call("eval", path, "--at", "-", input=content, code=2).stderr
     assert "there is no folder" in call("eval", path, "--at", "-", "--csv", tmp_path / "no" / "a.csv", code=2).stderr
 
 

@@ -9,6 +9,7 @@ import pytest
 
 import pibls as pb
 from cli_helpers import COSINE, call, call_json, plain
+from pibls.checks import cut
 from pibls.cli import marks
 from pibls.cli.check import examine
 from pibls.cli.new import kinds, starter
@@ -152,7 +153,7 @@ def test_pictures_in_one_two_and_three_dimensions(name):
     figure = picture(problem)
     labels = [text.get_text() for text in figure.legends[0].get_texts()]
     assert labels[0] == "domain"
-    assert set("\n".join(labels[1:]).splitlines()) == {repr(condition)[:90] for condition in problem.conditions}
+    assert set("\n".join(labels[1:]).splitlines()) == {cut(repr(condition), 64) for condition in problem.conditions}
 
 
 def test_pictures_beyond_three_dimensions_are_refused():

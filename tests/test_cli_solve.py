@@ -7,6 +7,7 @@ import json
 import os
 import subprocess
 import sys
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -247,3 +248,15 @@ def test_as_a_process_in_a_pipe_that_is_closed(cosine):
     assert process.wait(timeout=120) == 0
     assert complaint == b""
     assert cosine.with_name("values.csv").is_file()
+
+
+def test_an_estimate_that_is_not_there_is_said_so(cosine, monkeypatch):
+    def solve(problem, *, tol=1e-6, seed=0, budget=1.0, device=None, progress=None):
+        found = plain_solve(problem, tol=tol)
+        return replace(found, status="stalled", error_estimate=np.inf)
+
+    monkeypatch.setattr(tuning, "solve", solve)
+    text = call("solve", cosine, code=3).stdout
+    assert "estimated error  unknown (tolerance 1e-06)" in text
+    assert "--tol" not in text
+    assert call_json("solve", cosine, code=3)["error_estimate"] is None

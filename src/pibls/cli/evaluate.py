@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import csv
+import io
 import math
 import sys
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import IO, TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -109,17 +110,23 @@ def read_points(name: str, coordinates: tuple[str, ...], added: tuple[str, ...] 
     added
         Names of columns to be added, which must not be there already.
     """
-    if name == STDIN:
-        return _rows(csv.reader(sys.stdin), "standard input", coordinates, added)
+    shown = "standard input" if name == STDIN else name
     try:
-        with Path(name).open(encoding="utf-8-sig", newline="") as stream:
-            return _rows(csv.reader(stream), name, coordinates, added)
+        with _stream(name) as stream:
+            return _rows(csv.reader(stream), shown, coordinates, added)
     except OSError as error:
         raise InputError(f"The points of --at {name} cannot be read: {error.strerror}. Check the path.") from error
     except (UnicodeDecodeError, csv.Error, ValueError) as error:
         if isinstance(error, TextError):
             raise
-        raise InputError(f"The file {name} of --at cannot be read as CSV: {error}.") from error
+        raise InputError(f"The points of --at, {shown}, cannot be read as CSV: {error}.") from error
+
+
+def _stream(name: str) -> IO[str]:
+    # Newlines inside quotes are the business of the CSV reader.
+    if name == STDIN:
+        return io.TextIOWrapper(sys.stdin.buffer, encoding="utf-8-sig", newline="")
+    return Path(name).open(encoding="utf-8-sig", newline="")
 
 
 def _rows(reader: Any, name: str, coordinates: tuple[str, ...], added: tuple[str, ...]) -> Rows:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import textwrap
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
@@ -92,8 +93,8 @@ class Result:
         d, status = self.solution.diagnostics, self.solution.status
         facts = {"status": typer.style(status, fg=_COLOURS.get(status), bold=True)}
         estimate = self.solution.error_estimate
-        if estimate is not None:
-            facts["estimated error"] = f"{estimate:.1e} (tolerance {self.options['tol']:g})"
+        known = estimate is not None and math.isfinite(estimate)
+        facts["estimated error"] = f"{f'{estimate:.1e}' if known else 'unknown'} (tolerance {self.options['tol']:g})"
         if self.true_error is not None:
             facts["true error"] = f"{self.true_error:.1e}"
         facts["size"] = f"{d.nodes} nodes, {d.rows} rows"

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 __all__ = ["facts", "show"]
 
-_WIDEST = 90
+_WIDEST = 64
 
 
 def show(
@@ -75,6 +75,7 @@ def picture(problem: Problem) -> Any:
     """Return a figure of the domain with the places of the conditions, in up to three dimensions."""
     from matplotlib.figure import Figure
 
+    from pibls.checks import cut
     from pibls.cli.marks import marks, shown_axes
     from pibls.errors import InputError
     from pibls.geometry.points import interior_points
@@ -92,7 +93,7 @@ def picture(problem: Problem) -> Any:
     for mark in marks(problem):
         if mark.points is not None:
             size = 60 if len(mark.points) < 20 else 8
-            label = "\n".join(words[:_WIDEST] for words in mark.conditions)
+            label = "\n".join(cut(words, _WIDEST) for words in mark.conditions)
             plane.scatter(*_placed(mark.points), s=size, linewidths=0, label=label, zorder=3)
     names = [problem.domain.coordinates[axis].name for axis in axes]
     plane.set_xlabel(names[0])

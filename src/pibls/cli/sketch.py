@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
+from pibls.checks import cut
 from pibls.cli.marks import Mark, marks, open_boundary, shown_axes
 
 if TYPE_CHECKING:
@@ -44,8 +45,8 @@ def sketch(problem: Problem, encoding: str = "utf-8", *, coloured: bool = False)
     is_open = any(_OPEN in line for line in lines)
     for mark in found:
         sign = mark.sign if mark.points is not None and lines else " "
-        lines += [f"  {_styled(sign, found, coloured)}  {_cut(mark.conditions[0])}"]
-        lines += [f"     {_cut(words)}" for words in mark.conditions[1:]]
+        lines += [f"  {_styled(sign, found, coloured)}  {cut(mark.conditions[0], _WIDEST)}"]
+        lines += [f"     {cut(words, _WIDEST)}" for words in mark.conditions[1:]]
     if is_open:
         lines.append(f"  {_OPEN}  no condition")
     text = "\n".join(lines)
@@ -54,10 +55,6 @@ def sketch(problem: Problem, encoding: str = "utf-8", *, coloured: bool = False)
     except (UnicodeEncodeError, LookupError):
         text = text.translate(_ASCII)
     return text
-
-
-def _cut(words: str) -> str:
-    return words if len(words) <= _WIDEST else words[: _WIDEST - 3] + "..."
 
 
 def _picture(problem: Problem, found: list[Mark], axes: tuple[int, ...], coloured: bool) -> list[str]:
