@@ -7,6 +7,7 @@ import io
 import json
 import os
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -17,6 +18,7 @@ from pibls.cli import outputs, values
 from pibls.cli.console import emit
 from pibls.errors import InputError
 
+ROOT = Path(__file__).parent.parent
 PNG, PDF = b"\x89PNG", b"%PDF"
 
 
@@ -147,6 +149,17 @@ def test_a_picture_that_cannot_be_drawn_does_not_lose_the_solution(cosine, monke
     assert pb.load("s.pibls").status == "converged"
     record = call_json("solve", cosine, "--plot", "p.png", "--save", "s.pibls", code=2)
     assert (record["files"], record["failed_files"]) == ({"save": "s.pibls"}, {"plot": "nothing to draw"})
+
+
+def test_the_demo_solves_an_example_and_draws_it(tmp_path):
+    (line,) = [line for line in (ROOT / "Makefile").read_text().splitlines() if "pibls solve" in line]
+    _, *words = line.split("$(BIN)/pibls ")[1].split()
+    example, picture = ROOT / words[0], tmp_path / words[2]
+    picture.parent.mkdir()
+    record = call_json("solve", example, "--plot", picture)
+    assert record["status"] == "converged"
+    assert record["true_error"] < record["tol"]
+    assert picture.stat().st_size > 50_000
 
 
 def test_grids():
