@@ -101,7 +101,7 @@ def test_quiet_prints_nothing(cosine):
 def test_stalled_is_3_and_says_what_to_do(cosine):
     result = call("solve", cosine, "--tol", "1e-40", "--budget", 0.5, code=3)
     assert "stalled" in result.stdout
-    assert "On the command line: " in result.stdout
+    assert "On the command line: --budget 3 " in " ".join(result.stdout.split())
     assert "--tol " in result.stdout
     record = call_json("solve", cosine, "--tol", "1e-40", "--budget", 0.5, code=3)
     assert (record["status"], record["exit_code"]) == ("stalled", 3)
