@@ -19,6 +19,8 @@ __all__ = ["check", "examine"]
 
 _POINTS = 200
 _MET = 1e-6
+_WIDTHS, _WIDTH_MANY = {1: 40, 2: 80, 3: 130}, 200
+_SCALE = 3.0
 
 
 @dataclass(frozen=True)
@@ -121,18 +123,27 @@ def examine(problem: Problem) -> tuple[str, tuple[str, ...]]:
     from pibls.geometry import Points
     from pibls.runtime import blas_threads
     from pibls.system import check_known
-    from pibls.tuning.campaign import Campaign
-    from pibls.tuning.laboratory import Laboratory
 
     check_known(problem)
     with blas_threads(most=1):
         warnings = _exact_warnings(problem, Points.sample(problem, _POINTS))
-        if not problem.is_linear:
-            return "", warnings
-        laboratory = Laboratory(problem, 0)
-        found = Campaign(laboratory, tol=1e-6, budget=1.0, report=lambda _: None).ambiguity()
-        words = "" if found is None else found.in_words(problem, laboratory.compare_points)
-    return words, warnings
+        return _ambiguity(problem) if problem.is_linear else "", warnings
+
+
+def _ambiguity(problem: Problem) -> str:
+    """Return what a linear problem leaves open, found by networks as small as those that a solve tries first."""
+    from pibls.tuning.laboratory import Block, Laboratory
+    from pibls.tuning.posedness import find_ambiguity
+
+    laboratory = Laboratory(problem, 0)
+    width = _WIDTHS.get(laboratory.axes, _WIDTH_MANY)
+    narrow, wide = (
+        find_ambiguity(
+            problem, laboratory.points(nodes), laboratory.network([Block(nodes, (_SCALE,) * laboratory.axes)])
+        )
+        for nodes in (width, 2 * width)
+    )
+    return wide.in_words(problem, laboratory.compare_points) if wide.hides_more_than(narrow) else ""
 
 
 def _exact_warnings(problem: Problem, points: Any) -> tuple[str, ...]:

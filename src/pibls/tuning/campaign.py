@@ -146,7 +146,7 @@ class Campaign:
         ambiguity = None
         try:
             with blas_threads(most=1):
-                ambiguity = self.ambiguity()
+                ambiguity = self._ambiguity()
                 blocks = self._scan() if ambiguity is None else []
                 self.scanned = self.elapsed
             if ambiguity is None:
@@ -171,7 +171,7 @@ class Campaign:
         width = _PILOT.get(self.lab.axes, _PILOT_MANY)
         return width if len(self.lab.problem.fields) == 1 else max(40, int(width / 1.6))
 
-    def ambiguity(self) -> Ambiguity | None:
+    def _ambiguity(self) -> Ambiguity | None:
         """Return a function that the conditions leave open, if there is one."""
         found = []
         for nodes in (self.pilot_nodes * 2 // 3, self.pilot_nodes * 4 // 3):
