@@ -70,7 +70,7 @@ def test_outputs_of_the_file_lie_beside_it(cosine, tmp_path):
     ("line", "words"),
     [
         ('csv = "../a.csv"', "folder of the problem file"),
-        ('csv = "/tmp/a.csv"', "folder of the problem file"),
+        ('csv = "/a.csv"', "folder of the problem file"),
         ('csv = "link.csv"', "leaves its folder"),
         ('csv = "way/a.csv"', "leaves its folder"),
         ('csv = "none/a.csv"', "there is no folder"),
