@@ -4,8 +4,10 @@ BIN := .venv/bin
 
 .PHONY: demo test reproduce clean
 
+# Solves a problem file, shows its error and draws it.
 demo: .venv/core
-	$(BIN)/python examples/poisson.py
+	mkdir -p out
+	$(BIN)/pibls solve examples/waves.toml --plot out/waves.png
 
 test: .venv/dev
 	$(BIN)/ruff format --check .

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import importlib
 import subprocess
 import sys
 from pathlib import Path
@@ -30,6 +31,7 @@ ORDER = [
     {"tuning"},
     {"studies"},
     {"cli"},
+    {"__main__"},
 ]
 RANK = {name: rank for rank, names in enumerate(ORDER) for name in names}
 # A solution offers plot() and grow(), a problem to_text(), which live to their right; the import waits for the call.
@@ -79,11 +81,11 @@ def test_imports_go_to_the_left(path):
             assert allowed, f"{path}:{line}: {layer} imports {module}, which is to its right"
 
 
-def loaded_by_importing_the_package():
-    """Modules reached from the package by imports that are not deferred to a function."""
+def loaded_by_using_the_package():
+    """Modules reached from what the package exports by imports that are not deferred to a function."""
     files = {".".join(("pibls", *p.relative_to(ROOT).with_suffix("").parts)): p for p in ROOT.rglob("*.py")}
     files = {name.removesuffix(".__init__"): path for name, path in files.items()}
-    found, todo = {}, ["pibls"]
+    found, todo = {}, ["pibls", "pibls.problems", *(f"pibls.{home}" for home in pibls._HOMES)]
     while todo:
         name = todo.pop()
         if name in files and name not in found:
@@ -93,11 +95,11 @@ def loaded_by_importing_the_package():
 
 
 def test_heavy_packages_are_imported_where_they_are_used():
-    found = loaded_by_importing_the_package()
+    found = loaded_by_using_the_package()
     assert {"pibls.solvers.lstsq", "pibls.geometry.cloud", "pibls.solution.storage"} <= set(found)
     for name, wanted in found.items():
         heavy = [m for m in wanted if m.startswith(HEAVY)]
-        assert not heavy, f"import pibls loads {name}, which loads {heavy[0]}: import it inside a function"
+        assert not heavy, f"using pibls loads {name}, which loads {heavy[0]}: import it inside a function"
 
 
 def test_every_layer_exists():
@@ -113,12 +115,35 @@ def test_the_check_would_notice():
     ]
 
 
-def test_importing_the_package_loads_nothing_heavy():
-    code = "import sys, pibls; print(sorted({'torch', 'matplotlib', 'scipy.stats'} & set(sys.modules)))"
+def loaded_after(code, *modules):
+    """Run code in a process of its own; return which of the modules it has loaded."""
+    code = f"import sys\n{code}\nprint(*sorted({set(modules)} & set(sys.modules)))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=120)
-    assert done.stdout.strip() == "[]"
+    return done.stdout.split()
+
+
+def test_exports_load_nothing_heavy():
+    assert loaded_after("from pibls import *", "torch", "matplotlib", "scipy.stats", "numpy") == ["numpy"]
+
+
+def test_importing_the_package_loads_nothing_that_is_not_asked_for():
+    layers = [f"pibls.{name}" for names in ORDER for name in names]
+    assert loaded_after("import pibls", *layers, "numpy", "sympy", "scipy") == []
+    assert "pibls.geometry" not in loaded_after("import pibls; pibls.coordinates('x')", *layers)
 
 
 def test_everything_exported_is_there():
     assert len(set(pibls.__all__)) == len(pibls.__all__)
     assert all(hasattr(pibls, name) for name in pibls.__all__)
+    assert set(pibls.__all__) | {"__version__"} <= set(dir(pibls))
+    with pytest.raises(AttributeError, match="has no attribute 'nonsense'"):
+        _ = pibls.nonsense
+
+
+def test_exports_are_the_same_for_people_and_type_checkers():
+    tree = ast.parse((ROOT / "__init__.py").read_text("utf-8"))
+    typed = next(n for n in tree.body if isinstance(n, ast.If) and "TYPE_CHECKING" in ast.unparse(n.test))
+    names = {a.name: n.module for n in typed.body if isinstance(n, ast.ImportFrom) for a in n.names}
+    assert set(names) == set(pibls.__all__)
+    for name, module in names.items():
+        assert getattr(importlib.import_module(module), name) is getattr(pibls, name)

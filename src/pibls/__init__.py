@@ -11,50 +11,52 @@
 True
 """
 
-from importlib.metadata import version
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
-from pibls import problems
-from pibls.errors import PiblsError
-from pibls.geometry import (
-    Ball,
-    Box,
-    Disk,
-    Interval,
-    PointCloud,
-    Points,
-    Polygon,
-    Rectangle,
-    Star,
-    TimeInterval,
-)
-from pibls.methods import PIBLS, PIELM, PINN, BayesianPIELM
-from pibls.problem import (
-    Condition,
-    Dirichlet,
-    Initial,
-    Mean,
-    Neumann,
-    Observation,
-    Periodic,
-    Problem,
-    Robin,
-    coordinates,
-    data,
-    div,
-    field,
-    grad,
-    laplacian,
-    normal,
-    normal_derivative,
-    unknown,
-)
-from pibls.report import metrics
-from pibls.solution import Solution, load
-from pibls.text import parse, read_problem
-from pibls.tuning import solve
-from pibls.tuning.cross_validation import cross_validate
+if TYPE_CHECKING:
+    from pibls import problems
+    from pibls.errors import PiblsError
+    from pibls.geometry import (
+        Ball,
+        Box,
+        Disk,
+        Interval,
+        PointCloud,
+        Points,
+        Polygon,
+        Rectangle,
+        Star,
+        TimeInterval,
+    )
+    from pibls.methods import PIBLS, PIELM, PINN, BayesianPIELM
+    from pibls.problem import (
+        Condition,
+        Dirichlet,
+        Initial,
+        Mean,
+        Neumann,
+        Observation,
+        Periodic,
+        Problem,
+        Robin,
+        coordinates,
+        data,
+        div,
+        field,
+        grad,
+        laplacian,
+        normal,
+        normal_derivative,
+        unknown,
+    )
+    from pibls.report import metrics
+    from pibls.solution import Solution, load
+    from pibls.text import parse, read_problem
+    from pibls.tuning import solve
+    from pibls.tuning.cross_validation import cross_validate
 
-__version__ = version("pibls")
+    __version__: str
 
 __all__ = [
     "PIBLS",
@@ -99,3 +101,37 @@ __all__ = [
     "solve",
     "unknown",
 ]
+
+# Where the exports live. They are loaded when they are first asked for: most of the time of a short command goes into
+# imports, and showing a version or completing a name needs none of them. What loads least is asked first.
+_HOMES = ("errors", "problem", "geometry", "text", "solution", "methods", "tuning", "tuning.cross_validation", "report")
+
+
+def _find(name: str) -> Any:
+    if name == "__version__":
+        from importlib.metadata import version
+
+        return version("pibls")
+    if not name.startswith("_"):
+        try:
+            return import_module(f"pibls.{name}")
+        except ModuleNotFoundError as error:
+            if error.name != f"pibls.{name}":
+                raise
+    if name in __all__:
+        for home in _HOMES:
+            module = import_module(f"pibls.{home}")
+            if name in module.__all__:
+                return getattr(module, name)
+    raise AttributeError(f"module 'pibls' has no attribute {name!r}")
+
+
+if not TYPE_CHECKING:  # a type checker would take every name for an attribute
+
+    def __getattr__(name: str) -> Any:
+        value = globals()[name] = _find(name)
+        return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__, "__version__"})

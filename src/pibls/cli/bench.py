@@ -1,0 +1,93 @@
+"""``pibls bench``: how well the plain solve does on problems of the zoo."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from pibls.cli.console import Debug, Json, emit, emit_json, emit_table, note, told
+from pibls.cli.outputs import check_target, write_text
+from pibls.cli.sources import zoo, zoo_problem
+from pibls.cli.values import to_csv
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+__all__ = ["DEFAULT", "bench"]
+
+DEFAULT = (
+    *(
+        "advection",
+        "beam",
+        "damped_oscillator",
+        "oscillator",
+        "poisson",
+        "helmholtz",
+        "variable_coefficient",
+        "annulus",
+    ),
+    *("wave", "heat_robin", "stokes", "bratu_1d"),
+)
+"""A dozen that take a second or so each."""
+
+_COLUMNS = ("problem", "seed", "status", "error_estimate", "true_error", "nodes", "seconds")
+_NUMBERS = ("seed", "error_estimate", "true_error", "nodes", "seconds")
+
+
+def _complete(incomplete: str) -> list[str]:
+    return [name for name in zoo() if name.startswith(incomplete)]
+
+
+def bench(
+    names: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="NAME...", help="Problems of the zoo; a dozen fast ones.", autocompletion=_complete),
+    ] = None,
+    tol: Annotated[float | None, typer.Option(help="Relative L2 error to reach.")] = None,
+    seeds: Annotated[int, typer.Option(min=1, help="How many seeds to run, from 0.")] = 1,
+    budget: Annotated[float | None, typer.Option(help="Seconds of work for each search.")] = None,
+    csv: Annotated[Path | None, typer.Option(help="Write the rows here too.")] = None,
+    as_json: Json = False,
+    debug: Debug = False,
+) -> None:
+    """Solve problems of the zoo with nothing chosen by hand; compare estimated and true errors.
+
+    The exit code is 0 when all runs have ended, whatever their status.
+    """
+    with told(debug, as_json="bench" if as_json else ""):
+        target = None if csv is None else check_target("--csv", csv)
+        chosen = [zoo_problem(name.removeprefix("zoo:")) for name in names or DEFAULT]
+        rows = []
+        for row in _runs(chosen, {"tol": tol, "budget": budget}, seeds):
+            rows.append(row)
+            if not as_json:
+                note(f"{row['problem']}, seed {row['seed']}: {row['status']}, {row['seconds']:.1f} s")
+        if target is not None:
+            write_text(target, to_csv(_COLUMNS, [[_plain(row[name]) for name in _COLUMNS] for row in rows]))
+        if as_json:
+            emit_json("bench", {"runs": rows})
+            return
+        emit_table(_COLUMNS, [[_shown(name, row[name]) for name in _COLUMNS] for row in rows], _NUMBERS)
+        met = sum(row["status"] == "converged" for row in rows)
+        emit(f"{met} of {len(rows)} runs converged, {sum(row['seconds'] for row in rows):.1f} s in all")
+
+
+def _runs(chosen: list[Any], options: dict[str, Any], seeds: int) -> Iterator[dict[str, Any]]:
+    from pibls.cli.solve import run
+
+    for source in chosen:
+        for seed in range(seeds):
+            record = run(source, {**options, "seed": seed, "device": None}, {}).record()
+            yield {"problem": source.title, **{name: record[name] for name in _COLUMNS[1:]}}
+
+
+def _plain(value: Any) -> Any:
+    return "" if value is None else value
+
+
+def _shown(name: str, value: Any) -> str:
+    if isinstance(value, float):
+        return f"{value:.2f}" if name == "seconds" else f"{value:.1e}"
+    return "–" if value is None else str(value)

@@ -1,0 +1,186 @@
+"""``pibls check``: is a problem file right, and does its problem determine a solution? Nothing is solved."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from pibls.cli.console import CODES, OK, WRONG, Debug, Json, emit, emit_json, error_record, in_words, told
+from pibls.cli.sources import complete, read_source
+from pibls.errors import PiblsError
+
+if TYPE_CHECKING:
+    from pibls.problem import Problem, Statement
+
+__all__ = ["check", "examine"]
+
+_POINTS = 200
+_MET = 1e-6
+_WIDTHS, _WIDTH_MANY = {1: 40, 2: 80, 3: 130}, 200
+_SCALE = 3.0
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What was found in one file.
+
+    Attributes
+    ----------
+    file
+        Its name.
+    error
+        What is wrong with it, or None.
+    ill_posed
+        Why its problem has no solution or more than one; empty if nothing speaks against it.
+    warnings
+        What is odd.
+    """
+
+    file: str
+    error: PiblsError | OSError | None = None
+    ill_posed: str = ""
+    warnings: tuple[str, ...] = ()
+
+    @property
+    def code(self) -> int:
+        """Exit code."""
+        if self.error is not None:
+            return WRONG
+        return CODES["ill-posed"] if self.ill_posed else OK
+
+    def record(self) -> dict[str, Any]:
+        """Return the finding for JSON."""
+        status = "error" if self.error is not None else "ill-posed" if self.ill_posed else "ok"
+        return {
+            "file": self.file,
+            "status": status,
+            "error": None if self.error is None else error_record(self.error),
+            "message": self.ill_posed,
+            "warnings": list(self.warnings),
+        }
+
+
+def check(
+    files: Annotated[
+        list[str],
+        typer.Argument(metavar="FILE...", help="Problem files, -, or zoo:NAME.", autocompletion=complete),
+    ],
+    as_json: Json = False,
+    debug: Debug = False,
+) -> None:
+    """Check problem files without solving them.
+
+    Formulas, domains and conditions are read and put together; each condition must have points, an exact solution
+    must satisfy everything, and small networks tell whether a linear problem leaves its solution open.
+    """
+    with told(debug, as_json="check" if as_json else ""):
+        findings = []
+        for file in files:
+            findings.append(_finding(file))
+            if not as_json:
+                _say(findings[-1])
+        codes = {finding.code for finding in findings}
+        code = next((code for code in (WRONG, CODES["ill-posed"]) if code in codes), OK)
+        if as_json:
+            emit_json("check", {"exit_code": code, "files": [finding.record() for finding in findings]})
+        raise typer.Exit(code)
+
+
+def _finding(file: str) -> Finding:
+    try:
+        problem = read_source(file).problem
+        ill_posed, warnings = examine(problem)
+    except (PiblsError, OSError) as error:
+        return Finding(file, error)
+    return Finding(file, None, ill_posed, warnings)
+
+
+def _say(finding: Finding) -> None:
+    if finding.error is not None:
+        words = in_words(finding.error)
+        emit(f"Error: {words if finding.file in words else f'{finding.file}: {words}'}")
+        return
+    emit(f"{'ill-posed' if finding.ill_posed else 'OK'}  {finding.file}")
+    for words in (finding.ill_posed, *finding.warnings):
+        if words:
+            emit(f"    {words}")
+
+
+def examine(problem: Problem) -> tuple[str, tuple[str, ...]]:
+    """Return why a problem is ill-posed, or nothing, and warnings.
+
+    Examples
+    --------
+    >>> from pibls import problems
+    >>> examine(problems.poisson())
+    ('', ())
+    >>> examine(problems.ill_posed()["pure_neumann"].problem())[0][:30]
+    'The solution is not unique: a '
+    """
+    from pibls.geometry import Points
+    from pibls.runtime import blas_threads
+    from pibls.system import check_known
+
+    check_known(problem)
+    with blas_threads(most=1):
+        warnings = _exact_warnings(problem, Points.sample(problem, _POINTS))
+        return _ambiguity(problem) if problem.is_linear else "", warnings
+
+
+def _ambiguity(problem: Problem) -> str:
+    """Return what a linear problem leaves open, found by networks as small as those that a solve tries first."""
+    from pibls.tuning.laboratory import Block, Laboratory
+    from pibls.tuning.posedness import find_ambiguity
+
+    laboratory = Laboratory(problem, 0)
+    width = _WIDTHS.get(laboratory.axes, _WIDTH_MANY)
+    narrow, wide = (
+        find_ambiguity(
+            problem, laboratory.points(nodes), laboratory.network([Block(nodes, (_SCALE,) * laboratory.axes)])
+        )
+        for nodes in (width, 2 * width)
+    )
+    return wide.in_words(problem, laboratory.compare_points) if wide.hides_more_than(narrow) else ""
+
+
+def _exact_warnings(problem: Problem, points: Any) -> tuple[str, ...]:
+    """Return a warning for every equation and condition that the exact solution does not satisfy."""
+    from pibls.problem import AtPoints, Data, Interior, OnPart
+
+    exact = problem.exact
+    if not isinstance(exact, Mapping) or any(expression.has(Data) for expression in exact.values()):
+        return ()
+    found = []
+    for statement in problem.statements:
+        if isinstance(statement.place, Interior | OnPart | AtPoints) and statement.targets is None:
+            try:
+                size = _defect(exact, statement, points.sets[statement.source])
+            except PiblsError:  # singular at a point, say: nothing is known then
+                continue
+            if size > _MET:
+                found.append(
+                    f"warning: the exact solution does not satisfy {statement.name}: the sides differ by {size:.1g} of "
+                    "their size. Check both."
+                )
+    return tuple(found)
+
+
+def _defect(exact: Mapping[str, Any], statement: Statement, place: Any) -> float:
+    """Return the residual of the exact solution, relative to the values that make it up."""
+    import numpy as np
+
+    from pibls.problem.evaluate import compile_function
+
+    form = statement.form
+    normals = place.normals if form.residual_function.needs_normals else None
+    state = []
+    for term in form.terms:
+        expression = exact[term.field]
+        for symbol, order in zip(form.coordinates, term.multi_index, strict=True):
+            expression = expression.diff(symbol, order)
+        state.append(compile_function(expression, form.coordinates)(place.points))
+    residual = np.abs(form.residual_function(place.points, normals, state)).max()
+    return float(residual) / max(1.0, *(float(np.abs(values).max()) for values in state))

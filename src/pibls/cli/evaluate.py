@@ -1,0 +1,168 @@
+"""``pibls eval``: values and derivatives of a saved solution at points of a CSV file."""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from pibls.cli.console import Debug, emit, note, told
+from pibls.cli.outputs import check_target, write_text
+from pibls.cli.sources import STDIN
+from pibls.cli.values import to_csv
+from pibls.errors import InputError, TextError
+
+if TYPE_CHECKING:
+    from pibls.checks import FloatArray
+    from pibls.problem import MultiIndex
+    from pibls.solution import Solution
+
+__all__ = ["evaluate", "read_points"]
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """The rows of a CSV file as they stand there, and the points that they name."""
+
+    heading: list[str]
+    entries: list[list[str]]
+    points: FloatArray
+
+
+def evaluate(
+    saved: Annotated[Path, typer.Argument(metavar="SAVED", help="A solution written by `pibls solve --save`.")],
+    at: Annotated[str, typer.Option(help="CSV file of points whose first line names the coordinates; - for stdin.")],
+    out: Annotated[Path | None, typer.Option("--csv", help="Write here instead of on standard output.")] = None,
+    derivative: Annotated[
+        list[str] | None, typer.Option(help="A derivative to add, such as u_xx; repeat for more.")
+    ] = None,
+    debug: Debug = False,
+) -> None:
+    """Evaluate a saved solution at points.
+
+    The rows of the CSV file are kept, other columns included, and a column per field and derivative is added. Points
+    outside the domain are extrapolated, with a warning.
+    """
+    with told(debug):
+        target = None if out is None else check_target("--csv", out)
+        from pibls.solution import load
+
+        solution = load(saved)
+        wanted = _wanted(solution, derivative or [])
+        rows = read_points(at, solution.coordinate_names, tuple(wanted))
+        _warn_outside(solution, rows.points)
+        values = solution.evaluate(rows.points, list(wanted.values()))
+        columns = zip(*(column.tolist() for column in values), strict=True)
+        full = [[*entries, *numbers] for entries, numbers in zip(rows.entries, columns, strict=True)]
+        text = to_csv([*rows.heading, *wanted], full)
+        if target is None:
+            emit(text.rstrip("\n"))
+        else:
+            write_text(target, text)
+
+
+def _wanted(solution: Solution, derivatives: list[str]) -> dict[str, tuple[str, MultiIndex]]:
+    """Return the columns to add by name: the fields, then derivatives."""
+    from pibls.text.formulas import make_names
+    from pibls.text.source import suggestion
+
+    problem = solution.problem
+    zero = (0,) * len(problem.domain.coordinates)
+    wanted = {name: (name, zero) for name in problem.field_names}
+    names = make_names(problem.domain.coordinates, problem.fields)
+    known = [f"{name}_{symbol}" for name in problem.field_names for symbol in solution.coordinate_names]
+    for text in derivatives:
+        ways = [(text, zero)] if text in problem.field_names else names.derivatives(text)
+        if len(ways) != 1:
+            why = "can be read in two ways" if ways else "is no derivative of this solution"
+            hint = suggestion(text, known, f"Write a field, an underscore and coordinates, such as {known[0]}.")
+            raise InputError(f"--derivative {text[:60]} {why}.{'' if ways else hint}")
+        wanted[text] = ways[0]
+    return wanted
+
+
+def _warn_outside(solution: Solution, points: FloatArray) -> None:
+    inside = solution.problem.domain.contains(points)
+    count = int((~inside).sum())
+    if count:
+        first = points[~inside][0].tolist()
+        note(
+            f"Warning: {count} of {len(points)} points lie outside {solution.problem.domain}, first {first}; values "
+            "there are extrapolated and may be far off."
+        )
+
+
+def read_points(name: str, coordinates: tuple[str, ...], added: tuple[str, ...] = ()) -> Rows:
+    """Read points from a CSV file whose first line names the coordinates, in any order, among other columns.
+
+    Parameters
+    ----------
+    name
+        The file, or ``-`` for standard input.
+    coordinates
+        Names of the coordinates in the order of the solution.
+    added
+        Names of columns to be added, which must not be there already.
+    """
+    shown = "standard input" if name == STDIN else name
+    try:
+        with _stream(name) as stream:
+            return _rows(csv.reader(stream), shown, coordinates, added)
+    except OSError as error:
+        raise InputError(f"The points of --at {name} cannot be read: {error.strerror}. Check the path.") from error
+    except (UnicodeDecodeError, csv.Error, ValueError) as error:
+        if isinstance(error, TextError):
+            raise
+        raise InputError(f"The points of --at, {shown}, cannot be read as CSV: {error}.") from error
+
+
+def _stream(name: str) -> IO[str]:
+    # Newlines inside quotes are the business of the CSV reader.
+    if name == STDIN:
+        return io.TextIOWrapper(sys.stdin.buffer, encoding="utf-8-sig", newline="")
+    return Path(name).open(encoding="utf-8-sig", newline="")
+
+
+def _rows(reader: Any, name: str, coordinates: tuple[str, ...], added: tuple[str, ...]) -> Rows:
+    import numpy as np
+
+    heading = [entry.strip() for entry in next(reader, [])]
+    missing = [coordinate for coordinate in coordinates if heading.count(coordinate) != 1]
+    if missing:
+        found = ",".join(heading)[:120] or "nothing"
+        message = f"The first line must name each coordinate once: {','.join(coordinates)}. Got {found}."
+        raise TextError(message, path=name)
+    if taken := [column for column in heading if column in added]:
+        raise TextError(f"The column {taken[0]!r} is there already and would be added; rename it.", path=name)
+    places = [heading.index(coordinate) for coordinate in coordinates]
+    entries, points = [], []
+    for row in reader:
+        if not any(entry.strip() for entry in row):
+            if len(row) > 1:
+                raise TextError("The entries of this row are empty; remove it.", path=name, line=reader.line_num)
+            continue
+        if len(row) != len(heading):
+            message = f"There are {len(row)} entries, and {len(heading)} columns are named in the first line."
+            raise TextError(message, path=name, line=reader.line_num)
+        points.append([_number(row[place], heading[place], place, name, reader.line_num) for place in places])
+        entries.append(row)
+    if not entries:
+        raise TextError("There are no rows below the first line.", path=name)
+    return Rows(heading, entries, np.array(points))
+
+
+def _number(entry: str, column: str, place: int, name: str, line: int) -> float:
+    try:
+        number = float(entry)
+    except ValueError:
+        number = math.nan
+    if not math.isfinite(number):
+        message = f"{entry[:60]!r} in column {column!r} is not a finite number."
+        raise TextError(message, path=name, line=line, column=place + 1)
+    return number

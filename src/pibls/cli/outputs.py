@@ -1,0 +1,93 @@
+"""Files that are made of a solution: where they may go, and that they are whole or not there."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Callable, Mapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from pibls.errors import InputError
+
+if TYPE_CHECKING:
+    from pibls.cli.sources import Source
+
+__all__ = ["PICTURES", "check_target", "plan", "write_text", "write_with"]
+
+PICTURES = (".png", ".pdf", ".svg")
+# A problem file from a stranger shall not be able to replace anything but results.
+_ENDINGS: Mapping[str, tuple[str, ...]] = {
+    "plot": PICTURES,
+    "csv": (".csv",),
+    "json": (".json",),
+    "save": (".pibls",),
+}
+
+
+def plan(given: Mapping[str, Path | None], source: Source) -> dict[str, Path]:
+    """Return where every output goes, by kind, or refuse what could not be written, before anything is solved.
+
+    Paths of the command line are relative to the current folder; those of a problem file are relative to its own
+    folder and stay inside it. The command line wins.
+    """
+    named = {kind: name for kind, name in asdict(source.output).items() if name is not None}
+    targets = {kind: _inside(kind, name, source.folder) for kind, name in named.items() if given.get(kind) is None}
+    for kind, path in given.items():
+        if path is not None:
+            targets[kind] = check_target(f"--{kind}", path, PICTURES if kind == "plot" else ())
+    seen = {} if source.path is None else {source.path.resolve(): "the problem file"}
+    for kind, path in targets.items():
+        place = path.resolve()
+        if place in seen:
+            raise InputError(f"The output {kind} would replace {seen[place]}, {path}. Choose another name.")
+        seen[place] = f"the output {kind}"
+    return targets
+
+
+def _inside(kind: str, name: str, folder: Path) -> Path:
+    """Return the place of an output that a problem file names."""
+    path, home = folder / name, folder.resolve()
+    # A link would lead somewhere else, even if its own name is in the folder.
+    if path.is_symlink() or not path.resolve().is_relative_to(home) or ".." in Path(name).parts:
+        raise InputError(
+            f"The problem file names the output {kind} = {name!r}, which leaves its folder. Only the command line may "
+            f"name a place elsewhere: --{kind} FILE."
+        )
+    return check_target(f"The output {kind} of the problem file,", path, _ENDINGS[kind])
+
+
+def check_target(what: str, path: Path, endings: tuple[str, ...] = ()) -> Path:
+    """Return a path that a file can be written to, or refuse it."""
+    refused = f"{what} {path} cannot be written: "
+    if endings and path.suffix.lower() not in endings:
+        raise InputError(f"{refused}its name must end with {' or '.join(endings)}.")
+    if path.is_dir() or (path.exists() and not path.is_file()):
+        raise InputError(f"{refused}it is a folder or a device. Name a file.")
+    folder = path.resolve().parent
+    if not folder.is_dir():
+        raise InputError(f"{refused}there is no folder {folder}. Make it first, or choose another place.")
+    if not os.access(folder, os.W_OK | os.X_OK):
+        raise InputError(f"{refused}the folder {folder} is not writable. Choose another place.")
+    return path
+
+
+def write_with(path: Path, write: Callable[[Path], object]) -> Path:
+    """Have a neighbouring file written, then rename it: the file is there as a whole, or as it was before."""
+    target = path.resolve()
+    handle, name = tempfile.mkstemp(prefix=f".{target.stem[:40]}.", suffix=target.suffix, dir=target.parent)
+    os.close(handle)
+    temporary = Path(name)
+    try:
+        write(temporary)
+        temporary.chmod(0o644)
+        temporary.replace(target)
+    finally:
+        temporary.unlink(missing_ok=True)
+    return path
+
+
+def write_text(path: Path, text: str) -> Path:
+    """Write a text file as a whole or not at all."""
+    return write_with(path, lambda place: place.write_text(text, encoding="utf-8", newline=""))

@@ -1,0 +1,47 @@
+"""``pibls reproduce``: the study of the paper and its report."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from pibls.cli.console import Debug, emit, told
+
+__all__ = ["Profile", "reproduce"]
+
+
+class Profile(StrEnum):
+    """How much of the study to run."""
+
+    quick = "quick"
+    full = "full"
+
+
+def reproduce(
+    profile: Annotated[
+        Profile, typer.Option(help="quick: ten minutes on two cores, PINN at a reduced grid; full: everything.")
+    ] = Profile.quick,
+    out: Annotated[Path, typer.Option(help="Folder of cells, figures, files and report.")] = Path("out/reproduce"),
+    workers: Annotated[
+        int | None, typer.Option(help="Processes to run at once; the available cores if left out.")
+    ] = None,
+    only: Annotated[
+        list[str] | None, typer.Option(help="Problem, method or kind of cells to run; repeat for more, and to narrow.")
+    ] = None,
+    report_only: Annotated[bool, typer.Option("--report-only", help="Run nothing; report what is stored.")] = False,
+    debug: Debug = False,
+) -> None:
+    """Run the experiments of the paper and write a report of published beside measured numbers.
+
+    Every result is stored as it is finished: interrupt at any time, run again, and only what is missing is computed.
+    """
+    with told(debug, f"What is finished is kept in {out}; run the same command again to go on."):
+        from pibls.studies.report import write_report
+        from pibls.studies.runner import run_study
+
+        if not report_only:
+            run_study(out, profile=profile.value, workers=workers, only=only)
+        emit(f"report: {write_report(out, profile=profile.value)}")

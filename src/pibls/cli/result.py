@@ -1,0 +1,150 @@
+"""What is told of a solution: as text for people, as a record for programs."""
+
+from __future__ import annotations
+
+import math
+import textwrap
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from pibls.cli.console import CODES, WRONG
+
+if TYPE_CHECKING:
+    from pibls.cli.sources import Source
+    from pibls.solution import Solution
+
+__all__ = ["Result", "problem_record"]
+
+_COLOURS = {"converged": typer.colors.GREEN, "stalled": typer.colors.YELLOW, "ill-posed": typer.colors.RED}
+_MOST_LINES = 12
+_WIDTH = 100
+
+
+@dataclass(frozen=True, eq=False)
+class Result:
+    """A solved problem with how it was asked for.
+
+    Attributes
+    ----------
+    source
+        The problem.
+    solution
+        Its solution.
+    options
+        Tolerance, seed, budget and device of the solve.
+    true_error
+        Relative L2 error, where it is known.
+    seconds
+        Wall-clock time of the solve.
+    files
+        What was written, by kind.
+    failed
+        What could not be written, by kind, and why.
+    """
+
+    source: Source
+    solution: Solution
+    options: Mapping[str, Any]
+    true_error: float | None
+    seconds: float
+    files: Mapping[str, Path] = field(default_factory=dict)
+    failed: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def code(self) -> int:
+        """Exit code."""
+        return WRONG if self.failed else CODES[self.solution.status]
+
+    def record(self) -> dict[str, Any]:
+        """Return everything as plain numbers, strings, lists and dictionaries."""
+        from importlib.metadata import version
+
+        d = self.solution.diagnostics
+        return {
+            "pibls": version("pibls"),
+            "source": self.source.name,
+            "title": self.source.title,
+            "problem": problem_record(self.source),
+            "status": self.solution.status,
+            "exit_code": self.code,
+            "message": d.message,
+            "tol": self.options["tol"],
+            "seed": self.options["seed"],
+            "budget": self.options["budget"],
+            "error_estimate": self.solution.error_estimate,
+            "true_error": self.true_error,
+            "seconds": self.seconds,
+            "method": d.method,
+            "solver": d.solver,
+            "nodes": d.nodes,
+            "rows": d.rows,
+            "rank": d.rank,
+            "condition": d.condition,
+            "residuals": {name: asdict(residual) for name, residual in d.residuals.items()},
+            "files": {kind: str(path) for kind, path in self.files.items()},
+            "failed_files": dict(self.failed),
+        }
+
+    def __str__(self) -> str:
+        d, status = self.solution.diagnostics, self.solution.status
+        facts = {"status": typer.style(status, fg=_COLOURS.get(status), bold=True)}
+        estimate = self.solution.error_estimate
+        known = estimate is not None and math.isfinite(estimate)
+        facts["estimated error"] = f"{f'{estimate:.1e}' if known else 'unknown'} (tolerance {self.options['tol']:g})"
+        if self.true_error is not None:
+            facts["true error"] = f"{self.true_error:.1e}"
+        facts["size"] = f"{d.nodes} nodes, {d.rows} rows"
+        facts["time"] = f"{self.seconds:.2f} s"
+        facts |= {f"wrote {kind}": str(path) for kind, path in self.files.items()}
+        width = max(map(len, facts))
+        lines = [typer.style(self.source.title, bold=True), *_statement(str(self.source.problem)), ""]
+        lines += [f"{name:<{width}}  {value}" for name, value in facts.items()]
+        return "\n".join([*lines, *self._advice()])
+
+    def _advice(self) -> list[str]:
+        """Return what came of a solve that did not converge, and what to do, in lines."""
+        if self.solution.status == "converged":
+            return []
+        words, estimate = self.solution.diagnostics.message, self.solution.error_estimate
+        if self.solution.status == "stalled":
+            longer = [f"--budget {6 * self.options['budget']:g} for a longer search"] if "budget" in words else []
+            looser = [f"--tol {_above(estimate)} to accept it as it is"] if estimate and estimate < 1 else []
+            if longer or looser:
+                words += f" On the command line: {', or '.join(longer + looser)}."
+        return ["", *textwrap.wrap(words, _WIDTH, break_long_words=False, break_on_hyphens=False)]
+
+
+def _statement(text: str) -> list[str]:
+    lines = text.splitlines()
+    rest = len(lines) - _MOST_LINES
+    return lines if rest <= 0 else [*lines[:_MOST_LINES], f"  ... and {rest} more; see `pibls show`"]
+
+
+def _above(value: float) -> str:
+    """Return a round number above a value.
+
+    >>> _above(3.2e-5), _above(9.7e-5)
+    ('4e-05', '1e-04')
+    """
+    power = f"{value:.0e}"
+    return power if float(power) > value else f"{value + 10 ** float(f'{value:.0e}'.split('e')[1]):.0e}"
+
+
+def problem_record(source: Source) -> dict[str, Any]:
+    """Return a problem for JSON."""
+    problem = source.problem
+    return {
+        "text": str(problem),
+        "fields": list(problem.field_names),
+        "coordinates": [symbol.name for symbol in problem.domain.coordinates],
+        "time": None if problem.domain.time is None else problem.domain.time.name,
+        "linear": problem.is_linear,
+        "equations": len(problem.equations),
+        "conditions": len(problem.conditions),
+        "domain": str(problem.domain),
+        "has_exact": problem.exact is not None,
+    }

@@ -1,0 +1,98 @@
+"""``pibls solve``: a problem file in; an answer, its error, and files out."""
+
+from __future__ import annotations
+
+import inspect
+import time
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from pibls.cli.console import Debug, Json, emit, emit_json, in_words, note, to_json, told
+from pibls.cli.outputs import plan, write_text, write_with
+from pibls.cli.sources import Source, SourceName, read_source, true_error
+from pibls.errors import PiblsError
+
+if TYPE_CHECKING:
+    from pibls.cli.result import Result
+
+__all__ = ["run", "solve"]
+
+# The one that takes most work to make again comes first; the record last, as it lists the others.
+_ORDER = ("save", "csv", "plot", "json")
+
+
+def solve(
+    source: SourceName,
+    tol: Annotated[float | None, typer.Option(help="Relative L2 error to reach.")] = None,
+    seed: Annotated[int | None, typer.Option(help="Seed: the same one gives the same solution.")] = None,
+    budget: Annotated[float | None, typer.Option(help="Seconds of work for the search.")] = None,
+    device: Annotated[str | None, typer.Option(help='A torch device such as "cuda".')] = None,
+    plot: Annotated[Path | None, typer.Option(help="Write a picture: .png, .pdf or .svg.")] = None,
+    save: Annotated[Path | None, typer.Option(help="Write the solution, for `pibls eval` and pibls.load.")] = None,
+    csv: Annotated[Path | None, typer.Option(help="Write values and estimated errors on a grid.")] = None,
+    as_json: Json = False,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print no result; the exit code tells.")] = False,
+    debug: Debug = False,
+) -> None:
+    """Solve a problem and say how accurate the answer is.
+
+    Options that the problem file carries hold unless they are given here. Ctrl-C ends the search and keeps the best
+    answer so far.
+    """
+    with told(debug, "There is no solution yet.", as_json="solve" if as_json else ""):
+        found = read_source(source)
+        options = {"tol": tol, "seed": seed, "budget": budget, "device": device}
+        files = plan({"plot": plot, "csv": csv, "json": None, "save": save}, found)
+        result = run(found, options, files, progress=False if quiet else None)
+        if as_json:
+            emit_json("solve", result.record())
+        elif not quiet:
+            emit(str(result))
+        for kind, words in result.failed.items():
+            note(f"Error: the output {kind} was not written: {words}")
+        raise typer.Exit(result.code)
+
+
+def run(source: Source, given: dict[str, Any], files: dict[str, Path], progress: bool | None = False) -> Result:
+    """Solve and write files; options given win over those of the problem file, and these over the defaults."""
+    from pibls.cli.result import Result
+    from pibls.tuning import solve as solve_problem
+
+    defaults = inspect.signature(solve_problem).parameters
+    options = {name: defaults[name].default for name in given}
+    for choice in (vars(source.solve), given):
+        options |= {name: value for name, value in choice.items() if value is not None}
+    begun = time.perf_counter()
+    solution = solve_problem(source.problem, progress=progress, **options)
+    seconds = time.perf_counter() - begun
+    result = Result(source, solution, options, true_error(source, solution), seconds)
+    for kind in _ORDER:
+        if kind in files:
+            result = _with_file(result, kind, files[kind])
+    return result
+
+
+def _with_file(result: Result, kind: str, path: Path) -> Result:
+    """Write a file; a solution that took long is not lost because one of its files cannot be made."""
+    try:
+        _write(result, kind, path)
+    except (PiblsError, OSError) as error:
+        return replace(result, failed={**result.failed, kind: in_words(error)})
+    return replace(result, files={**result.files, kind: path})
+
+
+def _write(result: Result, kind: str, path: Path) -> None:
+    from pibls.cli.values import grid_csv
+
+    if kind == "save":
+        result.solution.save(path.resolve())
+    elif kind == "plot":
+        write_with(path, partial(result.solution.plot().savefig, dpi=150))
+    elif kind == "csv":
+        write_text(path, grid_csv(result.solution))
+    else:
+        write_text(path, to_json("solve", result.record()) + "\n")

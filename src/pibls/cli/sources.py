@@ -1,0 +1,152 @@
+"""Where a problem comes from: a problem file, standard input, or the zoo."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from pibls.errors import InputError, PiblsError
+
+if TYPE_CHECKING:
+    from pibls.problem import Problem
+    from pibls.problems import Reference
+    from pibls.solution import Solution
+    from pibls.text import Outputs, SolveOptions
+
+__all__ = ["Source", "SourceName", "complete", "read_source", "true_error", "zoo", "zoo_problem"]
+
+ZOO = "zoo:"
+STDIN = "-"
+_LARGEST = 2_000_000
+
+
+@dataclass(frozen=True, eq=False)
+class Source:
+    """A problem with what came with it.
+
+    Attributes
+    ----------
+    name
+        As it was asked for.
+    title
+        What it is called.
+    problem
+        The problem.
+    solve, output
+        Solver options and outputs that the file names.
+    folder
+        Where the outputs that a file names belong.
+    path
+        The file, if it is one.
+    reference
+        Values at points, for problems of the zoo without a closed form.
+    """
+
+    name: str
+    title: str
+    problem: Problem
+    solve: SolveOptions
+    output: Outputs
+    folder: Path = field(default_factory=Path)
+    path: Path | None = None
+    reference: Reference | None = None
+
+
+def read_source(name: str) -> Source:
+    """Return the problem of a file, of standard input (``-``) or of the zoo (``zoo:NAME``)."""
+    from pibls.text import read_file
+
+    if name.startswith(ZOO):
+        return zoo_problem(name.removeprefix(ZOO))
+    if name == STDIN:
+        return _from_stdin()
+    path = Path(name)
+    if not path.exists() and name in zoo():
+        raise InputError(f"There is no file {name}. The problem of the zoo is called {ZOO}{name}.")
+    found = read_file(path)
+    return Source(name, found.title or path.stem, found.problem, found.solve, found.output, path.parent, path)
+
+
+def _from_stdin() -> Source:
+    from pibls.text import read_text
+
+    content = sys.stdin.buffer.read(_LARGEST + 1)
+    try:
+        text = content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise InputError(f"Standard input is not UTF-8 text ({error}); convert it to UTF-8.") from None
+    found = read_text(text, Path())
+    return Source(STDIN, found.title or "standard input", found.problem, found.solve, found.output)
+
+
+def zoo_problem(name: str) -> Source:
+    """Return a problem of the zoo by name."""
+    from pibls.problems import references
+    from pibls.text import Outputs, SolveOptions
+    from pibls.text.source import suggestion
+
+    known = zoo()
+    if name not in known:
+        hint = suggestion(name, known, "See `pibls list`.")
+        raise InputError(f"The zoo has no problem {name[:60]!r}.{hint}")
+    problem = known[name]()
+    return Source(ZOO + name, name, problem, SolveOptions(), Outputs(), reference=references().get(name))
+
+
+def zoo() -> Mapping[str, Callable[[], Problem]]:
+    """Return every problem of the zoo by name: with an exact solution, with a computed one, and ill-posed ones."""
+    from pibls import problems
+
+    known = {**problems.catalogue(), **problems.evolutions()}
+    known |= {name: entry.problem for name, entry in problems.references().items()}
+    return known | {name: entry.problem for name, entry in problems.ill_posed().items()}
+
+
+def true_error(source: Source, solution: Solution) -> float | None:
+    """Return the relative L2 error, where the exact solution or values of it are known; None elsewhere."""
+    import numpy as np
+
+    reference = source.reference
+    if reference is not None:
+        distance = np.linalg.norm(solution(reference.points) - reference.values)
+        return float(distance / np.linalg.norm(reference.values))
+    if source.problem.exact is None:
+        return None
+    try:
+        return solution.true_error()
+    except PiblsError:  # an exact solution of zero has no relative error
+        return None
+
+
+def complete(incomplete: str) -> list[str]:
+    """Return what a shell may complete to a problem: names of the zoo, problem files and folders."""
+    names: list[str] = []
+    if ZOO.startswith(incomplete[: len(ZOO)]) and incomplete:
+        names += [ZOO + name for name in zoo() if (ZOO + name).startswith(incomplete)]
+    elif not incomplete:
+        names.append(ZOO)
+    start = Path(incomplete)
+    folder = start if incomplete.endswith("/") or not incomplete else start.parent
+    try:
+        entries = sorted(folder.iterdir())
+    except OSError:
+        entries = []
+    files = [f"{entry}/" if entry.is_dir() else str(entry) for entry in entries if _wanted(entry)]
+    return names + [file for file in files if file.startswith(incomplete)]
+
+
+def _wanted(entry: Path) -> bool:
+    return not entry.name.startswith(".") and (entry.is_dir() or entry.suffix == ".toml")
+
+
+SourceName = Annotated[
+    str,
+    typer.Argument(
+        metavar="FILE|zoo:NAME", help="A problem file, - for standard input, or zoo:NAME.", autocompletion=complete
+    ),
+]

@@ -1,0 +1,80 @@
+"""``pibls list``: the problems of the zoo."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from pibls.cli.console import Debug, Json, emit, emit_json, emit_table, told
+
+if TYPE_CHECKING:
+    from pibls.problem import Problem
+
+__all__ = ["entries", "list_zoo"]
+
+_COLUMNS = ("name", "kind", "order", "dimensions", "fields", "solution", "about")
+
+
+def list_zoo(
+    linear: Annotated[
+        bool | None, typer.Option("--linear/--nonlinear", help="Only linear ones, or only those that are not.")
+    ] = None,
+    as_json: Json = False,
+    debug: Debug = False,
+) -> None:
+    """List the zoo of ready problems; solve one with `pibls solve zoo:NAME`."""
+    with told(debug, as_json="list" if as_json else ""):
+        found = entries(linear)
+        if as_json:
+            emit_json("list", {"problems": found})
+            return
+        rows = [[_cell(entry[column]) for column in _COLUMNS] for entry in found]
+        emit_table(_COLUMNS, rows, ("order",), optional=("about", "fields", "order", "dimensions"))
+        emit(f"{len(found)} problems. Solve one with: pibls solve zoo:{found[0]['name']}")
+
+
+def _cell(value: Any) -> str:
+    return ", ".join(value) if isinstance(value, list) else str(value)
+
+
+def entries(linear: bool | None = None) -> list[dict[str, Any]]:
+    """Return what there is to know of every problem of the zoo, by name."""
+    from pibls import problems
+
+    groups: dict[str, Callable[[], Problem]] = {**problems.catalogue(linear=linear), **problems.evolutions()}
+    known = [_entry(name, build, build()) for name, build in groups.items()]
+    known += [_entry(name, r.problem, r.problem(), "values at points") for name, r in problems.references().items()]
+    known += [_entry(name, i.problem, i.problem(), f"ill-posed: {i.kind}") for name, i in problems.ill_posed().items()]
+    return [entry for entry in known if linear is None or entry["linear"] == linear]
+
+
+def _entry(name: str, build: Callable[[], Problem], problem: Problem, solution: str = "") -> dict[str, Any]:
+    from pibls.problem import Data
+
+    domain = problem.domain
+    if not solution:
+        computed = any(expression.has(Data) for expression in (problem.exact or {}).values())
+        solution = "reference" if computed else "exact"
+    space, time = len(domain.space), domain.time is not None
+    sort = "ODE" if len(domain.coordinates) == 1 else "PDE"
+    return {
+        "name": name,
+        "linear": problem.is_linear,
+        "kind": f"{'linear' if problem.is_linear else 'nonlinear'} {sort}"
+        + (" system" if len(problem.fields) > 1 else ""),
+        "order": max(statement.form.order for statement in problem.statements if statement.is_equation),
+        "dimensions": f"{space} + time" if space and time else "time" if time else str(space),
+        "coordinates": [symbol.name for symbol in domain.coordinates],
+        "fields": list(problem.field_names),
+        "solution": solution,
+        "about": _about(build),
+    }
+
+
+def _about(build: Callable[[], Problem]) -> str:
+    """Return the first line of what a problem says of itself, without marks for other functions."""
+    first = (build.__doc__ or "").strip().partition("\n")[0]
+    return re.sub(r":func:`~?(?:pibls\.problems\.)?(\w+)`", r"\1", first).removeprefix("Return ").rstrip(".")

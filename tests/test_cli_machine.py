@@ -1,0 +1,99 @@
+"""pibls doctor and pibls bench."""
+
+from __future__ import annotations
+
+import csv
+import sys
+
+import pytest
+
+import pibls as pb
+from cli_helpers import call, call_json
+from pibls.cli import bench
+from pibls.cli.doctor import advice
+from pibls.cli.sources import zoo
+from pibls.runtime import available_cores
+
+HEALTHY = {
+    "cores": {"machine": 4, "available": 4},
+    "load": 0.1,
+    "memory_bytes": 2**34,
+    "gpu": [],
+    "blas": [{"num_threads": 4}],
+    "gflops": 50.0,
+    "thread_variables": {},
+    "versions": {"torch": "2"},
+}
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({}, "Nothing to improve."),
+        ({"blas": [{"num_threads": 1}]}, "BLAS uses 1 of 4 cores; set OPENBLAS_NUM_THREADS to"),
+        (
+            {"blas": [{"num_threads": 2}], "thread_variables": {"OMP_NUM_THREADS": "2"}},
+            "BLAS uses 2 of 4 cores because of OMP_NUM_THREADS=2; unset it to",
+        ),
+        ({"load": 9.0}, "busy (load 9.0)"),
+        ({"gflops": 1.0}, "slow (1.0 GFLOP/s)"),
+        ({"memory_bytes": 2**20}, "little free memory"),
+        ({"gpu": ["H200"]}, "--device cuda"),
+        ({"versions": {"torch": None}}, "torch is not installed"),
+    ],
+)
+def test_advice(change, words):
+    (sentence,) = advice(HEALTHY | change)
+    assert words in sentence
+
+
+def test_doctor_as_json():
+    record = call_json("doctor")
+    assert record["versions"]["pibls"] == pb.__version__
+    assert record["cores"]["available"] == available_cores()
+    assert record["gflops"] > 0.1
+    assert record["memory_bytes"] > 0
+    assert record["advice"]
+    assert set(record["blas"][0]) == {"internal_api", "version", "num_threads"}
+
+
+def test_doctor_in_words_without_torch(monkeypatch):
+    monkeypatch.setitem(sys.modules, "torch", None)
+    monkeypatch.setenv("OMP_NUM_THREADS", "1")
+    text = call("doctor").stdout
+    for words in ("numpy ", "cores ", "BLAS ", "memory ", "GPU              none", "GFLOP/s", "OMP_NUM_THREADS=1"):
+        assert words in text
+    assert "\n- " in text
+
+
+def test_bench_over_seeds(tmp_path):
+    path = tmp_path / "bench.csv"
+    result = call("bench", "advection", "zoo:ode_one_condition", "--seeds", 2, "--tol", "1e-3", "--csv", path)
+    assert "2 of 4 runs converged" in result.stdout
+    assert result.stderr.count("\n") == 4
+    with path.open(newline="") as stream:
+        rows = list(csv.DictReader(stream))
+    assert [(row["problem"], row["seed"], row["status"]) for row in rows] == [
+        ("advection", "0", "converged"),
+        ("advection", "1", "converged"),
+        ("ode_one_condition", "0", "ill-posed"),
+        ("ode_one_condition", "1", "ill-posed"),
+    ]
+    solution = pb.solve(pb.problems.advection(), tol=1e-3, seed=1)
+    assert float(rows[1]["error_estimate"]) == solution.error_estimate
+    assert float(rows[1]["true_error"]) == solution.true_error()
+    assert rows[2]["true_error"] == ""
+
+
+def test_bench_as_json_and_its_default(monkeypatch):
+    assert len(bench.DEFAULT) == 12
+    assert set(bench.DEFAULT) <= set(zoo())
+    monkeypatch.setattr(bench, "DEFAULT", ("advection",))
+    (run,) = call_json("bench")["runs"]
+    assert (run["problem"], run["status"]) == ("advection", "converged")
+
+
+def test_bench_refuses_before_it_runs(tmp_path):
+    assert "Did you mean 'wave'?" in call("bench", "advection", "wawe", code=2).stderr
+    assert "there is no folder" in call("bench", "--csv", tmp_path / "no" / "a.csv", code=2).stderr
+    call("bench", "advection", "--seeds", 0, code=2)

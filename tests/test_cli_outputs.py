@@ -1,0 +1,189 @@
+"""Files that the command line writes: what is in them, where they may go, and that they are whole."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import os
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import pibls as pb
+from cli_helpers import COSINE, call, call_json
+from pibls.cli import outputs, values
+from pibls.cli.console import emit
+from pibls.errors import InputError
+
+ROOT = Path(__file__).parent.parent
+PNG, PDF = b"\x89PNG", b"%PDF"
+
+
+@pytest.fixture
+def cosine(tmp_path, monkeypatch):
+    folder = tmp_path / "problem"
+    folder.mkdir()
+    monkeypatch.chdir(tmp_path)
+    path = folder / "cosine.toml"
+    path.write_text(COSINE)
+    return path
+
+
+def read(path):
+    with path.open(newline="") as stream:
+        head, *rows = list(csv.reader(stream))
+    return head, np.array(rows, dtype=float)
+
+
+def test_every_output_of_the_command_line(cosine, tmp_path):
+    result = call("solve", cosine, "--csv", "v.csv", "--save", "s.pibls", "--plot", "p.png")
+    assert "wrote csv        v.csv" in result.stdout
+    heading, numbers = read(tmp_path / "v.csv")
+    assert heading == ["x", "u", "u_error"]
+    assert numbers.shape == (201, 3)
+    assert (numbers[0, 0], numbers[-1, 0]) == (0.0, 1.0)
+    solution = pb.load(tmp_path / "s.pibls")
+    assert np.array_equal(numbers[:, 1], solution(numbers[:, 0]))
+    assert np.array_equal(numbers[:, 2], solution.error_field(numbers[:, 0]))
+    assert (tmp_path / "p.png").read_bytes()[:4] == PNG
+    assert {path.name for path in tmp_path.iterdir()} == {"problem", "v.csv", "s.pibls", "p.png"}
+    assert list(cosine.parent.iterdir()) == [cosine]
+
+
+def test_outputs_of_the_file_lie_beside_it(cosine, tmp_path):
+    cosine.write_text(COSINE + '[output]\nplot = "a.pdf"\ncsv = "out/a.csv"\njson = "a.json"\nsave = "a.pibls"\n')
+    (cosine.parent / "out").mkdir()
+    record = call_json("solve", "problem/cosine.toml", "--csv", "mine.csv")
+    assert (tmp_path / "mine.csv").is_file()
+    assert {path.name for path in cosine.parent.iterdir()} == {"cosine.toml", "a.pdf", "out", "a.json", "a.pibls"}
+    assert not list((cosine.parent / "out").iterdir())
+    assert (cosine.parent / "a.pdf").read_bytes()[:4] == PDF
+    stored = json.loads((cosine.parent / "a.json").read_text())
+    assert set(record["files"]) - set(stored["files"]) == {"json"}
+    assert stored["error_estimate"] == record["error_estimate"]
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ('csv = "../a.csv"', "folder of the problem file"),
+        ('csv = "/a.csv"', "folder of the problem file"),
+        ('csv = "link.csv"', "leaves its folder"),
+        ('csv = "way/a.csv"', "leaves its folder"),
+        ('csv = "none/a.csv"', "there is no folder"),
+        ('csv = "a.toml"', "must end with .csv"),
+        ('save = ".bashrc"', "must end with .pibls"),
+        ('plot = "a.exe"', "must end with .png"),
+        ('json = "sub.json"', "a folder or a device"),
+        ('csv = "same.csv"\nplot = "same.csv"', "must end with .png"),
+    ],
+)
+def test_outputs_of_a_file_that_are_refused_before_solving(cosine, tmp_path, monkeypatch, line, words):
+    monkeypatch.setattr(pb.tuning, "solve", lambda *_, **__: pytest.fail("it was solved"))
+    (cosine.parent / "link.csv").symlink_to(cosine.parent / "inside.csv")
+    (cosine.parent / "way").symlink_to(tmp_path)
+    (cosine.parent / "sub.json").mkdir()
+    cosine.write_text(COSINE + f"[output]\n{line}\n")
+    assert words in call("solve", cosine, code=2).stderr.replace("\n", " ")
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (["--csv", "none/a.csv"], "there is no folder"),
+        (["--csv", "problem"], "a folder or a device"),
+        (["--csv", "/dev/null"], "a folder or a device"),
+        (["--plot", "a.bmp"], "must end with .png or .pdf or .svg"),
+        (["--csv", "a", "--save", "a"], "would replace the output csv"),
+        (["--csv", "problem/cosine.toml"], "would replace the problem file"),
+    ],
+)
+def test_outputs_of_the_command_line_that_are_refused_before_solving(cosine, monkeypatch, options, words):
+    monkeypatch.setattr(pb.tuning, "solve", lambda *_, **__: pytest.fail("it was solved"))
+    assert words in call("solve", cosine, *options, code=2).stderr
+    assert cosine.read_text() == COSINE
+
+
+def test_a_folder_that_is_not_writable_is_refused(tmp_path, monkeypatch):
+    monkeypatch.setattr(os, "access", lambda *_: False)
+    with pytest.raises(InputError, match="not writable"):
+        outputs.check_target("--csv", tmp_path / "a.csv")
+
+
+def test_a_file_is_whole_or_as_it_was(tmp_path):
+    path = tmp_path / "a.csv"
+    path.write_text("before")
+
+    def fail(place):
+        place.write_text("half")
+        raise OSError("disk full")
+
+    with pytest.raises(OSError, match="disk full"):
+        outputs.write_with(path, fail)
+    assert path.read_text() == "before"
+    assert list(tmp_path.iterdir()) == [path]
+    outputs.write_text(path, "after\n")
+    assert path.read_bytes() == b"after\n"
+    assert path.stat().st_mode & 0o777 == 0o644
+
+
+def test_a_link_of_the_user_is_written_through(tmp_path):
+    (tmp_path / "real.csv").write_text("old")
+    (tmp_path / "link.csv").symlink_to(tmp_path / "real.csv")
+    outputs.write_text(tmp_path / "link.csv", "new")
+    assert (tmp_path / "link.csv").is_symlink()
+    assert (tmp_path / "real.csv").read_text() == "new"
+
+
+def test_a_picture_that_cannot_be_drawn_does_not_lose_the_solution(cosine, monkeypatch):
+    def fail(*_, **__):
+        raise InputError("nothing to draw")
+
+    monkeypatch.setattr(pb.Solution, "plot", fail)
+    result = call("solve", cosine, "--plot", "p.png", "--save", "s.pibls", code=2)
+    assert "converged" in result.stdout
+    assert "the output plot was not written: nothing to draw" in result.stderr
+    assert pb.load("s.pibls").status == "converged"
+    record = call_json("solve", cosine, "--plot", "p.png", "--save", "s.pibls", code=2)
+    assert (record["files"], record["failed_files"]) == ({"save": "s.pibls"}, {"plot": "nothing to draw"})
+
+
+def test_the_demo_solves_an_example_and_draws_it(tmp_path):
+    (line,) = [line for line in (ROOT / "Makefile").read_text().splitlines() if "pibls solve" in line]
+    _, *words = line.split("$(BIN)/pibls ")[1].split()
+    example, picture = ROOT / words[0], tmp_path / words[2]
+    picture.parent.mkdir()
+    record = call_json("solve", example, "--plot", picture)
+    assert record["status"] == "converged"
+    assert record["true_error"] < record["tol"]
+    assert picture.stat().st_size > 50_000
+
+
+def test_grids():
+    x, y = pb.coordinates("x y")
+    disk = values.grid(pb.Disk((x, y), (0, 0), 1))
+    assert (np.hypot(*disk.T) <= 1 + 1e-8).all()
+    assert len(disk) == 2821  # Gauss's circle problem for the radius 30
+    cloud = pb.PointCloud((x, y), [[0.5, 0.5], [0.25, 0.75]], [[0, 0]], [[-1, 0]])
+    assert sorted(values.grid(cloud).tolist()) == [[0.25, 0.75], [0.5, 0.5]]
+    names = pb.coordinates("a b c d e f g")
+    assert values.grid(pb.Box(*((name, 0, 1) for name in names))).shape == (5000, 7)
+
+
+def test_several_fields_have_a_column_each(tmp_path):
+    path = tmp_path / "v.csv"
+    call("solve", "zoo:maxwell_1d", "--tol", "1e-3", "--csv", path)
+    heading, numbers = read(path)
+    assert heading == ["x", "t", "E", "H", "E_error", "H_error"]
+    exact = pb.problems.maxwell_1d().exact_values(numbers[:, :2])
+    assert np.abs(numbers[:, 2] - exact["E"]).max() < 1e-2
+
+
+def test_a_terminal_without_the_letters_shows_question_marks(monkeypatch):
+    stream = io.TextIOWrapper(io.BytesIO(), encoding="ascii")
+    monkeypatch.setattr(sys, "stdout", stream)
+    emit("░ ψ 1")
+    assert stream.buffer.getvalue() == b"? ? 1\n"
