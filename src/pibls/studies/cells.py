@@ -31,7 +31,7 @@ class Spec:
     Attributes
     ----------
     kind
-        ``"accuracy"``, ``"beyond"``, ``"curve"``, ``"time"``, ``"complexity"`` or ``"solve"``.
+        ``"accuracy"``, ``"beyond"``, ``"curve"``, ``"coverage"``, ``"time"``, ``"complexity"`` or ``"solve"``.
     problem, method
         Names.
     n_train, seed

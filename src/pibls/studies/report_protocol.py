@@ -84,7 +84,9 @@ def scale_words() -> str:
         "The paper does not say how its random weights are drawn, and their spread decides more than anything that it "
         "searches. Weights act on coordinates normalised to [−1, 1] and are uniform in ± a scale. The scale is chosen "
         "first, by the same cross-validation, for every activation with the widest network of the space, among "
-        f"{space} in space and {time} in time; then all of the paper's settings are searched at that scale."
+        f"{space} in space and {time} in time; then all of the paper's settings are searched at that scale. The first "
+        "weights of a PINN are drawn and chosen likewise, among fewer scales and at one width: training does not make "
+        "up for a start that varies too slowly."
     )
 
 

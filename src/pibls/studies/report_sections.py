@@ -16,6 +16,7 @@ from pibls.studies.report_accuracy import (
 )
 from pibls.studies.report_beyond import solve_table, theorem_table, wider_table, wider_words
 from pibls.studies.report_costs import complexity_table, parameter_tables, speed_table, time_table
+from pibls.studies.report_coverage import coverage_table, coverage_words
 from pibls.studies.report_html import Image, Section
 from pibls.studies.report_ledger import Ledger
 from pibls.studies.report_machine import machine_table
@@ -68,6 +69,11 @@ def sections(found: Findings) -> tuple[Section, ...]:
         Section("parameters", "Trainable parameters (table 10)", parameter_tables(found.parameters)),
         Section("residual", "Without the exact solution: score=residual", _residual_parts(found)),
         Section("theorems", "The four theorems", (*PROSE["theorems"], theorem_table(book))),
+        Section(
+            "coverage",
+            "Noisy measurements: do the bands hold?",
+            (coverage_words(), coverage_table(book, found.published), found.images["coverage"]),
+        ),
         Section("beyond", "Beyond the protocol: a wider space, and plain pb.solve", _beyond_parts(found)),
         Section("errata", "Where the paper's text is wrong or silent", (*PROSE["errata"], _errata_table())),
         Section("machine", "Machine, versions and files", (*PROSE["files"], machine_table(book))),
