@@ -20,7 +20,7 @@ __all__ = ["Cell", "Spec", "Store", "read_cells", "versions"]
 
 Cell = dict[str, Any]
 # Part of every key: cells of another way of computing them are not mistaken for these.
-_FORMAT = 1
+_FORMAT = 2
 _FOLDER = "cells"
 
 

@@ -10,6 +10,7 @@ from pibls.studies.report_accuracy import (
     accuracy_tables,
     choice_words,
     choices,
+    gap_words,
     residual_table,
     winner_words,
     winners_table,
@@ -82,7 +83,9 @@ def sections(found: Findings) -> tuple[Section, ...]:
 
 def _problem(found: Findings, problem: str, title: str, figures: tuple[str, str]) -> Section:
     tables = accuracy_tables(found.accuracy, problem)
-    return Section(problem, title, (*tables, *(found.images[f"figure-{name}"] for name in figures)))
+    words = gap_words(found.book, found.published) if problem == "advection" else ""
+    images = (found.images[f"figure-{name}"] for name in figures)
+    return Section(problem, title, (*tables, *([words] if words else []), *images))
 
 
 def _summary(found: Findings) -> Section:

@@ -126,7 +126,8 @@ PROSE: dict[str, tuple[str, ...]] = {
     ),
     "times": (
         "Seconds of one fit with the configuration that the search selected, on this machine; the search itself is "
-        "not counted, as in the paper. The second table holds time and error of the same fits together.",
+        "not counted, as in the paper. The second table holds time and error of the same fits together: where the "
+        "error of the PINN is the larger one, its training would take longer still to come as far.",
     ),
     "residual": (
         "The paper chooses settings by the error against the exact solution, which is what a solver is to find. The "
