@@ -37,7 +37,7 @@ from pibls.studies.report_verdict import compare
 from studies_report_helpers import PAPER, cell, made_up_cells, statement, store_cells
 
 VOID = {"meta", "img", "br"}
-FIGURES = ["overview", "coverage", *(f"figure-{n}" for n in ("4", "5", "6a", "6b", "6c", "6d", "7", "8"))]
+FIGURES = ["overview", "figure-coverage", *(f"figure-{n}" for n in ("4", "5", "6a", "6b", "6c", "6d", "7", "8"))]
 
 
 class Page(HTMLParser):
@@ -237,7 +237,8 @@ def test_a_baseline_that_wins_is_said_to_win():
 def test_shares_inside_of_bands_are_those_of_the_cells(book):
     rows = {row[0].markup: [entry.markup for entry in row[1:]] for row in coverage_table(book, PAPER).rows}
     shares = rows["Poisson, star domain, N = 100"]
-    assert shares == ["77", "3, 2", '<b>0.0130</b> <span class="worst">[0.0135]</span>', "0.875", "<b>96.2%</b>", "92%"]
+    assert shares[:2] == ["77", "3, 2"]
+    assert shares[2:] == ['<b>1.30e-2</b> <span class="worst">[1.35e-2]</span>', "0.875", "<b>96.2%</b>", "92%"]
     (absent,) = rows["diffusion–reaction, N = 100"]
     assert "(full)" in absent
     figure = draw_coverage(book)

@@ -42,7 +42,7 @@ def _images(book: Ledger, published: Published, folder: Path) -> Iterator[Image]
         "Bands of B-PI-ELM with noisy measurements: (a) one repetition; (b) how much of the solution is inside, "
         "against how much should be (dashed)."
     )
-    yield _image("coverage", "Bands with noisy measurements", words, draw_coverage(book), folder)
+    yield _image("figure-coverage", "Bands with noisy measurements", words, draw_coverage(book), folder)
 
 
 def _overview_rows(book: Ledger, published: Published) -> list[tuple[str, str, list[float], float | None]]:

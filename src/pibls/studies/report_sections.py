@@ -73,7 +73,7 @@ def sections(found: Findings) -> tuple[Section, ...]:
         Section(
             "coverage",
             "Noisy measurements: do the bands hold?",
-            (coverage_words(), coverage_table(book, found.published), found.images["coverage"]),
+            (coverage_words(), coverage_table(book, found.published), found.images["figure-coverage"]),
         ),
         Section("beyond", "Beyond the protocol: a wider space, and plain pb.solve", _beyond_parts(found)),
         Section("errata", "Where the paper's text is wrong or silent", (*PROSE["errata"], _errata_table())),
