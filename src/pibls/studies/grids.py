@@ -19,12 +19,25 @@ from pibls.problem import Problem
 from pibls.studies.published import METHODS, published
 from pibls.tuning.automatic import Method
 
-__all__ = ["BEYOND", "CLASSES", "SPACE_SCALES", "TIME_SCALES", "Grid", "grid", "scales"]
+__all__ = [
+    "BEYOND",
+    "CLASSES",
+    "FINAL_TRAINING",
+    "QUICK_PINN",
+    "SEARCH_TRAINING",
+    "SPACE_SCALES",
+    "TIME_SCALES",
+    "TRAINED_SPACE_SCALES",
+    "TRAINED_TIME_SCALES",
+    "Grid",
+    "grid",
+    "scales",
+]
 
 # Radians across half the domain: from nearly linear nodes to some eight waves.
 SPACE_SCALES = (1.0, 1.5, 2.0, 3.0, 4.0, 6.0, 8.0, 12.0, 16.0, 24.0)
 TIME_SCALES = (0.5, 1.5)
-_TRAINED_SPACE_SCALES, _TRAINED_TIME_SCALES = (2.0, 6.0, 12.0), (0.5,)
+TRAINED_SPACE_SCALES, TRAINED_TIME_SCALES = (2.0, 6.0, 12.0), (0.5,)
 
 # Beyond the paper: an activation that it has not, rows balanced by the library instead of penalties, no ridge.
 BEYOND: Mapping[str, Sequence[Any]] = {
@@ -37,13 +50,13 @@ BEYOND: Mapping[str, Sequence[Any]] = {
 # PINN is trained, which takes seconds where the others take milliseconds: a search trains less than the final fit.
 # The quick grid is what an expert would try first: the smooth activation, unit penalties, a width that does not tempt
 # the network to vary between so few points, and the scale of its first weights, which decides most.
-_QUICK_PINN: Mapping[str, Sequence[Any]] = {"width": (23,), "activation": ("tanh",), "lambda_b": (1.0,)}
+QUICK_PINN: Mapping[str, Sequence[Any]] = {"width": (23,), "activation": ("tanh",), "lambda_b": (1.0,)}
 _PILOT_PINN: Mapping[str, Any] = {"width": 23}
-_SEARCH_TRAINING: Mapping[str, Mapping[str, int]] = {
+SEARCH_TRAINING: Mapping[str, Mapping[str, int]] = {
     "quick": {"adam_iterations": 50, "lbfgs_iterations": 100},
     "full": {"adam_iterations": 500, "lbfgs_iterations": 500},
 }
-_FINAL_TRAINING: Mapping[str, Mapping[str, int]] = {
+FINAL_TRAINING: Mapping[str, Mapping[str, int]] = {
     "quick": {"adam_iterations": 300, "lbfgs_iterations": 2000},
     "full": {"adam_iterations": 1000, "lbfgs_iterations": 10_000},
 }
@@ -134,9 +147,9 @@ def grid(problem: str, method: str, profile: str = "full", *, beyond: bool = Fal
         return Grid(method, space, *_solvers(method, space))
     layers = {"layers": space.pop("layers")[0]}
     if profile == "quick":
-        space = {name: list(_QUICK_PINN.get(name, [1.0])) for name in space}
-    fixed, final = {**layers, **_SEARCH_TRAINING[profile]}, _FINAL_TRAINING[profile]
-    return Grid(method, space, fixed, final, _PILOT_PINN, _TRAINED_SPACE_SCALES, _TRAINED_TIME_SCALES)
+        space = {name: list(QUICK_PINN.get(name, [1.0])) for name in space}
+    fixed, final = {**layers, **SEARCH_TRAINING[profile]}, FINAL_TRAINING[profile]
+    return Grid(method, space, fixed, final, _PILOT_PINN, TRAINED_SPACE_SCALES, TRAINED_TIME_SCALES)
 
 
 def _solvers(method: str, space: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:

@@ -21,7 +21,7 @@ from pibls.studies.report_coverage import coverage_table, coverage_words
 from pibls.studies.report_html import Image, Section
 from pibls.studies.report_ledger import Ledger
 from pibls.studies.report_machine import machine_table
-from pibls.studies.report_protocol import metrics_table, scale_words, space_tables
+from pibls.studies.report_protocol import metrics_table, scale_words, space_tables, training_words
 from pibls.studies.report_records import Record, own_numbers, verdict_counts
 from pibls.studies.report_table import Entry, Table, text
 from pibls.studies.report_text import ERRATA, PROSE
@@ -55,6 +55,7 @@ def sections(found: Findings) -> tuple[Section, ...]:
                 complexity_table(book),
                 *space_tables(found.published),
                 scale_words(),
+                training_words(),
                 metrics_table(),
             ),
         ),
