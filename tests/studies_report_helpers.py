@@ -159,7 +159,8 @@ def _solves(problem: str, rng: np.random.Generator) -> list[dict[str, Any]]:
 
 def _covered() -> list[dict[str, Any]]:
     x = np.linspace(0, 1, 5).tolist()
-    line = dict.fromkeys(("x", "exact", "predicted", "low", "high", "where", "values"), x)
+    line = dict.fromkeys(("x", "exact", "predicted", "low", "high", "where"), x)
+    line["values"] = [1.5 * value for value in x]
     shares = [0.5, 0.7, 0.8, 0.9, 0.9625, 0.99]
     found = {"levels": [0.5, 0.68, 0.8, 0.9, 0.95, 0.99], "coverage": shares, "measurements": 77}
     found |= {"inside": [0.925, 1.0], "errors": [0.0125, 0.0135], "noise": [0.75, 1.0]}

@@ -243,7 +243,7 @@ def test_shares_inside_of_bands_are_those_of_the_cells(book):
     assert "(full)" in absent
     figure = draw_coverage(book)
     band, calibration = figure.axes
-    np.testing.assert_array_equal(band.get_lines()[-1].get_ydata(), np.linspace(0, 1, 5))
+    np.testing.assert_array_equal(band.get_lines()[-1].get_ydata(), 0.5 * np.linspace(0, 1, 5))
     np.testing.assert_array_equal(calibration.get_lines()[1].get_ydata(), [0.5, 0.7, 0.8, 0.9, 0.9625, 0.99])
     alone = draw_coverage(book.select(problem="poisson_star"))
     assert not alone.axes[0].axison
