@@ -47,7 +47,7 @@ def made_up_cells(grid: int = 11) -> list[dict[str, Any]]:
         cells += _times(problem, rng)
         cells += _solves(problem, rng)
         cells += _curves(problem, grid)
-    return cells
+    return [*cells, *_covered()]
 
 
 @cache
@@ -154,6 +154,20 @@ def _solves(problem: str, rng: np.random.Generator) -> list[dict[str, Any]]:
     n = PAPER.table_size(problem)
     return [
         cell("solve", problem, "solve", n, seed, test=_errors(problem, 1e-12, rng), extra=found) for seed in range(2)
+    ]
+
+
+def _covered() -> list[dict[str, Any]]:
+    x = np.linspace(0, 1, 5).tolist()
+    line = dict.fromkeys(("x", "exact", "predicted", "low", "high", "where"), x)
+    line["values"] = [1.5 * value for value in x]
+    shares = [0.5, 0.7, 0.8, 0.9, 0.9625, 0.99]
+    found = {"levels": [0.5, 0.68, 0.8, 0.9, 0.95, 0.99], "coverage": shares, "measurements": 77}
+    found |= {"inside": [0.925, 1.0], "errors": [0.0125, 0.0135], "noise": [0.75, 1.0]}
+    scales = {"advection": 6.0, "poisson_star": [3.0, 2.0]}
+    return [
+        cell("coverage", name, "BPI-ELM", PAPER.table_size(name), 0, settings={"scale": scale}, extra={**found, **more})
+        for (name, scale), more in zip(scales.items(), ({"curve": line}, {"curve": {}}), strict=True)
     ]
 
 

@@ -303,6 +303,28 @@ def test_an_interrupt_ends_the_training_with_the_best_so_far(stop):
     assert solution.residual().values().shape == (500,)
 
 
+def test_a_scale_spreads_the_first_nodes_over_the_domain():
+    problem = pb.problems.diffusion_reaction()
+    method = pb.PINN(width=500, scale=(12.0, 0.5), adam_iterations=0, lbfgs_iterations=0)
+    first = fitted(problem, method).network.layers[0]
+    normalised = first.weights * np.ptp(problem.domain.bounds, axis=1)[:, None] / 2
+    # Uniform in ± the scale, and each node is zero somewhere in the box.
+    np.testing.assert_allclose(np.abs(normalised).max(axis=1), [12.0, 0.5], rtol=0.02)
+    assert (np.abs(first.bias) <= np.abs(normalised).sum(axis=0)).all()
+    assert first.bias.std() > 1.0
+    plain = fitted(problem, pb.PINN(width=500, adam_iterations=0, lbfgs_iterations=0)).network.layers[0]
+    assert not plain.bias.any()
+
+
+def test_a_start_that_varies_as_fast_as_the_solution_learns_it():
+    problem = pb.problems.advection()
+    errors = []
+    for scale in (None, 6.0):
+        method = pb.PINN(width=20, scale=scale, lambda_b=1.0, adam_iterations=20, lbfgs_iterations=150)
+        errors.append(fitted(problem, method, interior=60).true_error())
+    assert errors[1] < 0.5 * errors[0]
+
+
 def test_training_that_finds_nothing_better_stops_and_says_so():
     x = pb.coordinates("x")
     u = pb.field("u", x)

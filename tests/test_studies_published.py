@@ -109,11 +109,12 @@ def test_activations_without_a_scale_are_left_out():
 def test_the_reduced_grid_of_a_pinn_and_its_longer_final_training():
     quick, full = grid("diffusion_reaction", "PINN", "quick"), grid("diffusion_reaction", "PINN")
     for space in (quick, full):
-        (first, *_) = space.methods({})
-        assert first.layers == 2
+        (first, *_) = space.methods({"tanh": 6.0})
+        assert (first.layers, first.scale) == (2, 6.0)
+        assert {pilot.width for pilot in space.pilots("tanh", space.space_scales)} == {23}
         assert first.lbfgs_iterations < space.final["lbfgs_iterations"]
-    settings = {(m.width, m.activation, m.lambda_b, m.lambda_i) for m in quick.methods({})}
-    assert settings == {(23, "tanh", 1.0, 1.0), (63, "tanh", 1.0, 1.0)}
+    settings = {(m.width, m.activation, m.lambda_b, m.lambda_i) for m in quick.methods({"tanh": 6.0})}
+    assert settings == {(23, "tanh", 1.0, 1.0)}
 
 
 def test_beyond_the_paper_rows_are_balanced():

@@ -24,6 +24,7 @@ from pibls.studies.report import write_report
 from pibls.studies.report_accuracy import choices, winner_words
 from pibls.studies.report_beyond import theorem_table, wider_table
 from pibls.studies.report_costs import complexity_table
+from pibls.studies.report_coverage import coverage_table, draw_coverage
 from pibls.studies.report_curves import draw_error_curves, draw_overview
 from pibls.studies.report_files import write_files
 from pibls.studies.report_ledger import PROBLEMS, Ledger, summarise
@@ -36,7 +37,7 @@ from pibls.studies.report_verdict import compare
 from studies_report_helpers import PAPER, cell, made_up_cells, statement, store_cells
 
 VOID = {"meta", "img", "br"}
-FIGURES = ["overview", *(f"figure-{n}" for n in ("4", "5", "6a", "6b", "6c", "6d", "7", "8"))]
+FIGURES = ["overview", "figure-coverage", *(f"figure-{n}" for n in ("4", "5", "6a", "6b", "6c", "6d", "7", "8"))]
 
 
 class Page(HTMLParser):
@@ -233,6 +234,22 @@ def test_a_baseline_that_wins_is_said_to_win():
     )
 
 
+def test_shares_inside_of_bands_are_those_of_the_cells(book):
+    rows = {row[0].markup: [entry.markup for entry in row[1:]] for row in coverage_table(book, PAPER).rows}
+    shares = rows["Poisson, star domain, N = 100"]
+    assert shares[:2] == ["77", "3, 2"]
+    assert shares[2:] == ['<b>1.30e-2</b> <span class="worst">[1.35e-2]</span>', "0.875", "<b>96.2%</b>", "92%"]
+    (absent,) = rows["diffusion–reaction, N = 100"]
+    assert "(full)" in absent
+    figure = draw_coverage(book)
+    band, calibration = figure.axes
+    np.testing.assert_array_equal(band.get_lines()[-1].get_ydata(), 0.5 * np.linspace(0, 1, 5))
+    np.testing.assert_array_equal(calibration.get_lines()[1].get_ydata(), [0.5, 0.7, 0.8, 0.9, 0.9625, 0.99])
+    alone = draw_coverage(book.select(problem="poisson_star"))
+    assert not alone.axes[0].axison
+    assert draw_coverage(Ledger(())) is None
+
+
 def test_theorems_are_counted_over_all_models(book):
     table = theorem_table(book)
     models = len(book.select(kind="accuracy", method="PI-BLS"))
@@ -335,6 +352,7 @@ def test_page_is_whole_and_needs_no_network(built):
     tables |= {*(f"table-{n}" for n in "123459"), *(f"table-10-{problem}" for problem in PROBLEMS)}
     tables |= {
         "table-residual",
+        "table-coverage",
         "table-theorems",
         "table-solve",
         "table-wider",
@@ -382,6 +400,8 @@ def test_files_hold_every_number(built, cells):
     curves = rows_of(built[0] / "csv" / "curves.csv")
     assert len([row for row in curves if row["problem"] == "poisson_square"]) == 2 * 11 * 11
     assert 0 < len([row for row in curves if row["problem"] == "poisson_star"]) < 2 * 11 * 11
+    covered = rows_of(built[0] / "csv" / "coverage.csv")
+    assert [row["inside"] for row in covered] == ["0.925", "1.0"] * 2
     growth = rows_of(built[0] / "csv" / "growth.csv")
     assert [(row["size"], row["exponent"]) for row in growth[:2]] == [("100", "2.0"), ("200", "2.0")]
     stored = {

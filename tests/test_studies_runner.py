@@ -45,17 +45,20 @@ def toy(monkeypatch):
         fixed = {"solver": "svd"} if method in ("PI-BLS", "PI-ELM") else {}
         if method == "PINN":
             space = {"width": [4], "activation": ["tanh"]}
-            return Grid(method, space, {"adam_iterations": 3, "lbfgs_iterations": 3}, {}, scaled=False)
+            return Grid(method, space, {"adam_iterations": 3, "lbfgs_iterations": 3}, {})
         space = {"enhancement_nodes": [5], "feature_groups": [2]} if method == "PI-BLS" else {"nodes": [10]}
         if method == "PI-BLS" and not beyond:
             space["lambda_reg"] = [1e-4]
-        return Grid(method, {**space, "activation": ["tanh"]}, fixed, {}, scaled=True)
+        return Grid(method, {**space, "activation": ["tanh"]}, fixed, {})
 
     ones = dict.fromkeys(("PI-BLS", "PI-ELM", "BPI-ELM", "PINN"), 1)
     monkeypatch.setattr(tasks, "grid", grid)
     monkeypatch.setattr(tasks, "_TABLE_SEEDS", 1)
-    monkeypatch.setattr(tasks, "PROFILES", {"quick": tasks.Profile(ones, ones, 1, {**ones, "PI-ELM": 2}, 1)})
-    monkeypatch.setattr("pibls.studies.protocol.scales", lambda problem: [2.0])
+    profile = tasks.Profile(ones, ones, 1, {**ones, "PI-ELM": 2}, 1, ("advection",))
+    monkeypatch.setattr(tasks, "PROFILES", {"quick": profile})
+    monkeypatch.setattr(tasks, "REPETITIONS", 2)
+    for module in ("protocol", "coverage"):
+        monkeypatch.setattr(f"pibls.studies.{module}.scales", lambda *_: [2.0])
     for table in ("_LINEAR_SIZES", "_TRAINED_SIZES"):
         monkeypatch.setattr(f"pibls.studies.complexity.{table}", {"points": ((20, 40), 20), "width": ((10, 20), 20)})
 
@@ -87,6 +90,7 @@ def test_a_whole_study_of_one_problem(toy, tmp_path):
         ("time", "PI-ELM"): 2,
         ("beyond", "PI-BLS"): 2,
         ("solve", "solve"): 1,
+        ("coverage", "BPI-ELM"): 1,
     }
 
 
@@ -100,7 +104,7 @@ def test_a_cell_can_be_computed_again_by_hand(toy, tmp_path):
     assert set(cell["theorems"]) == {"stability", "residual", "sensitivity", "physics consistency"}
     assert all(theorem["holds"] for theorem in cell["theorems"].values())
     assert cell["parameters"] == solution.diagnostics.nodes
-    assert cell["configurations"] == 2
+    assert cell["configurations"] == 1
     assert cell["versions"]["pibls"] == pb.__version__
 
 
@@ -210,7 +214,7 @@ def test_plans():
 
 def test_a_failing_task_does_not_stop_the_others(toy, tmp_path, monkeypatch):
     def failing(problem, method, profile="full", *, beyond=False):
-        return Grid("PI-ELM", {"nodes": [5], "activation": ["relu"]}, {}, {}, scaled=True)
+        return Grid("PI-ELM", {"nodes": [5], "activation": ["relu"]}, {}, {})
 
     good = tasks.grid
     choose = lambda problem, *rest, **more: (failing if problem == "poisson_star" else good)(problem, *rest, **more)  # noqa: E731

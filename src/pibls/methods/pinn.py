@@ -12,13 +12,13 @@ import numpy as np
 
 from pibls.checks import FloatArray, check_choice, check_integer, check_number, cut, shorten
 from pibls.errors import InputError, MissingDependencyError, ProblemError
-from pibls.features import Activation, EnhancementGroup, FeatureGroup, activation
+from pibls.features import Activation, EnhancementGroup, FeatureGroup, activation, draw_features
 from pibls.features.deep import DeepNetwork
 from pibls.features.taylor import lower_set
 from pibls.geometry import Points
 from pibls.methods.fit import check_fit, placing, residual_record
 from pibls.methods.pinn_training import Loss, Schedule, Trained, train
-from pibls.methods.settings import check_penalties, recorded, row_scaling
+from pibls.methods.settings import Scale, check_penalties, recorded, row_scaling
 from pibls.problem import Problem
 from pibls.runtime import blas_threads, require_memory
 from pibls.solution import Diagnostics, Solution
@@ -47,6 +47,11 @@ class PINN:
         Number of hidden layers (L_h).
     activation
         Activation of the hidden layers (σ), by name as for :class:`PIBLS`.
+    scale
+        Spread of the first weights in coordinates normalised to [−1, 1], one number or one per axis, with the centres
+        of the nodes all over the domain, as for :class:`PIBLS`: how quickly the network varies before it is trained.
+        Left out, they are drawn as Glorot does, which suits solutions of at most a wave or two; training hardly
+        changes it, and a network that varies too slowly misses what lies between few points.
     adam_iterations, learning_rate
         Iterations of Adam on all points, and its first step, which falls tenfold until the end.
     lbfgs_iterations
@@ -70,6 +75,7 @@ class PINN:
     width: int = 50
     layers: int = 2
     activation: str | Activation = "tanh"
+    scale: Scale | None = None
     adam_iterations: int = 500
     lbfgs_iterations: int = 2000
     learning_rate: float = 3e-3
@@ -177,13 +183,17 @@ class PINN:
         return sum(count * len(points.sets[source]) for source, count in streams.items()) * self.width * self.layers
 
     def _initial(self, problem: Problem, seed: int) -> list[FloatArray]:
-        """Return weights as Glorot draws them, and biases of zero."""
+        """Return weights as Glorot draws them, and biases of zero; at a scale, the first layer of a broad network."""
         rng = np.random.default_rng(seed)
-        sizes = [len(problem.domain.coordinates), *[self.width] * self.layers, len(problem.fields)]
+        dimension = len(problem.domain.coordinates)
+        sizes = [dimension, *[self.width] * self.layers, len(problem.fields)]
         weights: list[FloatArray] = []
         for inputs, outputs in pairwise(sizes):
             limit = np.sqrt(6.0 / (inputs + outputs))
             weights += [rng.uniform(-limit, limit, (inputs, outputs)), np.zeros(outputs)]
+        if self.scale is not None:
+            first = draw_features(rng, np.ones(dimension), self.activation, self.width, self.scale)
+            weights[:2] = first.weights, first.bias
         return weights
 
     def _solution(

@@ -20,7 +20,7 @@ __all__ = ["Cell", "Spec", "Store", "read_cells", "versions"]
 
 Cell = dict[str, Any]
 # Part of every key: cells of another way of computing them are not mistaken for these.
-_FORMAT = 1
+_FORMAT = 2
 _FOLDER = "cells"
 
 
@@ -31,7 +31,7 @@ class Spec:
     Attributes
     ----------
     kind
-        ``"accuracy"``, ``"beyond"``, ``"curve"``, ``"time"``, ``"complexity"`` or ``"solve"``.
+        ``"accuracy"``, ``"beyond"``, ``"curve"``, ``"coverage"``, ``"time"``, ``"complexity"`` or ``"solve"``.
     problem, method
         Names.
     n_train, seed

@@ -3,12 +3,13 @@
 The paper does not say how its random weights are distributed, and their range decides more than anything else. Each
 search therefore has two stages, both by the same cross-validation: for every activation, the scale that suits the
 widest network of the space, with unit penalties and the smallest ridge; then all of the paper's settings at that scale.
+The first weights of a PINN, which training hardly changes, are chosen in the same way, among fewer and at one width.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import product
 from typing import Any
 
@@ -18,11 +19,25 @@ from pibls.problem import Problem
 from pibls.studies.published import METHODS, published
 from pibls.tuning.automatic import Method
 
-__all__ = ["BEYOND", "CLASSES", "SPACE_SCALES", "TIME_SCALES", "Grid", "grid", "scales"]
+__all__ = [
+    "BEYOND",
+    "CLASSES",
+    "FINAL_TRAINING",
+    "QUICK_PINN",
+    "SEARCH_TRAINING",
+    "SPACE_SCALES",
+    "TIME_SCALES",
+    "TRAINED_SPACE_SCALES",
+    "TRAINED_TIME_SCALES",
+    "Grid",
+    "grid",
+    "scales",
+]
 
 # Radians across half the domain: from nearly linear nodes to some eight waves.
 SPACE_SCALES = (1.0, 1.5, 2.0, 3.0, 4.0, 6.0, 8.0, 12.0, 16.0, 24.0)
 TIME_SCALES = (0.5, 1.5)
+TRAINED_SPACE_SCALES, TRAINED_TIME_SCALES = (2.0, 6.0, 12.0), (0.5,)
 
 # Beyond the paper: an activation that it has not, rows balanced by the library instead of penalties, no ridge.
 BEYOND: Mapping[str, Sequence[Any]] = {
@@ -33,14 +48,16 @@ BEYOND: Mapping[str, Sequence[Any]] = {
 }
 
 # PINN is trained, which takes seconds where the others take milliseconds: a search trains less than the final fit.
-# The quick grid is what an expert would try first: two widths, the smooth activation, unit penalties.
-_QUICK_PINN: Mapping[str, Sequence[Any]] = {"width": (23, 63), "activation": ("tanh",), "lambda_b": (1.0,)}
-_SEARCH_TRAINING: Mapping[str, Mapping[str, int]] = {
+# The quick grid is what an expert would try first: the smooth activation, unit penalties, a width that does not tempt
+# the network to vary between so few points, and the scale of its first weights, which decides most.
+QUICK_PINN: Mapping[str, Sequence[Any]] = {"width": (23,), "activation": ("tanh",), "lambda_b": (1.0,)}
+_PILOT_PINN: Mapping[str, Any] = {"width": 23}
+SEARCH_TRAINING: Mapping[str, Mapping[str, int]] = {
     "quick": {"adam_iterations": 50, "lbfgs_iterations": 100},
     "full": {"adam_iterations": 500, "lbfgs_iterations": 500},
 }
-_FINAL_TRAINING: Mapping[str, Mapping[str, int]] = {
-    "quick": {"adam_iterations": 300, "lbfgs_iterations": 1000},
+FINAL_TRAINING: Mapping[str, Mapping[str, int]] = {
+    "quick": {"adam_iterations": 300, "lbfgs_iterations": 2000},
     "full": {"adam_iterations": 1000, "lbfgs_iterations": 10_000},
 }
 
@@ -66,23 +83,28 @@ class Grid:
     fixed
         Settings that are not searched.
     final
-        Settings that differ in the final fit: the length of a training.
-    scaled
-        Whether the method has random weights whose scale is to be chosen.
+        Settings that differ in the final fit: the length of a training, or the paper's closed form as the solver.
+    pilot
+        Settings that differ from those of the widest network while the scale is chosen.
+    space_scales, time_scales
+        Scales to choose from.
     """
 
     method: str
     space: Mapping[str, Sequence[Any]]
     fixed: Mapping[str, Any]
     final: Mapping[str, Any]
-    scaled: bool
+    pilot: Mapping[str, Any] = field(default_factory=dict)
+    space_scales: Sequence[float] = SPACE_SCALES
+    time_scales: Sequence[float] = TIME_SCALES
 
     def pilots(self, activation: str, choices: Sequence[Any]) -> list[Method]:
         """Return the widest network with one activation at every scale."""
         widest = {name: max(v) for name, v in self.space.items() if name != "activation" and name != "lambda_reg"}
         if "lambda_reg" in self.space:
             widest["lambda_reg"] = min(self.space["lambda_reg"])
-        return [self._make({**widest, "activation": activation, "scale": scale}) for scale in choices]
+        settings = {**widest, **self.pilot, "activation": activation}
+        return [self._make({**settings, "scale": scale}) for scale in choices]
 
     def methods(self, chosen: Mapping[str, Any]) -> list[Method]:
         """Return every combination of settings, at the scale chosen for its activation."""
@@ -90,11 +112,8 @@ class Grid:
         result = []
         for values in product(*self.space.values()):
             settings = dict(zip(names, values, strict=True))
-            if self.scaled:
-                if settings["activation"] not in chosen:
-                    continue
-                settings["scale"] = chosen[settings["activation"]]
-            result.append(self._make(settings))
+            if settings["activation"] in chosen:
+                result.append(self._make({**settings, "scale": chosen[settings["activation"]]}))
         return result
 
     @property
@@ -122,24 +141,32 @@ def grid(problem: str, method: str, profile: str = "full", *, beyond: bool = Fal
     check_choice("method", method, "grid", METHODS)
     check_choice("profile", profile, "grid", ("quick", "full"))
     if beyond:
-        return Grid(method, BEYOND, _solver(method, BEYOND), {}, scaled=True)
+        return Grid(method, BEYOND, *_solvers(method, BEYOND))
     space = published().space(problem, method)
     if method != "PINN":
-        return Grid(method, space, _solver(method, space), {}, scaled=True)
+        return Grid(method, space, *_solvers(method, space))
     layers = {"layers": space.pop("layers")[0]}
     if profile == "quick":
-        space = {name: list(_QUICK_PINN.get(name, [1.0])) for name in space}
-    return Grid(method, space, {**layers, **_SEARCH_TRAINING[profile]}, _FINAL_TRAINING[profile], scaled=False)
+        space = {name: list(QUICK_PINN.get(name, [1.0])) for name in space}
+    fixed, final = {**layers, **SEARCH_TRAINING[profile]}, FINAL_TRAINING[profile]
+    return Grid(method, space, fixed, final, _PILOT_PINN, TRAINED_SPACE_SCALES, TRAINED_TIME_SCALES)
 
 
-def _solver(method: str, space: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the solver: weights of minimal norm, as the paper's closed forms give them; a ridge makes them unique."""
+def _solvers(method: str, space: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return the solver of the search, and that of the final fit.
+
+    Without a ridge, a search finds the weights of minimal norm, as the paper's closed form would in exact arithmetic,
+    and the final fit is by the library's default, as accurate and faster. With one the weights are unique: the search
+    shares orthogonal factors, and the final fit is by the paper's closed form, whose digits such a ridge saves.
+    """
     if method not in _WITH_SOLVER:
-        return {}
-    return {"solver": "lstsq" if "lambda_reg" in space else "svd"}
+        return {}, {}
+    if "lambda_reg" in space:
+        return {"solver": "lstsq"}, {"solver": "normal"}
+    return {"solver": "svd"}, {"solver": "lstsq"}
 
 
-def scales(problem: Problem) -> list[Any]:
+def scales(problem: Problem, space: Sequence[float] = SPACE_SCALES, time: Sequence[float] = TIME_SCALES) -> list[Any]:
     """Return the scales that a search tries: one number for all of space, and one for time.
 
     >>> from pibls.problems import advection, diffusion_reaction
@@ -148,7 +175,6 @@ def scales(problem: Problem) -> list[Any]:
     """
     domain = problem.domain
     if domain.time is None:
-        return list(SPACE_SCALES)
+        return list(space)
     axis = domain.coordinates.index(domain.time)
-    pairs = product(SPACE_SCALES, TIME_SCALES)
-    return [tuple(time if i == axis else space for i in range(len(domain.coordinates))) for space, time in pairs]
+    return [tuple(t if i == axis else s for i in range(len(domain.coordinates))) for s, t in product(space, time)]

@@ -116,21 +116,20 @@ def select(grid: Grid, setting: Setting, scores: Sequence[str] = SCORES) -> dict
     def validated(methods: list[Method]) -> dict[str, CrossValidation]:
         return search(methods, setting.problem, setting.points, folds=FOLDS, seed=setting.seed, scores=scores)
 
-    if not grid.scaled:
-        found = validated(grid.methods({}))
-        return {score: _selection(grid, found[score], [found[score]], grid.size) for score in scores}
     chosen, pilots = _scales(grid, setting, validated, scores)
-    # Scores may want different scales; what both ask for is fitted once.
     wanted = {score: grid.methods(chosen[score]) for score in scores}
-    union = list({repr(m): m for methods in wanted.values() for m in methods}.values())
+    # Scores may want different scales; what both ask for, or a pilot has shown, is fitted once.
+    known = {repr(row.method) for pilot in pilots for row in pilot[scores[0]].table}
+    union = {repr(m): m for methods in wanted.values() for m in methods if repr(m) not in known}
+    parts = [*pilots, *([validated(list(union.values()))] if union else [])]
+    seconds = sum(part[scores[0]].seconds for part in parts)
     result = {}
-    found = validated(union)
     for score in scores:
-        mine = {repr(method) for method in wanted[score]}
-        table = tuple(row for row in found[score].table if repr(row.method) in mine)
-        own = replace(found[score], table=table, best=min(table, key=lambda row: row.mean).method)
-        tried = len(table) + sum(len(p[score].table) for p in pilots)
-        result[score] = _selection(grid, own, [own, *(p[score] for p in pilots)], tried)
+        rows = {repr(row.method): row for part in parts for row in part[score].table}
+        best = min((rows[repr(method)] for method in wanted[score]), key=lambda row: row.mean)
+        tried = len({repr(method) for method in wanted[score]} | known)
+        winner: Any = best.method
+        result[score] = Selection(replace(winner, **grid.final), best.mean, tried, seconds)
     return result
 
 
@@ -142,7 +141,8 @@ def _scales(
     pilots, refusal = [], None
     for activation in grid.space["activation"]:
         try:
-            found = validated(grid.pilots(activation, scales(setting.problem)))
+            choices = scales(setting.problem, grid.space_scales, grid.time_scales)
+            found = validated(grid.pilots(activation, choices))
         except PiblsError as error:
             refusal = error
             continue
@@ -153,12 +153,6 @@ def _scales(
     if not pilots and refusal is not None:
         raise refusal
     return chosen, pilots
-
-
-def _selection(grid: Grid, own: CrossValidation, parts: Sequence[CrossValidation], tried: int) -> Selection:
-    best: Any = own.best
-    final = replace(best, **grid.final) if grid.final else best
-    return Selection(final, own.winner.mean, tried, sum(part.seconds for part in parts))
 
 
 def parameters(method: Method, problem: Problem) -> int:

@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+import numpy as np
+
 from pibls.report.metrics import METRICS
+from pibls.studies.protocol import Setting
 from pibls.studies.published import METHODS, Published
 from pibls.studies.report_ledger import PROBLEMS, Ledger, Summary, label
 from pibls.studies.report_records import Record, tally
@@ -18,6 +21,7 @@ __all__ = [
     "accuracy_tables",
     "choice_words",
     "choices",
+    "gap_words",
     "published_entry",
     "residual_table",
     "winner_words",
@@ -75,6 +79,28 @@ def _seed_words(records: list[Record]) -> str:
 def published_entry(value: float | None, style: str = ".4e") -> Entry:
     """Return a published number with the digits it is printed with."""
     return Entry("–" if value is None else format(value, style), kind="published")
+
+
+def gap_words(book: Ledger, published: Published) -> str:
+    """Return how far apart training points on the line are for the worst seed of PI-BLS, beside the other seeds."""
+    n = published.table_size("advection")
+    cells = book.select(kind="accuracy", problem="advection", method="PI-BLS", score="exact", n_train=n)
+    errors = dict(zip((cell["seed"] for cell in cells.cells), cells.numbers("test", "relative_rmse"), strict=True))
+    if len(errors) < 2:
+        return ""
+    gaps = {seed: _largest_gap(Setting("advection", n, seed)) for seed in errors}
+    worst = max(errors, key=lambda seed: errors[seed])
+    return (
+        f"Points drawn at random leave gaps. Over the {len(gaps)} seeds the longest stretch without a training point "
+        f"has a median of {np.median(list(gaps.values())):.3f} of the interval and a maximum of "
+        f"{max(gaps.values()):.3f}; the seed on which PI-BLS is worst ({number(errors[worst])}) has one of "
+        f"{gaps[worst]:.3f}. The shortest wave of the solution is 0.333 long."
+    )
+
+
+def _largest_gap(setting: Setting) -> float:
+    """Return the longest part of the unit interval without a training point."""
+    return float(np.diff(np.sort(np.concatenate([[0.0], setting.points.interior[:, 0], [1.0]]))).max())
 
 
 def winners_table(records: list[Record]) -> Table:

@@ -22,9 +22,9 @@ _WHERE = ("kind", "problem", "method", "score", "n_train", "seed")
 def write_files(folder: Path, book: Ledger, compared: Sequence[Record], timed: Sequence[Record]) -> tuple[Path, ...]:
     """Write all files and return their paths.
 
-    ``comparison.csv``, ``errors.csv``, ``settings.csv``, ``theorems.csv`` and ``curves.csv`` are the same for the same
-    study on the same machine, however often it was interrupted; ``times.csv``, ``seconds.csv`` and ``growth.csv`` hold
-    what was timed.
+    ``comparison.csv``, ``errors.csv``, ``settings.csv``, ``theorems.csv``, ``curves.csv`` and ``coverage.csv`` are the
+    same for the same study on the same machine, however often it was interrupted; ``times.csv``, ``seconds.csv`` and
+    ``growth.csv`` hold what was timed.
     """
     head = ("table", "problem", "method", "part", "quantity", "n_train", "published", "median", "worst", "best")
     verdict = (*head, "runs", "ratio", "verdict")
@@ -38,6 +38,7 @@ def write_files(folder: Path, book: Ledger, compared: Sequence[Record], timed: S
             _theorems(book),
         ),
         "curves.csv": ((*_WHERE, "row", "column", *_CURVES), _curves(book)),
+        "coverage.csv": (("problem", "n_train", "repetition", "inside", "error", "noise"), _coverage(book)),
         "seconds.csv": ((*_WHERE, "seconds", "search_seconds"), _seconds(book)),
         "growth.csv": (("method", "axis", "size", "seconds", "exponent"), _growth(book)),
     }
@@ -106,6 +107,13 @@ def _curves(book: Ledger) -> Iterable[list[Any]]:
         pictures = [np.atleast_2d(np.asarray(cell["extra"][name], dtype=np.float64)) for name in _CURVES]
         for place in np.argwhere(np.isfinite(pictures[0])):
             yield [*_where(cell), *place.tolist(), *(f"{picture[tuple(place)]:.9g}" for picture in pictures)]
+
+
+def _coverage(book: Ledger) -> Iterable[list[Any]]:
+    for cell in book.select(kind="coverage").cells:
+        runs = zip(*(cell["extra"][name] for name in ("inside", "errors", "noise")), strict=True)
+        for repetition, values in enumerate(runs):
+            yield [cell["problem"], cell["n_train"], repetition, *values]
 
 
 def _growth(book: Ledger) -> Iterable[list[Any]]:

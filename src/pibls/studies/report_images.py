@@ -10,6 +10,7 @@ from matplotlib.figure import Figure
 
 from pibls.problems import catalogue
 from pibls.studies.published import METHODS, Published
+from pibls.studies.report_coverage import draw_coverage
 from pibls.studies.report_curves import draw_error_curves, draw_overview
 from pibls.studies.report_drawing import save
 from pibls.studies.report_html import Image
@@ -37,6 +38,11 @@ def _images(book: Ledger, published: Published, folder: Path) -> Iterator[Image]
     for problem, words in PROBLEMS.items():
         yield _curves(book, published, problem, words, folder)
         yield _solutions(book, problem, words, folder)
+    words = (
+        "Bands of B-PI-ELM with noisy measurements: (a) one repetition; (b) how much of the solution is inside, "
+        "against how much should be (dashed)."
+    )
+    yield _image("figure-coverage", "Bands with noisy measurements", words, draw_coverage(book), folder)
 
 
 def _overview_rows(book: Ledger, published: Published) -> list[tuple[str, str, list[float], float | None]]:

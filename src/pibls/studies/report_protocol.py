@@ -5,13 +5,21 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from pibls.studies.grids import SPACE_SCALES, TIME_SCALES
+from pibls.studies.grids import (
+    FINAL_TRAINING,
+    QUICK_PINN,
+    SEARCH_TRAINING,
+    SPACE_SCALES,
+    TIME_SCALES,
+    TRAINED_SPACE_SCALES,
+    TRAINED_TIME_SCALES,
+)
 from pibls.studies.published import METHODS, Published
 from pibls.studies.report_accuracy import METRIC_NAMES
 from pibls.studies.report_ledger import label
 from pibls.studies.report_table import Entry, Table, text
 
-__all__ = ["metrics_table", "scale_words", "space_tables"]
+__all__ = ["metrics_table", "scale_words", "space_tables", "training_words"]
 
 _DEFINITIONS = {
     "mse": "Σ(ũᵢ − uᵢ)² / N",
@@ -85,6 +93,29 @@ def scale_words() -> str:
         "searches. Weights act on coordinates normalised to [−1, 1] and are uniform in ± a scale. The scale is chosen "
         "first, by the same cross-validation, for every activation with the widest network of the space, among "
         f"{space} in space and {time} in time; then all of the paper's settings are searched at that scale."
+    )
+
+
+def training_words() -> str:
+    """Return how a PINN is trained and searched in either profile."""
+    space, time = (
+        ", ".join(f"{value:g}" for value in values) for values in (TRAINED_SPACE_SCALES, TRAINED_TIME_SCALES)
+    )
+    lengths = {
+        profile: " and ".join(
+            f"{training['adam_iterations']} + {training['lbfgs_iterations']}"
+            for training in (SEARCH_TRAINING[profile], FINAL_TRAINING[profile])
+        )
+        for profile in ("quick", "full")
+    }
+    reduced = "; ".join(f"{_LETTERS[name]} ∈ {{{_listed(list(values))}}}" for name, values in QUICK_PINN.items())
+    return (
+        "A PINN is trained in double precision on all points at once, by Adam and then by L-BFGS with a line search "
+        f"for the strong Wolfe conditions: {lengths['full']} iterations in the search and in the final fit of the full "
+        f"profile. The quick profile trains {lengths['quick']} iterations and searches only {reduced}, other "
+        "penalties at 1. The first weights are drawn like those of a broad network, because training does not make up "
+        f"for a start that varies too slowly; their scale is chosen likewise, among {space} in space and {time} in "
+        "time, at one width."
     )
 
 

@@ -10,16 +10,18 @@ from pibls.studies.report_accuracy import (
     accuracy_tables,
     choice_words,
     choices,
+    gap_words,
     residual_table,
     winner_words,
     winners_table,
 )
 from pibls.studies.report_beyond import solve_table, theorem_table, wider_table, wider_words
 from pibls.studies.report_costs import complexity_table, parameter_tables, speed_table, time_table
+from pibls.studies.report_coverage import coverage_table, coverage_words
 from pibls.studies.report_html import Image, Section
 from pibls.studies.report_ledger import Ledger
 from pibls.studies.report_machine import machine_table
-from pibls.studies.report_protocol import metrics_table, scale_words, space_tables
+from pibls.studies.report_protocol import metrics_table, scale_words, space_tables, training_words
 from pibls.studies.report_records import Record, own_numbers, verdict_counts
 from pibls.studies.report_table import Entry, Table, text
 from pibls.studies.report_text import ERRATA, PROSE
@@ -53,6 +55,7 @@ def sections(found: Findings) -> tuple[Section, ...]:
                 complexity_table(book),
                 *space_tables(found.published),
                 scale_words(),
+                training_words(),
                 metrics_table(),
             ),
         ),
@@ -68,6 +71,11 @@ def sections(found: Findings) -> tuple[Section, ...]:
         Section("parameters", "Trainable parameters (table 10)", parameter_tables(found.parameters)),
         Section("residual", "Without the exact solution: score=residual", _residual_parts(found)),
         Section("theorems", "The four theorems", (*PROSE["theorems"], theorem_table(book))),
+        Section(
+            "coverage",
+            "Noisy measurements: do the bands hold?",
+            (coverage_words(), coverage_table(book, found.published), found.images["figure-coverage"]),
+        ),
         Section("beyond", "Beyond the protocol: a wider space, and plain pb.solve", _beyond_parts(found)),
         Section("errata", "Where the paper's text is wrong or silent", (*PROSE["errata"], _errata_table())),
         Section("machine", "Machine, versions and files", (*PROSE["files"], machine_table(book))),
@@ -76,7 +84,9 @@ def sections(found: Findings) -> tuple[Section, ...]:
 
 def _problem(found: Findings, problem: str, title: str, figures: tuple[str, str]) -> Section:
     tables = accuracy_tables(found.accuracy, problem)
-    return Section(problem, title, (*tables, *(found.images[f"figure-{name}"] for name in figures)))
+    words = gap_words(found.book, found.published) if problem == "advection" else ""
+    images = (found.images[f"figure-{name}"] for name in figures)
+    return Section(problem, title, (*tables, *([words] if words else []), *images))
 
 
 def _summary(found: Findings) -> Section:

@@ -11,6 +11,7 @@ from pibls.checks import shorten
 from pibls.errors import InputError
 from pibls.studies.cells import Cell, Spec, Store
 from pibls.studies.complexity import AXES, growth_cell
+from pibls.studies.coverage import REPETITIONS, coverage_cell
 from pibls.studies.grids import grid
 from pibls.studies.protocol import SCORES, Setting, curves, parameters, select
 from pibls.studies.published import METHODS, PAPER_NAMES, published
@@ -41,6 +42,8 @@ class Profile:
         Timed fits per method.
     solves
         Seeds of plain solves.
+    covered
+        Problems on which bands are held against the solution.
     """
 
     seeds: Mapping[str, int]
@@ -48,6 +51,7 @@ class Profile:
     pinn_sizes: int
     runs: Mapping[str, int]
     solves: int
+    covered: tuple[str, ...]
 
 
 _EVERY_TEN = dict.fromkeys(METHODS, _TABLE_SEEDS)
@@ -58,8 +62,9 @@ PROFILES: Mapping[str, Profile] = {
         pinn_sizes=1,
         runs={**_EVERY_TEN, "PINN": 2},
         solves=5,
+        covered=("advection", "poisson_star"),
     ),
-    "full": Profile(_EVERY_TEN, _EVERY_TEN, 5, _EVERY_TEN, _TABLE_SEEDS),
+    "full": Profile(_EVERY_TEN, _EVERY_TEN, 5, _EVERY_TEN, _TABLE_SEEDS, tuple(PAPER_NAMES)),
 }
 
 
@@ -154,6 +159,7 @@ def _tasks(name: str, profile: str) -> list[Task]:
         tasks.append(Task("time", name, method, paper.time_size(name), 0, profile))
     tasks += [Task("beyond", name, "PI-BLS", table, seed, profile) for seed in range(_TABLE_SEEDS)]
     tasks += [Task("solve", name, "solve", table, seed, profile) for seed in range(chosen.solves)]
+    tasks += [Task("coverage", name, "BPI-ELM", table, 0, profile)] if name in chosen.covered else []
     return tasks
 
 
@@ -272,6 +278,15 @@ def _solve(task: Task, store: Store) -> list[Cell]:
     return [task.specs[0].cell(**solve_cell(getattr(problems, task.problem)(), task.seed, setting))]
 
 
+def _coverage_specs(task: Task) -> tuple[Spec, ...]:
+    return (task.spec("coverage"),)
+
+
+def _coverage(task: Task, store: Store) -> list[Cell]:
+    del store
+    return [task.specs[0].cell(**coverage_cell(task.problem, task.n_train, REPETITIONS))]
+
+
 def _complexity_specs(task: Task) -> tuple[Spec, ...]:
     return tuple(task.spec("complexity", variant=axis) for axis in AXES)
 
@@ -285,6 +300,7 @@ _KINDS: Mapping[str, _Kind] = {
     "accuracy": _Kind(_accuracy_specs, _accuracy, 0, 1.0),
     "beyond": _Kind(_beyond_specs, _beyond, 0, 1.0),
     "solve": _Kind(_solve_specs, _solve, 0, 1.0),
+    "coverage": _Kind(_coverage_specs, _coverage, 0, 8.0),
     "time": _Kind(_time_specs, _time, 1, 1.0),
     "complexity": _Kind(_complexity_specs, _complexity, 1, 1.0),
 }
