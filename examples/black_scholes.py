@@ -1,7 +1,7 @@
 """Price of a European call in units of the strike, over x = log(share price / strike) and the years to expiry.
 
-At expiry the price has a kink, which smooth functions do not follow. The last week is therefore taken from the formula of
-Black and Scholes (1973), and the year before it is solved for; the formula is also the exact solution.
+At expiry the price has a kink, which smooth functions do not follow. The last week is therefore taken from the formula
+of Black and Scholes (1973), and the year before it is solved for; the formula is also the exact solution.
 """
 
 from pathlib import Path

@@ -1,8 +1,8 @@
-"""A steel plate with a hole, pulled from both sides: the stress at the hole is three times that far away (Kirsch, 1898).
+"""A steel plate with a hole, pulled from both sides: the stress at the hole is three times the pull (Kirsch, 1898).
 
 Plane stress in the displacements (u, v); lengths in units of the radius of the hole, stresses in MPa, displacements in
-units of the radius. One quarter is enough: the cuts through the middle are lines of symmetry, the hole is free of forces,
-and at the outer edges the displacement of the infinite plate is given, so that Kirsch's solution is exact.
+units of the radius. One quarter is enough: the cuts through the middle are lines of symmetry, the hole is free of
+forces, and at the outer edges the displacement of the infinite plate is given, so that Kirsch's solution is exact.
 """
 
 from pathlib import Path

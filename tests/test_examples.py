@@ -1,4 +1,4 @@
-"""Every example is solved, and its answer is checked: against its exact solution, or against what must be true of it."""
+"""Every example is solved and its answer checked: against its exact solution, or what must be true of it."""
 
 import contextlib
 import functools
