@@ -25,6 +25,7 @@ autodoc_default_options = {"members": True}
 napoleon_numpy_docstring = True
 napoleon_google_docstring = False
 napoleon_use_rtype = False
+napoleon_attr_annotations = False
 
 # Formulas become MathML when the site is built: nothing is fetched, and no JavaScript runs, to show them.
 html_math_renderer = "mathml"

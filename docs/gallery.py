@@ -66,7 +66,7 @@ def measure(name: str) -> dict[str, Any]:
 
 
 def picture(solution: pb.Solution) -> bytes:
-    """Return the picture of a solution as a PNG of at most 60 kB: 64 colours are enough for a map."""
+    """Return the picture of a solution as a PNG of at most 60 kB."""
     from matplotlib import pyplot as plt
     from PIL import Image
 
@@ -74,7 +74,7 @@ def picture(solution: pb.Solution) -> bytes:
     for dpi in (72, 60, 50, 40):
         raw, small = io.BytesIO(), io.BytesIO()
         figure.savefig(raw, dpi=dpi, format="png")
-        Image.open(raw).convert("RGB").quantize(64).save(small, format="png", optimize=True)
+        Image.open(raw).convert("RGB").quantize(256).save(small, format="png", optimize=True)
         if small.tell() <= LARGEST:
             break
     plt.close(figure)
@@ -136,14 +136,11 @@ def _section(name: str, facts: dict[str, Any]) -> str:
     make = makers()[name]
     problem = make()
     source = f"../../src/{make.__module__.replace('.', '/')}.py"
-    latex = problem.latex()
     return f"""## {name}
 
 {_words(make)}
 
-```{{math}}
-{latex}
-```
+{_statements(problem)}
 
 ```{{image}} images/{name}.png
 :alt: Solution of {name}
@@ -165,6 +162,25 @@ solution = pb.solve(pb.problems.{name}(), budget={BUDGET:g})
 
 </details>
 {_file(problem)}"""
+
+
+def _statements(problem: pb.Problem) -> str:
+    """Return the equations and conditions as a table: where each holds, and the formula."""
+    rows = problem.latex().split("\n")[1:-1]
+    pairs = [row.removesuffix(r" \\").split(r" & \quad ") for row in rows]
+    body = "\n".join(f"| {_place(right)} | ${_formula(left)}$ |" for left, right in pairs)
+    return f"| where | what |\n|---|---|\n{body}"
+
+
+def _formula(latex: str) -> str:
+    # Numbers as long as doubles are hard to read, and a bar would end the cell.
+    short = re.sub(r"\d+\.\d{7,}", lambda found: f"{float(found[0]):.6g}", latex)
+    return short.replace("|", r"\vert ")
+
+
+def _place(latex: str) -> str:
+    words = re.sub(r"\\text\{((?:[^{}]|\{[^{}]*\})*)\}", r"\1", latex).replace("\\_", "_").strip()
+    return re.sub(r"([*_|])", r"\\\1", re.sub(r"\s+", " ", words))
 
 
 def _words(make: Callable[[], pb.Problem]) -> str:
