@@ -26,7 +26,7 @@ SCRIPTS = sorted(path.stem for path in FOLDER.glob("*.py"))
 def solved(name):
     file = read_file(FOLDER / f"{name}.toml")
     options = {key: value for key, value in vars(file.solve).items() if value is not None}
-    return pb.solve(file.problem, budget=60, **options), options.get("tol", 1e-6)
+    return pb.solve(file.problem, **{"budget": 60, **options}), options.get("tol", 1e-6)
 
 
 @pytest.mark.parametrize("name", FILES)
