@@ -2,18 +2,23 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test reproduce clean
+.PHONY: demo test docs reproduce clean
 
 # Solves a problem file, shows its error and draws it.
 demo: .venv/core
 	mkdir -p out
 	$(BIN)/pibls solve examples/waves.toml --plot out/waves.png
 
+# The site is built as well, by tests/test_docs.py.
 test: .venv/dev
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/pytest -n 2 --cov=src/pibls --cov-report=term:skip-covered --cov-fail-under=95
+
+# The site, into out/docs/index.html; without a network, and with warnings as errors.
+docs: .venv/dev
+	$(BIN)/sphinx-build -q -W --keep-going -b html docs out/docs
 
 # The experiments of the paper; interrupt at any time and run again. PROFILE=full runs everything.
 PROFILE ?= quick
@@ -31,7 +36,7 @@ reproduce: .venv/torch
 	touch $@
 
 .venv/dev: .venv/torch
-	$(BIN)/pip install --quiet --disable-pip-version-check -e '.[dev]'
+	$(BIN)/pip install --quiet --disable-pip-version-check -e '.[dev,docs]'
 	touch $@
 
 clean:

@@ -23,6 +23,9 @@ from pibls.solution import Solution
 __all__ = ["Evaluate", "Judge", "Verdict", "root_mean_square"]
 
 _SIZE_POINTS = 200
+# Share of what its fields and the domain suggest below which all terms of a statement count as zero, as those of
+# u_xx = 0 are: their residual is rounding, and relative to nothing.
+_VANISHING = 1e-8
 
 
 @dataclass(frozen=True)
@@ -65,12 +68,26 @@ class Judge:
 
     def __call__(self, solution: Solution) -> Verdict:
         """Return the relative residual of every statement."""
-        sizes = self.sizes(solution.evaluate)
+        sizes, least = self.sizes(solution.evaluate), self._least_sizes(solution.evaluate)
         parts: dict[str, float] = {}
         for name, statement in self.judged:
             residual = root_mean_square(self.residual(solution.evaluate, statement))
-            parts[name] = residual / sizes[name] if sizes[name] > 0 else residual
+            size = max(sizes[name], least[name])
+            parts[name] = residual / size if size > 0 else residual
         return Verdict(parts)
+
+    def _least_sizes(self, evaluate: Evaluate) -> dict[str, float]:
+        """Return the size below which the terms of each statement count as zero."""
+        names, half = self.problem.field_names, np.ptp(self.problem.domain.bounds, axis=1) / 2
+        zero = (0,) * len(half)
+        values = evaluate(self.points.interior[:_SIZE_POINTS], [(name, zero) for name in names])
+        fields = {name: root_mean_square(value) for name, value in zip(names, values, strict=True)}
+        sizes: dict[str, float] = {}
+        for name, statement in self.judged:
+            terms = zip(statement.form.terms, self._tangent(evaluate, statement)[1], strict=True)
+            expected = (root_mean_square(c) * fields[t.field] / np.prod(half**t.multi_index) for t, c in terms)
+            sizes[name] = _VANISHING * max(expected, default=0.0)
+        return sizes
 
     def sizes(self, evaluate: Evaluate) -> dict[str, float]:
         """Return the size of the terms that each statement is made of: what its residual is relative to."""
