@@ -20,7 +20,7 @@ from pibls.errors import InputError, ProblemError
 from pibls.features import BroadNetwork
 from pibls.features.harmonic import HarmonicGroup, draw_special
 from pibls.geometry import Domain, Points
-from pibls.geometry.landmarks import corners
+from pibls.geometry.landmarks import Corner, corners
 from pibls.methods import Recipe
 from pibls.methods.fit import on_device
 from pibls.methods.nonlinear import fit_nonlinear
@@ -30,9 +30,10 @@ from pibls.solution import Solution
 from pibls.solvers import LeastSquares
 from pibls.system import Balanced, Evaluate, check_known, linearised
 from pibls.tuning.campaign import Campaign
-from pibls.tuning.coarse import Coarse, coarse_solution
+from pibls.tuning.coarse import coarse_solution
 from pibls.tuning.growth import Grown
 from pibls.tuning.judge import Judge, Verdict
+from pibls.tuning.jumps import eased, jump_corners
 from pibls.tuning.laboratory import Block, Laboratory
 from pibls.tuning.pilots import Pilots
 from pibls.tuning.progress import Progress
@@ -116,12 +117,13 @@ def laboratory_near(solution: Solution, seed: int, device: Any = None) -> Labora
     """Return a laboratory for the problem of a solution, whose fits start from it where that matters."""
     if solution.problem.is_linear:
         return Laboratory(solution.problem, seed, device=device)
-    return _nonlinear_near(solution, seed, device)
+    return _nonlinear_near(solution, seed, device, jump_corners(solution.problem))
 
 
-def _nonlinear_near(solution: Solution, seed: int, device: Any) -> NonlinearLaboratory:
-    whole, state = solution.problem, solution.evaluate
-    return NonlinearLaboratory(linearised(whole, state), seed, device=device, whole=whole, latest=_Latest(state))
+def _nonlinear_near(solution: Solution, seed: int, device: Any, jumps: tuple[Corner, ...]) -> NonlinearLaboratory:
+    whole, state = eased(solution.problem, jumps), solution.evaluate
+    tangent = linearised(whole, state)
+    return NonlinearLaboratory(tangent, seed, device=device, jumps=jumps, whole=whole, latest=_Latest(state))
 
 
 def solve_nonlinear(
@@ -145,22 +147,24 @@ def solve_nonlinear(
     ('converged', True)
     """
     check_known(problem)
-    begun = Campaign(Laboratory(problem, seed), tol, budget, report)
+    jumps = jump_corners(problem)
+    begun = Campaign(Laboratory(eased(problem, jumps), seed, jumps=jumps), tol, budget, report)
     state = None if start is None else given_start(start, problem)
     for easier in _checked(continuation, problem):
-        state = coarse_solution(easier, begun, state).solution.evaluate
-    coarse = coarse_solution(problem, begun, state)
+        state = coarse_solution(eased(easier, jumps), begun, state).solution.evaluate
+    coarse = coarse_solution(begun.lab.problem, begun, state)
+    found = replace(coarse.solution, problem=problem)
     if coarse.failure:
-        return _failed(coarse, begun)
-    lab = _nonlinear_near(coarse.solution, seed, device)
+        return _failed(found, coarse.failure, begun)
+    lab = _nonlinear_near(found, seed, device, jumps)
     campaign = Campaign(_with_corners(lab, begun), tol, budget, report, started=begun.started)
-    return _remarked(campaign.run().finished(), coarse.remark)
+    return replace(_remarked(campaign.run().finished(), coarse.remark), problem=problem)
 
 
 def _with_corners(lab: NonlinearLaboratory, begun: Campaign) -> NonlinearLaboratory:
     """Return the laboratory with nodes for convex corners, where pilots that have them do much better."""
     domain = lab.whole.domain
-    if lab.axes != 2 or domain.time is not None or not corners(cast(Domain, domain), 0.0):
+    if lab.axes != 2 or domain.time is not None or lab.jumps or not corners(cast(Domain, domain), 0.0):
         return lab
     cornered = replace(lab, cornered=True)
     with blas_threads(most=1):
@@ -184,9 +188,9 @@ def _remarked(solution: Solution, remark: str) -> Solution:
     return replace(solution, error_estimate=estimate, diagnostics=diagnostics)
 
 
-def _failed(coarse: Coarse, begun: Campaign) -> Solution:
-    diagnostics = replace(coarse.solution.diagnostics, message=coarse.failure, seconds={"total": begun.elapsed})
-    return replace(coarse.solution, status="ill-posed", error_estimate=np.inf, diagnostics=diagnostics)
+def _failed(found: Solution, failure: str, begun: Campaign) -> Solution:
+    diagnostics = replace(found.diagnostics, message=failure, seconds={"total": begun.elapsed})
+    return replace(found, status="ill-posed", error_estimate=np.inf, diagnostics=diagnostics)
 
 
 def _checked(continuation: object, problem: Problem) -> tuple[Problem, ...]:
