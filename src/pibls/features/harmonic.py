@@ -162,6 +162,15 @@ class HarmonicGroup:
             columns=xp.asarray(function_of.ravel() + len(functions) * imaginary, device=home),
         )
 
+    def _factors(self, n: int, k: int) -> Array:
+        if (n, k) not in self._known:
+            self._known[n, k] = _factors(self._table, n, k)
+        return self._known[n, k]
+
+    @cached_property
+    def _known(self) -> dict[tuple[int, int], Array]:
+        return {}
+
     def _derivatives(self, X: Array, orders: Sequence[tuple[int, int]]) -> list[tuple[Array, Array]]:
         """Return Dⁿ D̄ᵏ of the complex functions, as real and imaginary parts (n, functions), for each (n, k)."""
         xp, table = array_namespace(self.centers), self._table
@@ -184,7 +193,7 @@ class HarmonicGroup:
             low, high = _radius_limits(power + other)
             size = xp.clip(radius, row(low), row(high)) ** row(power + other)
             phase = row(power - other) * angle - row((n - k) * table.turns)
-            constant, linear, square = _factors(table, n, k)
+            constant, linear, square = self._factors(n, k)
             real = row(constant.real) + row(linear.real) * growing - row(linear.imag) * turning
             imag = row(constant.imag) + row(linear.imag) * growing + row(linear.real) * turning
             if square.any():

@@ -24,7 +24,7 @@ _NEXT = ((0, 0, 0, True), (1, 0, 1, False), (1, 0, 2, False), (-1, 2, 0, False),
 
 
 def draw_jumps(domain: Domain, corners: Sequence[Corner]) -> tuple[HarmonicGroup, ...]:
-    """Return nodes for corners at which given values jump, one group for each.
+    """Return nodes for corners at which given values jump, all in one group, or no group if there are none.
 
     The angle is cut along the direction that halves the wedge outside; a corner from which that ray comes back to the
     domain gets no nodes.
@@ -42,14 +42,15 @@ def draw_jumps(domain: Domain, corners: Sequence[Corner]) -> tuple[HarmonicGroup
     >>> from pibls.geometry.landmarks import corners
     >>> x, y = sp.symbols("x y")
     >>> square = Rectangle((x, 0, 1), (y, 0, 1))
-    >>> groups = draw_jumps(square, corners(square, 0.0))
-    >>> len(groups), groups[0].nodes
-    (4, 17)
+    >>> [group] = draw_jumps(square, corners(square, 0.0)[:2])
+    >>> group.nodes
+    34
     """
-    return tuple(_group(domain, c) for c in corners if math.isinf(clearance(domain, c.point, c.direction)))
+    free = [corner for corner in corners if math.isinf(clearance(domain, corner.point, corner.direction))]
+    return (_group(domain, free),) if free else ()
 
 
-def _group(domain: Domain, corner: Corner) -> HarmonicGroup:
+def _group(domain: Domain, corners: Sequence[Corner]) -> HarmonicGroup:
     rows = [
         (exponent, conjugate, angle, logarithm, part)
         for exponent, conjugate, angle, logarithm in (*_LEADING, *_NEXT)
@@ -57,14 +58,15 @@ def _group(domain: Domain, corner: Corner) -> HarmonicGroup:
         # A power of r² times θ is real.
         if part == "real" or logarithm or exponent != conjugate
     ]
-    exponents, conjugates, angles, logarithms, parts = zip(*rows, strict=True)
-    point, nodes = np.array(corner.point), len(rows)
-    reach = float(np.hypot(*np.abs(domain.bounds - point[:, None]).max(axis=1)))
+    exponents, conjugates, angles, logarithms, parts = (column * len(corners) for column in zip(*rows, strict=True))
+    points = np.array([corner.point for corner in corners])
+    reach = np.hypot(*np.abs(domain.bounds - points[:, :, None]).max(axis=2).T)
+    inward = [math.remainder(corner.direction + math.pi, 2 * math.pi) for corner in corners]
     return HarmonicGroup(
-        np.tile(point, (nodes, 1)),
+        np.repeat(points, len(rows), axis=0),
         np.array(exponents, dtype=np.float64),
-        np.full(nodes, math.remainder(corner.direction + math.pi, 2 * math.pi)),
-        np.full(nodes, reach),
+        np.repeat(inward, len(rows)),
+        np.repeat(reach, len(rows)),
         parts,
         logarithms,
         conjugates,

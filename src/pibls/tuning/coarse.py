@@ -25,7 +25,7 @@ from pibls.tuning.campaign import Campaign
 from pibls.tuning.laboratory import Laboratory, relative_distance
 from pibls.tuning.pilots import Pilots
 from pibls.tuning.progress import Progress
-from pibls.tuning.scan import choose_scale
+from pibls.tuning.scan import Scan, choose_scale
 from pibls.tuning.starts import bump, scaled, simple_starts, zero
 
 __all__ = ["Coarse", "coarse_solution"]
@@ -39,6 +39,7 @@ _BRANCH_SHARE = 0.1
 _FIRST_SHARE, _SHORTEST_SHARE, _QUICKER = 0.2, 0.01, 1.6
 _DIFFERENT = 0.1
 _FEW_STEPS, _MANY_STEPS = 10, 18
+_LEADING = 2
 _AMPLITUDES = (1.0, -1.0, 8.0, -8.0, 40.0)
 
 
@@ -56,10 +57,13 @@ class Coarse:
         What a user should know of the way there: another branch, a continuation.
     failure
         Why there seems to be no solution, or an empty string.
+    scales
+        Feature scales that did best for the problem linearised near the solution.
     """
 
     solution: Solution
     score: float
+    scales: Sequence[tuple[float, ...]]
     remark: str = ""
     failure: str = ""
 
@@ -73,13 +77,13 @@ class _Attempt:
     solution: Solution
     score: float
     start: str
-    linear: float
+    scan: Scan
     again: bool = False
 
     @property
     def resolved(self) -> bool:
         """Whether so many nodes resolve the linear problem at the start."""
-        return self.linear < _RESOLVED
+        return self.scan.score < _RESOLVED
 
     @property
     def solved(self) -> bool:
@@ -88,7 +92,7 @@ class _Attempt:
         The problem linearised at a solution is solved about as well as the problem itself; a compromise that is no
         solution can always be improved upon.
         """
-        limited = self.again and self.score < min(_PLAUSIBLE, _COMPARABLE * self.linear)
+        limited = self.again and self.score < min(_PLAUSIBLE, _COMPARABLE * self.scan.score)
         return limited or (self.score < _SURE and self.descent.status == "converged")
 
 
@@ -113,33 +117,33 @@ class _Bench:
         if name not in self.tried:
             self.tried.append(name)
         try:
-            model, linear = self.model(start, nodes)
+            model, scan = self.model(start, nodes)
             first = model.tangent(model.states_of(start))
             descent = gauss_newton(model, model.zeros(), first=first, most=most)
-            return replace(self.judged(model, descent, name, linear), again=again)
+            return replace(self.judged(model, descent, name, scan), again=again)
         except PiblsError:
             return None
 
-    def model(self, start: Evaluate, nodes: int) -> tuple[Linearisation, float]:
-        """Return the rows of a network of the scale that suits the problem linearised at a start, and its score."""
+    def model(self, start: Evaluate, nodes: int) -> tuple[Linearisation, Scan]:
+        """Return the rows of a network of the scale that suits the problem linearised at a start, and the scan."""
         lab = self.lab
         pilots = Pilots(replace(lab, problem=linearised(self.problem, start)), nodes)
         scan = choose_scale(pilots.score, lab.axes, self.campaign.tol, time_axis=lab.time_axis, accept=lambda _: True)
         network = lab.network(lab.blocks(nodes, scan.scale))
-        return prepared(self.problem, lab.points(nodes), network, self.recipe, start), scan.score
+        return prepared(self.problem, lab.points(nodes), network, self.recipe, start), scan
 
     @property
     def recipe(self) -> Recipe:
         return Recipe("PIBLS", {"activation": self.lab.activation}, self.lab.seed, Balanced(), 0.0, LeastSquares())
 
-    def judged(self, model: Linearisation, descent: Descent, name: str, linear: float) -> _Attempt:
+    def judged(self, model: Linearisation, descent: Descent, name: str, scan: Scan) -> _Attempt:
         solution = wrapped(model, descent, self.recipe, {})
         score = self.lab.judge(model.network.size)(solution).total
-        return _Attempt(model, descent, solution, score, name, linear)
+        return _Attempt(model, descent, solution, score, name, scan)
 
     @property
     def late(self) -> bool:
-        return self.campaign.elapsed > _SHARE * self.campaign.budget
+        return self.campaign.spent > _SHARE * self.campaign.budget
 
 
 def coarse_solution(problem: Problem, campaign: Campaign, start: Evaluate | None) -> Coarse:
@@ -151,7 +155,7 @@ def coarse_solution(problem: Problem, campaign: Campaign, start: Evaluate | None
             attempt = _at_level(bench, level * campaign.pilot_nodes, start, found, last=level == _LEVELS[-1])
             if attempt is not None:
                 found.append(attempt)
-            if found and (found[-1].solved or campaign.elapsed > _LATEST * campaign.budget):
+            if found and (found[-1].solved or campaign.spent > _LATEST * campaign.budget):
                 break
         if not found:
             raise ProblemError(
@@ -162,7 +166,8 @@ def coarse_solution(problem: Problem, campaign: Campaign, start: Evaluate | None
         remark = _branches(bench, chosen) if chosen.solved else ""
     if chosen.start == "continuation" and chosen.solved:
         remark = f"It was found by continuation from the linear part of the problem. {remark}".strip()
-    return Coarse(chosen.solution, chosen.score, remark, "" if chosen.solved else _failure(bench, found))
+    failure = "" if chosen.solved else _failure(bench, found)
+    return Coarse(chosen.solution, chosen.score, chosen.scan.leading(_LEADING), remark, failure)
 
 
 def _at_level(
@@ -197,7 +202,7 @@ def _better(one: _Attempt | None, two: _Attempt | None) -> _Attempt | None:
 def _followed(bench: _Bench, nodes: int) -> _Attempt | None:
     """Follow the solution from that of the problem linearised at zero, as its nonlinearity is put in by shares."""
     try:
-        model, linear = bench.model(zero, nodes)
+        model, scan = bench.model(zero, nodes)
         base = model.states_of(zero)
         descent = gauss_newton(model.continued(base, 0.0), model.zeros())
     except PiblsError:
@@ -215,7 +220,7 @@ def _followed(bench: _Bench, nodes: int) -> _Attempt | None:
             if length < _SHORTEST_SHARE:
                 break
     bench.reached = share
-    return bench.judged(model, descent, "continuation", linear)
+    return bench.judged(model, descent, "continuation", scan)
 
 
 def _reference(model: Linearisation, base: States) -> float:
@@ -247,9 +252,9 @@ def _branches(bench: _Bench, chosen: _Attempt) -> str:
     shape = bump(bench.problem, bench.lab, bench.campaign.pilot_nodes)
     if shape is None:
         return ""
-    limit = bench.campaign.elapsed + _BRANCH_SHARE * bench.campaign.budget
+    limit = bench.campaign.spent + _BRANCH_SHARE * bench.campaign.budget
     for amplitude in _AMPLITUDES:
-        if bench.campaign.elapsed > limit:
+        if bench.campaign.spent > limit:
             break
         other = _other(bench, chosen, scaled(shape, amplitude))
         if other is not None:
@@ -267,7 +272,7 @@ def _other(bench: _Bench, chosen: _Attempt, start: Evaluate) -> _Attempt | None:
     try:
         first = model.tangent(model.states_of(start))
         descent = gauss_newton(model, model.zeros(), first=first, most=_FEW_STEPS)
-        found = bench.judged(model, descent, "", np.inf)
+        found = bench.judged(model, descent, "", chosen.scan)
         if found.score > _PLAUSIBLE or not _differ(bench, chosen, found):
             return None
         wider = bench.attempt("a larger start", found.solution.evaluate, 3 * nodes // 2, most=_FEW_STEPS)

@@ -37,6 +37,7 @@ from pibls.tuning.jumps import eased, jump_corners
 from pibls.tuning.laboratory import Block, Laboratory
 from pibls.tuning.pilots import Pilots
 from pibls.tuning.progress import Progress
+from pibls.tuning.scan import Scan
 from pibls.tuning.starts import given_start
 
 __all__ = ["NonlinearLaboratory", "laboratory_near", "solve_nonlinear"]
@@ -44,6 +45,7 @@ __all__ = ["NonlinearLaboratory", "laboratory_near", "solve_nonlinear"]
 _HARDLY_SOLVED = 1e-2
 _MUCH_BETTER = 0.3
 _CORNER_SCALES = ((1.5, 1.5), (3.0, 3.0), (6.0, 6.0))
+_CERTIFIED, _LEAST_STEP = 2.4, 1.3  # cost of a certified width in fits; the least widening that is worth it
 _HOPELESS = 1e3  # relative residual of what is no solution at all
 
 
@@ -113,6 +115,22 @@ class NonlinearLaboratory(Laboratory):
         return _TwofoldJudge(judge.problem, judge.points, Judge(self.whole, judge.points))
 
 
+@dataclass(eq=False)
+class _SteadyCampaign(Campaign):
+    """A campaign that goes on from the scales of a coarse solution, and widens as far as the time left allows."""
+
+    scales: Sequence[tuple[float, ...]] = ()
+
+    def _scan_with(self, nodes: int, known: Sequence[tuple[float, ...]]) -> Scan:
+        # Pilots of a system are dear; those of one field can all be tried.
+        return super()._scan_with(nodes, known or (self.scales if len(self.lab.problem.fields) > 1 else ()))
+
+    def _next_width(self, candidate: Any) -> int:
+        wanted, left = super()._next_width(candidate), max(0.0, self.budget - self.spent)
+        affordable = candidate.nodes * (left / (_CERTIFIED * candidate.seconds)) ** (1 / 3)
+        return min(wanted, max(int(affordable), int(_LEAST_STEP * candidate.nodes)))
+
+
 def laboratory_near(solution: Solution, seed: int, device: Any = None) -> Laboratory:
     """Return a laboratory for the problem of a solution, whose fits start from it where that matters."""
     if solution.problem.is_linear:
@@ -157,7 +175,8 @@ def solve_nonlinear(
     if coarse.failure:
         return _failed(found, coarse.failure, begun)
     lab = _nonlinear_near(found, seed, device, jumps)
-    campaign = Campaign(_with_corners(lab, begun), tol, budget, report, started=begun.started)
+    began = (begun.started, begun.started_work)
+    campaign = _SteadyCampaign(_with_corners(lab, begun), tol, budget, report, *began, scales=coarse.scales)
     return replace(_remarked(campaign.run().finished(), coarse.remark), problem=problem)
 
 
