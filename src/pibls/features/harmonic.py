@@ -107,7 +107,9 @@ class HarmonicGroup:
         """Return the same group with every array passed through ``asarray``."""
         centers, exponents = asarray(self.centers), asarray(self.exponents)
         directions, scales = asarray(self.directions), asarray(self.scales)
-        return HarmonicGroup(centers, exponents, directions, scales, self.parts, self.logarithms, self.conjugates, self.angles)
+        return HarmonicGroup(
+            centers, exponents, directions, scales, self.parts, self.logarithms, self.conjugates, self.angles
+        )
 
     def combine(self, X: Array, forms: Sequence[Mapping[MultiIndex, float | Array]]) -> list[Array]:
         """Return linear differential forms Σ_α c_α ∂^α of the nodes at points of the same library and device.
@@ -146,7 +148,9 @@ class HarmonicGroup:
         xp, home = array_namespace(self.centers), device(self.centers)
         place = np.column_stack([_host(self.centers), _host(self.directions), _host(self.scales)])
         places, place_of = np.unique(place, axis=0, return_inverse=True)
-        function = np.column_stack([place_of.ravel(), _host(self.exponents), self.logarithms, self.conjugates, self.angles])
+        function = np.column_stack(
+            [place_of.ravel(), _host(self.exponents), self.logarithms, self.conjugates, self.angles]
+        )
         functions, function_of = np.unique(function, axis=0, return_inverse=True)
         imaginary = np.array([part == "imag" for part in self.parts])
         place_of_function = functions[:, 0].astype(np.int64)

@@ -246,7 +246,7 @@ def cavity(reynolds: float = 100) -> Problem:
     >>> cavity().conditions[:2]
     (Dirichlet(u = 1 on top), Dirichlet(u = 0 on left|right|bottom))
     """
-    return _cavity("cavity", reynolds, lambda x: sp.S.One)
+    return _cavity("cavity", reynolds, lambda _: sp.S.One)
 
 
 def regularised_cavity(reynolds: float = 100) -> Problem:

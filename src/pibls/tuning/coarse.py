@@ -6,7 +6,6 @@ that an iteration that ends anywhere but at a solution is noticed.
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -38,6 +37,7 @@ _SHARE, _LATEST = 0.3, 0.6  # of the budget: after which no other start, and no 
 _BRANCH_SHARE = 0.1
 _FIRST_SHARE, _SHORTEST_SHARE, _QUICKER = 0.2, 0.01, 1.6
 _DIFFERENT = 0.1
+_PROMISING, _WIDER = 0.6, (1.5, 2.0, 3.0)
 _FEW_STEPS, _MANY_STEPS = 10, 18
 _LEADING = 2
 _AMPLITUDES = (1.0, -1.0, 8.0, -8.0, 40.0)
@@ -151,12 +151,11 @@ def coarse_solution(problem: Problem, campaign: Campaign, start: Evaluate | None
     bench = _Bench(problem, campaign, [])
     found: list[_Attempt] = []
     with blas_threads(most=1):
-        for level in _LEVELS:
-            attempt = _at_level(bench, level * campaign.pilot_nodes, start, found, last=level == _LEVELS[-1])
-            if attempt is not None:
-                found.append(attempt)
-            if found and (found[-1].solved or campaign.spent > _LATEST * campaign.budget):
-                break
+        if start is not None:
+            # Whoever gives a start wants the solution near it: others are tried only if there is none.
+            found = _widening(bench, [("the given start", start)])
+        if not (found and found[-1].solved):
+            found += _widening(bench, None)
         if not found:
             raise ProblemError(
                 f"The equations have no finite value at any start that was tried ({', '.join(bench.tried)}). Give a "
@@ -170,10 +169,25 @@ def coarse_solution(problem: Problem, campaign: Campaign, start: Evaluate | None
     return Coarse(chosen.solution, chosen.score, chosen.scan.leading(_LEADING), remark, failure)
 
 
+_Starts = Sequence[tuple[str, Evaluate]]
+
+
+def _widening(bench: _Bench, starts: _Starts | None) -> list[_Attempt]:
+    """Return the best attempts with wider and wider networks, until one solves the problem or the time is up."""
+    campaign, found = bench.campaign, list[_Attempt]()
+    for level in _LEVELS:
+        attempt = _at_level(bench, level * campaign.pilot_nodes, starts, found, last=level == _LEVELS[-1])
+        if attempt is not None:
+            found.append(attempt)
+        if found and (found[-1].solved or campaign.spent > _LATEST * campaign.budget):
+            break
+    return found
+
+
 def _at_level(
-    bench: _Bench, nodes: int, start: Evaluate | None, found: Sequence[_Attempt], *, last: bool
+    bench: _Bench, nodes: int, starts: _Starts | None, found: Sequence[_Attempt], *, last: bool
 ) -> _Attempt | None:
-    """Return the best attempt with networks of one width.
+    """Return the best attempt with networks of one width, from given starts or from simple ones.
 
     All starts are tried once, with the first width that resolves the linear problem at the start; wider networks go on
     from the best state then.
@@ -182,8 +196,7 @@ def _at_level(
         best = min(found, key=lambda attempt: attempt.score)
         return bench.attempt(best.start, best.solution.evaluate, nodes, again=True)
     best_here: _Attempt | None = None
-    own = [] if start is None else [("the given start", start)]
-    for name, state in itertools.chain(own, simple_starts(bench.problem, bench.lab, nodes)):
+    for name, state in simple_starts(bench.problem, bench.lab, nodes) if starts is None else starts:
         attempt = bench.attempt(name, state, nodes)
         if attempt is not None and attempt.resolved and not attempt.solved:
             # The state that was reached may want other scales than the start did.
@@ -192,7 +205,7 @@ def _at_level(
         # Where not even the linear problem is resolved, another start is no help, but more nodes are.
         if best_here is not None and (best_here.solved or bench.late or not (best_here.resolved or last)):
             return best_here
-    return _better(best_here, _followed(bench, nodes))
+    return best_here if starts is not None else _better(best_here, _followed(bench, nodes))
 
 
 def _better(one: _Attempt | None, two: _Attempt | None) -> _Attempt | None:
@@ -267,18 +280,25 @@ def _branches(bench: _Bench, chosen: _Attempt) -> str:
 
 
 def _other(bench: _Bench, chosen: _Attempt, start: Evaluate) -> _Attempt | None:
-    """Return a solution that is not the chosen one, confirmed with a wider network."""
+    """Return a solution that is not the chosen one, confirmed with wider networks: it may be a sharper one."""
     model, nodes = chosen.model, chosen.model.network.size
     try:
         first = model.tangent(model.states_of(start))
         descent = gauss_newton(model, model.zeros(), first=first, most=_FEW_STEPS)
         found = bench.judged(model, descent, "", chosen.scan)
-        if found.score > _PLAUSIBLE or not _differ(bench, chosen, found):
-            return None
-        wider = bench.attempt("a larger start", found.solution.evaluate, 3 * nodes // 2, most=_FEW_STEPS)
     except PiblsError:
         return None
-    return wider if wider is not None and wider.solved and _differ(bench, chosen, wider) else None
+    promising = _PROMISING
+    for factor in _WIDER:
+        if found.score > promising or not _differ(bench, chosen, found):
+            return None
+        wider = bench.attempt("a larger start", found.solution.evaluate, int(factor * nodes), again=True)
+        if wider is None:
+            return None
+        if wider.solved and _differ(bench, chosen, wider):
+            return wider
+        found, promising = wider, found.score
+    return None
 
 
 def _differ(bench: _Bench, one: _Attempt, two: _Attempt) -> bool:

@@ -156,7 +156,7 @@ def _pulled(own: PointSet, where: Any, corners: Sequence[Corner], rng: np.random
     # On a boundary most points cannot move to a corner, which is on another side.
     every = _SHARE if own.normals is None else 2
     for number, corner in enumerate(corners):
-        chosen = np.arange(len(points))[number::len(corners)][::every]
+        chosen = np.arange(len(points))[number :: len(corners)][::every]
         shares = np.maximum(_NEAREST, rng.random(len(chosen)) ** _CLUSTERING)[:, None]
         moved = np.array(corner.point) + shares * (points[chosen] - corner.point)
         stays = np.asarray(where.contains(moved), dtype=np.bool_)

@@ -13,7 +13,6 @@ import numpy as np
 from pibls.checks import FloatArray
 from pibls.features import BroadNetwork, FeatureGroup
 from pibls.features.harmonic import HarmonicGroup, draw_special
-from pibls.features.jumps import draw_jumps
 from pibls.features.scales import draw_features, draw_sparse_features
 from pibls.geometry import Domain, Points
 from pibls.geometry.landmarks import Corner, corners, holes
@@ -71,8 +70,8 @@ class Block:
 class Laboratory:
     """A problem, the seed of all randomness, and where the arithmetic runs.
 
-    Members with different ``twin`` numbers share nothing: neither nodes nor points. At the corners ``jumps`` given values
-    jump: they get nodes and points of their own.
+    Members with different ``twin`` numbers share nothing: neither nodes nor points. Given values jump at the corners
+    ``jumps``, where more points lie; ``corner_nodes`` are added to every network.
     """
 
     problem: Problem
@@ -81,6 +80,7 @@ class Laboratory:
     device: Any = None
     activation: str = "sin"
     jumps: tuple[Corner, ...] = ()
+    corner_nodes: tuple[HarmonicGroup, ...] = ()
 
     @property
     def axes(self) -> int:
@@ -146,10 +146,9 @@ class Laboratory:
     def _special(self) -> tuple[HarmonicGroup, ...]:
         """Nodes that know the corners and holes of a plane domain."""
         domain = self.problem.domain
-        if self.axes != 2 or domain.time is not None:
-            return ()
-        landmarks = draw_special(cast(Domain, domain)) if _has_landmarks(domain) else ()
-        return (*landmarks, *draw_jumps(cast(Domain, domain), self.jumps))
+        plane = self.axes == 2 and domain.time is None
+        landmarks = draw_special(cast(Domain, domain)) if plane and _has_landmarks(domain) else ()
+        return (*landmarks, *self.corner_nodes)
 
     def fit(self, blocks: Sequence[Block], points: Points) -> Solution:
         """Fit a network at points."""

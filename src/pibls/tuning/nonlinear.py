@@ -9,18 +9,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from types import MappingProxyType
 from typing import Any, cast
 
 import numpy as np
 
 from pibls.checks import shorten
-from pibls.errors import InputError, ProblemError
+from pibls.errors import InputError, PiblsError, ProblemError
 from pibls.features import BroadNetwork
 from pibls.features.harmonic import HarmonicGroup, draw_special
+from pibls.features.jumps import draw_jumps
 from pibls.geometry import Domain, Points
-from pibls.geometry.landmarks import Corner, corners
+from pibls.geometry.landmarks import corners
 from pibls.methods import Recipe
 from pibls.methods.fit import on_device
 from pibls.methods.nonlinear import fit_nonlinear
@@ -38,11 +38,11 @@ from pibls.tuning.laboratory import Block, Laboratory
 from pibls.tuning.pilots import Pilots
 from pibls.tuning.progress import Progress
 from pibls.tuning.scan import Scan
-from pibls.tuning.starts import given_start
+from pibls.tuning.starts import given_start, zero
 
 __all__ = ["NonlinearLaboratory", "laboratory_near", "solve_nonlinear"]
 
-_HARDLY_SOLVED = 1e-2
+_HARDLY_SOLVED, _HARDLY_SOLVED_AT_JUMPS = 1e-2, 0.1
 _MUCH_BETTER = 0.3
 _CORNER_SCALES = ((1.5, 1.5), (3.0, 3.0), (6.0, 6.0))
 _CERTIFIED, _LEAST_STEP = 2.4, 1.3  # cost of a certified width in fits; the least widening that is worth it
@@ -81,17 +81,10 @@ class NonlinearLaboratory(Laboratory):
         The nonlinear problem.
     latest
         Where fits start from.
-    cornered
-        Whether convex corners get nodes of their own too: terms such as r² log r are weak, but limit the accuracy.
     """
 
     whole: Problem
     latest: _Latest
-    cornered: bool = False
-
-    @cached_property
-    def _special(self) -> tuple[HarmonicGroup, ...]:
-        return draw_special(cast(Domain, self.whole.domain)) if self.cornered else super()._special
 
     def fit_network(
         self, network: BroadNetwork, points: Points, settings: Mapping[str, Any] = MappingProxyType({})
@@ -135,13 +128,28 @@ def laboratory_near(solution: Solution, seed: int, device: Any = None) -> Labora
     """Return a laboratory for the problem of a solution, whose fits start from it where that matters."""
     if solution.problem.is_linear:
         return Laboratory(solution.problem, seed, device=device)
-    return _nonlinear_near(solution, seed, device, jump_corners(solution.problem))
+    lab = _laboratory(solution.problem, seed)
+    return _nonlinear_near(replace(solution, problem=lab.problem), lab, device)
 
 
-def _nonlinear_near(solution: Solution, seed: int, device: Any, jumps: tuple[Corner, ...]) -> NonlinearLaboratory:
-    whole, state = eased(solution.problem, jumps), solution.evaluate
-    tangent = linearised(whole, state)
-    return NonlinearLaboratory(tangent, seed, device=device, jumps=jumps, whole=whole, latest=_Latest(state))
+def _laboratory(problem: Problem, seed: int) -> Laboratory:
+    """Return a laboratory that knows where given values jump."""
+    jumps = jump_corners(problem)
+    nodes = draw_jumps(cast(Domain, problem.domain), jumps)
+    return Laboratory(eased(problem, jumps), seed, jumps=jumps, corner_nodes=nodes)
+
+
+def _nonlinear_near(solution: Solution, lab: Laboratory, device: Any) -> NonlinearLaboratory:
+    whole, state = solution.problem, solution.evaluate
+    return NonlinearLaboratory(
+        linearised(whole, state),
+        lab.seed,
+        device=device,
+        jumps=lab.jumps,
+        corner_nodes=lab.corner_nodes,
+        whole=whole,
+        latest=_Latest(state),
+    )
 
 
 def solve_nonlinear(
@@ -165,37 +173,67 @@ def solve_nonlinear(
     ('converged', True)
     """
     check_known(problem)
-    jumps = jump_corners(problem)
-    begun = Campaign(Laboratory(eased(problem, jumps), seed, jumps=jumps), tol, budget, report)
+    lab = _laboratory(problem, seed)
+    if len(problem.fields) > 1:
+        lab = _with_singular_corners(lab)
+    begun = Campaign(lab, tol, budget, report)
     state = None if start is None else given_start(start, problem)
     for easier in _checked(continuation, problem):
-        state = coarse_solution(eased(easier, jumps), begun, state).solution.evaluate
-    coarse = coarse_solution(begun.lab.problem, begun, state)
-    found = replace(coarse.solution, problem=problem)
+        state = coarse_solution(eased(easier, lab.jumps), begun, state).solution.evaluate
+    coarse = coarse_solution(lab.problem, begun, state)
     if coarse.failure:
-        return _failed(found, coarse.failure, begun)
-    lab = _nonlinear_near(found, seed, device, jumps)
-    began = (begun.started, begun.started_work)
-    campaign = _SteadyCampaign(_with_corners(lab, begun), tol, budget, report, *began, scales=coarse.scales)
-    return replace(_remarked(campaign.run().finished(), coarse.remark), problem=problem)
+        return _failed(replace(coarse.solution, problem=problem), coarse.failure, begun)
+    near = _nonlinear_near(coarse.solution, lab, device)
+    near = replace(near, corner_nodes=_corner_nodes(near))
+    campaign = _SteadyCampaign(
+        near, tol, budget, report, started=begun.started, started_work=begun.started_work, scales=coarse.scales
+    )
+    hardly = _HARDLY_SOLVED_AT_JUMPS if lab.jumps else _HARDLY_SOLVED
+    return replace(_remarked(campaign.run().finished(), coarse.remark, hardly), problem=problem)
 
 
-def _with_corners(lab: NonlinearLaboratory, begun: Campaign) -> NonlinearLaboratory:
-    """Return the laboratory with nodes for convex corners, where pilots that have them do much better."""
-    domain = lab.whole.domain
-    if lab.axes != 2 or domain.time is not None or lab.jumps or not corners(cast(Domain, domain), 0.0):
+def _corner_nodes(lab: NonlinearLaboratory) -> tuple[HarmonicGroup, ...]:
+    """Return nodes for the corners of a plane domain: terms such as r² log r are weak, but limit the accuracy."""
+    domain = cast(Domain, lab.whole.domain)
+    single = len(lab.whole.fields) == 1 and lab.axes == 2 and domain.time is None
+    if not single or lab.jumps or not corners(domain, 0.0):
+        return lab.corner_nodes
+    nodes = draw_special(domain)
+    return nodes if _much_better(replace(lab, corner_nodes=nodes), lab) else ()
+
+
+def _with_singular_corners(lab: Laboratory) -> Laboratory:
+    """Return a laboratory of a system that treats all corners as if values jumped there, if that does much better.
+
+    A flow is not smooth at the corner of a wall and of one that stretches, though its velocity is continuous.
+    """
+    domain = cast(Domain, lab.problem.domain)
+    if lab.axes != 2 or domain.time is not None or lab.jumps or not (ends := corners(domain, 0.0)):
         return lab
-    cornered = replace(lab, cornered=True)
+    special = replace(
+        lab, problem=eased(lab.problem, ends), jumps=ends, corner_nodes=draw_jumps(domain, ends)
+    )
+    try:
+        at_zero = replace(special, problem=linearised(special.problem, zero))
+        return special if _much_better(at_zero, replace(at_zero, corner_nodes=())) else lab
+    except PiblsError:
+        # The equations have no value at zero.
+        return lab
+
+
+def _much_better(one: Laboratory, two: Laboratory) -> bool:
+    """Tell whether pilots of one laboratory leave much smaller residuals than those of the other."""
+    nodes = Campaign(one, 1.0, 1.0, lambda _: None).pilot_nodes
     with blas_threads(most=1):
-        plain, special = (min(map(Pilots(one, begun.pilot_nodes).score, _CORNER_SCALES)) for one in (lab, cornered))
-    return cornered if special < _MUCH_BETTER * plain else lab
+        first, second = (min(map(Pilots(lab, nodes).score, _CORNER_SCALES)) for lab in (one, two))
+    return first < _MUCH_BETTER * second
 
 
-def _remarked(solution: Solution, remark: str) -> Solution:
+def _remarked(solution: Solution, remark: str, hardly: float) -> Solution:
     """Add what is known of other solutions; take back the estimate where no width solved the equations."""
     left = min(stage["residual"] for stage in solution.diagnostics.stages)
     estimate = solution.error_estimate
-    if left > _HARDLY_SOLVED and solution.status == "stalled" and estimate is not None:
+    if left > hardly and solution.status == "stalled" and estimate is not None:
         # Two networks that are no solutions may be alike.
         estimate = max(1.0, estimate)
         remark = (
