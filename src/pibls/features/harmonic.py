@@ -5,8 +5,9 @@ corner of interior angle ω it behaves like r^{kπ/ω}, around a hole like log r
 
     w^a  or  w^a log w,    w = e^{−iβ} (x + iy − c)/R.
 
-With D = d/dz one has ∂ₓ = D and ∂ᵧ = iD, so that a form Σ c_α ∂^α becomes Σₙ (Σ_{|α|=n} c_α i^{α₂}) Dⁿ: one complex
-factor per order. In a Laplacian it cancels before anything is computed, and those columns are exactly zero.
+With D = ∂/∂z and D̄ = ∂/∂z̄ one has ∂ₓ = D + D̄ and ∂ᵧ = i(D − D̄), so that a form Σ c_α ∂^α has one complex factor per
+DⁿD̄ᵏ. D̄ of a function of z alone is zero: in a Laplacian, 4DD̄, the factors of Dⁿ cancel before anything is computed, and
+those columns are exactly zero.
 """
 
 from __future__ import annotations
@@ -38,6 +39,9 @@ _INTEGER = 1e-9
 class HarmonicGroup:
     """Harmonic nodes of the plane: parts of w^a or w^a log w with w = e^{−iβ}(x + iy − c)/R.
 
+    For corners of flows and plates, which are not harmonic, a node can have powers of the conjugate w̄ and of the
+    argument θ of w as further factors.
+
     The argument of w is in (−π, π]: unless a is an integer, a node jumps across the ray from c in the direction β + π,
     which must lie outside the domain. Where a derivative is infinite, at c, it is taken at 1e-12 R from c instead (and
     no closer than where it reaches 1e200), so that every value is finite.
@@ -56,6 +60,10 @@ class HarmonicGroup:
         Which part of the complex function each node is.
     logarithms : sequence of bool, optional
         Which nodes have the factor log w; none by default. log(r/R) is the real part with a = 0.
+    conjugates : sequence of {0, 1, 2}, optional
+        The power of w̄; 0 by default.
+    angles : sequence of {0, 1, 2}, optional
+        The power of θ; 0 by default, and where there is a logarithm.
 
     Examples
     --------
@@ -269,16 +277,17 @@ def _factors(table: _Table, n: int, k: int) -> Array:
     slope = np.where(table.angles > 0, -0.5j, 1.0)
     down = np.zeros((3, count), dtype=np.complex128)
     down[0] = 1.0
-    for base, step, times in ((table.exponents, slope, n), (table.conjugates, np.where(table.angles > 0, 0.5j, 0), k)):
-        for j in range(times):
-            down = down * (base - j) + np.concatenate([np.zeros((1, count)), down[:2] * step])
-    degree = np.where(table.angles > 0, table.angles, table.logarithms).astype(np.int64)
+    other = np.where(table.angles > 0, 0.5j, 0.0)
+    for base, step, order in ((table.exponents, slope, n), (table.conjugates, other, k)):
+        for i in range(order):
+            down = down * (base - i) + np.concatenate([np.zeros((1, count)), down[:2] * step])
+    degree: Array = np.asarray(np.where(table.angles > 0, table.angles, table.logarithms), dtype=np.int64)
     result = np.zeros_like(down)
     for left in range(3):
         # q!/(q−j)! with q − j = left.
-        j = np.maximum(degree - left, 0)
-        times = np.array([math.perm(int(q), int(i)) for q, i in zip(degree, j, strict=True)])
-        result[left] = np.where(degree >= left, times * down[j, np.arange(count)], 0.0)
+        taken: Array = np.maximum(degree - left, 0)
+        times = np.array([math.perm(int(q), int(j)) for q, j in zip(degree, taken, strict=True)])
+        result[left] = np.where(degree >= left, times * down[taken, np.arange(count)], 0.0)
     return result
 
 

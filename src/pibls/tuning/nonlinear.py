@@ -210,9 +210,7 @@ def _with_singular_corners(lab: Laboratory) -> Laboratory:
     domain = cast(Domain, lab.problem.domain)
     if lab.axes != 2 or domain.time is not None or lab.jumps or not (ends := corners(domain, 0.0)):
         return lab
-    special = replace(
-        lab, problem=eased(lab.problem, ends), jumps=ends, corner_nodes=draw_jumps(domain, ends)
-    )
+    special = replace(lab, problem=eased(lab.problem, ends), jumps=ends, corner_nodes=draw_jumps(domain, ends))
     try:
         at_zero = replace(special, problem=linearised(special.problem, zero))
         return special if _much_better(at_zero, replace(at_zero, corner_nodes=())) else lab
