@@ -44,12 +44,15 @@ def jump_corners(problem: Problem) -> tuple[Corner, ...]:
     domain = problem.domain
     if len(domain.coordinates) != 2 or domain.time is not None:
         return ()
-    given = [statement for statement in problem.statements if _gives_values(statement)]
-    names = dict.fromkeys(statement.form.fields[0] for statement in given)
+    by_field: dict[str, list[Statement]] = {}
+    for statement in filter(_gives_values, problem.statements):
+        by_field.setdefault(statement.form.fields[0], []).append(statement)
+    # What one condition gives is one formula: it has no two values at a corner.
+    several = [given for given in by_field.values() if len(given) > 1]
     found = []
-    for corner in corners(cast(Domain, domain), 0.0) if len(given) > 1 else ():
+    for corner in corners(cast(Domain, domain), 0.0) if several else ():
         sides = _sides(corner, _CLOSE * float(np.ptp(domain.bounds, axis=1).max()))
-        if any(_jumps([s for s in given if s.form.fields[0] == name], sides) for name in names):
+        if any(_jumps(given, sides) for given in several):
             found.append(corner)
     return tuple(found)
 

@@ -45,6 +45,7 @@ __all__ = ["NonlinearLaboratory", "laboratory_near", "solve_nonlinear"]
 _HARDLY_SOLVED, _HARDLY_SOLVED_AT_JUMPS = 1e-2, 0.1
 _MUCH_BETTER = 0.3
 _CORNER_SCALES = ((1.5, 1.5), (3.0, 3.0), (6.0, 6.0))
+_SYSTEM_SCALES = _CORNER_SCALES[:2]  # pilots of a system are dear
 _CERTIFIED, _LEAST_STEP = 2.4, 1.3  # cost of a certified width in fits; the least widening that is worth it
 _HOPELESS = 1e3  # relative residual of what is no solution at all
 
@@ -223,7 +224,8 @@ def _much_better(one: Laboratory, two: Laboratory) -> bool:
     """Tell whether pilots of one laboratory leave much smaller residuals than those of the other."""
     nodes = Campaign(one, 1.0, 1.0, lambda _: None).pilot_nodes
     with blas_threads(most=1):
-        first, second = (min(map(Pilots(lab, nodes).score, _CORNER_SCALES)) for lab in (one, two))
+        scales = _CORNER_SCALES if len(one.problem.fields) == 1 else _SYSTEM_SCALES
+        first, second = (min(map(Pilots(lab, nodes).score, scales)) for lab in (one, two))
     return first < _MUCH_BETTER * second
 
 
