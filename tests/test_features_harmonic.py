@@ -343,3 +343,54 @@ def test_records_of_networks_hold_special_groups_and_old_ones_none():
     assert again.special[0].logarithms == network.special[0].logarithms
     del record["special"]
     assert network_from(record, arrays).special == ()
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize(
+    ("exponent", "conjugate", "angle", "logarithm"),
+    [(-1, 1, 0, False), (0, 0, 1, False), (-1, 2, 1, False), (1, 0, 2, False), (0.5, 1, 0, False), (-1, 2, 0, True)],
+)
+def test_powers_of_the_conjugate_and_of_the_angle_have_exact_derivatives(
+    backend, exponent, conjugate, angle, logarithm
+):
+    real_x, real_y = sp.symbols("x y", real=True)
+    turn = sp.exp(-sp.I * sp.Rational(2, 5))
+    w = turn * (real_x + sp.I * real_y - sp.Rational(3, 10)) / 2
+    bar = (real_x - sp.I * real_y - sp.Rational(3, 10)) / turn / 2
+    theta = (sp.log(w) - sp.log(bar)) / (2 * sp.I)
+    function = bar**conjugate * w**exponent * theta**angle * (sp.log(w) if logarithm else 1)
+    flags = ([logarithm] * 2, [conjugate] * 2, [angle] * 2)
+    group = HarmonicGroup([[0.3, 0.0]] * 2, [exponent] * 2, [0.4, 0.4], [2.0, 2.0], ["real", "imag"], *flags)
+    asarray = asarray_of(backend)
+    X = np.array([[1.1, 0.4], [0.9, -0.1], [0.5, 0.6]])
+    for alpha in [(0, 0), (1, 0), (0, 1), (2, 0), (1, 1), (0, 2), (1, 2), (0, 4)]:
+        derivative = sp.lambdify((real_x, real_y), sp.diff(function, real_x, alpha[0], real_y, alpha[1]), "numpy")
+        expected = derivative(X[:, 0] + 0j, X[:, 1] + 0j) * np.ones(3)
+        found = group.to(asarray).combine(asarray(X), [{alpha: 1.0}])[0]
+        assert np.allclose(np.asarray(found), np.c_[expected.real, expected.imag], rtol=1e-9, atol=1e-9)
+
+
+def test_the_biharmonic_operator_does_not_see_one_power_of_the_conjugate():
+    group = HarmonicGroup([[0.0, 0.0]] * 2, [1.5, 0.0], [0, 0], [1, 1], ["real", "imag"], [False, True], [1, 1])
+    biharmonic = {(4, 0): 1.0, (2, 2): 2.0, (0, 4): 1.0}
+    laplacian, twice = group.combine(np.array([[0.5, 0.2]]), [LAPLACIAN, biharmonic])
+    assert np.abs(laplacian).min() > 0.1
+    assert np.abs(twice).max() == 0.0
+
+
+def test_a_node_with_both_a_logarithm_and_an_angle_is_refused():
+    with pytest.raises(FeatureError, match="not both"):
+        HarmonicGroup([[0.0, 0.0]], [1.0], [0], [1], ["real"], [True], [0], [1])
+    with pytest.raises(FeatureError, match=r"conjugates.*0, 1 or 2"):
+        HarmonicGroup([[0.0, 0.0]], [1.0], [0], [1], ["real"], [False], [3])
+
+
+def test_powers_of_conjugate_and_angle_are_stored_and_old_files_are_read():
+    group = HarmonicGroup([[0.0, 0.0]], [1.0], [0], [1], ["imag"], [False], [2], [1])
+    network = BroadNetwork([0.0, 0.0], small_network(["sin"], 2).features, special=(group,))
+    arrays: dict[str, np.ndarray] = {}
+    record = network_record(network, arrays)
+    X = np.array([[0.3, 0.4]])
+    assert (network_from(record, arrays).combine(X, [LAPLACIAN])[0] == network.combine(X, [LAPLACIAN])[0]).all()
+    old = {**record, "special": [{"parts": ["imag"], "logarithms": [False]}]}
+    assert network_from(old, arrays).special[0].conjugates == (0,)

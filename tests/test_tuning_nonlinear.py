@@ -247,3 +247,18 @@ def test_device_gives_the_same_answer():
     solution = pb.solve(pb.problems.nonlinear_spring(), device="cpu")
     assert solution.status == "converged"
     assert solution.true_error() < 1e-8
+
+
+def test_a_sharper_second_solution_on_a_square_is_found_and_said():
+    solution = pb.solve(pb.problems.bratu_unforced(1), tol=1e-3, budget=AMPLE)
+    assert solution.status == "converged"
+    assert solution([[0.5, 0.5]])[0] == pytest.approx(0.0781, rel=1e-2)
+    assert "more than one solution" in solution.diagnostics.message
+    assert "reached from zero" in solution.diagnostics.message
+
+
+def test_a_start_decides_between_two_solutions_though_simple_starts_lead_to_the_other():
+    solution = pb.solve(bratu(1), start=5.7 * x * (1 - x) * 2.6, tol=1e-5, budget=AMPLE)
+    assert solution.status == "converged"
+    assert solution([[0.5]])[0] == pytest.approx(4.0911, abs=1e-3)
+    assert "the given start" in solution.diagnostics.message

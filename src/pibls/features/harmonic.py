@@ -5,8 +5,9 @@ corner of interior angle ω it behaves like r^{kπ/ω}, around a hole like log r
 
     w^a  or  w^a log w,    w = e^{−iβ} (x + iy − c)/R.
 
-With D = d/dz one has ∂ₓ = D and ∂ᵧ = iD, so that a form Σ c_α ∂^α becomes Σₙ (Σ_{|α|=n} c_α i^{α₂}) Dⁿ: one complex
-factor per order. In a Laplacian it cancels before anything is computed, and those columns are exactly zero.
+With D = ∂/∂z and D̄ = ∂/∂z̄ one has ∂ₓ = D + D̄ and ∂ᵧ = i(D − D̄), so that a form Σ c_α ∂^α has one complex factor per
+DⁿD̄ᵏ. D̄ of a function of z alone is zero: in a Laplacian, 4DD̄, the factors of Dⁿ cancel before anything is computed, and
+those columns are exactly zero.
 """
 
 from __future__ import annotations
@@ -38,6 +39,9 @@ _INTEGER = 1e-9
 class HarmonicGroup:
     """Harmonic nodes of the plane: parts of w^a or w^a log w with w = e^{−iβ}(x + iy − c)/R.
 
+    For corners of flows and plates, which are not harmonic, a node can have powers of the conjugate w̄ and of the
+    argument θ of w as further factors.
+
     The argument of w is in (−π, π]: unless a is an integer, a node jumps across the ray from c in the direction β + π,
     which must lie outside the domain. Where a derivative is infinite, at c, it is taken at 1e-12 R from c instead (and
     no closer than where it reaches 1e200), so that every value is finite.
@@ -56,6 +60,10 @@ class HarmonicGroup:
         Which part of the complex function each node is.
     logarithms : sequence of bool, optional
         Which nodes have the factor log w; none by default. log(r/R) is the real part with a = 0.
+    conjugates : sequence of {0, 1, 2}, optional
+        The power of w̄; 0 by default.
+    angles : sequence of {0, 1, 2}, optional
+        The power of θ; 0 by default, and where there is a logarithm.
 
     Examples
     --------
@@ -70,6 +78,8 @@ class HarmonicGroup:
     scales: Array
     parts: tuple[str, ...]
     logarithms: tuple[bool, ...] = ()
+    conjugates: tuple[int, ...] = ()
+    angles: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
         owner = "HarmonicGroup"
@@ -89,6 +99,12 @@ class HarmonicGroup:
         object.__setattr__(self, "parts", _flags("parts", self.parts, nodes, _PARTS))
         logarithms = (False,) * nodes if self.logarithms == () else self.logarithms
         object.__setattr__(self, "logarithms", _flags("logarithms", logarithms, nodes, (False, True)))
+        for name in ("conjugates", "angles"):
+            values = getattr(self, name)
+            flags = _flags(name, (0,) * nodes if values == () else values, nodes, (0, 1, 2))
+            object.__setattr__(self, name, flags)
+        if any(angle and logarithm for angle, logarithm in zip(self.angles, self.logarithms, strict=True)):
+            raise FeatureError(f"A node of {owner} has a factor log w or powers of its argument, not both.")
 
     @property
     def nodes(self) -> int:
@@ -99,7 +115,9 @@ class HarmonicGroup:
         """Return the same group with every array passed through ``asarray``."""
         centers, exponents = asarray(self.centers), asarray(self.exponents)
         directions, scales = asarray(self.directions), asarray(self.scales)
-        return HarmonicGroup(centers, exponents, directions, scales, self.parts, self.logarithms)
+        return HarmonicGroup(
+            centers, exponents, directions, scales, self.parts, self.logarithms, self.conjugates, self.angles
+        )
 
     def combine(self, X: Array, forms: Sequence[Mapping[MultiIndex, float | Array]]) -> list[Array]:
         """Return linear differential forms Σ_α c_α ∂^α of the nodes at points of the same library and device.
@@ -115,7 +133,7 @@ class HarmonicGroup:
         list of arrays (n, k)
         """
         xp = array_namespace(self.centers)
-        factors = [_complex_factors(form) for form in forms]
+        factors = [_complex_factors(form, self._highest) for form in forms]
         orders = sorted({order for by_order in factors for order in by_order})
         derivatives = dict(zip(orders, self._derivatives(X, orders), strict=True))
         results = []
@@ -127,13 +145,20 @@ class HarmonicGroup:
             results.append(xp.take(xp.concat([real, imag], axis=1), self._table.columns, axis=1))
         return results
 
+    @property
+    def _highest(self) -> int | None:
+        """Highest order of D̄ that leaves anything; None if there is no such order."""
+        return None if any(self.angles) else max(self.conjugates, default=0)
+
     @cached_property
     def _table(self) -> _Table:
         """What is computed once per point, once per complex function, and which part of it is which node."""
         xp, home = array_namespace(self.centers), device(self.centers)
         place = np.column_stack([_host(self.centers), _host(self.directions), _host(self.scales)])
         places, place_of = np.unique(place, axis=0, return_inverse=True)
-        function = np.column_stack([place_of.ravel(), _host(self.exponents), self.logarithms])
+        function = np.column_stack(
+            [place_of.ravel(), _host(self.exponents), self.logarithms, self.conjugates, self.angles]
+        )
         functions, function_of = np.unique(function, axis=0, return_inverse=True)
         imaginary = np.array([part == "imag" for part in self.parts])
         place_of_function = functions[:, 0].astype(np.int64)
@@ -144,11 +169,22 @@ class HarmonicGroup:
             scales=places[place_of_function, 3],
             exponents=functions[:, 1],
             logarithms=functions[:, 2],
+            conjugates=functions[:, 3],
+            angles=functions[:, 4],
             columns=xp.asarray(function_of.ravel() + len(functions) * imaginary, device=home),
         )
 
-    def _derivatives(self, X: Array, orders: Sequence[int]) -> list[tuple[Array, Array]]:
-        """Return Dⁿ of the complex functions, as real and imaginary parts (n, functions), for each order."""
+    def _factors(self, n: int, k: int) -> Array:
+        if (n, k) not in self._known:
+            self._known[n, k] = _factors(self._table, n, k)
+        return self._known[n, k]
+
+    @cached_property
+    def _known(self) -> dict[tuple[int, int], Array]:
+        return {}
+
+    def _derivatives(self, X: Array, orders: Sequence[tuple[int, int]]) -> list[tuple[Array, Array]]:
+        """Return Dⁿ D̄ᵏ of the complex functions, as real and imaginary parts (n, functions), for each (n, k)."""
         xp, table = array_namespace(self.centers), self._table
 
         def row(values: Array) -> Array:
@@ -159,24 +195,23 @@ class HarmonicGroup:
         angle = xp.atan2(cosine * dy - sine * dx, cosine * dx + sine * dy)
         radius = xp.take(xp.hypot(dx, dy), table.place_of, axis=1)
         angle = xp.take(angle, table.place_of, axis=1)
-        logarithm = None
+        turning = row(table.logarithms) * angle
+        growing = row(np.where(table.angles > 0, 1.0, 0.0)) * angle
         if table.logarithms.any():
-            logarithm = xp.log(xp.clip(radius, _NEAREST, None))
+            growing = growing + row(table.logarithms) * xp.log(xp.clip(radius, _NEAREST, None))
         results = []
-        for n in orders:
-            power = table.exponents - n
-            low, high = _radius_limits(power)
-            size = xp.clip(radius, row(low), row(high)) ** row(power)
-            phase = row(power) * angle - row(n * table.turns)
-            falling, slope = _falling(table.exponents, n)
-            scale = table.scales ** float(-n)
-            real = row(scale * np.where(table.logarithms, slope, falling))
-            imag = 0.0
-            if logarithm is not None:
-                # Dⁿ(wᵃ log w) = w^{a−n} (f log w + f'), with f = a(a−1)…(a−n+1) and f' its derivative by a.
-                factor = row(scale * falling * table.logarithms)
-                real, imag = real + factor * logarithm, factor * angle
-            c, s = size * xp.cos(phase), size * xp.sin(phase)
+        for n, k in orders:
+            power, other = table.exponents - n, table.conjugates - k
+            low, high = _radius_limits(power + other)
+            size = xp.clip(radius, row(low), row(high)) ** row(power + other)
+            phase = row(power - other) * angle - row((n - k) * table.turns)
+            constant, linear, square = self._factors(n, k)
+            real = row(constant.real) + row(linear.real) * growing - row(linear.imag) * turning
+            imag = row(constant.imag) + row(linear.imag) * growing + row(linear.real) * turning
+            if square.any():
+                real, imag = real + row(square.real) * growing**2, imag + row(square.imag) * growing**2
+            scale = row(table.scales ** float(-n - k))
+            c, s = scale * size * xp.cos(phase), scale * size * xp.sin(phase)
             results.append((real * c - imag * s, real * s + imag * c))
         return results
 
@@ -190,6 +225,8 @@ class _Table(NamedTuple):
     scales: Array
     exponents: Array
     logarithms: Array
+    conjugates: Array
+    angles: Array
     columns: Array
 
 
@@ -200,34 +237,58 @@ def _host(array: Array) -> Array:
 def _flags(name: str, values: object, count: int, choices: tuple[object, ...]) -> tuple[object, ...]:
     """Return a choice per node; what compares equal to a choice (a NumPy bool) becomes that choice."""
     flags: list[Any] = list(values) if isinstance(values, Sequence | np.ndarray) else []
-    if len(flags) != count or not all(isinstance(flag, str | bool | np.bool_) and flag in choices for flag in flags):
+    kinds = (str, bool, np.bool_) if isinstance(choices[0], str | bool) else (int, np.integer)
+    if len(flags) != count or not all(isinstance(flag, kinds) and flag in choices for flag in flags):
+        allowed = f"{', '.join(map(repr, choices[:-1]))} or {choices[-1]!r}"
         raise FeatureError(
-            f"The '{name}' of HarmonicGroup must be {choices[0]!r} or {choices[1]!r} for each of the {count} nodes. "
+            f"The '{name}' of HarmonicGroup must be {allowed} for each of the {count} nodes. "
             f"Got {shorten(values)} instead."
         )
     return tuple(choices[choices.index(flag)] for flag in flags)
 
 
-def _complex_factors(form: Mapping[MultiIndex, float | Array]) -> dict[int, tuple[float | Array, float | Array]]:
-    """Return Σ_{|α|=n} c_α i^{α₂} for each order n, as real and imaginary part, where it is not zero."""
-    factors: dict[int, tuple[float | Array, float | Array]] = {}
+def _complex_factors(
+    form: Mapping[MultiIndex, float | Array], highest: int | None
+) -> dict[tuple[int, int], tuple[float | Array, float | Array]]:
+    """Return the factor of Dⁿ D̄ᵏ, k ≤ highest, in a form, as real and imaginary part, where it is not zero."""
+    factors: dict[tuple[int, int], tuple[float | Array, float | Array]] = {}
     for (i, j), c in form.items():
-        a, b = factors.get(i + j, (0.0, 0.0))
-        signed = -c if j % 4 > 1 else c
-        factors[i + j] = (a, b + signed) if j % 2 else (a + signed, b)
-    return {n: (a, b) for n, (a, b) in factors.items() if _matters(a) or _matters(b)}
+        for k in range((i + j if highest is None else min(highest, i + j)) + 1):
+            # (D + D̄)ⁱ (D − D̄)ʲ: how often D̄ᵏ occurs.
+            times = sum((-1) ** s * math.comb(i, k - s) * math.comb(j, s) for s in range(min(j, k) + 1))
+            if times:
+                a, b = factors.get((i + j - k, k), (0.0, 0.0))
+                signed = (-times if j % 4 > 1 else times) * c
+                factors[i + j - k, k] = (a, b + signed) if j % 2 else (a + signed, b)
+    return {key: (a, b) for key, (a, b) in factors.items() if _matters(a) or _matters(b)}
 
 
 def _matters(factor: float | Array) -> bool:
     return factor != 0.0 if isinstance(factor, float) else bool((factor != 0.0).any())
 
 
-def _falling(exponents: Array, n: int) -> tuple[Array, Array]:
-    """Return a(a−1)…(a−n+1) and its derivative by a."""
-    value, slope = np.ones_like(exponents), np.zeros_like(exponents)
-    for j in range(n):
-        value, slope = value * (exponents - j), slope * (exponents - j) + value
-    return value, slope
+def _factors(table: _Table, n: int, k: int) -> Array:
+    """Return c with Dⁿ D̄ᵏ (wᵃ w̄ᵐ Λ^q) = w^{a−n} w̄^{m−k} (c₀ + c₁ Λ + c₂ Λ²), Λ being log w or the argument θ of w.
+
+    Λ^q is the q-th derivative by s of e^{sΛ}, and wᵃ w̄ᵐ e^{sΛ} is a product of powers again: w^{a+s} w̄ᵐ for log w,
+    w^{a−is/2} w̄^{m+is/2} for θ. What D and D̄ bring down from those is a polynomial in s.
+    """
+    count = len(table.exponents)
+    slope = np.where(table.angles > 0, -0.5j, 1.0)
+    down = np.zeros((3, count), dtype=np.complex128)
+    down[0] = 1.0
+    other = np.where(table.angles > 0, 0.5j, 0.0)
+    for base, step, order in ((table.exponents, slope, n), (table.conjugates, other, k)):
+        for i in range(order):
+            down = down * (base - i) + np.concatenate([np.zeros((1, count)), down[:2] * step])
+    degree: Array = np.asarray(np.where(table.angles > 0, table.angles, table.logarithms), dtype=np.int64)
+    result = np.zeros_like(down)
+    for left in range(3):
+        # q!/(q−j)! with q − j = left.
+        taken: Array = np.maximum(degree - left, 0)
+        times = np.array([math.perm(int(q), int(j)) for q, j in zip(degree, taken, strict=True)])
+        result[left] = np.where(degree >= left, times * down[taken, np.arange(count)], 0.0)
+    return result
 
 
 def _radius_limits(power: Array) -> tuple[Array, Array]:

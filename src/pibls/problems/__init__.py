@@ -64,6 +64,7 @@ from pibls.problems.nonlinear import (
     bratu_1d,
     bratu_unforced,
     burgers_steady,
+    cavity,
     cubic_reaction,
     kovasznay,
     lane_emden,
@@ -71,6 +72,7 @@ from pibls.problems.nonlinear import (
     nonlinear_helmholtz,
     nonlinear_spring,
     p_laplacian,
+    regularised_cavity,
 )
 from pibls.problems.ordinary import (
     beam,
@@ -144,10 +146,12 @@ __all__ += [
     "Reference",
     "bratu_unforced",
     "catalogue",
+    "cavity",
     "evolutions",
     "ill_posed",
     "l_shape_unit_load",
     "references",
+    "regularised_cavity",
     "tags",
 ]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import sympy as sp
 
@@ -27,6 +28,7 @@ __all__ = [
     "bratu_1d",
     "bratu_unforced",
     "burgers_steady",
+    "cavity",
     "cubic_reaction",
     "kovasznay",
     "lane_emden",
@@ -34,6 +36,7 @@ __all__ = [
     "nonlinear_helmholtz",
     "nonlinear_spring",
     "p_laplacian",
+    "regularised_cavity",
 ]
 
 _BRATU_LIMIT = 3.5  # solutions on the unit interval end at 3.5138
@@ -212,13 +215,66 @@ def kovasznay(reynolds: float = 40) -> Problem:
         p: (1 - sp.exp(2 * rate * x)) / 2,
     }
     mean = (1 - (sp.exp(2 * rate) - sp.exp(-rate)) / (3 * rate)) / 2
-    equations = (
-        sp.Eq(u * u.diff(x) + v * u.diff(y) + p.diff(x), laplacian(u) / number),
-        sp.Eq(u * v.diff(x) + v * v.diff(y) + p.diff(y), laplacian(v) / number),
+    conditions = (Dirichlet(u, exact[u]), Dirichlet(v, exact[v]), Mean(p, float(mean)))
+    by_name = {w.label: value for w, value in exact.items()}
+    return Problem(_navier_stokes(u, v, p, number), box, conditions, exact=by_name)
+
+
+def _navier_stokes(u: Field, v: Field, p: Field, reynolds: sp.Expr) -> tuple[sp.Eq, ...]:
+    x, y = u.args
+    return (
+        sp.Eq(u * u.diff(x) + v * u.diff(y) + p.diff(x), laplacian(u) / reynolds),
+        sp.Eq(u * v.diff(x) + v * v.diff(y) + p.diff(y), laplacian(v) / reynolds),
         sp.Eq(div([u, v]), 0),
     )
-    conditions = (Dirichlet(u, exact[u]), Dirichlet(v, exact[v]), Mean(p, float(mean)))
-    return Problem(equations, box, conditions, exact={w.label: value for w, value in exact.items()})
+
+
+def cavity(reynolds: float = 100) -> Problem:
+    """Return the lid-driven cavity: steady Navier–Stokes flow in the unit square whose lid moves with velocity one.
+
+    No closed form is known; Ghia, Ghia & Shin (1982) tabulate the velocity on the centre lines, Botella & Peyret (1998)
+    its extrema to seven digits. At the two upper corners the velocity of the lid meets that of the wall: the velocity
+    jumps there and the pressure is infinite.
+
+    Parameters
+    ----------
+    reynolds
+        The Reynolds number, from 1 to 1000.
+
+    Examples
+    --------
+    >>> cavity().conditions[:2]
+    (Dirichlet(u = 1 on top), Dirichlet(u = 0 on left|right|bottom))
+    """
+    return _cavity("cavity", reynolds, lambda _: sp.S.One)
+
+
+def regularised_cavity(reynolds: float = 100) -> Problem:
+    """Return the lid-driven cavity with a lid that stretches, u = 4x(1 − x) on top: the velocity is continuous.
+
+    The corners still have a weak singularity, r log r in the velocity. See :func:`cavity`.
+
+    Parameters
+    ----------
+    reynolds
+        The Reynolds number, from 1 to 1000.
+
+    Examples
+    --------
+    >>> regularised_cavity(400).conditions[0]
+    Dirichlet(u = 4*x*(1 - x) on top)
+    """
+    return _cavity("regularised_cavity", reynolds, lambda x: 4 * x * (1 - x))
+
+
+def _cavity(owner: str, reynolds: float, lid: Callable[[sp.Symbol], sp.Expr]) -> Problem:
+    number = parameter("reynolds", reynolds, owner, minimum=1, maximum=1000)
+    x, y = coordinates("x y")
+    u, v, p = (field(name, x, y) for name in "uvp")
+    square = Rectangle((x, 0, 1), (y, 0, 1))
+    walls = square.left | square.right | square.bottom
+    conditions = (Dirichlet(u, lid(x), on=square.top), Dirichlet(u, 0, on=walls), Dirichlet(v, 0), Mean(p, 0))
+    return Problem(_navier_stokes(u, v, p, number), square, conditions)
 
 
 def p_laplacian(p: float = 3) -> Problem:

@@ -26,6 +26,7 @@ Network = BroadNetwork | DeepNetwork | EvolvedNetwork
 _SIDES = ("features", "enhancement")
 _PATH = ("transform", "breaks", "coefficients")
 _SPECIAL = ("centers", "exponents", "directions", "scales")
+_FLAGS = ("parts", "logarithms", "conjugates", "angles")
 
 
 def network_record(network: Network, arrays: Arrays) -> dict[str, Any]:
@@ -43,7 +44,7 @@ def network_record(network: Network, arrays: Arrays) -> dict[str, Any]:
             arrays[f"{side}_{i}_bias"] = np.asarray(group.bias)
     if isinstance(network, DeepNetwork):
         return record
-    record["special"] = [{"parts": list(g.parts), "logarithms": list(g.logarithms)} for g in network.special]
+    record["special"] = [{name: list(getattr(g, name)) for name in _FLAGS} for g in network.special]
     for i, special in enumerate(network.special):
         arrays.update({f"special_{i}_{name}": np.asarray(getattr(special, name)) for name in _SPECIAL})
     return record
@@ -72,7 +73,9 @@ def network_from(record: Mapping[str, Any], arrays: Mapping[str, FloatArray]) ->
 
 def _special_from(record: Mapping[str, Any], number: int, arrays: Mapping[str, FloatArray]) -> HarmonicGroup:
     centers, exponents, directions, scales = (arrays[f"special_{number}_{name}"] for name in _SPECIAL)
-    return HarmonicGroup(centers, exponents, directions, scales, record["parts"], record["logarithms"])
+    # Files of the first versions have no powers of the conjugate and of the angle.
+    parts, logarithms, conjugates, angles = (record.get(name, ()) for name in _FLAGS)
+    return HarmonicGroup(centers, exponents, directions, scales, parts, logarithms, conjugates, angles)
 
 
 def problem_record(problem: Problem, arrays: Arrays) -> dict[str, Any]:

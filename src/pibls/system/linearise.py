@@ -8,11 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any
 
 import numpy as np
-import sympy as sp
 from array_api_compat import array_namespace, is_numpy_namespace
 
 from pibls.checks import FloatArray
@@ -55,16 +53,6 @@ class _Moving:
     def coefficients(self, state: Sequence[FloatArray]) -> list[FloatArray]:
         functions = self.statement.form.coefficient_functions
         return [function(self.where.points, self.where.normals, state) for function in functions]
-
-    @cached_property
-    def depends(self) -> tuple[bool, ...]:
-        """Which coefficients depend on the state."""
-        return _depends(self.statement)
-
-
-def _depends(statement: Statement) -> tuple[bool, ...]:
-    slots = set(statement.form.slots)
-    return tuple(bool(term.coefficient.free_symbols & slots) for term in statement.form.terms)
 
 
 @dataclass(frozen=True, eq=False)
@@ -120,7 +108,7 @@ class Linearisation:
             f"a nonlinear system with {columns} columns",
             "Use fewer points or fewer nodes.",
         )
-        parts = [_staying_part(s) for s in problem.statements]
+        parts = [s if s.form.is_linear else replace(s, form=s.form.staying) for s in problem.statements]
         whole = {id(part): statement for part, statement in zip(parts, problem.statements, strict=True)}
         soft = Target.of([s for s in parts if not s.exact], points, columns, network)
         hard = Target.of([s for s in parts if s.exact], points, columns, network)
@@ -232,7 +220,7 @@ class Linearisation:
             target = hard if move.statement.exact else soft
             coefficients = self._coefficients(position, move, state)
             tangent = np.zeros(len(move.where))
-            terms = zip(move.statement.form.terms, coefficients, state, move.depends, strict=True)
+            terms = zip(move.statement.form.terms, coefficients, state, move.statement.form.depends, strict=True)
             for term, coefficient, values, depends in terms:
                 tangent += coefficient * values
                 if depends:
@@ -258,15 +246,6 @@ class Linearisation:
         for coefficient, here, from_ in zip(move.coefficients(base), state, base, strict=True):
             there = there + coefficient * (here - from_)
         return self.share * own + (1.0 - self.share) * there
-
-
-def _staying_part(statement: Statement) -> Statement:
-    """Return the part of a statement whose coefficients do not depend on the state."""
-    form = statement.form
-    if form.is_linear:
-        return statement
-    terms = tuple(term for term, depends in zip(form.terms, _depends(statement), strict=True) if not depends)
-    return replace(statement, form=replace(form, terms=terms, source=sp.S.Zero, is_linear=True))
 
 
 def _moving(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from typing import cast
@@ -18,7 +18,7 @@ from pibls.system import system_bytes
 from pibls.tuning.choice import SOLVES_NOTHING, Choice
 from pibls.tuning.growth import Grown
 from pibls.tuning.judge import Judge, Verdict
-from pibls.tuning.laboratory import Block, Laboratory
+from pibls.tuning.laboratory import Block, Laboratory, Scale
 from pibls.tuning.posedness import MET, Ambiguity, find_ambiguity, is_perturbed, joint_defects, stay_apart
 from pibls.tuning.progress import Progress
 from pibls.tuning.scan import widened
@@ -108,6 +108,7 @@ class Campaign:
     tol: float
     budget: float
     report: Callable[[Progress], None]
+    known: Sequence[Scale] = ()
     started: float = field(default_factory=time.perf_counter)
     started_work: float = field(default_factory=time.process_time)
     stages: list[Stage] = field(default_factory=list)
@@ -173,6 +174,7 @@ class Campaign:
             report=lambda nodes: self.report(Progress("scan", self.elapsed, nodes, *self._last())),
             hurry=lambda: self.spent > _SCAN_SHARE * self.budget,
             hopeless=self._contradictory,
+            known=self.known,
         )
 
     def _grow(self, blocks: list[Block]) -> str:

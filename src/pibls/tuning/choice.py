@@ -40,6 +40,8 @@ class Choice:
         Asked whether there is no time for wider pilots.
     hopeless
         Asked, where no pilot solves anything, whether none ever will.
+    known
+        Scales that suit already: only they and their neighbours are tried.
 
     Examples
     --------
@@ -56,6 +58,7 @@ class Choice:
     report: Callable[[int], None] = lambda _: None
     hurry: Callable[[], bool] = lambda: False
     hopeless: Callable[[], bool] = lambda: False
+    known: Sequence[Scale] = ()
     scale: Scale = ()
     width: int = 0
     pilot: tuple[int, float] = (0, np.inf)
@@ -63,7 +66,7 @@ class Choice:
 
     def begin(self) -> int:
         """Choose with pilots, and with wider ones as long as none solves anything; return the width to start at."""
-        known: list[Scale] = []
+        known = self.known
         for level in _LEVELS:
             nodes = level * self.lab.pilot_nodes
             scan = self._scan(nodes, known)
@@ -73,12 +76,12 @@ class Choice:
             if self.impossible:
                 break
             # Where hardly anything is solved, scores say little: wider pilots decide between the better ones.
-            known = scan.leading(_LEADING) if scan.score < SOLVES_NOTHING else []
+            known = scan.leading(_LEADING) if scan.score < SOLVES_NOTHING else self.known
         self.pilot = (nodes, scan.score)
         # A margin: what a pilot just meets, twice its width meets with digits to spare.
         ratio = 2 if nodes == self.lab.pilot_nodes else 1
         self.scale, self.width = widened(scan.scale, ratio), ratio * nodes
-        if scan.score > _ROUND_OFF and self.lab.axes <= _FEW_AXES:
+        if scan.score > _ROUND_OFF and self.lab.axes <= _FEW_AXES and not self.known:
             self.refine(together=True)
         elif self.lab.axes == 1:
             self.scale = raise_scale(self._scored(self._full), self.scale)
@@ -87,7 +90,7 @@ class Choice:
     def refine(self, *, together: bool = False) -> None:
         """Choose again at the width to start at: pilots are narrower, and what suits them may not suit it."""
         with blas_threads(most=1):
-            together = together or self.lab.axes > _FEW_AXES
+            together = together or self.lab.axes > _FEW_AXES or bool(self.known)
             self.scale = refine_scale(self._scored(self._full), self.scale, together=together)
 
     def wider(self, width: int) -> list[Block]:

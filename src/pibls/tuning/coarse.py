@@ -6,7 +6,6 @@ that an iteration that ends anywhere but at a solution is noticed.
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -25,7 +24,7 @@ from pibls.tuning.campaign import Campaign
 from pibls.tuning.laboratory import Laboratory, relative_distance
 from pibls.tuning.pilots import Pilots
 from pibls.tuning.progress import Progress
-from pibls.tuning.scan import choose_scale
+from pibls.tuning.scan import Scan, choose_scale
 from pibls.tuning.starts import bump, scaled, simple_starts, zero
 
 __all__ = ["Coarse", "coarse_solution"]
@@ -38,7 +37,9 @@ _SHARE, _LATEST = 0.3, 0.6  # of the budget: after which no other start, and no 
 _BRANCH_SHARE = 0.1
 _FIRST_SHARE, _SHORTEST_SHARE, _QUICKER = 0.2, 0.01, 1.6
 _DIFFERENT = 0.1
+_PROMISING, _WIDER = 0.6, (1.5, 2.0, 3.0)
 _FEW_STEPS, _MANY_STEPS = 10, 18
+_LEADING = 2
 _AMPLITUDES = (1.0, -1.0, 8.0, -8.0, 40.0)
 
 
@@ -56,10 +57,13 @@ class Coarse:
         What a user should know of the way there: another branch, a continuation.
     failure
         Why there seems to be no solution, or an empty string.
+    scales
+        Feature scales that did best for the problem linearised near the solution.
     """
 
     solution: Solution
     score: float
+    scales: Sequence[tuple[float, ...]]
     remark: str = ""
     failure: str = ""
 
@@ -73,13 +77,13 @@ class _Attempt:
     solution: Solution
     score: float
     start: str
-    linear: float
+    scan: Scan
     again: bool = False
 
     @property
     def resolved(self) -> bool:
         """Whether so many nodes resolve the linear problem at the start."""
-        return self.linear < _RESOLVED
+        return self.scan.score < _RESOLVED
 
     @property
     def solved(self) -> bool:
@@ -88,7 +92,7 @@ class _Attempt:
         The problem linearised at a solution is solved about as well as the problem itself; a compromise that is no
         solution can always be improved upon.
         """
-        limited = self.again and self.score < min(_PLAUSIBLE, _COMPARABLE * self.linear)
+        limited = self.again and self.score < min(_PLAUSIBLE, _COMPARABLE * self.scan.score)
         return limited or (self.score < _SURE and self.descent.status == "converged")
 
 
@@ -113,33 +117,33 @@ class _Bench:
         if name not in self.tried:
             self.tried.append(name)
         try:
-            model, linear = self.model(start, nodes)
+            model, scan = self.model(start, nodes)
             first = model.tangent(model.states_of(start))
             descent = gauss_newton(model, model.zeros(), first=first, most=most)
-            return replace(self.judged(model, descent, name, linear), again=again)
+            return replace(self.judged(model, descent, name, scan), again=again)
         except PiblsError:
             return None
 
-    def model(self, start: Evaluate, nodes: int) -> tuple[Linearisation, float]:
-        """Return the rows of a network of the scale that suits the problem linearised at a start, and its score."""
+    def model(self, start: Evaluate, nodes: int) -> tuple[Linearisation, Scan]:
+        """Return the rows of a network of the scale that suits the problem linearised at a start, and the scan."""
         lab = self.lab
         pilots = Pilots(replace(lab, problem=linearised(self.problem, start)), nodes)
         scan = choose_scale(pilots.score, lab.axes, self.campaign.tol, time_axis=lab.time_axis, accept=lambda _: True)
         network = lab.network(lab.blocks(nodes, scan.scale))
-        return prepared(self.problem, lab.points(nodes), network, self.recipe, start), scan.score
+        return prepared(self.problem, lab.points(nodes), network, self.recipe, start), scan
 
     @property
     def recipe(self) -> Recipe:
         return Recipe("PIBLS", {"activation": self.lab.activation}, self.lab.seed, Balanced(), 0.0, LeastSquares())
 
-    def judged(self, model: Linearisation, descent: Descent, name: str, linear: float) -> _Attempt:
+    def judged(self, model: Linearisation, descent: Descent, name: str, scan: Scan) -> _Attempt:
         solution = wrapped(model, descent, self.recipe, {})
         score = self.lab.judge(model.network.size)(solution).total
-        return _Attempt(model, descent, solution, score, name, linear)
+        return _Attempt(model, descent, solution, score, name, scan)
 
     @property
     def late(self) -> bool:
-        return self.campaign.elapsed > _SHARE * self.campaign.budget
+        return self.campaign.spent > _SHARE * self.campaign.budget
 
 
 def coarse_solution(problem: Problem, campaign: Campaign, start: Evaluate | None) -> Coarse:
@@ -147,12 +151,11 @@ def coarse_solution(problem: Problem, campaign: Campaign, start: Evaluate | None
     bench = _Bench(problem, campaign, [])
     found: list[_Attempt] = []
     with blas_threads(most=1):
-        for level in _LEVELS:
-            attempt = _at_level(bench, level * campaign.lab.pilot_nodes, start, found, last=level == _LEVELS[-1])
-            if attempt is not None:
-                found.append(attempt)
-            if found and (found[-1].solved or campaign.elapsed > _LATEST * campaign.budget):
-                break
+        if start is not None:
+            # Whoever gives a start wants the solution near it: others are tried only if there is none.
+            found = _widening(bench, [("the given start", start)])
+        if not (found and found[-1].solved):
+            found += _widening(bench, None)
         if not found:
             raise ProblemError(
                 f"The equations have no finite value at any start that was tried ({', '.join(bench.tried)}). Give a "
@@ -162,13 +165,29 @@ def coarse_solution(problem: Problem, campaign: Campaign, start: Evaluate | None
         remark = _branches(bench, chosen) if chosen.solved else ""
     if chosen.start == "continuation" and chosen.solved:
         remark = f"It was found by continuation from the linear part of the problem. {remark}".strip()
-    return Coarse(chosen.solution, chosen.score, remark, "" if chosen.solved else _failure(bench, found))
+    failure = "" if chosen.solved else _failure(bench, found)
+    return Coarse(chosen.solution, chosen.score, chosen.scan.leading(_LEADING), remark, failure)
+
+
+_Starts = Sequence[tuple[str, Evaluate]]
+
+
+def _widening(bench: _Bench, starts: _Starts | None) -> list[_Attempt]:
+    """Return the best attempts with wider and wider networks, until one solves the problem or the time is up."""
+    campaign, found = bench.campaign, list[_Attempt]()
+    for level in _LEVELS:
+        attempt = _at_level(bench, level * campaign.lab.pilot_nodes, starts, found, last=level == _LEVELS[-1])
+        if attempt is not None:
+            found.append(attempt)
+        if found and (found[-1].solved or campaign.spent > _LATEST * campaign.budget):
+            break
+    return found
 
 
 def _at_level(
-    bench: _Bench, nodes: int, start: Evaluate | None, found: Sequence[_Attempt], *, last: bool
+    bench: _Bench, nodes: int, starts: _Starts | None, found: Sequence[_Attempt], *, last: bool
 ) -> _Attempt | None:
-    """Return the best attempt with networks of one width.
+    """Return the best attempt with networks of one width, from given starts or from simple ones.
 
     All starts are tried once, with the first width that resolves the linear problem at the start; wider networks go on
     from the best state then.
@@ -177,8 +196,7 @@ def _at_level(
         best = min(found, key=lambda attempt: attempt.score)
         return bench.attempt(best.start, best.solution.evaluate, nodes, again=True)
     best_here: _Attempt | None = None
-    own = [] if start is None else [("the given start", start)]
-    for name, state in itertools.chain(own, simple_starts(bench.problem, bench.lab, nodes)):
+    for name, state in simple_starts(bench.problem, bench.lab, nodes) if starts is None else starts:
         attempt = bench.attempt(name, state, nodes)
         if attempt is not None and attempt.resolved and not attempt.solved:
             # The state that was reached may want other scales than the start did.
@@ -187,7 +205,7 @@ def _at_level(
         # Where not even the linear problem is resolved, another start is no help, but more nodes are.
         if best_here is not None and (best_here.solved or bench.late or not (best_here.resolved or last)):
             return best_here
-    return _better(best_here, _followed(bench, nodes))
+    return best_here if starts is not None else _better(best_here, _followed(bench, nodes))
 
 
 def _better(one: _Attempt | None, two: _Attempt | None) -> _Attempt | None:
@@ -197,7 +215,7 @@ def _better(one: _Attempt | None, two: _Attempt | None) -> _Attempt | None:
 def _followed(bench: _Bench, nodes: int) -> _Attempt | None:
     """Follow the solution from that of the problem linearised at zero, as its nonlinearity is put in by shares."""
     try:
-        model, linear = bench.model(zero, nodes)
+        model, scan = bench.model(zero, nodes)
         base = model.states_of(zero)
         descent = gauss_newton(model.continued(base, 0.0), model.zeros())
     except PiblsError:
@@ -215,7 +233,7 @@ def _followed(bench: _Bench, nodes: int) -> _Attempt | None:
             if length < _SHORTEST_SHARE:
                 break
     bench.reached = share
-    return bench.judged(model, descent, "continuation", linear)
+    return bench.judged(model, descent, "continuation", scan)
 
 
 def _reference(model: Linearisation, base: States) -> float:
@@ -247,9 +265,9 @@ def _branches(bench: _Bench, chosen: _Attempt) -> str:
     shape = bump(bench.problem, bench.lab, bench.lab.pilot_nodes)
     if shape is None:
         return ""
-    limit = bench.campaign.elapsed + _BRANCH_SHARE * bench.campaign.budget
+    limit = bench.campaign.spent + _BRANCH_SHARE * bench.campaign.budget
     for amplitude in _AMPLITUDES:
-        if bench.campaign.elapsed > limit:
+        if bench.campaign.spent > limit:
             break
         other = _other(bench, chosen, scaled(shape, amplitude))
         if other is not None:
@@ -262,18 +280,25 @@ def _branches(bench: _Bench, chosen: _Attempt) -> str:
 
 
 def _other(bench: _Bench, chosen: _Attempt, start: Evaluate) -> _Attempt | None:
-    """Return a solution that is not the chosen one, confirmed with a wider network."""
+    """Return a solution that is not the chosen one, confirmed with wider networks: it may be a sharper one."""
     model, nodes = chosen.model, chosen.model.network.size
     try:
         first = model.tangent(model.states_of(start))
         descent = gauss_newton(model, model.zeros(), first=first, most=_FEW_STEPS)
-        found = bench.judged(model, descent, "", np.inf)
-        if found.score > _PLAUSIBLE or not _differ(bench, chosen, found):
-            return None
-        wider = bench.attempt("a larger start", found.solution.evaluate, 3 * nodes // 2, most=_FEW_STEPS)
+        found = bench.judged(model, descent, "", chosen.scan)
     except PiblsError:
         return None
-    return wider if wider is not None and wider.solved and _differ(bench, chosen, wider) else None
+    promising = _PROMISING
+    for factor in _WIDER:
+        if found.score > promising or not _differ(bench, chosen, found):
+            return None
+        wider = bench.attempt("a larger start", found.solution.evaluate, int(factor * nodes), again=True)
+        if wider is None:
+            return None
+        if wider.solved and _differ(bench, chosen, wider):
+            return wider
+        found, promising = wider, found.score
+    return None
 
 
 def _differ(bench: _Bench, one: _Attempt, two: _Attempt) -> bool:

@@ -15,7 +15,7 @@ from pibls.features import BroadNetwork, FeatureGroup
 from pibls.features.harmonic import HarmonicGroup, draw_special
 from pibls.features.scales import draw_features, draw_sparse_features
 from pibls.geometry import Domain, Points
-from pibls.geometry.landmarks import corners, holes
+from pibls.geometry.landmarks import Corner, corners, holes
 from pibls.geometry.points import interior_points
 from pibls.methods import Recipe, fit
 from pibls.methods.fit import on_device
@@ -25,6 +25,7 @@ from pibls.solvers import LeastSquares
 from pibls.system import Balanced
 from pibls.tuning.growth import Grown
 from pibls.tuning.judge import Judge
+from pibls.tuning.jumps import graded
 
 __all__ = ["Block", "Laboratory", "Scale", "relative_distance"]
 
@@ -70,7 +71,8 @@ class Block:
 class Laboratory:
     """A problem, the seed of all randomness, and where the arithmetic runs.
 
-    Members with different ``twin`` numbers share nothing: neither nodes nor points.
+    Members with different ``twin`` numbers share nothing: neither nodes nor points. Given values jump at the corners
+    ``jumps``, where more points lie; ``corner_nodes`` are added to every network.
     """
 
     problem: Problem
@@ -78,6 +80,8 @@ class Laboratory:
     twin: int = 0
     device: Any = None
     activation: str = "sin"
+    jumps: tuple[Corner, ...] = ()
+    corner_nodes: tuple[HarmonicGroup, ...] = ()
 
     @property
     def axes(self) -> int:
@@ -114,7 +118,9 @@ class Laboratory:
         if self._special:
             # Harmonic nodes are invisible to Laplace's equation: only boundary points determine them.
             boundary = 8 * (int(interior**0.5) + self.special_nodes)
-        return Points.sample(self.problem, interior, boundary, initial, method="kronecker", seed=self._seed(nodes))
+        seed = self._seed(nodes)
+        points = Points.sample(self.problem, interior, boundary, initial, method="kronecker", seed=seed)
+        return graded(self.problem, points, self.jumps, seed)
 
     def blocks(self, nodes: int, scale: Scale) -> list[Block]:
         """Return blocks that make so many nodes of a scale; in many dimensions a part of them see few coordinates."""
@@ -147,11 +153,9 @@ class Laboratory:
     def _special(self) -> tuple[HarmonicGroup, ...]:
         """Nodes that know the corners and holes of a plane domain."""
         domain = self.problem.domain
-        return (
-            draw_special(cast(Domain, domain))
-            if self.axes == 2 and domain.time is None and _has_landmarks(domain)
-            else ()
-        )
+        plane = self.axes == 2 and domain.time is None
+        landmarks = draw_special(cast(Domain, domain)) if plane and _has_landmarks(domain) else ()
+        return (*landmarks, *self.corner_nodes)
 
     def fit(self, blocks: Sequence[Block], points: Points) -> Solution:
         """Fit a network at points."""

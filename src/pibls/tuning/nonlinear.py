@@ -9,16 +9,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from types import MappingProxyType
 from typing import Any, cast
 
 import numpy as np
 
 from pibls.checks import shorten
-from pibls.errors import InputError, ProblemError
+from pibls.errors import InputError, PiblsError, ProblemError
 from pibls.features import BroadNetwork
 from pibls.features.harmonic import HarmonicGroup, draw_special
+from pibls.features.jumps import draw_jumps
 from pibls.geometry import Domain, Points
 from pibls.geometry.landmarks import corners
 from pibls.methods import Recipe
@@ -30,19 +30,22 @@ from pibls.solution import Solution
 from pibls.solvers import LeastSquares
 from pibls.system import Balanced, Evaluate, check_known, linearised
 from pibls.tuning.campaign import Campaign
-from pibls.tuning.coarse import Coarse, coarse_solution
+from pibls.tuning.coarse import coarse_solution
 from pibls.tuning.growth import Grown
 from pibls.tuning.judge import Judge, Verdict
+from pibls.tuning.jumps import eased, jump_corners
 from pibls.tuning.laboratory import Block, Laboratory
 from pibls.tuning.pilots import Pilots
 from pibls.tuning.progress import Progress
-from pibls.tuning.starts import given_start
+from pibls.tuning.starts import given_start, zero
 
 __all__ = ["NonlinearLaboratory", "laboratory_near", "solve_nonlinear"]
 
-_HARDLY_SOLVED = 1e-2
+_HARDLY_SOLVED, _HARDLY_SOLVED_AT_JUMPS = 1e-2, 0.1
 _MUCH_BETTER = 0.3
 _CORNER_SCALES = ((1.5, 1.5), (3.0, 3.0), (6.0, 6.0))
+_SYSTEM_SCALES = _CORNER_SCALES[:2]  # pilots of a system are dear
+_CERTIFIED, _LEAST_STEP = 2.4, 1.3  # cost of a certified width in fits; the least widening that is worth it
 _HOPELESS = 1e3  # relative residual of what is no solution at all
 
 
@@ -78,17 +81,10 @@ class NonlinearLaboratory(Laboratory):
         The nonlinear problem.
     latest
         Where fits start from.
-    cornered
-        Whether convex corners get nodes of their own too: terms such as r² log r are weak, but limit the accuracy.
     """
 
     whole: Problem
     latest: _Latest
-    cornered: bool = False
-
-    @cached_property
-    def _special(self) -> tuple[HarmonicGroup, ...]:
-        return draw_special(cast(Domain, self.whole.domain)) if self.cornered else super()._special
 
     def fit_network(
         self, network: BroadNetwork, points: Points, settings: Mapping[str, Any] = MappingProxyType({})
@@ -112,16 +108,42 @@ class NonlinearLaboratory(Laboratory):
         return _TwofoldJudge(judge.problem, judge.points, Judge(self.whole, judge.points))
 
 
+@dataclass(eq=False)
+class _SteadyCampaign(Campaign):
+    """A campaign that widens as far as the time left allows."""
+
+    def _next_width(self, candidate: Any) -> int:
+        wanted, left = super()._next_width(candidate), max(0.0, self.budget - self.spent)
+        affordable = candidate.nodes * (left / (_CERTIFIED * candidate.seconds)) ** (1 / 3)
+        return min(wanted, max(int(affordable), int(_LEAST_STEP * candidate.nodes)))
+
+
 def laboratory_near(solution: Solution, seed: int, device: Any = None) -> Laboratory:
     """Return a laboratory for the problem of a solution, whose fits start from it where that matters."""
     if solution.problem.is_linear:
         return Laboratory(solution.problem, seed, device=device)
-    return _nonlinear_near(solution, seed, device)
+    lab = _laboratory(solution.problem, seed)
+    return _nonlinear_near(replace(solution, problem=lab.problem), lab, device)
 
 
-def _nonlinear_near(solution: Solution, seed: int, device: Any) -> NonlinearLaboratory:
+def _laboratory(problem: Problem, seed: int) -> Laboratory:
+    """Return a laboratory that knows where given values jump."""
+    jumps = jump_corners(problem)
+    nodes = draw_jumps(cast(Domain, problem.domain), jumps)
+    return Laboratory(eased(problem, jumps), seed, jumps=jumps, corner_nodes=nodes)
+
+
+def _nonlinear_near(solution: Solution, lab: Laboratory, device: Any) -> NonlinearLaboratory:
     whole, state = solution.problem, solution.evaluate
-    return NonlinearLaboratory(linearised(whole, state), seed, device=device, whole=whole, latest=_Latest(state))
+    return NonlinearLaboratory(
+        linearised(whole, state),
+        lab.seed,
+        device=device,
+        jumps=lab.jumps,
+        corner_nodes=lab.corner_nodes,
+        whole=whole,
+        latest=_Latest(state),
+    )
 
 
 def solve_nonlinear(
@@ -145,34 +167,68 @@ def solve_nonlinear(
     ('converged', True)
     """
     check_known(problem)
-    begun = Campaign(Laboratory(problem, seed), tol, budget, report)
+    lab = _laboratory(problem, seed)
+    if len(problem.fields) > 1:
+        lab = _with_singular_corners(lab)
+    begun = Campaign(lab, tol, budget, report)
     state = None if start is None else given_start(start, problem)
     for easier in _checked(continuation, problem):
-        state = coarse_solution(easier, begun, state).solution.evaluate
-    coarse = coarse_solution(problem, begun, state)
+        state = coarse_solution(eased(easier, lab.jumps), begun, state).solution.evaluate
+    coarse = coarse_solution(lab.problem, begun, state)
     if coarse.failure:
-        return _failed(coarse, begun)
-    lab = _nonlinear_near(coarse.solution, seed, device)
-    campaign = Campaign(_with_corners(lab), tol, budget, report, started=begun.started)
-    return _remarked(campaign.run().finished(), coarse.remark)
+        return _failed(replace(coarse.solution, problem=problem), coarse.failure, begun)
+    near = _nonlinear_near(coarse.solution, lab, device)
+    near = replace(near, corner_nodes=_corner_nodes(near))
+    # Pilots of a system are dear; those of one field can all be tried.
+    scales = coarse.scales if len(problem.fields) > 1 else ()
+    campaign = _SteadyCampaign(
+        near, tol, budget, report, started=begun.started, started_work=begun.started_work, known=scales
+    )
+    hardly = _HARDLY_SOLVED_AT_JUMPS if lab.jumps else _HARDLY_SOLVED
+    return replace(_remarked(campaign.run().finished(), coarse.remark, hardly), problem=problem)
 
 
-def _with_corners(lab: NonlinearLaboratory) -> NonlinearLaboratory:
-    """Return the laboratory with nodes for convex corners, where pilots that have them do much better."""
-    domain = lab.whole.domain
-    if lab.axes != 2 or domain.time is not None or not corners(cast(Domain, domain), 0.0):
+def _corner_nodes(lab: NonlinearLaboratory) -> tuple[HarmonicGroup, ...]:
+    """Return nodes for the corners of a plane domain: terms such as r² log r are weak, but limit the accuracy."""
+    domain = cast(Domain, lab.whole.domain)
+    single = len(lab.whole.fields) == 1 and lab.axes == 2 and domain.time is None
+    if not single or lab.jumps or not corners(domain, 0.0):
+        return lab.corner_nodes
+    nodes = draw_special(domain)
+    return nodes if _much_better(replace(lab, corner_nodes=nodes), lab) else ()
+
+
+def _with_singular_corners(lab: Laboratory) -> Laboratory:
+    """Return a laboratory of a system that treats all corners as if values jumped there, if that does much better.
+
+    A flow is not smooth at the corner of a wall and of one that stretches, though its velocity is continuous.
+    """
+    domain = cast(Domain, lab.problem.domain)
+    if lab.axes != 2 or domain.time is not None or lab.jumps or not (ends := corners(domain, 0.0)):
         return lab
-    cornered = replace(lab, cornered=True)
+    special = replace(lab, problem=eased(lab.problem, ends), jumps=ends, corner_nodes=draw_jumps(domain, ends))
+    try:
+        at_zero = replace(special, problem=linearised(special.problem, zero))
+        return special if _much_better(at_zero, replace(at_zero, corner_nodes=())) else lab
+    except PiblsError:
+        # The equations have no value at zero.
+        return lab
+
+
+def _much_better(one: Laboratory, two: Laboratory) -> bool:
+    """Tell whether pilots of one laboratory leave much smaller residuals than those of the other."""
+    nodes = one.pilot_nodes
     with blas_threads(most=1):
-        plain, special = (min(map(Pilots(one, lab.pilot_nodes).score, _CORNER_SCALES)) for one in (lab, cornered))
-    return cornered if special < _MUCH_BETTER * plain else lab
+        scales = _CORNER_SCALES if len(one.problem.fields) == 1 else _SYSTEM_SCALES
+        first, second = (min(map(Pilots(lab, nodes).score, scales)) for lab in (one, two))
+    return first < _MUCH_BETTER * second
 
 
-def _remarked(solution: Solution, remark: str) -> Solution:
+def _remarked(solution: Solution, remark: str, hardly: float) -> Solution:
     """Add what is known of other solutions; take back the estimate where no width solved the equations."""
     left = min(stage["residual"] for stage in solution.diagnostics.stages)
     estimate = solution.error_estimate
-    if left > _HARDLY_SOLVED and solution.status == "stalled" and estimate is not None:
+    if left > hardly and solution.status == "stalled" and estimate is not None:
         # Two networks that are no solutions may be alike.
         estimate = max(1.0, estimate)
         remark = (
@@ -184,9 +240,9 @@ def _remarked(solution: Solution, remark: str) -> Solution:
     return replace(solution, error_estimate=estimate, diagnostics=diagnostics)
 
 
-def _failed(coarse: Coarse, begun: Campaign) -> Solution:
-    diagnostics = replace(coarse.solution.diagnostics, message=coarse.failure, seconds={"total": begun.elapsed})
-    return replace(coarse.solution, status="ill-posed", error_estimate=np.inf, diagnostics=diagnostics)
+def _failed(found: Solution, failure: str, begun: Campaign) -> Solution:
+    diagnostics = replace(found.diagnostics, message=failure, seconds={"total": begun.elapsed})
+    return replace(found, status="ill-posed", error_estimate=np.inf, diagnostics=diagnostics)
 
 
 def _checked(continuation: object, problem: Problem) -> tuple[Problem, ...]:
