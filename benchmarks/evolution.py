@@ -24,7 +24,7 @@ from rich.table import Table
 
 from pibls.lines import evolve
 from pibls.problem import Problem
-from pibls.problems import advection_beta, evolving, heat_2d, heat_3d, heat_robin, klein_gordon, wave
+from pibls.problems import advection_beta, evolutions, evolving, heat_2d, heat_3d, heat_robin, klein_gordon, wave
 
 # Error and seconds to reach.
 TARGETS = {
@@ -52,7 +52,7 @@ def problems() -> Mapping[str, Callable[[], Problem]]:
         "burgers thin": partial(evolving.burgers, thin),
         "burgers thin shifted": partial(evolving.burgers, thin, shift=0.3),
     }
-    rest = {name: getattr(evolving, name) for name in evolving.__all__ if name != "burgers"}
+    rest = {name: build for name, build in evolutions().items() if name != "burgers"}
     linear = {f.__name__: f for f in (advection_beta, heat_2d, heat_3d, heat_robin, klein_gordon, wave)}
     return variants | rest | linear
 

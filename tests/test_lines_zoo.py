@@ -13,14 +13,14 @@ from scipy.integrate import quad, solve_ivp
 
 from pibls.errors import InputError
 from pibls.problem import Problem
-from pibls.problems import evolving
+from pibls.problems import evolving, planar
 from pibls.problems.cole_hopf import cole_hopf
 from pibls.problems.spectral import _PERIODIC, etdrk4, periodic_solution
 from test_problems_residuals import defects
 
 WRITTEN = [
     evolving.advection_long,
-    evolving.burgers_2d,
+    planar.burgers_2d,
     evolving.fisher_kpp,
     evolving.heat_source,
     evolving.nonlinear_schroedinger,

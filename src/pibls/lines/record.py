@@ -26,7 +26,7 @@ def solution_of(evolution: Evolution, run: Run, seed: int) -> Solution:
     }
     size = (run.network.features, len(run.rule.weights))
     record = Diagnostics("Lines", settings, seed, *size, "Radau IIA of order 13", None, None, {})
-    return Solution(evolution.problem, run.network, np.eye(len(evolution.orders)), "stalled", record)
+    return Solution(evolution.problem, run.network, np.eye(len(evolution.problem.fields)), "stalled", record)
 
 
 def relative_residual(solution: Solution, until: float) -> float:
