@@ -88,6 +88,14 @@ class Course:
         """The smallest distance of a run to the next finer one, or what a coarser one says of a single run."""
         return min(self.distances, default=self.hindsight)
 
+    @property
+    def design(self) -> Design:
+        """What features are drawn from as long as nothing is known of the solution."""
+        space = self.evolution.space
+        if space is None:
+            return Design(None, ())
+        return Design(space, tuple(self._repeats(symbol.name) for symbol in space.coordinates))
+
     def run(self) -> Solution:
         """Refine until two solutions agree; return the coarser of them with its distance to the finer one."""
         try:
@@ -140,10 +148,9 @@ class Course:
 
     def _adapted(self) -> tuple[Design, float]:
         """Find where the solution is steep and how fine it is, by rough solutions that become sharper."""
-        space = self.evolution.space
-        if space is None:
-            return Design(None, ()), 1.0
-        design = Design(space, tuple(self._repeats(symbol.name) for symbol in space.coordinates))
+        design = self.design
+        if not design.dimension:
+            return design, 1.0
         if design.dimension > _SCANNED:
             return design, _FINER_MANY  # a rough solution would cost as much as the real one
         fineness, ended = 1.0, 0

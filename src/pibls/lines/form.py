@@ -17,7 +17,7 @@ from pibls.lines.multipliers import Multiplier, Slot, Solved, State, Unsuitable,
 from pibls.problem import Average, Data, Field, MultiIndex, OnPart, Opposite, Problem, Statement
 from pibls.problem.evaluate import Function, compile_function
 
-__all__ = ["Evolution", "Multiplier", "Slot", "State", "Unsuitable", "compiled", "find_evolution"]
+__all__ = ["Evolution", "compiled", "find_evolution"]
 
 
 @dataclass(frozen=True, eq=False)

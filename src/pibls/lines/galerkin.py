@@ -216,6 +216,16 @@ class Galerkin:
         shared = self.evolution.constrained[1:]
         return {state: span for state, span in self._spans.items() if state[0] not in shared}
 
+    def fastest(self, state: FloatArray, rates: FloatArray) -> float:
+        """Return how fast the fastest field changes, relative to its size; infinite where there is nothing yet."""
+        found = 0.0
+        for name, order in self.evolution.orders.items():
+            size = np.linalg.norm(state[self._spans[name, 0]])
+            speed = np.linalg.norm(rates[self._spans[name, order - 1]])
+            if speed > 0:
+                found = max(found, float(speed / size) ** (1 / order) if size > 0 else np.inf)
+        return found
+
     def initial(self) -> FloatArray:
         """Return the projection of the initial values."""
         result = np.zeros(self.size)

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 import sympy as sp
 
-from pibls.lines.form import Evolution, Slot, compiled
+from pibls.lines.form import Evolution, compiled
+from pibls.lines.multipliers import Slot
 from pibls.problem.evaluate import Function
 
 __all__ = ["Rate", "split"]

@@ -16,7 +16,7 @@ from pibls.lines.galerkin import Galerkin
 from pibls.lines.radau import IntegrationError, Integrator
 from pibls.solution.evolved import EvolvedNetwork
 
-__all__ = ["Run", "distance", "follow", "monitored"]
+__all__ = ["Run", "distance", "follow", "misfit", "monitored", "turns"]
 
 _TIMES = 80
 _POINTS = 1500
@@ -89,6 +89,15 @@ def _system(evolution: Evolution, design: Design, fineness: float, rng: np.rando
         one = np.ones((1, 1))
         return Galerkin(evolution, Basis(None, Rule(np.empty((1, 0)), np.ones(1)), one, np.ones(1), {(): one}))
     return Galerkin(evolution, compressed(*design.draw(fineness, rng)))
+
+
+def turns(evolution: Evolution, design: Design, rng: np.random.Generator) -> float:
+    """Return the initial rates of change, relative to the initial values, times the duration; of the fastest field."""
+    system = _system(evolution, design, 1.0, rng)
+    first, last = evolution.limits
+    state = system.initial()
+    rates = system.rates(np.array([first]), state[None])
+    return (last - first) * system.fastest(state, rates[0])
 
 
 def misfit(
