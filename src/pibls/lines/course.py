@@ -118,7 +118,8 @@ class Course:
     def _refined(self) -> str:
         """Follow the solution on finer and finer features; return what stopped it, if it did not converge."""
         design, fineness = self._adapted()
-        for level in range(_LEVELS):
+        level = 0
+        for _ in range(_LEVELS):
             share = _TIME_SHARE * _TIGHTER**-level
             run = self._follow(design, fineness, max(_FINEST_TIME, share * self.tol), "solve")
             self._add(run)
@@ -128,6 +129,7 @@ class Course:
             sharper = self._sharper(design, run)
             # Another design begins anew: as steep nodes resolve what waves did not, fewer are enough.
             fineness = fineness * self._growth() if sharper is design else 1.0
+            level = level + 1 if sharper is design else min(level + 1, 1)
             design = sharper if sharper is design else self._kinked(sharper, fineness)
         return "Even the finest features do not resolve it."
 
@@ -267,13 +269,15 @@ class Course:
 
     def _blown_up(self) -> str:
         """Say how the solution ceases to exist, if two runs say so."""
-        ends = [run.reached for run in self.runs[-2:] if run.ended is not None and run.ended.blown_up]
+        # A rough solution is a witness too, as long as there is no second run.
+        seen = self.runs[-2:] if len(self.runs) > 1 or self.rough is None else [self.rough, *self.runs]
+        ends = [run.reached for run in seen if run.ended is not None and run.ended.blown_up]
         first = self.evolution.limits[0]
         if len(ends) < 2:
             return ""
         if abs(ends[0] - ends[1]) <= _AGREE * (max(ends) - first):
             return f"The solution ceases to exist: {self.runs[-1].ended}, whatever the features."
-        if ends[1] < ends[0]:
+        if ends[1] < ends[0] and len(self.runs) > 1:
             return (
                 "The solution is unstable: the finer the features, the earlier it runs away, as in a heat equation run "
                 "backwards."

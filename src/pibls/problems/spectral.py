@@ -15,7 +15,7 @@ __all__ = ["SemiLinear", "etdrk4", "gray_scott_path", "ordinary_solution", "patt
 
 _CONTOUR = 32
 _NEIGHBOURS = 8
-_PATTERN_SIDE = 64
+_PATTERN_SIDE = 48
 _CHUNK = 100
 
 
@@ -188,7 +188,7 @@ def ordinary_solution(name: str, component: int) -> Callable[[FloatArray], Float
     return lambda t: np.asarray(_integrated(name)(t)[component])
 
 
-def gray_scott_path(side: int, tolerance: float, stop: float = 20.0) -> Callable[[FloatArray], Any]:
+def gray_scott_path(side: int, tolerance: float, stop: float = 10.0) -> Callable[[FloatArray], Any]:
     """Return Fourier coefficients of the Gray–Scott problem of the zoo over time: shape (times, 2, side, side).
 
     A grid of ``side`` points along each axis, and SciPy's DOP853, with products where they are.
@@ -202,11 +202,11 @@ def gray_scott_path(side: int, tolerance: float, stop: float = 20.0) -> Callable
 
     def right(_: float, state: FloatArray) -> Any:
         u, v = fields = state.reshape(2, side, side)
-        spread = np.fft.ifft2(-square * np.fft.fft2(fields)).real * np.array([2e-3, 1e-3])[:, None, None]
+        spread = np.fft.ifft2(-square * np.fft.fft2(fields)).real * np.array([0.02, 0.01])[:, None, None]
         reaction = u * v**2
         return (spread + np.stack([0.04 * (1.0 - u) - reaction, reaction - 0.1 * v])).ravel()
 
-    spot = np.exp(6.0 * (np.cos(np.pi * x) + np.cos(np.pi * y) - 2.0)) / 2.0
+    spot = np.exp(2.0 * (np.cos(np.pi * x) + np.cos(np.pi * y) - 2.0)) / 2.0
     start = np.stack([1.0 - spot, spot]).ravel()
     found = solve_ivp(right, (0.0, stop), start, method="DOP853", rtol=tolerance, atol=tolerance, dense_output=True)
     dense = found.sol
