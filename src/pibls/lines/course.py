@@ -9,11 +9,11 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from pibls.errors import SolveError
-from pibls.lines.design import STEEPEST, Design
+from pibls.lines.design import STEEPEST, Design, Gauge
 from pibls.lines.form import Evolution
 from pibls.lines.radau import IntegrationError
 from pibls.lines.record import relative_residual, residuals, solution_of
-from pibls.lines.run import Run, distance, follow, misfit, monitored
+from pibls.lines.run import Run, distance, follow, front_velocity, misfit, monitored, wave_velocity
 from pibls.problem import Opposite
 from pibls.runtime import available_memory, format_bytes
 from pibls.solution import Solution
@@ -53,6 +53,7 @@ _FINER = {0: 1.5, 1: 1.5, 2: 1.3}
 _FINER_MANY = 1.2
 _AGREE = 0.1
 _PATIENT = 3.0
+_FEWER = 0.7
 _PAYING = 0.5
 
 
@@ -159,6 +160,9 @@ class Course:
         for _ in range(_ROUNDS):
             run = self._follow(design, _ROUGH_FINENESS * fineness, max(self.tol, _ROUGH), "scan")
             self.rough = run
+            if travelling := self._travelling(run):
+                design, fineness = travelling, 1.0
+                continue
             sharper = self._sharper(design, run)
             ended += run.ended is not None
             if self.spent > _SCAN_SHARE * self.budget or ended > 1:
@@ -174,6 +178,18 @@ class Course:
                 break
         fineness = fineness if design.monitor is None else 1.0
         return self._kinked(design, fineness), fineness
+
+    def _travelling(self, run: Run) -> Design | None:
+        """Move with a front that travels round a periodic interval, if fewer features then do; return their design."""
+        if run.ended or not self.evolution.can_move:
+            return None
+        seen = {velocity: monitored(run, velocity) for velocity in (front_velocity(run), wave_velocity(run))}
+        velocity = min(seen, key=lambda own: Gauge.of(seen[own]).total)
+        moving = seen[velocity]
+        if moving.peak < _STEEP_WAVES or Gauge.of(moving).total > _FEWER * Gauge.of(monitored(run)).total:
+            return None
+        self.evolution = self.evolution.moving(velocity)
+        return replace(run.design, monitor=moving)
 
     def _kinked(self, design: Design, fineness: float) -> Design:
         """Make the features finer where they miss a kink of the initial values, or a clash with the boundary data."""
@@ -318,5 +334,5 @@ class Course:
             status=status,
             error_estimate=estimate,
             diagnostics=diagnostics,
-            richer=None if richer is None else (richer.network, solution.weights),
+            richer=None if richer is None else (replace(richer.network, frame=self.evolution.frame), solution.weights),
         )

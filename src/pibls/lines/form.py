@@ -7,7 +7,7 @@ for the derivatives of order p; what is left are rates, functions of the coordin
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any
 
@@ -45,6 +45,8 @@ class Evolution:
         Fields without a time derivative; neither ``orders`` nor ``rates`` have them.
     mass
         For fields whose highest derivative in time is also differentiated in space, the coefficient of each.
+    velocity
+        How fast the coordinate of space moves.
     """
 
     problem: Problem
@@ -56,6 +58,7 @@ class Evolution:
     pulled: tuple[Statement, ...] = ()
     multipliers: tuple[Multiplier, ...] = ()
     mass: Mapping[str, Mapping[MultiIndex, sp.Expr]] = field(default_factory=dict)
+    velocity: float = 0.0
 
     @property
     def states(self) -> tuple[State, ...]:
@@ -72,6 +75,36 @@ class Evolution:
         """First and last time."""
         first, last = self.problem.domain.bounds[-1].tolist()
         return first, last
+
+    @property
+    def can_move(self) -> bool:
+        """Whether it looks the same from a coordinate that moves: periodic on a line, the same at all places."""
+        space = self.space
+        if space is None or len(space.coordinates) != 1 or self.mass or self.multipliers:
+            return False
+        names = {s.form.fields for s in self.boundary if isinstance(s.place, Opposite)}
+        # On a line, whatever is given beside periodicity is given at an end.
+        periodic = all(isinstance(s.place, Opposite) for s in self.boundary) and len(names) == len(self.orders)
+        rates = self.rates.values()
+        uniform = not any(space.coordinates[0] in rate.free_symbols or rate.has(Data) for rate in rates)
+        return periodic and uniform and set(self.orders.values()) == {1}
+
+    def moving(self, velocity: float) -> Evolution:
+        """Return the evolution as seen from a coordinate that moves by so much faster."""
+        slots = {slot.state[0]: slot for slot in self.slots if slot.multi_index == (1,)}
+        for name in self.orders:
+            slots.setdefault(name, Slot((name, 0), (1,), sp.Dummy(f"{name}_x", real=True)))
+        rates = {name: rate + sp.Float(velocity) * slots[name].symbol for name, rate in self.rates.items()}
+        others = tuple(slot for slot in self.slots if slot.multi_index != (1,))
+        return replace(self, rates=rates, slots=(*others, *slots.values()), velocity=self.velocity + velocity)
+
+    @property
+    def frame(self) -> tuple[float, float, float] | None:
+        """The velocity, and start and length of the interval it goes round; None if nothing moves."""
+        if not self.velocity:
+            return None
+        low, high = self.space.bounds[0].tolist()
+        return self.velocity, low, high - low
 
     @property
     def constrained(self) -> tuple[str, ...]:

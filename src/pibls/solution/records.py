@@ -34,7 +34,8 @@ def network_record(network: Network, arrays: Arrays) -> dict[str, Any]:
     """Return the structure of a network, and put its arrays into ``arrays``."""
     if isinstance(network, EvolvedNetwork):
         arrays.update({name: getattr(network, name) for name in _PATH})
-        return {"space": None if network.space is None else network_record(network.space, arrays)}
+        space = None if network.space is None else network_record(network.space, arrays)
+        return {"space": space} if network.frame is None else {"space": space, "frame": list(network.frame)}
     if isinstance(network, WindowedNetwork):
         return _windows_record(network, arrays)
     arrays["center"] = np.asarray(network.center)
@@ -82,7 +83,10 @@ def network_from(record: Mapping[str, Any], arrays: Mapping[str, FloatArray]) ->
         space = None if record["space"] is None else network_from(record["space"], arrays)
         if not isinstance(space, BroadNetwork | None):
             raise ValueError("the features in space are not a broad network")
-        return EvolvedNetwork(space, *(arrays[name] for name in _PATH))
+        velocity, low, length = record.get("frame", (0.0, 0.0, 0.0))
+        frame = (float(velocity), float(low), float(length)) if "frame" in record else None
+        transform, breaks, coefficients = (arrays[name] for name in _PATH)
+        return EvolvedNetwork(space, transform, breaks, coefficients, frame)
     if "windows" in record:
         return _windows_from(record["windows"], arrays)
 
