@@ -20,10 +20,11 @@ from pibls.lines.form import Evolution, compiled
 from pibls.lines.multipliers import Multiplier
 from pibls.problem import Statement
 
-__all__ = ["Recovery", "traces_of"]
+__all__ = ["Recovery", "leak", "traces_of"]
 
 _KEPT = 3e-7
 _FOUND = 1e-9
+_STRONG = 20
 
 
 def traces_of(evolution: Evolution, basis: Basis) -> dict[str, Trace]:
@@ -41,6 +42,28 @@ def traces_of(evolution: Evolution, basis: Basis) -> dict[str, Trace]:
             shared[key] = trace(basis, own, time, order)
         traces[name] = shared[key]
     return traces
+
+
+def leak(evolution: Evolution, basis: Basis) -> float:
+    """Return the largest work that multipliers do on fields that keep all conditions, relative to force and field.
+
+    Where the normal velocity is given on the whole boundary, or periodic, it is none; an open boundary lets it through.
+    """
+    traces = traces_of(evolution, basis)
+    weights, zero = basis.rule.weights[:, None], (0,) * basis.rule.points.shape[1]
+    worst = 0.0
+    for multiplier in evolution.multipliers:
+        functions = basis.at_rule([zero, *(index for _, index in multiplier.forces)])
+        work: Any = 0.0
+        size: Any = 0.0
+        for (name, index), factor in multiplier.forces.items():
+            # The functions that features reach best, as a true pressure is made of.
+            force = factor * functions[index][:, :_STRONG]
+            work = work + (functions[zero] @ traces[name].kernel).T @ (weights * force)
+            size = size + np.sum(weights * force**2, axis=0)
+        lengths = np.sqrt(size)
+        worst = max(worst, float(np.max(np.linalg.norm(work, axis=0) / np.maximum(lengths, _FOUND * lengths.max()))))
+    return worst
 
 
 def _content(statement: Statement) -> Any:

@@ -6,6 +6,8 @@ import numpy as np
 
 from pibls.checks import check_integer, check_number, shorten
 from pibls.errors import InputError
+from pibls.lines.basis import compressed
+from pibls.lines.constraint import leak
 from pibls.lines.course import Course, Report
 from pibls.lines.form import Evolution, find_evolution
 from pibls.lines.multipliers import Unsuitable
@@ -15,6 +17,8 @@ from pibls.runtime import blas_threads
 from pibls.solution import Solution
 
 __all__ = ["evolve", "transits"]
+
+_LEAK = 0.01
 
 
 def evolve(
@@ -62,7 +66,12 @@ def evolve(
     if isinstance(evolution, Unsuitable):
         return evolution
     with blas_threads():
-        return Course(evolution, tolerance, first, limit, report or (lambda *_: None)).run()
+        course = Course(evolution, tolerance, first, limit, report or (lambda *_: None))
+        basis = compressed(*course.design.draw(1.0, np.random.default_rng(first))) if evolution.multipliers else None
+        if basis is not None and leak(evolution, basis) > _LEAK:
+            name = evolution.multipliers[0].name
+            return Unsuitable(f"the boundary is open to {name}: it is not given what flows through all of it")
+        return course.run()
 
 
 def transits(evolution: Evolution) -> float:
