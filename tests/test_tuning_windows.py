@@ -10,14 +10,15 @@ import pytest
 import sympy as sp
 
 import pibls as pb
-from pibls.errors import FeatureError, InputError
+from pibls.errors import FeatureError, InputError, ProblemError, SolveError
 from pibls.features import draw_network
 from pibls.problem import Problem
 from pibls.problems import advection_beta, evolving, stokes
 from pibls.solution import Solution
 from pibls.solution.records import network_from, network_record
 from pibls.solution.windowed import WindowedNetwork
-from pibls.tuning.windows import march, window_problem
+from pibls.tuning.window_problem import window_problem
+from pibls.tuning.windows import march
 
 x, t = pb.coordinates("x t")
 u = pb.field("u", x, t)
@@ -95,6 +96,22 @@ def test_what_blows_up_cannot_be_marched_through() -> None:
     assert solution.status == "stalled"
     assert "holds until then" in solution.diagnostics.message
     assert abs(solution([[0.5]])[0] - np.tan(0.5)) < 1e-2
+
+
+def test_a_first_window_that_is_not_solved_is_returned_as_it_is() -> None:
+    solution = marched(evolving.burgers(), tol=1e-9, budget=0.5)
+    assert solution.status == "stalled"
+    assert "spent at t = 0" in solution.diagnostics.message
+    assert solution.error_estimate == 1.0
+
+
+def test_where_not_even_a_window_can_be_tried_an_error_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refused(*_: object, **__: object) -> None:
+        raise ProblemError("no")
+
+    monkeypatch.setattr("pibls.tuning.windows.solve_nonlinear", refused)
+    with pytest.raises(SolveError, match="Not even a first window"):
+        marched(evolving.burgers(), budget=0.5)
 
 
 def test_conditions_on_parts_of_the_whole_move_to_the_window() -> None:

@@ -16,7 +16,7 @@ from pibls.lines.basis import Basis, Trace
 from pibls.lines.constraint import Recovery, traces_of
 from pibls.lines.form import Evolution, compiled
 from pibls.lines.multipliers import Slot, State
-from pibls.lines.pull import Pull
+from pibls.lines.pull import Pull, Pulls
 from pibls.lines.radau import STAGES, Trajectory, legendre_weights, stage_times
 from pibls.lines.rates import Rate, split
 
@@ -46,7 +46,7 @@ class Galerkin:
     _linear: FloatArray = field(init=False)
     _linear_lifted: dict[Any, FloatArray] = field(init=False)
     _pull: dict[str, FloatArray] = field(init=False)
-    _pulls: tuple[tuple[Pull, dict[str, float]], ...] = field(init=False)
+    _pulls: Pulls = field(init=False)
 
     def __post_init__(self) -> None:
         evolution, basis = self.evolution, self.basis
@@ -144,7 +144,7 @@ class Galerkin:
     def _penalise(self) -> None:
         """Pull fields to their boundary data, as strongly as the equation acts on its finest functions."""
         self._set("_pull", {})
-        self._set("_pulls", ())
+        self._set("_pulls", Pulls((), {}, {}, {}))
         penalised = {name: own for name, own in self.traces.items() if own.rows is not None}
         acting = self.jacobian(self.evolution.limits[0], self.initial()).copy() if penalised else self._linear
         for name, own in penalised.items():
@@ -165,36 +165,22 @@ class Galerkin:
         first, start = self.evolution.limits[0], self.initial()
         acting = self.jacobian(first, start)
         coefficients = self._fields(np.array([first]), start[None])
+        tops = {name: self._spans[name, order - 1] for name, order in self.evolution.orders.items()}
+        spans = {name: self._spans[name, 0] for name in tops}
         found = []
         for statement in self.evolution.pulled:
             pull, strengths = Pull.of(statement, self.basis), {}
             for name, rows in pull.rows(first, coefficients).items():
                 own = rows @ self.traces[name].kernel
-                top, span = self._spans[name, self.evolution.orders[name] - 1], self._spans[name, 0]
                 size = max(_norm(own.T @ own), _NOTHING)
-                strengths[name] = _PENALTY * max(_norm(acting[top, span]), 1.0) / size
+                strengths[name] = _PENALTY * max(_norm(acting[tops[name], spans[name]]), 1.0) / size
             found.append((pull, strengths))
-        self._set("_pulls", tuple(found))
+        kernels = {name: own.kernel for name, own in self.traces.items()}
+        self._set("_pulls", Pulls(tuple(found), kernels, tops, spans))
 
     def _fields(self, times: FloatArray, states: FloatArray) -> dict[str, FloatArray]:
         """Return the coefficients of every field in the whole basis."""
         return {name: self._whole(name, 0, times, states[:, self._spans[name, 0]]) for name in self.evolution.orders}
-
-    def _pulling(self, times: FloatArray, states: FloatArray, result: FloatArray) -> None:
-        """Add to the rates what pulls to conditions that are not built in."""
-        coefficients = self._fields(times, states)
-        for pull, strengths in self._pulls:
-            for name, force in pull.force(times, coefficients).items():
-                top = self._spans[name, self.evolution.orders[name] - 1]
-                result[:, top] -= strengths[name] * force @ self.traces[name].kernel
-
-    def _pulling_jacobian(self, time: float, state: FloatArray, matrix: FloatArray) -> None:
-        coefficients = self._fields(np.array([time]), state[None])
-        for pull, strengths in self._pulls:
-            rows = {n: r @ self.traces[n].kernel for n, r in pull.rows(time, coefficients).items()}
-            for name, other in ((a, b) for a in rows for b in rows):
-                top, span = self._spans[name, self.evolution.orders[name] - 1], self._spans[other, 0]
-                matrix[top, span] -= strengths[name] * rows[name].T @ rows[other]
 
     @property
     def is_linear(self) -> bool:
@@ -289,7 +275,7 @@ class Galerkin:
             if own.lifting is not None:
                 result[:, top] -= own.values(times, order) @ self._drag[name].T
         if self._pulls:
-            self._pulling(times, states, result)
+            self._pulls.add_rates(times, self._fields(times, states), result)
         return result
 
     def _slot(
@@ -325,7 +311,7 @@ class Galerkin:
             for own, combined in by_state.items():
                 matrix[top, self._spans[own]] += self._acting[name] @ combined
         if self._pulls:
-            self._pulling_jacobian(time, state, matrix)
+            self._pulls.add_jacobian(time, self._fields(times, states), matrix)
         return matrix
 
     def expanded(self, trajectory: Trajectory) -> Trajectory:

@@ -16,7 +16,7 @@ from pibls.checks import FloatArray
 from pibls.lines.basis import Basis, at_times, boundary_points
 from pibls.problem import MultiIndex, OnPart, Statement
 
-__all__ = ["Pull"]
+__all__ = ["Pull", "Pulls"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,3 +81,40 @@ class Pull:
             own = (slope[0] * root)[:, None] * self.functions[term.multi_index[:-1]]
             result[term.field] = result.get(term.field, 0) + own
         return result
+
+
+@dataclass(frozen=True, eq=False)
+class Pulls:
+    """All such conditions of a system, with how strongly each field is pulled.
+
+    Attributes
+    ----------
+    pulls
+        The conditions, and a factor per field.
+    kernels
+        What the built-in conditions leave of the basis, per field.
+    tops, spans
+        Where the highest derivative in time of a field stands in the state, and where the field itself does.
+    """
+
+    pulls: tuple[tuple[Pull, Mapping[str, float]], ...]
+    kernels: Mapping[str, FloatArray]
+    tops: Mapping[str, slice]
+    spans: Mapping[str, slice]
+
+    def __bool__(self) -> bool:
+        return bool(self.pulls)
+
+    def add_rates(self, times: FloatArray, coefficients: Mapping[str, FloatArray], rates: FloatArray) -> None:
+        """Add the forces to rates."""
+        for pull, strengths in self.pulls:
+            for name, force in pull.force(times, coefficients).items():
+                rates[:, self.tops[name]] -= strengths[name] * force @ self.kernels[name]
+
+    def add_jacobian(self, time: float, coefficients: Mapping[str, FloatArray], matrix: FloatArray) -> None:
+        """Add the derivative of the forces to that of the rates, without that of g', which vanishes with g."""
+        for pull, strengths in self.pulls:
+            rows = {name: own @ self.kernels[name] for name, own in pull.rows(time, coefficients).items()}
+            for name in rows:
+                for other in rows:
+                    matrix[self.tops[name], self.spans[other]] -= strengths[name] * rows[name].T @ rows[other]
