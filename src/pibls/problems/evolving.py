@@ -72,7 +72,7 @@ def allen_cahn() -> Problem:
     """Return u_t = 10⁻⁴ u_xx + 5u − 5u³ on (−1, 1) × (0, 1), periodic, from u = x² cos πx.
 
     The solution falls into the states ±1 with fronts of width 0.01 between them; the initial value has a kink at the
-    ends. The reference is a Fourier method with exponential time steps, to about 3·10⁻⁸.
+    ends. The reference is a Fourier method with exponential time steps, to about 4·10⁻⁹.
 
     Examples
     --------

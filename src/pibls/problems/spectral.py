@@ -124,8 +124,8 @@ _PERIODIC = {
         0,
         lambda x: x**2 * np.cos(np.pi * x),
         1.0,
-        4608,
-        1000,
+        18432,
+        300,
     ),
     "kuramoto_sivashinsky": SemiLinear(
         0.0,
