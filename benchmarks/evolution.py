@@ -108,7 +108,7 @@ def summary(runs: Sequence[Run]) -> list[str]:
     """Return a row of the table."""
     errors = [r.error for r in runs]
     error, seconds = statistics.median(errors), statistics.median(r.seconds for r in runs)
-    target = TARGETS.get(runs[0].problem)
+    target = TARGETS.get(runs[0].problem) if runs[0].tol <= TOLERANCES.get(runs[0].problem, 1e-6) else None
     goal = ""
     if target is not None:
         goal = f"{target[0]:.0e} in {target[1]:g} s {'✓' if error <= target[0] and seconds <= target[1] else '✗'}"
