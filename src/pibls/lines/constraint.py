@@ -22,8 +22,8 @@ from pibls.problem import Statement
 
 __all__ = ["Recovery", "leak", "traces_of"]
 
-_KEPT = 3e-7
-_FOUND = 1e-9
+_KEPT = 3e-7  # more would let the multiplier act on what is left, less would leave too few functions
+_FOUND = 1e-9  # beyond this, sums of large terms that cancel carry the data
 _STRONG = 20
 
 
@@ -77,11 +77,8 @@ def _joint(evolution: Evolution, basis: Basis) -> dict[str, Trace]:
     time = evolution.problem.domain.coordinates[-1]
     order = max(evolution.orders[name] for name in names)
     columns = {name: slice(place * size, (place + 1) * size) for place, name in enumerate(names)}
-    pieces = [
-        ({name: r.matrix}, r)
-        for name in names
-        for r in [condition_rows(basis, evolution.conditions_on(name), time, order)]
-    ]
+    given = {name: condition_rows(basis, evolution.conditions_on(name), time, order) for name in names}
+    pieces = [({name: rows.matrix}, rows) for name, rows in given.items()]
     pieces += [_constraint_rows(multiplier, basis, time, order) for multiplier in evolution.multipliers]
     blocks, scales = [], []
     for parts, rows in pieces:
@@ -93,9 +90,9 @@ def _joint(evolution: Evolution, basis: Basis) -> dict[str, Trace]:
     weight = np.concatenate(scales)
     matrix = np.vstack(blocks) * weight[:, None]
     triangle = qr(matrix, mode="r", check_finite=False)[0][: matrix.shape[1]]
-    _, found, rows_ = svd(triangle, full_matrices=True, check_finite=False)
+    _, found, vectors = svd(triangle, full_matrices=True, check_finite=False)
     rank = int(np.count_nonzero(found > _KEPT * found[0]))
-    kernel = rows_[rank:].T
+    kernel = vectors[rank:].T
     if all(rows.homogeneous for _, rows in pieces):
         return {name: Trace(kernel[part]) for name, part in columns.items()}
     strength = np.tile(basis.strength, len(names))

@@ -161,7 +161,8 @@ class Course:
             run = self._follow(design, _ROUGH_FINENESS * fineness, max(self.tol, _ROUGH), "scan")
             self.rough = run
             if travelling := self._travelling(run):
-                design, fineness = travelling, 1.0
+                # What was seen from a coordinate at rest is no solution in one that moves.
+                design, fineness, self.rough = travelling, 1.0, None
                 continue
             sharper = self._sharper(design, run)
             ended += run.ended is not None
