@@ -72,6 +72,10 @@ def test_the_order_of_the_equations_does_not_matter() -> None:
 HEAT = sp.Eq(u.diff(t), u.diff(x, 2))
 WALL = pb.Dirichlet(u, 0)
 TIMED = pb.data("g", lambda x, t: x + t, x, t)
+p = pb.field("p", x, t)
+MIXED = u.diff(t) - u.diff(t, x, 2)
+FLOW = [u.diff(t) + p.diff(x) - u, v.diff(t) + p.diff(x), u.diff(x) + v.diff(x)]
+GAUGE = pb.Mean(p, 0)
 
 
 @pytest.mark.parametrize(
@@ -82,18 +86,22 @@ TIMED = pb.data("g", lambda x, t: x + t, x, t)
         (sp.Eq(u.diff(t, x), u), [START], "also differentiated in space"),
         (sp.Eq(u.diff(t) ** 2, u), [START], "not linear in its highest time derivatives"),
         (sp.Eq(u.diff(x, 2), u), [START], "no equation has a time derivative of u"),
-        ([HEAT, sp.Eq(v, u)], [START], "no equation has a time derivative of v"),
+        ([HEAT, sp.Eq(v, u)], [START], "v, which has no time derivative, does not enter"),
         ([HEAT, sp.Eq(u.diff(t), v.diff(x))], [START], "no equation has a time derivative of v"),
         ([sp.Eq(u.diff(t) + v.diff(t), u), sp.Eq(u.diff(t) + v.diff(t), v)], [START], "or two have the same"),
         ([HEAT, sp.Eq(u.diff(t), x)], [START], "2 equations for 1 fields"),
-        (HEAT, [START, pb.Condition(sp.Eq(u**2, 1), on=DOMAIN.left)], "is not linear"),
         (HEAT, [START, pb.Condition(sp.Eq(u.diff(t) + u.diff(x), 0), on=DOMAIN.left)], "derivative in time"),
-        (HEAT, [START, pb.Robin(u, t, 1, 0)], "depend on time"),
-        (HEAT, [START, pb.Dirichlet(u, TIMED)], "differentiated in time"),
         (HEAT, [START, pb.Mean(u, 0)], "not a condition on the boundary"),
         (HEAT, [START, pb.Dirichlet(u, 0, on=DOMAIN.final)], "given at the last time"),
         (HEAT, [WALL, pb.Initial(u.diff(x), 1)], "does not give the initial value of one field"),
-        ([HEAT, sp.Eq(v.diff(t), u)], [START, pb.Initial(v, 0), pb.Dirichlet(u - v, 0)], "couples several fields"),
+        (MIXED * (1 + u) + MIXED.diff(x, 2), [WALL, START], "depend on time or on the solution"),
+        ([MIXED - v.diff(t), v.diff(t) + v.diff(t, x, 2)], [START, pb.Initial(v, 0)], "are coupled"),
+        ([HEAT, sp.Eq(u.diff(x), 0)], [START], "2 equations for 1 fields"),
+        (FLOW, [START, pb.Initial(v, 0)], "known only up to a constant"),
+        ([FLOW[0] + p * u, *FLOW[1:]], [START, pb.Initial(v, 0)], "does not enter the others with fixed numbers"),
+        ([FLOW[0], FLOW[1], u.diff(x) - v.diff(x)], [START, GAUGE], "no equation that it is the multiplier of"),
+        ([*FLOW[:2], u.diff(x) + v.diff(x)], [START, GAUGE, pb.Dirichlet(p**2, 1)], "which follows from the others"),
+        ([MIXED + p.diff(x), u.diff(x)], [START, GAUGE], "have some that are differentiated in space"),
         (sp.Eq(u.diff(t), pb.unknown("k") * u.diff(x, 2)), [WALL, START], "unknown numbers"),
     ],
 )
@@ -106,3 +114,39 @@ def test_what_is_no_evolution_is_told_why(equations: object, conditions: list[ob
 
 def test_a_problem_without_time_is_no_evolution() -> None:
     assert find_evolution(pb.problems.poisson()) == Unsuitable("the domain has no time")
+
+
+def test_a_pressure_is_found_as_the_multiplier_of_its_constraint() -> None:
+    equations = [FLOW[2], 2 * u.diff(t) + 2 * p.diff(x) - u**2, 3 * v.diff(t) + 3 * p.diff(x)]
+    conditions = [START, pb.Initial(v, 0), pb.Initial(p, 0), GAUGE]
+    evolution = found(Problem(equations, DOMAIN, conditions))
+    (multiplier,) = evolution.multipliers
+    assert multiplier.name == "p"
+    assert multiplier.forces == {("u", (1,)): -1.0, ("v", (1,)): -1.0}
+    assert evolution.constrained == ("u", "v")
+    assert rate(evolution, "u", {("u", 0, 0): 3.0}) == pytest.approx(4.5)
+
+
+def test_time_derivatives_may_be_differentiated_in_space() -> None:
+    equation = sp.Eq(2 * u.diff(t) - (1 + x) * u.diff(t, x, 2), u * u.diff(x))
+    evolution = found(Problem(equation, DOMAIN, [WALL, START]))
+    assert evolution.mass == {"u": {(0,): 2, (2,): -x - 1}}
+    assert rate(evolution, "u", {("u", 0, 0): 3.0, ("u", 0, 1): 5.0}) == pytest.approx(15.0)
+
+
+@pytest.mark.parametrize(
+    "condition",
+    [
+        pb.Condition(sp.Eq(u**2, 1), on=DOMAIN.left),
+        pb.Robin(u, t, 1, 0),
+        pb.Dirichlet(u, TIMED),
+        pb.Dirichlet(u - v, 0),
+    ],
+    ids=["nonlinear", "timed", "data", "coupled"],
+)
+def test_conditions_that_cannot_be_built_in_are_pulled_to(condition: pb.Condition) -> None:
+    built = pb.Dirichlet(v, sp.sin(t))
+    evolution = found(Problem([HEAT, sp.Eq(v.diff(t), u)], DOMAIN, [START, pb.Initial(v, 0), condition, built]))
+    assert [s.name for s in evolution.pulled] == [repr(condition)]
+    assert [s.name for s in evolution.conditions_on("v")] == [repr(built)]
+    assert not evolution.conditions_on("u")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import cache, partial
 from itertools import pairwise
 from typing import Any
 
@@ -13,14 +14,16 @@ from scipy.integrate import quad, solve_ivp
 
 from pibls.errors import InputError
 from pibls.problem import Problem
-from pibls.problems import evolving
+from pibls.problems import evolving, planar
 from pibls.problems.cole_hopf import cole_hopf
-from pibls.problems.spectral import _PERIODIC, etdrk4, periodic_solution
+from pibls.problems.spectral import _PERIODIC, etdrk4, gray_scott_path, periodic_solution
 from test_problems_residuals import defects
 
 WRITTEN = [
     evolving.advection_long,
-    evolving.burgers_2d,
+    planar.burgers_2d,
+    planar.taylor_green,
+    partial(planar.taylor_green, walls=True),
     evolving.fisher_kpp,
     evolving.heat_source,
     evolving.nonlinear_schroedinger,
@@ -28,7 +31,7 @@ WRITTEN = [
 ]
 
 
-@pytest.mark.parametrize("build", WRITTEN, ids=lambda f: f.__name__)
+@pytest.mark.parametrize("build", WRITTEN, ids=lambda f: getattr(f, "__name__", "with walls"))
 def test_exact_solutions_satisfy_every_equation_and_condition(build: Callable[[], Problem]) -> None:
     found = defects(build())
     assert all(defect <= 1e-9 for defect in found.values()), found
@@ -91,6 +94,32 @@ def test_spectral_references_do_not_depend_on_their_steps(name: str) -> None:
     assert np.abs(periodic_solution(name)(x, times) - etdrk4(coarser)(x, times)).max() < 1e-7
 
 
+def test_the_spot_of_gray_and_scott_does_not_depend_on_its_grid() -> None:
+    problem = planar.gray_scott()
+    X = problem.domain.sample(20)
+    exact = problem.exact_values(X)
+    side = 40
+    waves = 1j * np.pi * np.fft.fftfreq(side, 1.0 / side)
+    for row, (a, b, moment) in enumerate(X):
+        (state,) = gray_scott_path_coarse()(np.array([moment]))
+        for field, values in zip(("u", "v"), state, strict=True):
+            found = np.exp(waves * (a + 1)) @ values @ np.exp(waves * (b + 1))
+            assert abs(found.real - exact[field][row]) < 1e-7
+
+
+def test_the_spot_of_gray_and_scott_starts_as_written() -> None:
+    X = np.array([[0.0, 0.0, 0.0], [0.3, -0.7, 0.0]])
+    exact = planar.gray_scott().exact_values(X)
+    spot = np.exp(2 * (np.cos(np.pi * X[:, 0]) + np.cos(np.pi * X[:, 1]) - 2)) / 2
+    np.testing.assert_allclose(exact["v"], spot, atol=1e-9)
+    np.testing.assert_allclose(exact["u"], 1 - spot, atol=1e-9)
+
+
+@cache
+def gray_scott_path_coarse() -> Callable[[Any], Any]:
+    return gray_scott_path(40, 1e-9)
+
+
 @pytest.mark.parametrize("build", [evolving.lorenz, evolving.lotka_volterra], ids=lambda f: f.__name__)
 def test_ordinary_references_agree_with_another_integrator(build: Callable[[], Problem]) -> None:
     problem = build()
@@ -122,3 +151,9 @@ def test_van_der_pol_relaxes_from_one_branch_to_the_other() -> None:
 def test_parameters_out_of_range_are_refused(options: dict[str, float]) -> None:
     with pytest.raises(InputError, match="burgers"):
         evolving.burgers(**options)
+
+
+@pytest.mark.parametrize("options", [{"viscosity": 0}, {"walls": 1}])
+def test_parameters_of_vortices_out_of_range_are_refused(options: dict[str, Any]) -> None:
+    with pytest.raises(InputError, match="taylor_green"):
+        planar.taylor_green(**options)

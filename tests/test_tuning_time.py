@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
+import sympy as sp
 
 import pibls as pb
 from pibls.errors import InputError
 from pibls.solution.evolved import EvolvedNetwork
+from pibls.solution.windowed import WindowedNetwork
+from pibls.tuning.campaign import Campaign
 
 
 def test_nonlinear_evolutions_are_solved_by_lines_and_linear_ones_in_space_time():
@@ -22,6 +27,30 @@ def test_nonlinear_evolutions_are_solved_by_lines_and_linear_ones_in_space_time(
     assert 0.1 < by_lines.true_error() / by_lines.error_estimate < 10
 
 
+def test_a_linear_wave_that_goes_round_many_times_is_followed_by_lines():
+    solution = pb.solve(pb.problems.advection_long())
+    assert isinstance(solution.network, EvolvedNetwork)
+    assert solution.status == "converged"
+    assert solution.true_error() < 1e-6
+
+
+def test_what_stalls_in_space_time_is_tried_by_lines(monkeypatch: pytest.MonkeyPatch) -> None:
+    x, t = pb.coordinates("x t")
+    u = pb.field("u", x, t)
+    exact = sp.sin(30 * sp.pi * (x - t / 20)) + x
+    interval = pb.Interval((x, 0, 1))
+    conditions = [pb.Dirichlet(u, exact, on=interval.left), pb.Initial(u, exact.subs(t, 0))]
+    equation = sp.Eq(u.diff(t) + u.diff(x) / 20, sp.Rational(1, 20))
+    problem = pb.Problem(equation, interval * pb.TimeInterval(t, 0, 1), conditions, exact)
+    # No wider network: whatever the first one leaves is too much.
+    monkeypatch.setattr(Campaign, "_limit", lambda *_: "It ends here.")
+    assert pb.solve(problem, tol=1e-5, time="space-time").status == "stalled"
+    solution = pb.solve(problem, tol=1e-5, budget=60)
+    assert isinstance(solution.network, EvolvedNetwork)
+    assert solution.status == "converged"
+    assert solution.true_error() < 1e-5
+
+
 def test_a_shock_is_resolved_without_being_told_where_it_is():
     seen = []
     solution = pb.solve(pb.problems.burgers(), progress=seen.append, budget=30)
@@ -30,10 +59,30 @@ def test_a_shock_is_resolved_without_being_told_where_it_is():
     assert seen
 
 
-def test_ways_that_cannot_be_taken_are_refused():
-    with pytest.raises(InputError, match="cannot be solved with time='lines'"):
-        pb.solve(pb.problems.poisson(), time="lines")
-    with pytest.raises(InputError, match="'time' parameter of solve"):
-        pb.solve(pb.problems.heat_robin(), time="windows")
+def test_windows_are_taken_on_request():
+    solution = pb.solve(pb.problems.heat_robin(), time="windows")
+    assert isinstance(solution.network, WindowedNetwork)
+    assert solution.status == "converged"
+    assert solution.true_error() < 1e-6
+
+
+@pytest.mark.parametrize(
+    ("build", "options", "words"),
+    [
+        (pb.problems.poisson, {"time": "lines"}, "cannot be solved with time='lines': the domain has no time"),
+        (pb.problems.poisson, {"time": "windows"}, "the domain has no time"),
+        (pb.problems.poisson, {"time": "space-time"}, "the domain has no time"),
+        (pb.problems.heat_robin, {"time": "steps"}, "'time' parameter of solve"),
+        (pb.problems.heat_robin, {"time": 3}, "'time' parameter of solve"),
+        (pb.problems.heat_robin, {"time": "lines", "method": pb.PIBLS()}, "chooses nodes, points and starts itself"),
+        (pb.problems.burgers, {"time": "windows", "start": sp.S.Zero}, "chooses nodes, points and starts itself"),
+    ],
+)
+def test_ways_that_cannot_be_taken_are_refused(build: Any, options: dict[str, Any], words: str) -> None:
+    with pytest.raises(InputError, match=words):
+        pb.solve(build(), **options)
+
+
+def test_solutions_by_lines_cannot_grow() -> None:
     with pytest.raises(InputError, match="cannot grow"):
         pb.solve(pb.problems.heat_robin(), time="lines").grow(nodes=10)

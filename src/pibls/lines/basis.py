@@ -17,7 +17,19 @@ from pibls.lines.form import compiled
 from pibls.problem import MultiIndex, OnPart, Opposite, Statement
 from pibls.problem.evaluate import Function
 
-__all__ = ["Basis", "Rule", "Trace", "compressed", "trace"]
+__all__ = [
+    "Basis",
+    "BoundaryData",
+    "Rows",
+    "Rule",
+    "Trace",
+    "at_times",
+    "boundary_points",
+    "compressed",
+    "condition_rows",
+    "data_values",
+    "trace",
+]
 
 CUT = 1e-11
 _TRACE_CUT = 1e-11
@@ -34,7 +46,7 @@ class Rule:
 
 
 @dataclass(frozen=True, eq=False)
-class _Data:
+class BoundaryData:
     """The data of a condition and its time derivatives, compiled; where it is taken, and the scale of its rows."""
 
     functions: tuple[Function, ...]
@@ -61,21 +73,26 @@ class Trace:
 
     kernel: FloatArray
     lifting: FloatArray | None = None
-    data: tuple[_Data, ...] = ()
+    data: tuple[BoundaryData, ...] = ()
     rows: FloatArray | None = None
     weights: FloatArray | None = None
 
     def values(self, times: FloatArray, order: int = 0) -> FloatArray:
         """Return the data, or a time derivative of it, at times: shape (len(times), rows)."""
-        columns = []
-        for own in self.data:
-            normals = None if own.normals is None else np.tile(own.normals, (len(times), 1))
-            found = own.functions[order](_at_times(own.points, times), normals)
-            columns.append(found.reshape(len(times), len(own.points)) / own.scale)
-        return np.hstack(columns)
+        return data_values(self.data, times, order)
 
 
-def _at_times(points: FloatArray, times: FloatArray) -> FloatArray:
+def data_values(data: Sequence[BoundaryData], times: FloatArray, order: int = 0) -> FloatArray:
+    """Return the data of conditions, or a time derivative of it, at times: shape (len(times), rows)."""
+    columns = []
+    for own in data:
+        normals = None if own.normals is None else np.tile(own.normals, (len(times), 1))
+        found = own.functions[order](at_times(own.points, times), normals)
+        columns.append(found.reshape(len(times), len(own.points)) / own.scale)
+    return np.hstack(columns)
+
+
+def at_times(points: FloatArray, times: FloatArray) -> FloatArray:
     """Return every point at every time, times slowest."""
     return np.hstack([np.tile(points, (len(times), 1)), np.repeat(times, len(points))[:, None]])
 
@@ -139,9 +156,39 @@ def trace(basis: Basis, statements: Sequence[Statement], time: sp.Symbol, orders
     """
     if not statements:
         return Trace(np.eye(basis.size))
-    axes = basis.rule.points.shape[1]
-    count = int(min(_MOST_BOUNDARY_POINTS, _BOUNDARY_POINTS * basis.size ** (1 - 1 / axes) + 20))
-    blocks, weights, data, zero = [], [], [], True
+    rows = condition_rows(basis, statements, time, orders)
+    data = () if rows.homogeneous else rows.data
+    if basis.rule.points.shape[1] > 1:
+        return Trace(np.eye(basis.size), None, data, rows.matrix, rows.weights)
+    return _exact(basis, rows.matrix, data)
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """Conditions of every function of a basis at boundary points, scaled to about one.
+
+    Attributes
+    ----------
+    matrix
+        One row per condition and point.
+    weights
+        Quadrature weights of the points; those of each condition add up to one.
+    data
+        The data of each condition.
+    homogeneous
+        Whether all of it is zero.
+    """
+
+    matrix: FloatArray
+    weights: FloatArray
+    data: tuple[BoundaryData, ...]
+    homogeneous: bool
+
+
+def condition_rows(basis: Basis, statements: Sequence[Statement], time: sp.Symbol, orders: int) -> Rows:
+    """Return the conditions of all functions at points of the boundary; data is differentiated ``orders`` times."""
+    count = _boundary_count(basis)
+    blocks, weights, data, zero = [np.empty((0, basis.size))], [np.empty(0)], [], True
     for statement in statements:
         edge = _edge(statement, count)
         rows = _rows(basis, statement, edge.points, edge.normals)
@@ -153,14 +200,22 @@ def trace(basis: Basis, statements: Sequence[Statement], time: sp.Symbol, orders
         source = sp.S.Zero if edge.partner is not None else -statement.form.source
         zero &= bool(source == 0)
         derivatives = tuple(compiled(sp.diff(source, time, k), statement.form.coordinates) for k in range(orders + 1))
-        data.append(_Data(derivatives, edge.points, edge.normals, scale))
-    matrix, known = np.vstack(blocks), () if zero else tuple(data)
-    if axes > 1:
-        return Trace(np.eye(basis.size), None, known, matrix, np.concatenate(weights))
-    return _exact(basis, matrix, known)
+        data.append(BoundaryData(derivatives, edge.points, edge.normals, scale))
+    return Rows(np.vstack(blocks), np.concatenate(weights), tuple(data), zero)
 
 
-def _exact(basis: Basis, matrix: FloatArray, data: tuple[_Data, ...]) -> Trace:
+def _boundary_count(basis: Basis) -> int:
+    axes = basis.rule.points.shape[1]
+    return int(min(_MOST_BOUNDARY_POINTS, _BOUNDARY_POINTS * basis.size ** (1 - 1 / axes) + 20))
+
+
+def boundary_points(statement: Statement, basis: Basis) -> tuple[FloatArray, FloatArray | None, FloatArray]:
+    """Return points in space where a statement holds, enough of them for a basis, with normals and weights."""
+    edge = _edge(statement, _boundary_count(basis))
+    return edge.points, edge.normals, edge.weights
+
+
+def _exact(basis: Basis, matrix: FloatArray, data: tuple[BoundaryData, ...]) -> Trace:
     _, size, rows = svd(matrix, full_matrices=True, check_finite=False)
     # Features that repeat by themselves leave rows of round-off, which count as nothing.
     rank = int(np.count_nonzero(size > _TRACE_CUT * max(float(size[0]), 1.0)))

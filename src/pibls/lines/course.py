@@ -9,11 +9,11 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from pibls.errors import SolveError
-from pibls.lines.design import STEEPEST, Design
+from pibls.lines.design import STEEPEST, Design, Gauge
 from pibls.lines.form import Evolution
 from pibls.lines.radau import IntegrationError
 from pibls.lines.record import relative_residual, residuals, solution_of
-from pibls.lines.run import Run, distance, follow, misfit, monitored
+from pibls.lines.run import Run, distance, follow, front_velocity, misfit, monitored, wave_velocity
 from pibls.problem import Opposite
 from pibls.runtime import available_memory, format_bytes
 from pibls.solution import Solution
@@ -52,6 +52,8 @@ _UNRESOLVED = 3e-3
 _FINER = {0: 1.5, 1: 1.5, 2: 1.3}
 _FINER_MANY = 1.2
 _AGREE = 0.1
+_PATIENT = 3.0
+_FEWER = 0.7
 _PAYING = 0.5
 
 
@@ -65,10 +67,12 @@ class Course:
     budget: float
     report: Report
     started: float = field(default_factory=time.perf_counter)
+    started_work: float = field(default_factory=time.process_time)
     runs: list[Run] = field(default_factory=list)
     distances: list[float] = field(default_factory=list)
     stages: list[dict[str, float]] = field(default_factory=list)
     rough: Run | None = None
+    hindsight: float = np.inf
 
     @property
     def elapsed(self) -> float:
@@ -76,9 +80,22 @@ class Course:
         return time.perf_counter() - self.started
 
     @property
+    def spent(self) -> float:
+        """Seconds of the budget that are gone: those of work; waiting for other programs counts by a third only."""
+        return max(min(self.elapsed, time.process_time() - self.started_work), self.elapsed / _PATIENT)
+
+    @property
     def estimate(self) -> float:
-        """The smallest distance of a run to the next finer one."""
-        return min(self.distances, default=np.inf)
+        """The smallest distance of a run to the next finer one, or what a coarser one says of a single run."""
+        return min(self.distances, default=self.hindsight)
+
+    @property
+    def design(self) -> Design:
+        """What features are drawn from as long as nothing is known of the solution."""
+        space = self.evolution.space
+        if space is None:
+            return Design(None, ())
+        return Design(space, tuple(self._repeats(symbol.name) for symbol in space.coordinates))
 
     def run(self) -> Solution:
         """Refine until two solutions agree; return the coarser of them with its distance to the finer one."""
@@ -102,34 +119,54 @@ class Course:
     def _refined(self) -> str:
         """Follow the solution on finer and finer features; return what stopped it, if it did not converge."""
         design, fineness = self._adapted()
-        for level in range(_LEVELS):
+        level = 0
+        for _ in range(_LEVELS):
             share = _TIME_SHARE * _TIGHTER**-level
             run = self._follow(design, fineness, max(_FINEST_TIME, share * self.tol), "solve")
             self._add(run)
             limit = self._limit()
             if limit is not None:
-                return limit
+                return self._looked_back(design, fineness, limit)
             sharper = self._sharper(design, run)
             # Another design begins anew: as steep nodes resolve what waves did not, fewer are enough.
             fineness = fineness * self._growth() if sharper is design else 1.0
+            level = level + 1 if sharper is design else min(level + 1, 1)
             design = sharper if sharper is design else self._kinked(sharper, fineness)
         return "Even the finest features do not resolve it."
 
+    def _looked_back(self, design: Design, fineness: float, limit: str) -> str:
+        """Estimate the error of a single run by a coarser one, where a finer one cannot be afforded."""
+        run = self.runs[-1]
+        if not limit or len(self.runs) > 1 or run.ended is not None:
+            return limit
+        coarser = self._follow(design, fineness / self._growth(), max(_FINEST_TIME, self.tol), "estimate")
+        if coarser.ended is not None:
+            return limit
+        apart, before = distance(coarser, run), self._residual(coarser)
+        # Errors fall like residuals, as long as these fall at all.
+        now = self.stages[-1]["residual"]
+        self.hindsight = apart * min(1.0, now / before) if before > 0 else apart
+        self.stages[-1]["estimate"] = self.hindsight
+        return "" if apart <= self.tol else limit
+
     def _adapted(self) -> tuple[Design, float]:
         """Find where the solution is steep and how fine it is, by rough solutions that become sharper."""
-        space = self.evolution.space
-        if space is None:
-            return Design(None, ()), 1.0
-        design = Design(space, tuple(self._repeats(symbol.name) for symbol in space.coordinates))
+        design = self.design
+        if not design.dimension:
+            return design, 1.0
         if design.dimension > _SCANNED:
             return design, _FINER_MANY  # a rough solution would cost as much as the real one
         fineness, ended = 1.0, 0
         for _ in range(_ROUNDS):
             run = self._follow(design, _ROUGH_FINENESS * fineness, max(self.tol, _ROUGH), "scan")
             self.rough = run
+            if travelling := self._travelling(run):
+                # What was seen from a coordinate at rest is no solution in one that moves.
+                design, fineness, self.rough = travelling, 1.0, None
+                continue
             sharper = self._sharper(design, run)
             ended += run.ended is not None
-            if self.elapsed > _SCAN_SHARE * self.budget or ended > 1:
+            if self.spent > _SCAN_SHARE * self.budget or ended > 1:
                 break
             if sharper is not design:
                 design, fineness = sharper, 1.0
@@ -142,6 +179,18 @@ class Course:
                 break
         fineness = fineness if design.monitor is None else 1.0
         return self._kinked(design, fineness), fineness
+
+    def _travelling(self, run: Run) -> Design | None:
+        """Move with a front that travels round a periodic interval, if fewer features then do; return their design."""
+        if run.ended or not self.evolution.can_move:
+            return None
+        seen = {velocity: monitored(run, velocity) for velocity in (front_velocity(run), wave_velocity(run))}
+        velocity = min(seen, key=lambda own: Gauge.of(seen[own]).total)
+        moving = seen[velocity]
+        if moving.peak < _STEEP_WAVES or Gauge.of(moving).total > _FEWER * Gauge.of(monitored(run)).total:
+            return None
+        self.evolution = self.evolution.moving(velocity)
+        return replace(run.design, monitor=moving)
 
     def _kinked(self, design: Design, fineness: float) -> Design:
         """Make the features finer where they miss a kink of the initial values, or a clash with the boundary data."""
@@ -165,7 +214,7 @@ class Course:
         face = f"{coordinate}_min"
         return all(
             any(isinstance(s.place, Opposite) and s.place.low.name == face for s in self.evolution.conditions_on(name))
-            for name in self.evolution.orders
+            for name in self.evolution.problem.field_names
         )
 
     def _sharper(self, design: Design, run: Run) -> Design:
@@ -185,7 +234,7 @@ class Course:
         nodes = design.nodes(fineness) if design.dimension else 1
         self.report(stage, self.elapsed, nodes, last.get("residual"), last.get("estimate"))
         rng = np.random.default_rng((self.seed, int(1000 * fineness)))
-        return follow(self.evolution, design, fineness, tol, rng, lambda: self.elapsed > _OVERTIME * self.budget)
+        return follow(self.evolution, design, fineness, tol, rng, lambda: self.spent > _OVERTIME * self.budget)
 
     def _add(self, run: Run) -> None:
         """Keep a run, and the distance of the one before to it."""
@@ -217,7 +266,7 @@ class Course:
             if len(self.distances) >= 6:
                 return "Finer features no longer pay: the solution may have jumps, or depend chaotically on its start."
         growth = self._growth() ** (_COST * max(run.design.dimension, 1))
-        if self.elapsed + growth * run.seconds > self.budget:
+        if self.spent + growth * run.seconds > self.budget:
             return (
                 f"The time limits it: finer features would exceed the budget of {self.budget:g} s. Give a larger one."
             )
@@ -237,13 +286,15 @@ class Course:
 
     def _blown_up(self) -> str:
         """Say how the solution ceases to exist, if two runs say so."""
-        ends = [run.reached for run in self.runs[-2:] if run.ended is not None and run.ended.blown_up]
+        # A rough solution is a witness too, as long as there is no second run.
+        seen = self.runs[-2:] if len(self.runs) > 1 or self.rough is None else [self.rough, *self.runs]
+        ends = [run.reached for run in seen if run.ended is not None and run.ended.blown_up]
         first = self.evolution.limits[0]
         if len(ends) < 2:
             return ""
         if abs(ends[0] - ends[1]) <= _AGREE * (max(ends) - first):
             return f"The solution ceases to exist: {self.runs[-1].ended}, whatever the features."
-        if ends[1] < ends[0]:
+        if ends[1] < ends[0] and len(self.runs) > 1:
             return (
                 "The solution is unstable: the finer the features, the earlier it runs away, as in a heat equation run "
                 "backwards."
@@ -255,9 +306,10 @@ class Course:
 
     def _finished(self, limit: str) -> Solution:
         """Return the best run with status, message and history."""
-        place = int(np.argmin(self.distances)) if np.isfinite(self.estimate) else len(self.runs) - 1
+        compared = np.isfinite(min(self.distances, default=np.inf))
+        place = int(np.argmin(self.distances)) if compared else len(self.runs) - 1
         run = self.runs[place]
-        richer = self.runs[place + 1] if np.isfinite(self.estimate) else None
+        richer = self.runs[place + 1] if compared else None
         if lost := "" if np.isfinite(self.estimate) else self._blown_up():
             status = "ill-posed"
             message = f"{lost} What is returned holds until then. End earlier, or check signs and initial values."
@@ -266,7 +318,8 @@ class Course:
             status = "converged"
         else:
             status = "stalled"
-            known = f"is {self.estimate:.1e}, above the tolerance {self.tol:g}" if richer else "is not known"
+            known = f"is {self.estimate:.1e}, above the tolerance {self.tol:g}"
+            known = known if np.isfinite(self.estimate) else "is not known"
             message = f"The estimated error {known}. {limit}"
         estimate = self.estimate if np.isfinite(self.estimate) else 1.0
         solution = solution_of(self.evolution, run, self.seed)
@@ -282,5 +335,5 @@ class Course:
             status=status,
             error_estimate=estimate,
             diagnostics=diagnostics,
-            richer=None if richer is None else (richer.network, solution.weights),
+            richer=None if richer is None else (replace(richer.network, frame=self.evolution.frame), solution.weights),
         )

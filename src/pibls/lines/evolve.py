@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from pibls.checks import check_integer, check_number, shorten
 from pibls.errors import InputError
+from pibls.lines.basis import compressed
+from pibls.lines.constraint import leak
 from pibls.lines.course import Course, Report
-from pibls.lines.form import Unsuitable, find_evolution
+from pibls.lines.form import Evolution, find_evolution
+from pibls.lines.multipliers import Unsuitable
+from pibls.lines.run import turns
 from pibls.problem import Problem
 from pibls.runtime import blas_threads
 from pibls.solution import Solution
 
-__all__ = ["evolve"]
+__all__ = ["evolve", "transits"]
+
+_LEAK = 0.01
 
 
 def evolve(
@@ -58,4 +66,24 @@ def evolve(
     if isinstance(evolution, Unsuitable):
         return evolution
     with blas_threads():
-        return Course(evolution, tolerance, first, limit, report or (lambda *_: None)).run()
+        course = Course(evolution, tolerance, first, limit, report or (lambda *_: None))
+        basis = compressed(*course.design.draw(1.0, np.random.default_rng(first))) if evolution.multipliers else None
+        if basis is not None and leak(evolution, basis) > _LEAK:
+            name = evolution.multipliers[0].name
+            return Unsuitable(f"the boundary is open to {name}: it is not given what flows through all of it")
+        return course.run()
+
+
+def transits(evolution: Evolution) -> float:
+    """Return how much happens: the rate at which the initial values change, relative to them, times the duration.
+
+    A wave of which a period takes one unit of time has 2π per unit; not finite for initial values that are zero.
+
+    >>> from pibls.problems import advection_long
+    >>> evolution = find_evolution(advection_long())
+    >>> round(transits(evolution)) if evolution else None
+    1000
+    """
+    design = Course(evolution, 1.0, 0, 1.0, lambda *_: None).design
+    with blas_threads():
+        return turns(evolution, design, np.random.default_rng(0))

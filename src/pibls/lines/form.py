@@ -7,42 +7,17 @@ for the derivatives of order p; what is left are rates, functions of the coordin
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any
 
 import sympy as sp
 
-from pibls.problem import Data, Field, MultiIndex, OnPart, Opposite, Problem, Statement
+from pibls.lines.multipliers import Multiplier, Slot, Solved, State, Unsuitable, find_multipliers
+from pibls.problem import Average, Data, Field, MultiIndex, OnPart, Opposite, Problem, Statement
 from pibls.problem.evaluate import Function, compile_function
 
-__all__ = ["Evolution", "Slot", "State", "Unsuitable", "compiled", "find_evolution"]
-
-State = tuple[str, int]
-"""A field and how often it is differentiated in time."""
-
-
-@dataclass(frozen=True)
-class Unsuitable:
-    """Why a problem is not an evolution that can be followed in time; false as a condition.
-
-    >>> bool(Unsuitable("it has no time"))
-    False
-    """
-
-    reason: str
-
-    def __bool__(self) -> bool:
-        return False
-
-
-@dataclass(frozen=True)
-class Slot:
-    """A space derivative of a state, and the symbol that stands for it in a rate."""
-
-    state: State
-    multi_index: MultiIndex
-    symbol: sp.Symbol
+__all__ = ["Evolution", "compiled", "find_evolution"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,13 +31,22 @@ class Evolution:
     orders
         Order in time per field.
     rates
-        Highest derivative in time per field, an expression of the coordinates and of the symbols of ``slots``.
+        Highest derivative in time per field, or what ``mass`` makes of it: an expression of the coordinates and of the
+        symbols of ``slots``.
     slots
         What occurs in the rates.
     initial
         Value of every state at the first time, an expression of the coordinates.
     boundary
         Statements on the boundary of space.
+    pulled
+        Those of them that cannot be built into the functions.
+    multipliers
+        Fields without a time derivative; neither ``orders`` nor ``rates`` have them.
+    mass
+        For fields whose highest derivative in time is also differentiated in space, the coefficient of each.
+    velocity
+        How fast the coordinate of space moves.
     """
 
     problem: Problem
@@ -71,6 +55,10 @@ class Evolution:
     slots: tuple[Slot, ...]
     initial: Mapping[State, sp.Expr]
     boundary: tuple[Statement, ...]
+    pulled: tuple[Statement, ...] = ()
+    multipliers: tuple[Multiplier, ...] = ()
+    mass: Mapping[str, Mapping[MultiIndex, sp.Expr]] = field(default_factory=dict)
+    velocity: float = 0.0
 
     @property
     def states(self) -> tuple[State, ...]:
@@ -88,9 +76,45 @@ class Evolution:
         first, last = self.problem.domain.bounds[-1].tolist()
         return first, last
 
+    @property
+    def can_move(self) -> bool:
+        """Whether it looks the same from a coordinate that moves: periodic on a line, the same at all places."""
+        space = self.space
+        if space is None or len(space.coordinates) != 1 or self.mass or self.multipliers:
+            return False
+        names = {s.form.fields for s in self.boundary if isinstance(s.place, Opposite)}
+        # On a line, whatever is given beside periodicity is given at an end.
+        periodic = all(isinstance(s.place, Opposite) for s in self.boundary) and len(names) == len(self.orders)
+        rates = self.rates.values()
+        uniform = not any(space.coordinates[0] in rate.free_symbols or rate.has(Data) for rate in rates)
+        return periodic and uniform and set(self.orders.values()) == {1}
+
+    def moving(self, velocity: float) -> Evolution:
+        """Return the evolution as seen from a coordinate that moves by so much faster."""
+        slots = {slot.state[0]: slot for slot in self.slots if slot.multi_index == (1,)}
+        for name in self.orders:
+            slots.setdefault(name, Slot((name, 0), (1,), sp.Dummy(f"{name}_x", real=True)))
+        rates = {name: rate + sp.Float(velocity) * slots[name].symbol for name, rate in self.rates.items()}
+        others = tuple(slot for slot in self.slots if slot.multi_index != (1,))
+        return replace(self, rates=rates, slots=(*others, *slots.values()), velocity=self.velocity + velocity)
+
+    @property
+    def frame(self) -> tuple[float, float, float] | None:
+        """The velocity, and start and length of the interval it goes round; None if nothing moves."""
+        if not self.velocity:
+            return None
+        low, high = self.space.bounds[0].tolist()
+        return self.velocity, low, high - low
+
+    @property
+    def constrained(self) -> tuple[str, ...]:
+        """The fields of constraints."""
+        found = {name for multiplier in self.multipliers for name in multiplier.constraint.form.fields}
+        return tuple(name for name in self.orders if name in found)
+
     def conditions_on(self, name: str) -> tuple[Statement, ...]:
-        """Return the boundary statements of one field."""
-        return tuple(s for s in self.boundary if s.form.fields == (name,))
+        """Return the boundary statements of one field that can be built into its functions."""
+        return tuple(s for s in self.boundary if s.form.fields == (name,) and s not in self.pulled)
 
 
 def find_evolution(problem: Problem) -> Evolution | Unsuitable:
@@ -115,65 +139,94 @@ def find_evolution(problem: Problem) -> Evolution | Unsuitable:
     if len(equations) != len(names):
         return Unsuitable(f"it has {len(equations)} equations for {len(names)} fields")
     orders = {name: max(s.form.order_along(time, name) for s in equations) for name in names}
-    if still := [name for name, order in orders.items() if order < 1]:
-        return Unsuitable(f"no equation has a time derivative of {still[0]}")
-    solved = _solved(equations, orders)
+    still = [name for name in names if orders[name] < 1]
+    moving = [s for s in equations if any(s.form.order_along(time, name) > 0 for name in names)]
+    if not moving or len(moving) + len(still) != len(names):
+        what = f"no equation has a time derivative of {still[0]}" if still else "one of its equations has none in time"
+        return Unsuitable(what)
+    solved = _solved(moving, {name: order for name, order in orders.items() if order > 0})
     if isinstance(solved, Unsuitable):
         return solved
-    initial, boundary, problems = _conditions(problem, time)
-    rates, slots = solved
-    evolution = Evolution(problem, orders, rates, slots, initial, tuple(boundary))
+    initial, boundary, gauges, problems = _conditions(problem, still)
+    constraints = [s for s in equations if s not in moving]
+    multipliers = find_multipliers(solved, constraints, still, gauges, boundary)
+    if isinstance(multipliers, Unsuitable):
+        return multipliers
+    kept = {name: order for name, order in orders.items() if order > 0}
+    solved = solved.without(still)
+    pulled = tuple(s for s in boundary if not _built_in(s, time))
+    if astray := [s for s in pulled if set(s.form.fields) & set(still)]:
+        return Unsuitable(f"{astray[0].name} is a condition on {still[0]}, which follows from the others")
+    parts = (tuple(boundary), pulled, multipliers, solved.mass)
+    evolution = Evolution(problem, kept, solved.rates, solved.slots, initial, *parts)
     if missing := [state for state in evolution.states if state not in initial]:
         name, order = missing[0]
         problems.append(Unsuitable(f"{name}{' differentiated in time' * min(order, 1)} has no initial value"))
     return problems[0] if problems else evolution
 
 
-def _conditions(problem: Problem, time: sp.Symbol) -> tuple[dict[State, sp.Expr], list[Statement], list[Unsuitable]]:
-    """Return initial values, boundary statements, and why others are neither."""
+def _conditions(
+    problem: Problem, still: list[str]
+) -> tuple[dict[State, sp.Expr], list[Statement], list[Statement], list[Unsuitable]]:
+    """Return initial values, boundary statements, averages of still fields, and why others are none of these."""
     initial: dict[State, sp.Expr] = {}
-    boundary, problems = [], []
+    boundary, gauges, problems = [], [], []
     for statement in problem.statements[len(problem.equations) :]:
-        if isinstance(statement.place, OnPart) and statement.place.part == problem.domain.initial:
-            found = _initial(statement)
+        place, of_still = statement.place, set(statement.form.fields) <= set(still)
+        if isinstance(place, OnPart) and place.part == problem.domain.initial:
+            # What a still field is at first follows from the others.
+            found = {} if of_still else _initial(statement)
             problems += [found] if isinstance(found, Unsuitable) else []
             initial |= {} if isinstance(found, Unsuitable) else found
-        elif isinstance(statement.place, OnPart) and statement.place.part == getattr(problem.domain, "final", None):
+        elif isinstance(place, OnPart) and place.part == getattr(problem.domain, "final", None):
             problems.append(Unsuitable(f"{statement.name} is given at the last time"))
-        elif reason := _unusable(statement, time):
+        elif isinstance(place, Average) and of_still and statement.form.is_linear:
+            gauges.append(statement)
+        elif reason := _unusable(statement):
             problems.append(Unsuitable(reason))
         else:
             boundary.append(statement)
-    return initial, boundary, problems
+    return initial, boundary, gauges, problems
 
 
-def _solved(
-    equations: list[Statement], orders: Mapping[str, int]
-) -> tuple[dict[str, sp.Expr], tuple[Slot, ...]] | Unsuitable:
-    """Solve the equations for the highest time derivatives."""
-    symbols: dict[tuple[str, MultiIndex], sp.Symbol] = {}
+_Symbols = dict[tuple[str, MultiIndex], sp.Symbol]
+
+
+def _residuals(equations: list[Statement]) -> tuple[_Symbols, list[sp.Expr]]:
+    """Return the residuals with one symbol per field and derivative, the same in all of them."""
+    symbols: _Symbols = {}
     residuals = []
     for statement in equations:
         form = statement.form
-        known = set(form.coordinates)
         own = {}
         for term in form.terms:
             key = (term.field, term.multi_index)
             own[term.slot] = symbols.setdefault(key, sp.Dummy(f"{term.field}_{term.multi_index}", real=True))
         # Slots without a term cancel: any value will do for them.
-        gone = dict.fromkeys(form.residual.free_symbols - known - set(own), sp.S.Zero)
+        gone = dict.fromkeys(form.residual.free_symbols - set(form.coordinates) - set(own), sp.S.Zero)
         residuals.append(form.residual.xreplace(own | gone))
-    tops = {}
-    for (name, index), symbol in symbols.items():
-        if index[-1] == orders[name]:
-            if any(index[:-1]):
-                return Unsuitable(f"the highest time derivative of {name} is also differentiated in space")
-            tops[name] = symbol
-    unknowns = [tops[name] for name in orders]
+    return symbols, residuals
+
+
+def _solved(equations: list[Statement], orders: Mapping[str, int]) -> Solved | Unsuitable:
+    """Solve the equations for the highest time derivatives."""
+    symbols, residuals = _residuals(equations)
+    tops = {(name, index[:-1]): s for (name, index), s in symbols.items() if index[-1] == orders.get(name)}
+    unknowns = list(tops.values())
     matrix = sp.Matrix([[sp.diff(r, s) for s in unknowns] for r in residuals])
     if matrix.free_symbols & set(unknowns):
         return Unsuitable("it is not linear in its highest time derivatives")
-    rest = sp.Matrix([r.xreplace(dict.fromkeys(unknowns, sp.S.Zero)) for r in residuals])
+    rest = [r.xreplace(dict.fromkeys(unknowns, sp.S.Zero)) for r in residuals]
+    slots = tuple(
+        Slot((name, index[-1]), index[:-1], symbol)
+        for (name, index), symbol in symbols.items()
+        if symbol not in unknowns
+    )
+    if any(any(index) for _, index in tops):
+        time = equations[0].form.coordinates[-1]
+        return _with_mass(matrix, rest, tuple(tops), Solved({}, slots), {*symbols.values(), time})
+    order = [unknowns.index(tops[name, (0,) * (len(next(iter(symbols))[1]) - 1)]) for name in orders]
+    matrix = matrix[:, order]
     if matrix.is_diagonal():
         if any(entry.is_zero for entry in matrix.diagonal()):
             return Unsuitable("one of its equations has no time derivative")
@@ -181,13 +234,32 @@ def _solved(
     elif sp.simplify(matrix.det()) == 0:
         return Unsuitable("one of its equations has no time derivative, or two have the same")
     else:
-        rates = list(-matrix.LUsolve(rest))
-    slots = tuple(
-        Slot((name, index[-1]), index[:-1], symbol)
-        for (name, index), symbol in symbols.items()
-        if symbol not in unknowns
-    )
-    return {name: sp.expand(rate) for name, rate in zip(orders, rates, strict=True)}, slots
+        rates = list(-matrix.LUsolve(sp.Matrix(rest)))
+    return Solved({name: sp.expand(rate) for name, rate in zip(orders, rates, strict=True)}, slots)
+
+
+def _with_mass(
+    matrix: sp.Matrix,
+    rest: list[sp.Expr],
+    tops: tuple[tuple[str, MultiIndex], ...],
+    solved: Solved,
+    varying: set[sp.Symbol],
+) -> Solved | Unsuitable:
+    """Leave derivatives in time that are also differentiated in space to be solved for in the basis."""
+    rates: dict[str, sp.Expr] = {}
+    mass: dict[str, dict[MultiIndex, sp.Expr]] = {}
+    for row, other in enumerate(rest):
+        own = {top: matrix[row, column] for column, top in enumerate(tops) if matrix[row, column] != 0}
+        names = {name for name, _ in own}
+        if len(names) != 1 or names & rates.keys():
+            return Unsuitable("highest time derivatives that are also differentiated in space are coupled")
+        if any(value.free_symbols & varying for value in own.values()):
+            return Unsuitable("the factors of its highest time derivatives depend on time or on the solution")
+        (name,) = names
+        if not any(not any(index) for _, index in own):
+            return Unsuitable(f"the highest time derivative of {name} occurs only also differentiated in space")
+        rates[name], mass[name] = sp.expand(-other), {index: value for (_, index), value in own.items()}
+    return Solved(rates, solved.slots, mass)
 
 
 def _initial(statement: Statement) -> dict[State, sp.Expr] | Unsuitable:
@@ -198,22 +270,24 @@ def _initial(statement: Statement) -> dict[State, sp.Expr] | Unsuitable:
     return {(term.field, term.multi_index[-1]): -form.source / term.coefficient}
 
 
-def _unusable(statement: Statement, time: sp.Symbol) -> str:
-    """Say why a condition cannot be built into the features, if it cannot."""
-    form = statement.form
+def _unusable(statement: Statement) -> str:
+    """Say why a condition cannot be kept while time goes on, if it cannot."""
     if not isinstance(statement.place, OnPart | Opposite):
         return f"{statement.name} is not a condition on the boundary of space"
-    if not form.is_linear:
-        return f"{statement.name} is not linear"
-    if len(form.fields) != 1:
-        return f"{statement.name} couples several fields"
-    if any(term.multi_index[-1] for term in form.terms):
+    if any(term.multi_index[-1] for term in statement.form.terms):
         return f"{statement.name} has a derivative in time"
-    if any(time in term.coefficient.free_symbols or term.coefficient.has(Data) for term in form.terms):
-        return f"the coefficients of {statement.name} depend on time"
-    if form.source.has(Data, Field) and time in form.source.free_symbols:
-        return f"the data function of {statement.name} would have to be differentiated in time"
     return ""
+
+
+def _built_in(statement: Statement, time: sp.Symbol) -> bool:
+    """Tell whether a condition can be built into the functions: linear, of one field, the same at all times."""
+    form = statement.form
+    if not form.is_linear or len(form.fields) != 1:
+        return False
+    if any(time in term.coefficient.free_symbols or term.coefficient.has(Data) for term in form.terms):
+        return False
+    # Data functions cannot be differentiated in time.
+    return not (form.source.has(Data, Field) and time in form.source.free_symbols)
 
 
 @lru_cache(maxsize=512)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from pibls.checks import FloatArray
@@ -22,11 +24,13 @@ def solution_of(evolution: Evolution, run: Run, seed: int) -> Solution:
         "fineness": round(run.fineness, 3),
         "coefficients": run.size,
         "steps": len(run.network.coefficients),
+        "velocity": round(evolution.velocity, 6),
         "steepest": None if run.design.monitor is None else round(run.design.monitor.peak, 1),
     }
     size = (run.network.features, len(run.rule.weights))
     record = Diagnostics("Lines", settings, seed, *size, "Radau IIA of order 13", None, None, {})
-    return Solution(evolution.problem, run.network, np.eye(len(evolution.orders)), "stalled", record)
+    network = replace(run.network, frame=evolution.frame)
+    return Solution(evolution.problem, network, np.eye(len(evolution.problem.fields)), "stalled", record)
 
 
 def relative_residual(solution: Solution, until: float) -> float:

@@ -16,10 +16,13 @@ from pibls.lines.galerkin import Galerkin
 from pibls.lines.radau import IntegrationError, Integrator
 from pibls.solution.evolved import EvolvedNetwork
 
-__all__ = ["Run", "distance", "follow", "monitored"]
+__all__ = ["Run", "distance", "follow", "front_velocity", "misfit", "monitored", "turns", "wave_velocity"]
 
 _TIMES = 80
 _POINTS = 1500
+_NEARLY = 0.5
+_LASTING = 0.2
+_WAVES = 3
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,7 +40,7 @@ class Run:
     size
         Number of coefficients that were integrated.
     seconds
-        What it took.
+        What it took, without waiting for other programs.
     ended
         What ended it before the last time, if anything did.
     """
@@ -65,7 +68,7 @@ def follow(
     expired: Callable[[], bool],
 ) -> Run:
     """Solve on features of a fineness, with so much tolerance for the integrator."""
-    started = time.perf_counter()
+    started, worked = time.perf_counter(), time.process_time()
     system = _system(evolution, design, fineness, rng)
     basis = system.basis
     first, last = evolution.limits
@@ -78,9 +81,10 @@ def follow(
             raise
         ended, trajectory = error, error.partial
     expanded = system.expanded(trajectory)
-    shape = (*expanded.coefficients.shape[:2], len(evolution.orders), basis.size)
+    shape = (*expanded.coefficients.shape[:2], len(evolution.problem.fields), basis.size)
     network = EvolvedNetwork(basis.network, basis.transform, expanded.breaks, expanded.coefficients.reshape(shape))
-    return Run(network, basis.rule, design, fineness, system.size, time.perf_counter() - started, ended)
+    seconds = min(time.perf_counter() - started, time.process_time() - worked)
+    return Run(network, basis.rule, design, fineness, system.size, seconds, ended)
 
 
 def _system(evolution: Evolution, design: Design, fineness: float, rng: np.random.Generator) -> Galerkin:
@@ -88,6 +92,15 @@ def _system(evolution: Evolution, design: Design, fineness: float, rng: np.rando
         one = np.ones((1, 1))
         return Galerkin(evolution, Basis(None, Rule(np.empty((1, 0)), np.ones(1)), one, np.ones(1), {(): one}))
     return Galerkin(evolution, compressed(*design.draw(fineness, rng)))
+
+
+def turns(evolution: Evolution, design: Design, rng: np.random.Generator) -> float:
+    """Return the initial rates of change, relative to the initial values, times the duration; of the fastest field."""
+    system = _system(evolution, design, 1.0, rng)
+    first, last = evolution.limits
+    state = system.initial()
+    rates = system.rates(np.array([first]), state[None])
+    return (last - first) * system.fastest(state, rates[0])
 
 
 def misfit(
@@ -117,8 +130,29 @@ def distance(coarse: Run, fine: Run) -> float:
     return float(np.max(np.where(sizes > 0, errors / np.where(sizes > 0, sizes, 1.0), errors)))
 
 
-def monitored(run: Run) -> Monitor:
-    """Return how steep a solution gets where, over all times."""
+def monitored(run: Run, velocity: float = 0.0) -> Monitor:
+    """Return how steep a solution gets where, over all times; as seen from a line that moves."""
+    X, times, slopes = _slopes(run)
+    half, center = run.design.half, run.design.center
+    if velocity:
+        moved = X[:, 0, None] + velocity * (times - times[0])
+        # On a line, points of the rule are in order.
+        columns = [
+            [
+                np.interp(place, X[:, 0], slope, period=2 * half[0])
+                for place, slope in zip(moved.T, field.T, strict=True)
+            ]
+            for field in np.moveaxis(slopes[..., 0], 2, 0)
+        ]
+        slopes = np.moveaxis(np.array(columns), 2, 0).transpose(0, 2, 1)[..., None]
+    # Of all times and fields, the steepest counts.
+    flat: FloatArray = slopes.reshape(len(X), -1, X.shape[1])
+    best = np.argmax(np.linalg.norm(flat, axis=2), axis=1)
+    return Monitor((X - center) / half, flat[np.arange(len(X)), best])
+
+
+def _slopes(run: Run) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Return points, times, and gradients there, relative to the range of each field: (points, times, fields, axes)."""
     step = max(1, len(run.rule.weights) // (2 * _POINTS))
     X = run.rule.points[::step]
     breaks = run.network.breaks
@@ -126,12 +160,39 @@ def monitored(run: Run) -> Monitor:
     if len(times) > 3 * _TIMES:
         times = times[:: len(times) // (3 * _TIMES) + 1]
     axes = X.shape[1]
-    half, center = run.design.half, run.design.center
     values = run.network.on_grid(X, times, (0,) * axes)
     span = np.maximum(np.ptp(values, axis=(0, 1)), 1e-300)
     units = [tuple(int(i == axis) for i in range(axes)) for axis in range(axes)]
-    slopes = [run.network.on_grid(X, times, unit) * half[i] / span for i, unit in enumerate(units)]
-    # Of all times and fields, the steepest counts.
-    flat: FloatArray = np.stack(slopes, axis=-1).reshape(len(X), -1, axes)
-    best = np.argmax(np.linalg.norm(flat, axis=2), axis=1)
-    return Monitor((X - center) / half, flat[np.arange(len(X)), best])
+    slopes = [run.network.on_grid(X, times, unit) * run.design.half[i] / span for i, unit in enumerate(units)]
+    return X, times, np.stack(slopes, axis=-1)
+
+
+def front_velocity(run: Run) -> float:
+    """Return how fast the steepest place of a solution moves along a periodic interval.
+
+    A line through the places at all times at which it is nearly as steep as ever.
+    """
+    X, times, slopes = _slopes(run)
+    steepness = np.abs(slopes[..., 0]).max(axis=2)
+    peak = steepness.max(axis=0)
+    rows = np.flatnonzero(peak > _NEARLY * peak.max())
+    if np.ptp(times[rows]) < _LASTING * np.ptp(times):
+        return 0.0
+    places = np.unwrap(X[np.argmax(steepness[:, rows], axis=0), 0], period=2 * run.design.half[0])
+    return float(np.polyfit(times[rows], places, 1)[0])
+
+
+def wave_velocity(run: Run) -> float:
+    """Return how fast the longest waves of a solution go round a periodic interval, by their phases.
+
+    Unlike the steepest place, they are right even where a front is not resolved at all.
+    """
+    times = np.linspace(run.network.breaks[0], run.network.breaks[-1], 2 * _TIMES)
+    values = run.network.on_grid(run.rule.points, times, (0,))
+    waves = np.pi / run.design.half[0] * np.arange(1, _WAVES + 1)
+    kernel = run.rule.weights * np.exp(-1j * np.outer(waves, run.rule.points[:, 0]))
+    amplitudes = np.einsum("kp,ptf->tkf", kernel, values).reshape(len(times), -1)
+    phases = np.unwrap(np.angle(amplitudes), axis=0)
+    speeds = -np.polyfit(times, phases, 1)[0] / np.repeat(waves, values.shape[2])
+    energy = np.mean(np.abs(amplitudes) ** 2, axis=0)
+    return float(speeds @ energy / max(float(energy.sum()), 1e-300))

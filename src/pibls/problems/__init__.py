@@ -46,7 +46,6 @@ from pibls.problems.evolving import (
     advection_long,
     allen_cahn,
     burgers,
-    burgers_2d,
     fisher_kpp,
     heat_source,
     kdv,
@@ -83,6 +82,7 @@ from pibls.problems.ordinary import (
     sixth_order,
 )
 from pibls.problems.paper import advection, diffusion_reaction, poisson_square, poisson_star
+from pibls.problems.planar import burgers_2d, gray_scott, taylor_green
 from pibls.problems.reference import Reference, references
 from pibls.problems.shapes import annulus, l_shape, l_shape_smooth, l_shape_unit_load, poisson_ball, polygon, robin_disk
 from pibls.problems.systems import elasticity, maxwell_1d, schroedinger, stokes
@@ -193,7 +193,7 @@ def evolutions() -> Mapping[str, Callable[[], Problem]]:
     False ['burgers', 'burgers_2d', 'allen_cahn']
     """
     several = (burgers, burgers_2d, allen_cahn, fisher_kpp, kdv, kuramoto_sivashinsky, nonlinear_schroedinger)
-    rest = (sine_gordon, advection_long, heat_source, lorenz, lotka_volterra, van_der_pol)
+    rest = (sine_gordon, gray_scott, taylor_green, advection_long, heat_source, lorenz, lotka_volterra, van_der_pol)
     return MappingProxyType({build.__name__: build for build in (*several, *rest)})
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
@@ -34,6 +35,8 @@ class EvolvedNetwork:
         Where the pieces in time begin, and where the last one ends, shape (k + 1,).
     coefficients
         Legendre coefficients of every piece, shape (k, degree + 1, fields, m).
+    frame
+        For features that travel round a periodic interval: their velocity, and the interval's start and length.
 
     Examples
     --------
@@ -50,6 +53,7 @@ class EvolvedNetwork:
     transform: FloatArray
     breaks: FloatArray
     coefficients: FloatArray
+    frame: tuple[float, float, float] | None = None
 
     def __post_init__(self) -> None:
         pieces, nodes = self.coefficients.shape, 1 if self.space is None else self.space.size
@@ -58,6 +62,7 @@ class EvolvedNetwork:
             and self.breaks.shape == (pieces[0] + 1,)
             and self.transform.shape == (nodes, pieces[-1])
             and bool((np.diff(self.breaks) > 0).all())
+            and (self.frame is None or (len(self.frame) == 3 and self.dimension == 2 and self.frame[2] > 0))
         )
         if not fits:
             raise FeatureError(
@@ -94,11 +99,30 @@ class EvolvedNetwork:
         step = max(1, _CHUNK // max(self.features, self.size * self.transform.shape[1]))
         for start in range(0, len(X), step):
             rows = slice(start, start + step)
-            functions = self._functions(X[rows, :-1], sorted({index[:-1] for index in wanted}))
-            for index in wanted:
-                states = self.states(X[rows, -1], index[-1])
-                result[index][rows] = np.einsum("nm,nfm->nf", functions[index[:-1]], states)
+            terms = {index: self._terms(index) for index in wanted}
+            needed = sorted({space for parts in terms.values() for _, space, _ in parts})
+            functions = self._functions(self._carried(X[rows]), needed)
+            states = {order: self.states(X[rows, -1], order) for parts in terms.values() for _, _, order in parts}
+            for index, parts in terms.items():
+                result[index][rows] = sum(
+                    factor * np.einsum("nm,nfm->nf", functions[space], states[order]) for factor, space, order in parts
+                )
         return result
+
+    def _terms(self, index: MultiIndex) -> list[tuple[float, MultiIndex, int]]:
+        """Return a derivative as a sum: factors, space derivatives of the features, time derivatives of the weights."""
+        *space, order = index
+        if self.frame is None:
+            return [(1.0, tuple(space), order)]
+        # At a fixed place, ∂/∂t is that of the weights less the velocity times ∂/∂x.
+        return [(math.comb(order, j) * (-self.frame[0]) ** j, (space[0] + j,), order - j) for j in range(order + 1)]
+
+    def _carried(self, X: FloatArray) -> FloatArray:
+        """Return where points are among the features."""
+        if self.frame is None:
+            return X[:, :-1]
+        velocity, low, length = self.frame
+        return np.asarray(low + np.mod(X[:, :1] - low - velocity * (X[:, -1:] - self.breaks[0]), length))
 
     def _functions(self, X: FloatArray, multi_indices: list[MultiIndex]) -> dict[MultiIndex, FloatArray]:
         if self.space is None:
@@ -111,7 +135,7 @@ class EvolvedNetwork:
         return piecewise(self.breaks, self.coefficients, times, order)
 
     def on_grid(self, X: FloatArray, times: FloatArray, multi_index: MultiIndex) -> FloatArray:
-        """Return a space derivative of the fields at every point and time: shape (points, times, fields)."""
+        """Return a space derivative of the fields at every point of the features and time: (points, times, fields)."""
         functions = self._functions(X, [multi_index])[multi_index]
         return np.tensordot(functions, self.states(times), axes=(1, 2))
 

@@ -18,11 +18,13 @@ from pibls.problem import AnyCondition, Condition, Mean, Observation, Periodic, 
 from pibls.problem.conditions import INITIAL
 from pibls.problem.encoding import decode, encode
 from pibls.solution.evolved import EvolvedNetwork
+from pibls.solution.windowed import WindowedNetwork
 
-__all__ = ["Network", "network_from", "network_record", "problem_from", "problem_record"]
+__all__ = ["Network", "RicherNetwork", "network_from", "network_record", "problem_from", "problem_record"]
 
 Arrays = dict[str, FloatArray]
-Network = BroadNetwork | DeepNetwork | EvolvedNetwork
+RicherNetwork = BroadNetwork | EvolvedNetwork | WindowedNetwork
+Network = RicherNetwork | DeepNetwork
 _SIDES = ("features", "enhancement")
 _PATH = ("transform", "breaks", "coefficients")
 _SPECIAL = ("centers", "exponents", "directions", "scales")
@@ -33,7 +35,10 @@ def network_record(network: Network, arrays: Arrays) -> dict[str, Any]:
     """Return the structure of a network, and put its arrays into ``arrays``."""
     if isinstance(network, EvolvedNetwork):
         arrays.update({name: getattr(network, name) for name in _PATH})
-        return {"space": None if network.space is None else network_record(network.space, arrays)}
+        space = None if network.space is None else network_record(network.space, arrays)
+        return {"space": space} if network.frame is None else {"space": space, "frame": list(network.frame)}
+    if isinstance(network, WindowedNetwork):
+        return _windows_record(network, arrays)
     arrays["center"] = np.asarray(network.center)
     record: dict[str, Any] = {}
     for side in _SIDES if isinstance(network, BroadNetwork) else ("layers",):
@@ -50,13 +55,41 @@ def network_record(network: Network, arrays: Arrays) -> dict[str, Any]:
     return record
 
 
+def _windows_record(network: WindowedNetwork, arrays: Arrays) -> dict[str, Any]:
+    arrays["breaks"] = network.breaks
+    records = []
+    for i, (part, weights) in enumerate(zip(network.networks, network.weights, strict=True)):
+        own: Arrays = {"weights": weights}
+        records.append(network_record(part, own))
+        arrays.update({f"window_{i}_{name}": array for name, array in own.items()})
+    return {"windows": records}
+
+
+def _windows_from(records: list[Any], arrays: Mapping[str, FloatArray]) -> WindowedNetwork:
+    networks, weights = [], []
+    for i, record in enumerate(records):
+        first = f"window_{i}_"
+        own = {name.removeprefix(first): array for name, array in arrays.items() if name.startswith(first)}
+        network = network_from(record, own)
+        if not isinstance(network, BroadNetwork):
+            raise ValueError("the network of a window is not a broad one")
+        networks.append(network)
+        weights.append(own["weights"])
+    return WindowedNetwork(arrays["breaks"], tuple(networks), tuple(weights))
+
+
 def network_from(record: Mapping[str, Any], arrays: Mapping[str, FloatArray]) -> Network:
     """Rebuild a network from :func:`network_record`."""
     if "space" in record:
         space = None if record["space"] is None else network_from(record["space"], arrays)
         if not isinstance(space, BroadNetwork | None):
             raise ValueError("the features in space are not a broad network")
-        return EvolvedNetwork(space, *(arrays[name] for name in _PATH))
+        velocity, low, length = record.get("frame", (0.0, 0.0, 0.0))
+        frame = (float(velocity), float(low), float(length)) if "frame" in record else None
+        transform, breaks, coefficients = (arrays[name] for name in _PATH)
+        return EvolvedNetwork(space, transform, breaks, coefficients, frame)
+    if "windows" in record:
+        return _windows_from(record["windows"], arrays)
 
     def groups(side: str, first: Callable[..., Any], rest: Callable[..., Any]) -> tuple[Any, ...]:
         kinds = [first, *[rest] * len(record[side])]

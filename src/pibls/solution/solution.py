@@ -14,16 +14,14 @@ import sympy as sp
 
 from pibls.checks import HIGHEST_ORDER, FloatArray, check_integer, check_points, shorten
 from pibls.errors import InputError, ProblemError
-from pibls.features import BroadNetwork
-from pibls.features.deep import DeepNetwork
 from pibls.geometry.points import interior_points
 from pibls.problem import AnyCondition, Field, Interior, MultiIndex, Problem, Statement, Unknown
 from pibls.problem.statements import condition_statements, lowered
 from pibls.runtime import blas_threads
 from pibls.solution.diagnostics import Diagnostics
-from pibls.solution.evolved import EvolvedNetwork
 from pibls.solution.functions import FieldFunction, ResidualFunction, gather
 from pibls.solution.posterior import Posterior, credible_factor
+from pibls.solution.records import Network, RicherNetwork
 
 __all__ = ["Solution"]
 
@@ -66,13 +64,13 @@ class Solution:
     """
 
     problem: Problem
-    network: BroadNetwork | DeepNetwork | EvolvedNetwork
+    network: Network
     weights: FloatArray
     status: str
     diagnostics: Diagnostics
     error_estimate: float | None = None
     posterior: Posterior | None = None
-    richer: tuple[BroadNetwork | EvolvedNetwork, FloatArray] | None = None
+    richer: tuple[RicherNetwork, FloatArray] | None = None
     growth: Any = None
 
     @property

@@ -20,13 +20,19 @@ import numpy as np
 
 from pibls.checks import FloatArray, shorten
 from pibls.errors import FileFormatError, InputError
-from pibls.features import BroadNetwork
 from pibls.features.deep import DeepNetwork
 from pibls.problem import Problem
 from pibls.solution.diagnostics import Diagnostics, from_plain, to_plain
-from pibls.solution.evolved import EvolvedNetwork
 from pibls.solution.posterior import posterior_from, posterior_record
-from pibls.solution.records import Arrays, Network, network_from, network_record, problem_from, problem_record
+from pibls.solution.records import (
+    Arrays,
+    Network,
+    RicherNetwork,
+    network_from,
+    network_record,
+    problem_from,
+    problem_record,
+)
 
 if TYPE_CHECKING:
     from pibls.solution.solution import Solution
@@ -78,9 +84,7 @@ def _richer_record(solution: Solution, arrays: Arrays) -> dict[str, Any] | None:
     return record
 
 
-def _richer_from(
-    record: Any, arrays: Mapping[str, FloatArray]
-) -> tuple[BroadNetwork | EvolvedNetwork, FloatArray] | None:
+def _richer_from(record: Any, arrays: Mapping[str, FloatArray]) -> tuple[RicherNetwork, FloatArray] | None:
     if record is None:
         return None
     own = {name.removeprefix(_RICHER): array for name, array in arrays.items() if name.startswith(_RICHER)}

@@ -13,7 +13,7 @@ from pibls.checks import FloatArray, check_choice, check_integer, check_number, 
 from pibls.errors import InputError
 from pibls.features import BroadNetwork, EnhancementGroup, FeatureGroup
 from pibls.geometry import Points
-from pibls.lines import evolve
+from pibls.lines import Evolution, Unsuitable, evolve, find_evolution, transits
 from pibls.methods import PIBLS
 from pibls.problem import Problem
 from pibls.solution import Solution
@@ -23,6 +23,7 @@ from pibls.tuning.grow import new_nodes
 from pibls.tuning.laboratory import Laboratory
 from pibls.tuning.nonlinear import laboratory_near, solve_nonlinear
 from pibls.tuning.progress import Progress, reporter
+from pibls.tuning.windows import march
 
 __all__ = ["Method", "solve"]
 
@@ -30,6 +31,8 @@ __all__ = ["Method", "solve"]
 _SECOND = 1_000_003
 _DEFAULT_POINTS = 2000
 _SOLID = 4  # three dimensions of space, and time
+_WAYS = ("space-time", "windows", "lines")
+_EVENTFUL = 100.0  # radians from the first time to the last
 _LEAST_NODES = 120
 _JUDGE_NODES = 1000
 _COMPARISON_TOL, _COMPARISON_BUDGET = 1e-8, 5.0
@@ -88,9 +91,11 @@ def solve(
     continuation
         For a nonlinear problem, easier ones to solve on the way to it, such as the same flow at lower speeds.
     time
-        For a problem in time, ``"space-time"``: time is one more coordinate of the network; or ``"lines"``: features
-        in space, and an ordinary differential equation for their weights. Left out, nonlinear evolutions and those in
-        three space dimensions are solved by lines where their form allows it, all else in space–time.
+        For a problem in time, ``"space-time"``: time is one more coordinate of the network; ``"windows"``: the same on
+        one window of time after the other, whose lengths are chosen; or ``"lines"``: features in space, and an
+        ordinary differential equation for their weights. Left out, nonlinear evolutions, those in three space
+        dimensions and those in which very much happens are solved by lines where their form allows it, all else in
+        space–time, and by lines where that stalls.
 
     Returns
     -------
@@ -122,28 +127,74 @@ def solve(
             "out 'method' and 'points', or leave out these."
         )
     if time is not None:
-        check_choice("time", time, "solve", ("space-time", "lines"))
+        check_choice("time", time, "solve", _WAYS)
+        _check_way(time, problem, start is not None or bool(continuation), method is not None or points is not None)
     with reporter(progress) as report:
         if method is not None or points is not None:
             return _as_told(problem, tolerance, method, points, first, device, report)
-        if time == "lines" or (time is None and start is None and not continuation and _suits_lines(problem)):
-            evolved = evolve(
-                problem, tol=tolerance, seed=first, budget=limit, report=lambda *facts: report(Progress(*facts))
-            )
+        if time == "windows":
+            return march(problem, tolerance, limit, first, report, device=device)
+        guessed = start is not None or bool(continuation)
+        if time == "lines" or (time is None and not guessed and _suits_lines(problem)):
+            evolved = _by_lines(problem, tolerance, limit, first, report)
             if isinstance(evolved, Solution):
                 return evolved
             if time == "lines":
-                raise InputError(f"This problem cannot be solved with time='lines'. {evolved.reason}")
+                raise InputError(f"This problem cannot be solved with time='lines': {evolved.reason}.")
         if not problem.is_linear:
             guesses = {"start": start, "continuation": continuation}
             return solve_nonlinear(problem, tolerance, limit, first, report, device=device, **guesses)
         campaign = Campaign(Laboratory(problem, first, device=device), tolerance, limit, report)
-        return campaign.run().finished()
+        solution = campaign.run().finished()
+        if solution.status == "stalled" and time is None and device is None and _is_flat_evolution(problem):
+            other = _by_lines(problem, tolerance, limit, first, report)
+            return other if isinstance(other, Solution) and _better(other, solution) else solution
+        return solution
+
+
+def _check_way(time: str, problem: Problem, guessed: bool, told: bool) -> None:
+    """Refuse a way through time that cannot be taken, with the other arguments as they are."""
+    if problem.domain.time is None:
+        raise InputError(
+            f"The 'time' parameter of solve is {time!r}, but this problem cannot be solved with time={time!r}: the "
+            "domain has no time. Multiply it by TimeInterval(t, t0, t1), or leave 'time' out."
+        )
+    if time != "space-time" and (guessed or told):
+        raise InputError(
+            f"The 'time' parameter of solve is {time!r}, which chooses nodes, points and starts itself. Leave out "
+            "'method', 'points', 'start' and 'continuation', or use time='space-time'."
+        )
+
+
+def _by_lines(
+    problem: Problem, tol: float, budget: float, seed: int, report: Callable[[Progress], None]
+) -> Solution | Unsuitable:
+    return evolve(problem, tol=tol, seed=seed, budget=budget, report=lambda *facts: report(Progress(*facts)))
 
 
 def _suits_lines(problem: Problem) -> bool:
-    """Tell whether lines are tried first: for what moves nonlinearly, and where space alone has three dimensions."""
-    return problem.domain.time is not None and (not problem.is_linear or len(problem.domain.coordinates) == _SOLID)
+    """Tell whether lines are tried first.
+
+    For what moves nonlinearly, where space alone has three dimensions, and where more happens than a network over all
+    of space and time can hold.
+    """
+    if problem.domain.time is None:
+        return False
+    if not problem.is_linear or len(problem.domain.coordinates) == _SOLID:
+        return True
+    evolution = find_evolution(problem) if len(problem.domain.coordinates) < _SOLID else None
+    return isinstance(evolution, Evolution) and _EVENTFUL < transits(evolution) < np.inf
+
+
+def _is_flat_evolution(problem: Problem) -> bool:
+    """Tell whether lines are cheap enough for a second try."""
+    return len(problem.domain.coordinates) < _SOLID and isinstance(find_evolution(problem), Evolution)
+
+
+def _better(one: Solution, two: Solution) -> bool:
+    """Tell whether a solution is estimated to be more accurate than another."""
+    first, second = one.error_estimate, two.error_estimate
+    return one.status == "converged" or (first is not None and (second is None or first < second))
 
 
 def _as_told(

@@ -1,0 +1,176 @@
+"""Functions that keep a constraint, such as flows without divergence, and the multipliers that make them keep it.
+
+Fields of a constraint share one set of combined functions: those of which neither the constraint nor the boundary
+conditions leave anything. The forces of the multiplier do no work on them, so projected rates do not have it. When the
+fields are known, it follows from what the equations lack.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import sympy as sp
+from scipy.linalg import qr, svd
+
+from pibls.checks import FloatArray
+from pibls.lines.basis import Basis, BoundaryData, Rows, Trace, condition_rows, data_values, trace
+from pibls.lines.form import Evolution, compiled
+from pibls.lines.multipliers import Multiplier
+from pibls.problem import Statement
+
+__all__ = ["Recovery", "leak", "traces_of"]
+
+_KEPT = 3e-7  # more would let the multiplier act on what is left, less would leave too few functions
+_FOUND = 1e-9  # beyond this, sums of large terms that cancel carry the data
+_STRONG = 20
+
+
+def traces_of(evolution: Evolution, basis: Basis) -> dict[str, Trace]:
+    """Return what conditions and constraints leave of a basis, field by field."""
+    time = evolution.problem.domain.coordinates[-1]
+    shared: dict[Any, Trace] = {}
+    traces = _joint(evolution, basis) if evolution.multipliers else {}
+    for name, order in evolution.orders.items():
+        if name in traces:
+            continue
+        own = evolution.conditions_on(name)
+        # Fields with the same conditions share them.
+        key = (order, *(_content(statement) for statement in own))
+        if key not in shared:
+            shared[key] = trace(basis, own, time, order)
+        traces[name] = shared[key]
+    return traces
+
+
+def leak(evolution: Evolution, basis: Basis) -> float:
+    """Return the largest work that multipliers do on fields that keep all conditions, relative to force and field.
+
+    Where the normal velocity is given on the whole boundary, or periodic, it is none; an open boundary lets it through.
+    """
+    traces = traces_of(evolution, basis)
+    weights, zero = basis.rule.weights[:, None], (0,) * basis.rule.points.shape[1]
+    worst = 0.0
+    for multiplier in evolution.multipliers:
+        functions = basis.at_rule([zero, *(index for _, index in multiplier.forces)])
+        work: Any = 0.0
+        size: Any = 0.0
+        for (name, index), factor in multiplier.forces.items():
+            # The functions that features reach best, as a true pressure is made of.
+            force = factor * functions[index][:, :_STRONG]
+            work = work + (functions[zero] @ traces[name].kernel).T @ (weights * force)
+            size = size + np.sum(weights * force**2, axis=0)
+        lengths = np.sqrt(size)
+        worst = max(worst, float(np.max(np.linalg.norm(work, axis=0) / np.maximum(lengths, _FOUND * lengths.max()))))
+    return worst
+
+
+def _content(statement: Statement) -> Any:
+    form = statement.form
+    return statement.place, tuple((term.multi_index, term.coefficient) for term in form.terms), form.source
+
+
+def _joint(evolution: Evolution, basis: Basis) -> dict[str, Trace]:
+    """Return the traces of all fields of constraints: the blocks of one kernel and of one lifting."""
+    names, size = evolution.constrained, basis.size
+    time = evolution.problem.domain.coordinates[-1]
+    order = max(evolution.orders[name] for name in names)
+    columns = {name: slice(place * size, (place + 1) * size) for place, name in enumerate(names)}
+    given = {name: condition_rows(basis, evolution.conditions_on(name), time, order) for name in names}
+    pieces = [({name: rows.matrix}, rows) for name, rows in given.items()]
+    pieces += [_constraint_rows(multiplier, basis, time, order) for multiplier in evolution.multipliers]
+    blocks, scales = [], []
+    for parts, rows in pieces:
+        block = np.zeros((len(rows.weights), len(names) * size))
+        for name, part in parts.items():
+            block[:, columns[name]] = part
+        blocks.append(block)
+        scales.append(np.sqrt(rows.weights))
+    weight = np.concatenate(scales)
+    matrix = np.vstack(blocks) * weight[:, None]
+    triangle = qr(matrix, mode="r", check_finite=False)[0][: matrix.shape[1]]
+    _, found, vectors = svd(triangle, full_matrices=True, check_finite=False)
+    rank = int(np.count_nonzero(found > _KEPT * found[0]))
+    kernel = vectors[rank:].T
+    if all(rows.homogeneous for _, rows in pieces):
+        return {name: Trace(kernel[part]) for name, part in columns.items()}
+    strength = np.tile(basis.strength, len(names))
+    lifting = strength[:, None] * np.linalg.pinv(matrix * strength, rcond=_FOUND) * weight
+    data = tuple(own for _, rows in pieces for own in rows.data)
+    return {name: Trace(kernel[part], lifting[part], data) for name, part in columns.items()}
+
+
+def _constraint_rows(
+    multiplier: Multiplier, basis: Basis, time: sp.Symbol, order: int
+) -> tuple[dict[str, FloatArray], Rows]:
+    """Return a constraint at the points of the rule, field by field, and its data."""
+    form = multiplier.constraint.form
+    functions = basis.at_rule([term.multi_index[:-1] for term in form.terms])
+    parts: dict[str, Any] = {}
+    for term in form.terms:
+        parts[term.field] = parts.get(term.field, 0) + float(term.coefficient) * functions[term.multi_index[:-1]]
+    scale = max(float(np.abs(part).max()) for part in parts.values())
+    functions_of_time = tuple(compiled(sp.diff(-form.source, time, k), form.coordinates) for k in range(order + 1))
+    data = BoundaryData(functions_of_time, basis.rule.points, None, scale)
+    weights = basis.rule.weights / basis.rule.weights.sum()
+    rows = Rows(np.empty((0, basis.size)), weights, (data,), bool(form.source == 0))
+    return {name: part / scale for name, part in parts.items()}, rows
+
+
+@dataclass(frozen=True, eq=False)
+class Recovery:
+    """Finds a multiplier from the forces that the equations lack, by least squares over the points of the rule.
+
+    Attributes
+    ----------
+    names
+        The fields whose forces are wanted.
+    inverse
+        From these forces, field by field, and the data of conditions and gauges to coefficients in the basis.
+    data
+        The data of the conditions.
+    averages
+        The averages that are given.
+    """
+
+    names: tuple[str, ...]
+    inverse: FloatArray
+    data: tuple[BoundaryData, ...]
+    averages: FloatArray
+
+    @classmethod
+    def of(cls, multiplier: Multiplier, evolution: Evolution, basis: Basis) -> Recovery:
+        """Prepare the recovery of a multiplier on a basis."""
+        time = evolution.problem.domain.coordinates[-1]
+        functions = basis.at_rule([index for _, index in multiplier.forces])
+        forces: dict[str, Any] = {}
+        for (name, index), factor in multiplier.forces.items():
+            forces[name] = forces.get(name, 0) + factor * functions[index]
+        share = basis.rule.weights / basis.rule.weights.sum()
+        root = np.sqrt(share)
+        conditions = condition_rows(basis, evolution.conditions_on(multiplier.name), time, 0)
+        averages = [share @ _applied(gauge, basis) for gauge in multiplier.gauges]
+        matrix = np.vstack([*forces.values(), conditions.matrix, *averages])
+        weight = np.concatenate([np.tile(root, len(forces)), np.sqrt(conditions.weights), np.ones(len(averages))])
+        # As elsewhere, functions that features hardly reach are used last.
+        inverse = basis.strength[:, None] * np.linalg.pinv(matrix * weight[:, None] * basis.strength, rcond=_FOUND)
+        values = np.array([-float(gauge.form.source) for gauge in multiplier.gauges])
+        return cls(tuple(forces), inverse * weight, conditions.data, values)
+
+    def __call__(self, times: FloatArray, lacking: dict[str, FloatArray]) -> FloatArray:
+        """Return the coefficients at times, from the forces that are lacking at points (times, points) per field."""
+        parts = [lacking[name] for name in self.names]
+        if self.data:
+            parts.append(data_values(self.data, times))
+        parts.append(np.tile(self.averages, (len(times), 1)))
+        return np.hstack(parts) @ self.inverse.T
+
+
+def _applied(statement: Statement, basis: Basis) -> FloatArray:
+    """Return a linear form with fixed coefficients of every function, at the points of the rule."""
+    form = statement.form
+    functions = basis.at_rule([term.multi_index[:-1] for term in form.terms])
+    X = np.hstack([basis.rule.points, np.zeros((len(basis.rule.points), 1))])
+    pairs = zip(form.terms, form.coefficient_functions, strict=True)
+    return np.asarray(sum(f(X)[:, None] * functions[term.multi_index[:-1]] for term, f in pairs))
