@@ -43,8 +43,11 @@ def makers() -> dict[str, Callable[[], pb.Problem]]:
 
 
 def group(name: str) -> str:
-    """Return the page that a problem is on."""
-    return makers()[name].__module__.rpartition(".")[2]
+    """Return the page that a problem is on: that of its module, or else that of what it is."""
+    module = makers()[name].__module__.rpartition(".")[2]
+    if module in PAGES:
+        return module
+    return "evolving" if name in pb.problems.evolutions() else "nonlinear"
 
 
 def measure(name: str) -> dict[str, Any]:
