@@ -109,8 +109,9 @@ Every problem of the zoo, solved by `pb.solve(problem, budget={BUDGET:g})` at th
 said but the equation: {met} of {len(results)} converge. Each picture leads to the equation, the measured error, the
 estimate, and the Python and the problem file that made it.
 
-Made by `{COMMAND}`. Times are processor seconds on one core of a shared machine; errors are relative L2 errors at
-points that the solve never saw.
+Made by `{COMMAND}`. Each row is the latest run of its problem. Times are processor seconds on one core of a shared
+machine; the budget is spent there sooner than on an idle one, so that a slow problem may converge in one run and stall
+in the next. Errors are relative L2 errors at points that the solve never saw.
 """
     parts = [head]
     for page, names in listed.items():
