@@ -43,8 +43,11 @@ def makers() -> dict[str, Callable[[], pb.Problem]]:
 
 
 def group(name: str) -> str:
-    """Return the page that a problem is on."""
-    return makers()[name].__module__.rpartition(".")[2]
+    """Return the page that a problem is on: that of its module, or else that of what it is."""
+    module = makers()[name].__module__.rpartition(".")[2]
+    if module in PAGES:
+        return module
+    return "evolving" if name in pb.problems.evolutions() else "nonlinear"
 
 
 def measure(name: str) -> dict[str, Any]:
@@ -106,8 +109,9 @@ Every problem of the zoo, solved by `pb.solve(problem, budget={BUDGET:g})` at th
 said but the equation: {met} of {len(results)} converge. Each picture leads to the equation, the measured error, the
 estimate, and the Python and the problem file that made it.
 
-Made by `{COMMAND}`. Times are processor seconds on one core of a shared machine; errors are relative L2 errors at
-points that the solve never saw.
+Made by `{COMMAND}`. Each row is the latest run of its problem. Times are processor seconds on one core of a shared
+machine; the budget is spent there sooner than on an idle one, so that a slow problem may converge in one run and stall
+in the next. Errors are relative L2 errors at points that the solve never saw.
 """
     parts = [head]
     for page, names in listed.items():
