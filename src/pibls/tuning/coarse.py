@@ -30,7 +30,7 @@ from pibls.tuning.starts import bump, scaled, simple_starts, zero
 __all__ = ["Coarse", "coarse_solution"]
 
 _PLAUSIBLE, _SURE, _COMPARABLE = 0.03, 1e-3, 10.0
-_RESOLVED = 0.1
+_RESOLVED, _NEARLY = 0.1, 0.1
 _LEVELS = (1, 2, 4)
 _STAYS = 0.5
 _SHARE, _LATEST = 0.3, 0.6  # of the budget: after which no other start, and no other width, is tried
@@ -84,6 +84,11 @@ class _Attempt:
     def resolved(self) -> bool:
         """Whether so many nodes resolve the linear problem at the start."""
         return self.scan.score < _RESOLVED
+
+    @property
+    def wants_nodes(self) -> bool:
+        """Whether more nodes are likely to solve what is not solved."""
+        return not self.resolved or self.score < _NEARLY
 
     @property
     def solved(self) -> bool:
@@ -202,8 +207,9 @@ def _at_level(
             # The state that was reached may want other scales than the start did.
             attempt = _better(bench.attempt(name, attempt.solution.evaluate, nodes, again=True), attempt)
         best_here = _better(best_here, attempt)
-        # Where not even the linear problem is resolved, another start is no help, but more nodes are.
-        if best_here is not None and (best_here.solved or bench.late or not (best_here.resolved or last)):
+        # Where not even the linear problem is resolved, or all but a little is solved, more nodes are of more help than
+        # another start.
+        if best_here is not None and (best_here.solved or bench.late or (best_here.wants_nodes and not last)):
             return best_here
     return best_here if starts is not None else _better(best_here, _followed(bench, nodes))
 
@@ -243,7 +249,7 @@ def _reference(model: Linearisation, base: States) -> float:
 def _failure(bench: _Bench, found: Sequence[_Attempt]) -> str:
     """Say that there seems to be no solution, if wider networks came no closer to one."""
     resolved = [attempt.score for attempt in found if attempt.resolved]
-    if len(resolved) < 2 or min(resolved) < _STAYS * resolved[0]:
+    if len(resolved) < 2 or min(resolved) < max(_NEARLY, _STAYS * resolved[0]):
         return ""
     lost = ""
     if bench.reached < 1.0:
