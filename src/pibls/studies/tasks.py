@@ -57,10 +57,10 @@ class Profile:
 _EVERY_TEN = dict.fromkeys(METHODS, _TABLE_SEEDS)
 PROFILES: Mapping[str, Profile] = {
     "quick": Profile(
-        seeds={**_EVERY_TEN, "BPI-ELM": 5, "PINN": 2},
+        seeds={**_EVERY_TEN, "BPI-ELM": 5, "PINN": 3},
         other_seeds=dict.fromkeys(METHODS, 1),
         pinn_sizes=1,
-        runs={**_EVERY_TEN, "PINN": 2},
+        runs={**_EVERY_TEN, "PINN": 1},
         solves=5,
         covered=("advection", "poisson_star"),
     ),
