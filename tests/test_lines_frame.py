@@ -15,7 +15,7 @@ from pibls.lines import Evolution, evolve, find_evolution
 from pibls.lines.course import Course
 from pibls.lines.form import compiled
 from pibls.problem import Problem
-from pibls.problems import evolving, klein_gordon
+from pibls.problems import evolving, klein_gordon, planar
 from pibls.solution import Solution
 from pibls.solution.evolved import EvolvedNetwork
 
@@ -105,3 +105,12 @@ def test_a_single_run_is_judged_by_a_coarser_one(monkeypatch: pytest.MonkeyPatch
     generous = evolve(klein_gordon(), tol=0.1)
     assert isinstance(generous, Solution)
     assert generous.status == "converged"
+
+
+def test_two_runs_on_the_same_features_are_never_compared() -> None:
+    solution = evolve(planar.gray_scott(), tol=1e-3)
+    assert isinstance(solution, Solution)
+    nodes = [stage["nodes"] for stage in solution.diagnostics.stages]
+    assert len(set(nodes)) == len(nodes)
+    assert solution.error_estimate is not None
+    assert 0.1 < solution.error_estimate / solution.true_error() < 10

@@ -54,6 +54,7 @@ _FINER_MANY = 1.2
 _AGREE = 0.1
 _PATIENT = 3.0
 _FEWER = 0.7
+_COARSEST = 0.3
 _PAYING = 0.5
 
 
@@ -129,7 +130,7 @@ class Course:
                 return self._looked_back(design, fineness, limit)
             sharper = self._sharper(design, run)
             # Another design begins anew: as steep nodes resolve what waves did not, fewer are enough.
-            fineness = fineness * self._growth() if sharper is design else 1.0
+            fineness = self._stepped(design, fineness, self._growth()) if sharper is design else 1.0
             level = level + 1 if sharper is design else min(level + 1, 1)
             design = sharper if sharper is design else self._kinked(sharper, fineness)
         return "Even the finest features do not resolve it."
@@ -139,7 +140,8 @@ class Course:
         run = self.runs[-1]
         if not limit or len(self.runs) > 1 or run.ended is not None:
             return limit
-        coarser = self._follow(design, fineness / self._growth(), max(_FINEST_TIME, self.tol), "estimate")
+        below = self._stepped(design, fineness, 1.0 / self._growth())
+        coarser = self._follow(design, below, max(_FINEST_TIME, self.tol), "estimate")
         if coarser.ended is not None:
             return limit
         apart, before = distance(coarser, run), self._residual(coarser)
@@ -283,6 +285,13 @@ class Course:
             return growth
         before, now = (stage["residual"] for stage in self.stages[-2:])
         return growth**0.5 if self.distances[-1] * now < self.tol * before else growth
+
+    def _stepped(self, design: Design, fineness: float, factor: float) -> float:
+        """Return the next fineness with another number of features: the same ones would agree, and prove nothing."""
+        found = fineness * factor
+        while design.dimension and design.nodes(found) == design.nodes(fineness) and found > _COARSEST:
+            found *= factor
+        return found
 
     def _blown_up(self) -> str:
         """Say how the solution ceases to exist, if two runs say so."""
