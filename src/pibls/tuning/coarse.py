@@ -30,7 +30,7 @@ from pibls.tuning.starts import bump, scaled, simple_starts, zero
 __all__ = ["Coarse", "coarse_solution"]
 
 _PLAUSIBLE, _SURE, _COMPARABLE = 0.03, 1e-3, 10.0
-_RESOLVED, _NEARLY = 0.1, 0.1
+_RESOLVED = 0.1
 _LEVELS = (1, 2, 4)
 _STAYS = 0.5
 _SHARE, _LATEST = 0.3, 0.6  # of the budget: after which no other start, and no other width, is tried
@@ -87,8 +87,8 @@ class _Attempt:
 
     @property
     def wants_nodes(self) -> bool:
-        """Whether more nodes are likely to solve what is not solved."""
-        return not self.resolved or self.score < _NEARLY
+        """Whether so many nodes do not resolve even the linear problem, or hardly better than the problem itself."""
+        return not self.resolved or self.score < _COMPARABLE * self.scan.score
 
     @property
     def solved(self) -> bool:
@@ -249,7 +249,8 @@ def _reference(model: Linearisation, base: States) -> float:
 def _failure(bench: _Bench, found: Sequence[_Attempt]) -> str:
     """Say that there seems to be no solution, if wider networks came no closer to one."""
     resolved = [attempt.score for attempt in found if attempt.resolved]
-    if len(resolved) < 2 or min(resolved) < max(_NEARLY, _STAYS * resolved[0]):
+    best = min(found, key=lambda attempt: attempt.score)
+    if len(resolved) < 2 or min(resolved) < _STAYS * resolved[0] or best.wants_nodes:
         return ""
     lost = ""
     if bench.reached < 1.0:
