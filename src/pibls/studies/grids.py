@@ -136,7 +136,7 @@ def grid(problem: str, method: str, profile: str = "full", *, beyond: bool = Fal
     >>> grid("diffusion_reaction", "PI-BLS").size, grid("poisson_star", "PI-ELM").size
     (729, 99)
     >>> grid("advection", "PINN", "quick").size
-    2
+    1
     """
     check_choice("method", method, "grid", METHODS)
     check_choice("profile", profile, "grid", ("quick", "full"))
