@@ -27,7 +27,7 @@ from rich.console import Console
 from pibls.studies import complexity, coverage, protocol, run_study, tasks
 from pibls.studies.grids import Grid
 from pibls.studies.published import METHODS, PAPER_NAMES
-from pibls.studies.report import write_report
+from pibls.studies.report import write_numbers
 
 TIMED = {"seconds", "search_seconds", "exponent", "median", "worst", "best", "ratio", "verdict"}
 UNTIMED = ("comparison.csv", "errors.csv", "settings.csv", "theorems.csv", "curves.csv", "coverage.csv")
@@ -123,7 +123,7 @@ def main() -> None:
     given = parser.parse_args()
     if given.child is not None:
         run_study(given.child, workers=2, progress=False, only=["advection"])
-        write_report(given.child)
+        write_numbers(given.child)
         return
     with tempfile.TemporaryDirectory() as folder:
         outcome = survive(given.kills, given.seed, Path(folder))

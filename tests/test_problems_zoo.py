@@ -122,6 +122,8 @@ def test_catalogue_is_everything_solvable_the_package_exports_and_cannot_be_chan
         "ill_posed",
         "references",
         "tags",
+        "without_exact",
+        *problems.without_exact(),
         *problems.references(),
     }
     assert set(CATALOGUE) == set(problems.__all__) - others

@@ -21,8 +21,8 @@ def kills(monkeypatch):
 
 
 def test_files_of_a_killed_study_are_those_of_one_left_alone(kills, tmp_path):
-    outcome = kills.survive(2, 0, tmp_path)
-    assert outcome.kills == 2
+    outcome = kills.survive(1, 0, tmp_path)
+    assert outcome.kills == 1
     assert outcome.different == ()
     numbers = kills.numbers(tmp_path / "alone")
     assert set(kills.UNTIMED) < set(numbers)

@@ -162,9 +162,10 @@ def test_a_killed_study_goes_on(tmp_path, end):
     while not (cells.is_dir() and any(cells.glob("*.json"))) and time.monotonic() < limit:
         time.sleep(0.01)
     os.kill(process.pid, end)
-    assert process.wait(timeout=60) != 0
+    ended = process.wait(timeout=60)
     first = {path.name: path.stat().st_mtime_ns for path in cells.glob("*.json")}
-    assert first
+    # It may have come to its end just before.
+    assert first if ended else len(first) == PROFILES["quick"].solves
     run_study(out, workers=2, progress=False, only=["advection", "solve"])
     assert len(read_cells(out)) == PROFILES["quick"].solves
     assert {name: (cells / name).stat().st_mtime_ns for name in first} == first

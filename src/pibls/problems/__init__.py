@@ -153,6 +153,7 @@ __all__ += [
     "references",
     "regularised_cavity",
     "tags",
+    "without_exact",
 ]
 
 # A layer, a corner or many waves: what features spread evenly over the domain do not resolve.
@@ -195,6 +196,17 @@ def evolutions() -> Mapping[str, Callable[[], Problem]]:
     several = (burgers, burgers_2d, allen_cahn, fisher_kpp, kdv, kuramoto_sivashinsky, nonlinear_schroedinger)
     rest = (sine_gordon, gray_scott, taylor_green, advection_long, heat_source, lorenz, lotka_volterra, van_der_pol)
     return MappingProxyType({build.__name__: build for build in (*several, *rest)})
+
+
+def without_exact() -> Mapping[str, Callable[[], Problem]]:
+    """Return the problems that have no exact solution, by name; the literature has tables of theirs.
+
+    Examples
+    --------
+    >>> list(without_exact())
+    ['cavity', 'regularised_cavity']
+    """
+    return MappingProxyType({"cavity": cavity, "regularised_cavity": regularised_cavity})
 
 
 @cache

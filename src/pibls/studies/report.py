@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from functools import cached_property
 from importlib.util import find_spec
 from pathlib import Path
 
 from pibls.checks import shorten
 from pibls.errors import InputError
 from pibls.studies.cells import Cell, Store
-from pibls.studies.published import published
+from pibls.studies.published import Published, published
 from pibls.studies.report_files import write_files
 from pibls.studies.report_html import page
 from pibls.studies.report_images import draw_all
 from pibls.studies.report_ledger import Ledger
-from pibls.studies.report_records import accuracy_records, parameter_records, time_records
+from pibls.studies.report_records import Record, accuracy_records, parameter_records, time_records
 from pibls.studies.report_sections import Findings, sections
 from pibls.studies.tasks import plan
 
-__all__ = ["write_report"]
+__all__ = ["write_numbers", "write_report"]
 
 TITLE = "Physics-informed broad learning: the paper's experiments, repeated"
 
@@ -38,25 +40,53 @@ def write_report(out: str | Path, profile: str = "quick") -> Path:
         The page.
     """
     folder = Path(out)
+    told = _told(folder, profile)
+    figures = draw_all(told.book, told.paper, folder / "figures")
+    found = Findings(told.book, told.paper, told.accuracy, told.times, told.parameters, figures)
+    told.write(folder / "csv")
+    path = folder / "report.html"
+    path.write_text(page(TITLE, _lead(profile, told.count, told.missing), sections(found)), encoding="utf-8")
+    return path
+
+
+def write_numbers(out: str | Path, profile: str = "quick") -> tuple[Path, ...]:
+    """Write only the files of numbers of what a study has stored; see :func:`write_report`."""
+    return _told(Path(out), profile).write(Path(out) / "csv")
+
+
+@dataclass(frozen=True)
+class _Told:
+    """The cells of a study, beside the published numbers."""
+
+    book: Ledger
+    paper: Published
+    count: int
+    missing: int
+
+    @cached_property
+    def accuracy(self) -> list[Record]:
+        return accuracy_records(self.book, self.paper)
+
+    @cached_property
+    def times(self) -> list[Record]:
+        return time_records(self.book, self.paper)
+
+    @cached_property
+    def parameters(self) -> list[Record]:
+        return parameter_records(self.book, self.paper)
+
+    def write(self, folder: Path) -> tuple[Path, ...]:
+        return write_files(folder, self.book, [*self.accuracy, *self.parameters], self.times)
+
+
+def _told(folder: Path, profile: str) -> _Told:
     if not Store(folder).folder.is_dir():
         raise InputError(
-            f"The 'out' parameter of write_report must be the folder of a study. Got {shorten(str(out))} instead, "
+            f"The 'out' parameter of write_report must be the folder of a study. Got {shorten(str(folder))} instead, "
             "which has no folder 'cells'. Run the study first: pibls reproduce --out ..."
         )
     cells, missing = _stored(folder, profile)
-    book, paper = Ledger.of(cells), published()
-    found = Findings(
-        book,
-        paper,
-        accuracy_records(book, paper),
-        time_records(book, paper),
-        parameter_records(book, paper),
-        draw_all(book, paper, folder / "figures"),
-    )
-    write_files(folder / "csv", book, [*found.accuracy, *found.parameters], found.times)
-    path = folder / "report.html"
-    path.write_text(page(TITLE, _lead(profile, len(cells), missing), sections(found)), encoding="utf-8")
-    return path
+    return _Told(Ledger.of(cells), published(), len(cells), missing)
 
 
 def _stored(folder: Path, profile: str) -> tuple[list[Cell], int]:
