@@ -18,7 +18,7 @@ from pibls.geometry.patch import FlippedPatch, Patch
 from pibls.geometry.product import Product
 from pibls.geometry.restricted import RestrictedPatch
 
-__all__ = ["Corner", "Hole", "clearance", "corners", "holes"]
+__all__ = ["Corner", "Hole", "clearance", "corners", "find_cut", "holes"]
 
 FloatArray = npt.NDArray[np.float64]
 BoolArray = npt.NDArray[np.bool_]
@@ -28,6 +28,7 @@ _CIRCLE = 720
 _CIRCLE_RADIUS = 1e-4
 _BOUNDARY_POINTS = 256
 _RAY = 4096
+_FAN = 64
 _STEP = 1e-6
 
 
@@ -156,6 +157,46 @@ def clearance(domain: Domain, point: tuple[float, float], direction: float) -> f
     ray = np.array(point) + distances[:, None] * [math.cos(direction), math.sin(direction)]
     inside = np.flatnonzero(shape.level(ray) > shape.tolerance)
     return float(distances[inside[0]]) if len(inside) else math.inf
+
+
+def find_cut(domain: Domain, corner: Corner) -> float | None:
+    """Return a direction in which a straight line leaves a corner and never meets the domain; None if there is none.
+
+    That is the one that halves the wedge outside, or else the middle of the widest range of directions that will do: from
+    the bottom of a slot only those lead out of it that pass through its mouth. Into a closed hole none does.
+
+    Parameters
+    ----------
+    domain : Domain
+    corner : Corner
+        A corner of the domain.
+
+    Examples
+    --------
+    >>> import sympy as sp
+    >>> from pibls.geometry import Rectangle
+    >>> x, y = sp.symbols("x y")
+    >>> slotted = Rectangle((x, 0, 3), (y, 0, 3)) - Rectangle((x, 1, 2), (y, 1, 3))
+    >>> for corner in corners(slotted):
+    ...     print(corner.point, round(math.degrees(find_cut(slotted, corner))))
+    (1.0, 1.0) 77
+    (2.0, 1.0) 103
+    """
+
+    def leaves(turn: float) -> bool:
+        return math.isinf(clearance(domain, corner.point, turn))
+
+    half = math.pi - corner.angle / 2
+    turns = corner.direction + half * np.linspace(-1.0, 1.0, 2 * _FAN + 1)[1:-1]
+    # Its neighbours are asked too: a line that grazes another corner will not do.
+    if all(leaves(float(turn)) for turn in turns[_FAN - 2 : _FAN + 1]):
+        return corner.direction
+    free = np.array([leaves(float(turn)) for turn in turns])
+    edges = np.flatnonzero(np.diff(np.concatenate([[False], free, [False]])))
+    if not len(edges):
+        return None
+    first, stop = max(edges.reshape(-1, 2), key=lambda run: int(run[1] - run[0]))
+    return math.remainder(float(turns[first] + turns[stop - 1]) / 2, 2 * math.pi)
 
 
 def _plane_shape(domain: object, owner: str) -> Region | None:

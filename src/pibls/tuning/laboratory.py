@@ -15,7 +15,7 @@ from pibls.features import BroadNetwork, FeatureGroup
 from pibls.features.harmonic import HarmonicGroup, draw_special
 from pibls.features.scales import draw_features, draw_sparse_features
 from pibls.geometry import Domain, Points
-from pibls.geometry.landmarks import Corner, corners, holes
+from pibls.geometry.landmarks import Corner, corners, find_cut, holes
 from pibls.geometry.points import interior_points
 from pibls.methods import Recipe, fit
 from pibls.methods.fit import on_device
@@ -156,6 +156,17 @@ class Laboratory:
         plane = self.axes == 2 and domain.time is None
         landmarks = draw_special(cast(Domain, domain)) if plane and _has_landmarks(domain) else ()
         return (*landmarks, *self.corner_nodes)
+
+    @cached_property
+    def has_plain_corners(self) -> bool:
+        """Whether there are re-entrant corners whose singular functions the networks lack.
+
+        Such a problem may look like one that cannot be solved, however wide the network.
+        """
+        domain: Any = self.problem.domain
+        found = corners(domain)
+        flat = self.axes == 2 and domain.time is None
+        return bool(found) and not (flat and all(find_cut(domain, corner) is not None for corner in found))
 
     def fit(self, blocks: Sequence[Block], points: Points) -> Solution:
         """Fit a network at points."""
