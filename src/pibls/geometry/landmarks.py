@@ -14,9 +14,8 @@ from pibls.geometry.ball import Ball
 from pibls.geometry.base import Domain, Region
 from pibls.geometry.boolean import Combination
 from pibls.geometry.box import Box
-from pibls.geometry.patch import FlippedPatch, Patch
 from pibls.geometry.product import Product
-from pibls.geometry.restricted import RestrictedPatch
+from pibls.geometry.slices import ends
 
 __all__ = ["Corner", "Hole", "clearance", "corners", "find_cut", "holes"]
 
@@ -162,8 +161,8 @@ def clearance(domain: Domain, point: tuple[float, float], direction: float) -> f
 def find_cut(domain: Domain, corner: Corner) -> float | None:
     """Return a direction in which a straight line leaves a corner and never meets the domain; None if there is none.
 
-    That is the one that halves the wedge outside, or else the middle of the widest range of directions that will do: from
-    the bottom of a slot only those lead out of it that pass through its mouth. Into a closed hole none does.
+    That is the one that halves the wedge outside, or else the middle of the widest range of directions that will do:
+    from the bottom of a slot only those lead out of it that pass through its mouth. Into a closed hole none does.
 
     Parameters
     ----------
@@ -210,20 +209,10 @@ def _vertices(shape: Region) -> FloatArray:
     """Return the ends of all smooth pieces of the boundary, each once; they need not be corners."""
     distinct: list[FloatArray] = []
     for patch in shape.boundary.patches:
-        for end in _ends(patch):
+        for end in ends(patch):
             if all(math.dist(end, other) > 10 * shape.tolerance for other in distinct):
                 distinct.append(end)
     return np.array(distinct).reshape(-1, 2)
-
-
-def _ends(patch: Patch) -> FloatArray:
-    """Return the ends of a curve: first those of whole edges, which are exact, then those found by bisection."""
-    if isinstance(patch, FlippedPatch):
-        return _ends(patch.base)
-    if isinstance(patch, RestrictedPatch):
-        cuts, _, _ = patch.base.at(patch._pieces.reshape(-1, 1))
-        return np.concatenate([_ends(patch.base), cuts])
-    return patch.at(np.array([[0.0], [1.0]]))[0]
 
 
 def _tangent_wedges(shape: Region, point: FloatArray, radius: float) -> list[tuple[float, float]]:
