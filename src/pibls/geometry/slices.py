@@ -7,6 +7,7 @@ like a square root. Panels between those heights, with lines crowded towards the
 from __future__ import annotations
 
 import math
+from itertools import pairwise
 from typing import Protocol
 
 import numpy as np
@@ -118,7 +119,7 @@ def _turns(patch: Patch) -> FloatArray:
 def _lines(levels: FloatArray, spacing: float) -> tuple[FloatArray, FloatArray]:
     """Return heights and weights of lines in the panels between levels."""
     heights, weights = [], []
-    for low, high in zip(levels[:-1], levels[1:], strict=True):
+    for low, high in pairwise(levels):
         nodes, shares = gauss(max(_FEWEST, math.ceil(_CROWDED * (high - low) / spacing)))
         heights.append(low + (high - low) * nodes**2 * (3.0 - 2.0 * nodes))
         weights.append((high - low) * 6.0 * nodes * (1.0 - nodes) * shares)

@@ -21,6 +21,7 @@ from pibls.methods import Recipe, fit
 from pibls.methods.fit import on_device
 from pibls.problem import Problem
 from pibls.solution import Solution
+from pibls.solution.sizes import reference_sizes
 from pibls.solvers import LeastSquares
 from pibls.system import Balanced
 from pibls.tuning.growth import Grown
@@ -222,11 +223,14 @@ def _has_landmarks(domain: Any) -> bool:
 
 
 def relative_distance(one: Solution, two: Solution, X: Any) -> float:
-    """Return the relative L2 distance of two solutions over points; with several fields, the largest."""
+    """Return the relative L2 distance of two solutions over points; with several fields, the largest.
+
+    A field that is zero, or nearly, is measured by what the others suggest for it.
+    """
     zero = (0,) * X.shape[1]
-    wanted = [(name, zero) for name in one.problem.field_names]
-    distances = []
-    for first, second in zip(one.evaluate(X, wanted), two.evaluate(X, wanted), strict=True):
-        size = float(np.linalg.norm(first))
-        distances.append(float(np.linalg.norm(first - second)) / (size if size > 0 else 1.0))
-    return max(distances)
+    names = one.problem.field_names
+    first, second = (solution.evaluate(X, [(name, zero) for name in names]) for solution in (one, two))
+    own = {name: float(np.linalg.norm(values)) for name, values in zip(names, first, strict=True)}
+    sizes = reference_sizes(one.problem, own)
+    apart = (float(np.linalg.norm(a - b)) for a, b in zip(first, second, strict=True))
+    return max(d / (sizes[name] if sizes[name] > 0 else 1.0) for name, d in zip(names, apart, strict=True))
