@@ -235,3 +235,19 @@ def test_a_ring_keeps_its_heat_as_the_logarithm_says() -> None:
     assert isinstance(solution, Solution)
     assert solution.status == "converged"
     assert solution.true_error() < 3e-3
+
+
+@pytest.mark.parametrize("power", [2, 4])
+@pytest.mark.parametrize("order", [1, 2])
+def test_what_begins_with_nothing_and_at_rest_is_followed(order: int, power: int) -> None:
+    x, t = pb.coordinates("x t")
+    u = pb.field("u", x, t)
+    exact = 1e6 * t ** (order + power - 1) * sp.sin(sp.pi * x)
+    source = sp.expand(exact.diff(t, order) - exact.diff(x, 2))
+    rest = [pb.Initial(u, 0), pb.Initial(u.diff(t), 0)][:order]
+    equation = sp.Eq(u.diff(t, order), u.diff(x, 2) + source)
+    domain = pb.Interval((x, 0, 1)) * pb.TimeInterval(t, 0, 1)
+    solution = evolve(Problem(equation, domain, [pb.Dirichlet(u, 0), *rest], exact))
+    assert isinstance(solution, Solution)
+    assert solution.status == "converged"
+    assert solution.true_error() < 1e-6

@@ -1,8 +1,8 @@
 """What the error of a field is relative to.
 
 To its own size; but a field that is zero, as the cross flow in a channel is, has none. Equations say how large it could
-be: in u_x + v_y = 0 on a channel of length L and width W, v is of the size u W/L. A field far below that is measured by a
-hundredth of it instead.
+be: in u_x + v_y = 0 on a channel of length L and width W, v is of the size u W/L. A field far below that is measured by
+a hundredth of it instead.
 """
 
 from __future__ import annotations
