@@ -88,6 +88,18 @@ def test_options_of_the_command_line_win_over_those_of_the_file(cosine, asked):
     assert asked == {"tol": 1e-4, "seed": 5, "budget": 7.0, "device": None, "progress": None}
 
 
+def test_the_way_through_time_that_a_file_names_is_taken(tmp_path):
+    rod = tmp_path / "rod.toml"
+    rod.write_text(
+        'equations = ["u_t = u_xx"]\nexact = "exp(-pi**2*t)*sin(pi*x)"\n[domain]\nshape = "interval"\nx = [0, 1]\n'
+        '[time]\nt = [0, 0.1]\n[[conditions]]\nkind = "dirichlet"\nvalue = 0\n'
+        '[[conditions]]\nkind = "initial"\nvalue = "sin(pi*x)"\n[solve]\ntime = "lines"\n'
+    )
+    record = call_json("solve", rod)
+    assert (record["method"], record["status"]) == ("Lines", "converged")
+    assert record["true_error"] < 1e-6
+
+
 def test_without_options_the_defaults_of_the_library_hold(cosine, asked):
     call("solve", cosine)
     assert (asked["tol"], asked["seed"], asked["budget"]) == (1e-6, 0, 10.0)

@@ -83,7 +83,10 @@ def test_plane_combinations_have_exact_measures_and_fluxes(shape, area, perimete
     np.testing.assert_allclose(constant, 0, atol=1e-9 * lengths.sum())
     X, weights = shape.quadrature(2**13)
     flux = (field(points)[0] * normals).sum(axis=1) @ lengths
-    assert flux == pytest.approx(weights @ field(X)[1], rel=2e-3)
+    assert flux == pytest.approx(weights @ field(X)[1], rel=1e-6)
+    assert weights.min() > 0
+    assert (shape.level(X) > -shape.tolerance).all()
+    assert 0.5 * 2**13 < len(weights) < 2 * 2**13
 
 
 @rows(SOLID)

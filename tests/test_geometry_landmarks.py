@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from pibls.errors import GeometryError
 from pibls.geometry import Ball, Box, Disk, Interval, PointCloud, Polygon, Rectangle, Star, TimeInterval
-from pibls.geometry.landmarks import Hole, clearance, corners, holes
+from pibls.geometry.landmarks import Hole, clearance, corners, find_cut, holes
 
 x, y, z, t = sp.symbols("x y z t")
 SQUARE = Rectangle((x, -1, 1), (y, -1, 1))
@@ -189,6 +189,49 @@ def test_rays_from_corners():
     frame = rectangle(0, 3, 0, 3) - rectangle(1, 2, 1, 2)
     assert clearance(frame, (1, 1), math.pi / 4) == pytest.approx(math.sqrt(2), abs=0.01)
     assert clearance(L_SHAPES["difference"], (0, 0), -math.pi / 4) == math.inf
+
+
+@pytest.mark.parametrize(
+    ("vertices", "directions"),
+    [
+        # From the bottom of a slot of width w and depth d, what lies within atan(w/d) of its wall leads out of it.
+        (
+            [(0, 0), (3, 0), (3, 3), (2, 3), (2, 1), (1, 1), (1, 3), (0, 3)],
+            {(2, 1): math.pi / 2 + math.atan(0.5) / 2, (1, 1): math.pi / 2 - math.atan(0.5) / 2},
+        ),
+        (
+            [(0, 0), (1, 0), (1, 1), (2, 1), (2, 0), (3, 0), (3, 3), (2, 3), (2, 2), (1, 2), (1, 3), (0, 3)],
+            {
+                (1, 1): -3 * math.pi / 8,
+                (2, 1): -5 * math.pi / 8,
+                (1, 2): 3 * math.pi / 8,
+                (2, 2): 5 * math.pi / 8,
+            },
+        ),
+        (
+            [(1, 0), (2, 0), (2, 1), (3, 1), (3, 2), (2, 2), (2, 3), (1, 3), (1, 2), (0, 2), (0, 1), (1, 1)],
+            {
+                (1, 1): -3 * math.pi / 4,
+                (2, 1): -math.pi / 4,
+                (1, 2): 3 * math.pi / 4,
+                (2, 2): math.pi / 4,
+            },
+        ),
+    ],
+    ids=["U", "H", "plus"],
+)
+def test_cuts_lead_out_of_slots(vertices, directions):
+    shape = Polygon((x, y), vertices)
+    found = {tuple(round(c, 9) for c in corner.point): find_cut(shape, corner) for corner in corners(shape)}
+    assert found.keys() == directions.keys()
+    for point, direction in directions.items():
+        assert found[point] == pytest.approx(direction, abs=0.03)
+        assert clearance(shape, point, found[point]) == math.inf
+
+
+def test_no_cut_leads_out_of_a_hole():
+    frame = rectangle(0, 3, 0, 3) - rectangle(1, 2, 1, 2)
+    assert [find_cut(frame, corner) for corner in corners(frame)] == [None] * 4
 
 
 @pytest.mark.parametrize("function", [corners, holes])

@@ -215,3 +215,39 @@ def test_more_digits_than_there_are_cannot_be_had() -> None:
     solution = solved(klein_gordon(), tol=1e-17, budget=20.0)
     assert solution.status == "stalled"
     assert solution.true_error() < 1e-8
+
+
+def test_a_ring_keeps_its_heat_as_the_logarithm_says() -> None:
+    x, y, t = pb.coordinates("x y t")
+    T = pb.field("T", x, y, t)
+    disk, hole = (pb.Disk((x, y), (0, 0), radius) for radius in (1.5, 0.5))
+    # Harmonic in space: the equation leaves only the decay in time.
+    exact = sp.exp(-t) * sp.log(4 * (x**2 + y**2)) / 2
+    outside = sp.exp(-t) * (sp.log(3) + sp.Rational(2, 3))
+    conditions = [
+        pb.Dirichlet(T, 0, on=hole.boundary),
+        pb.Robin(T, 1, 1, outside, on=disk.boundary),
+        pb.Initial(T, exact.subs(t, 0)),
+    ]
+    equation = sp.Eq(T.diff(t), pb.laplacian(T) / 10 - T)
+    ring = Problem(equation, (disk - hole) * pb.TimeInterval(t, 0, 1), conditions, exact)
+    solution = evolve(ring, tol=3e-3)
+    assert isinstance(solution, Solution)
+    assert solution.status == "converged"
+    assert solution.true_error() < 3e-3
+
+
+@pytest.mark.parametrize("power", [2, 4])
+@pytest.mark.parametrize("order", [1, 2])
+def test_what_begins_with_nothing_and_at_rest_is_followed(order: int, power: int) -> None:
+    x, t = pb.coordinates("x t")
+    u = pb.field("u", x, t)
+    exact = 1e6 * t ** (order + power - 1) * sp.sin(sp.pi * x)
+    source = sp.expand(exact.diff(t, order) - exact.diff(x, 2))
+    rest = [pb.Initial(u, 0), pb.Initial(u.diff(t), 0)][:order]
+    equation = sp.Eq(u.diff(t, order), u.diff(x, 2) + source)
+    domain = pb.Interval((x, 0, 1)) * pb.TimeInterval(t, 0, 1)
+    solution = evolve(Problem(equation, domain, [pb.Dirichlet(u, 0), *rest], exact))
+    assert isinstance(solution, Solution)
+    assert solution.status == "converged"
+    assert solution.true_error() < 1e-6

@@ -112,3 +112,21 @@ def test_stages_interpolate_polynomials_of_their_degree_exactly() -> None:
     middle = np.polynomial.legendre.legval(0.3, coefficients)
     assert middle == pytest.approx((2.0 + 0.5 * 1.3 / 2) ** STAGES, rel=1e-12)
     assert nodes[-1] == 2.5
+
+
+def test_a_stiff_equation_that_starts_at_rest_from_zero_is_measured_by_what_comes() -> None:
+    class Forced:
+        is_linear = True
+
+        def rates(self, times, states):
+            return -1e6 * (states - times[:, None] ** 3)
+
+        def jacobian(self, time, state):
+            return np.array([[-1e6]])
+
+        def sizes(self, states):
+            return np.abs(states)
+
+    found = Integrator(Forced(), 1e-8).run(0.0, 2.0, np.zeros(1))
+    assert found(np.array([2.0]))[0, 0] == pytest.approx(8.0, rel=1e-4)
+    assert len(found.coefficients) < 100

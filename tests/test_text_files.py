@@ -162,6 +162,40 @@ def test_options_and_outputs():
     assert (file.output.plot, file.output.csv, file.output.json) == ("a.png", "out/a.csv", None)
 
 
+ROD = """
+equations = ["u_t = u_xx"]
+exact = "exp(-pi**2*t)*sin(pi*x)"
+[domain]
+shape = "interval"
+x = [0, 1]
+[time]
+t = [0, 0.1]
+[[conditions]]
+kind = "dirichlet"
+value = 0
+[[conditions]]
+kind = "initial"
+value = "sin(pi*x)"
+[solve]
+time = %s
+"""
+
+
+@pytest.mark.parametrize("way", ["space-time", "windows", "lines"])
+def test_the_way_through_time(way):
+    options = read_text(ROD % f'"{way}"').solve
+    assert options.time == way
+    assert options.tol is None
+
+
+def test_a_way_through_time_that_is_none_is_refused():
+    with pytest.raises(TextError, match="space-time") as caught:
+        read_text(ROD % '"rows"')
+    assert caught.value.line == 16
+    with pytest.raises(TextError, match="in time"):
+        read_text(PLATE.replace('device = "cpu"', 'time = "lines"') % 'kind = "dirichlet"\nvalue = 0')
+
+
 def test_several_unknowns_numbers_and_exact_solutions():
     text = """
 unknowns = ["u", "w"]

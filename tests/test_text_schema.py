@@ -15,6 +15,7 @@ from pibls import problems
 from pibls.text import read_file
 from pibls.text.conditions import KINDS
 from pibls.text.domains import SHAPES
+from pibls.text.files import WAYS
 
 ROOT = Path(__file__).parent.parent
 SCHEMA = json.loads((Path(pibls.__file__).parent / "text" / "schema.json").read_text())
@@ -84,6 +85,7 @@ def test_the_schema_notices(text, words):
 def test_the_schema_knows_what_the_reader_knows():
     definitions = SCHEMA["$defs"]
     assert definitions["shape"]["properties"]["shape"]["enum"] == list(SHAPES)
+    assert SCHEMA["properties"]["solve"]["properties"]["time"]["enum"] == list(WAYS)
     assert definitions["condition"]["properties"]["kind"]["enum"] == list(KINDS)
 
 

@@ -68,6 +68,32 @@ def test_a_well_posed_problem_hides_nothing_and_a_gauge_repairs_one_that_does():
     assert np.ptp(values) < 1e-4 * np.abs(values).max()  # the hidden function is a constant
 
 
+def test_slots_between_fins_are_resolved_and_not_called_a_contradiction():
+    x, y = pb.coordinates("x y")
+    u = pb.field("u", x, y)
+    corners = [(0, 0), (3, 0), (3, 3), (2.7, 3), (2.7, 0.5), (0.3, 0.5), (0.3, 3), (0, 3)]
+    fins = pb.Polygon((x, y), corners)
+    air = [pb.Robin(u, 0.05, 1, 0, on=getattr(fins, f"edge{i}")) for i in range(1, len(corners))]
+    problem = pb.Problem(pb.laplacian(u), fins, [pb.Neumann(u, 1.2, on=fins.edge0), *air])
+    solution = pb.solve(problem, tol=1e-3)
+    assert solution.status == "converged"
+    # What the chip gives, the air takes.
+    around = fins.boundary.where(lambda X: X[:, 1] > 1e-9)
+    X, _, weights = around.quadrature(4000)
+    assert 0.05 * weights @ solution(X) == pytest.approx(1.2 * 3, rel=5e-3)
+
+
+def test_corners_without_singular_functions_are_known():
+    x, y, t = pb.coordinates("x y t")
+    u, v = pb.field("u", x, y), pb.field("v", x, y, t)
+    bracket = pb.Rectangle((x, 0, 2), (y, 0, 2)) - pb.Rectangle((x, 1, 2), (y, 1, 2))
+    frame = pb.Rectangle((x, 0, 3), (y, 0, 3)) - pb.Rectangle((x, 1, 2), (y, 1, 2))
+    steady = [pb.Problem(pb.laplacian(u) + 1, shape, [pb.Dirichlet(u, 0)]) for shape in (bracket, frame)]
+    conditions = [pb.Dirichlet(v, 0), pb.Initial(v, 0)]
+    timed = pb.Problem(v.diff(t) - pb.laplacian(v) - 1, bracket * pb.TimeInterval(t, 0, 1), conditions)
+    assert [Laboratory(p, 0).has_plain_corners for p in (*steady, timed)] == [False, True, True]
+
+
 def test_statements_that_fit_alone_but_not_together():
     problem = ill_posed()["contradictory_dirichlet"].problem()
     lab = Laboratory(problem, 0)

@@ -25,7 +25,7 @@ from pibls.checks import check_integer, shorten
 from pibls.errors import FeatureError
 from pibls.features.arrays import Array, MultiIndex, float_array, same_home
 from pibls.geometry import Domain
-from pibls.geometry.landmarks import Corner, Hole, clearance, corners, holes
+from pibls.geometry.landmarks import Corner, Hole, clearance, corners, find_cut, holes
 
 __all__ = ["HarmonicGroup", "draw_special"]
 
@@ -304,11 +304,11 @@ def draw_special(
 ) -> tuple[HarmonicGroup, ...]:
     """Return harmonic nodes for the corners and the holes of a plane domain, one group for each.
 
-    A corner of interior angle ω gets both parts of w^{kπ/ω}, k = 1, 2, ..., with the cut along the direction that
-    halves the wedge outside; where kπ/ω is an integer, w^{kπ/ω} is a polynomial and the resonant w^{kπ/ω} log w takes
-    its place (the corners of a square have such terms). If that ray comes back to the domain (the corner of a hole), no
-    power is free of jumps, and poles that cluster towards the corner along the ray stand in for it. A hole gets log r
-    and both parts of w^{-k}, k = 1, 2, ...
+    A corner of interior angle ω gets both parts of w^{kπ/ω}, k = 1, 2, ..., with the cut along a straight
+    line outside; where kπ/ω is an integer, w^{kπ/ω} is a polynomial and the resonant w^{kπ/ω} log w takes its place
+    (the corners of a square have such terms). If every such line comes back to the domain (the corner of a hole), no
+    power is free of jumps, and poles that cluster towards the corner stand in for it. A hole gets log r and both parts
+    of w^{-k}, k = 1, 2, ...
 
     These nodes solve Laplace's equation, so that conditions alone determine their weights: let the boundary of a hole
     have some four points per term or more. Domains with a time, or not in the plane, get none.
@@ -349,16 +349,17 @@ def draw_special(
 
 
 def _corner_group(domain: Domain, corner: Corner, terms: int) -> HarmonicGroup:
-    point, direction = np.array(corner.point), corner.direction
-    free = clearance(domain, corner.point, direction)
+    point, cut = np.array(corner.point), find_cut(domain, corner)
+    direction = corner.direction if cut is None else cut
     counts = np.arange(1, terms + 1)
-    if math.isinf(free):
+    if cut is not None:
         exponents = counts * (math.pi / corner.angle)
         resonant = np.abs(exponents - np.rint(exponents)) < _INTEGER
         reach = float(np.hypot(*np.abs(domain.bounds - point[:, None]).max(axis=1)))
         centers, scales = np.tile(point, (terms, 1)), np.full(terms, reach)
     else:
         exponents, resonant = np.full(terms, -1.0), np.zeros(terms, dtype=np.bool_)
+        free = clearance(domain, corner.point, direction)
         # Poles closer to the corner than boundary points are would be free to make spikes between those.
         scales = free / 2 * 0.5 ** (terms - counts)
         centers = point + scales[:, None] * [math.cos(direction), math.sin(direction)]

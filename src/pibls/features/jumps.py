@@ -8,13 +8,13 @@ wants w̄/w as well, and 1/w for the pressure (Taylor 1962). Terms of order r wi
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
 from pibls.features.harmonic import HarmonicGroup
 from pibls.geometry import Domain
-from pibls.geometry.landmarks import Corner, clearance
+from pibls.geometry.landmarks import Corner, find_cut
 
 __all__ = ["draw_jumps"]
 
@@ -26,8 +26,8 @@ _NEXT = ((0, 0, 0, True), (1, 0, 1, False), (1, 0, 2, False), (-1, 2, 0, False),
 def draw_jumps(domain: Domain, corners: Sequence[Corner]) -> tuple[HarmonicGroup, ...]:
     """Return nodes for corners at which given values jump, all in one group, or no group if there are none.
 
-    The angle is cut along the direction that halves the wedge outside; a corner from which that ray comes back to the
-    domain gets no nodes.
+    The angle is cut along a straight line outside; a corner from which every such line comes back to the domain gets no
+    nodes.
 
     Parameters
     ----------
@@ -46,11 +46,11 @@ def draw_jumps(domain: Domain, corners: Sequence[Corner]) -> tuple[HarmonicGroup
     >>> group.nodes
     34
     """
-    free = [corner for corner in corners if math.isinf(clearance(domain, corner.point, corner.direction))]
-    return (_group(domain, free),) if free else ()
+    cuts = {corner: cut for corner in corners if (cut := find_cut(domain, corner)) is not None}
+    return (_group(domain, cuts),) if cuts else ()
 
 
-def _group(domain: Domain, corners: Sequence[Corner]) -> HarmonicGroup:
+def _group(domain: Domain, cuts: Mapping[Corner, float]) -> HarmonicGroup:
     rows = [
         (exponent, conjugate, angle, logarithm, part)
         for exponent, conjugate, angle, logarithm in (*_LEADING, *_NEXT)
@@ -58,10 +58,10 @@ def _group(domain: Domain, corners: Sequence[Corner]) -> HarmonicGroup:
         # A power of r² times θ is real.
         if part == "real" or logarithm or exponent != conjugate
     ]
-    exponents, conjugates, angles, logarithms, parts = (column * len(corners) for column in zip(*rows, strict=True))
-    points = np.array([corner.point for corner in corners])
+    exponents, conjugates, angles, logarithms, parts = (column * len(cuts) for column in zip(*rows, strict=True))
+    points = np.array([corner.point for corner in cuts])
     reach = np.hypot(*np.abs(domain.bounds - points[:, :, None]).max(axis=2).T)
-    inward = [math.remainder(corner.direction + math.pi, 2 * math.pi) for corner in corners]
+    inward = [math.remainder(cut + math.pi, 2 * math.pi) for cut in cuts.values()]
     return HarmonicGroup(
         np.repeat(points, len(rows), axis=0),
         np.array(exponents, dtype=np.float64),

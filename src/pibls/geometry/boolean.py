@@ -19,6 +19,7 @@ from pibls.geometry.part import Part
 from pibls.geometry.patch import FlippedPatch, Patch
 from pibls.geometry.restricted import RestrictedPatch
 from pibls.geometry.sampling import kronecker, unit_cube
+from pibls.geometry.slices import slices
 
 __all__ = ["Combination"]
 
@@ -132,6 +133,11 @@ class Combination(Region):
         if self.operation == "union":
             return np.maximum(one, two)
         return np.minimum(one, two if self.operation == "intersection" else -two)
+
+    def quadrature(self, n: int) -> tuple[FloatArray, FloatArray]:
+        """Return a rule with about ``n`` nodes: in the plane Gauss points on lines across, else a Sobol' sequence."""
+        plane = self.dimension == 2 and all(patch.exact for patch in self.boundary.patches)
+        return slices(self, n, self.measure) if plane else super().quadrature(n)
 
     @cached_property
     def parts(self) -> Mapping[str, Part]:

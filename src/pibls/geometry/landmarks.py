@@ -14,11 +14,10 @@ from pibls.geometry.ball import Ball
 from pibls.geometry.base import Domain, Region
 from pibls.geometry.boolean import Combination
 from pibls.geometry.box import Box
-from pibls.geometry.patch import FlippedPatch, Patch
 from pibls.geometry.product import Product
-from pibls.geometry.restricted import RestrictedPatch
+from pibls.geometry.slices import ends
 
-__all__ = ["Corner", "Hole", "clearance", "corners", "holes"]
+__all__ = ["Corner", "Hole", "clearance", "corners", "find_cut", "holes"]
 
 FloatArray = npt.NDArray[np.float64]
 BoolArray = npt.NDArray[np.bool_]
@@ -28,6 +27,7 @@ _CIRCLE = 720
 _CIRCLE_RADIUS = 1e-4
 _BOUNDARY_POINTS = 256
 _RAY = 4096
+_FAN = 64
 _STEP = 1e-6
 
 
@@ -158,6 +158,46 @@ def clearance(domain: Domain, point: tuple[float, float], direction: float) -> f
     return float(distances[inside[0]]) if len(inside) else math.inf
 
 
+def find_cut(domain: Domain, corner: Corner) -> float | None:
+    """Return a direction in which a straight line leaves a corner and never meets the domain; None if there is none.
+
+    That is the one that halves the wedge outside, or else the middle of the widest range of directions that will do:
+    from the bottom of a slot only those lead out of it that pass through its mouth. Into a closed hole none does.
+
+    Parameters
+    ----------
+    domain : Domain
+    corner : Corner
+        A corner of the domain.
+
+    Examples
+    --------
+    >>> import sympy as sp
+    >>> from pibls.geometry import Rectangle
+    >>> x, y = sp.symbols("x y")
+    >>> slotted = Rectangle((x, 0, 3), (y, 0, 3)) - Rectangle((x, 1, 2), (y, 1, 3))
+    >>> for corner in corners(slotted):
+    ...     print(corner.point, round(math.degrees(find_cut(slotted, corner))))
+    (1.0, 1.0) 77
+    (2.0, 1.0) 103
+    """
+
+    def leaves(turn: float) -> bool:
+        return math.isinf(clearance(domain, corner.point, turn))
+
+    half = math.pi - corner.angle / 2
+    turns = corner.direction + half * np.linspace(-1.0, 1.0, 2 * _FAN + 1)[1:-1]
+    # Its neighbours are asked too: a line that grazes another corner will not do.
+    if all(leaves(float(turn)) for turn in turns[_FAN - 2 : _FAN + 1]):
+        return corner.direction
+    free = np.array([leaves(float(turn)) for turn in turns])
+    edges = np.flatnonzero(np.diff(np.concatenate([[False], free, [False]])))
+    if not len(edges):
+        return None
+    first, stop = max(edges.reshape(-1, 2), key=lambda run: int(run[1] - run[0]))
+    return math.remainder(float(turns[first] + turns[stop - 1]) / 2, 2 * math.pi)
+
+
 def _plane_shape(domain: object, owner: str) -> Region | None:
     if not isinstance(domain, Domain):
         raise GeometryError(f"The 'domain' parameter of {owner} must be a domain. Got {shorten(domain)} instead.")
@@ -169,20 +209,10 @@ def _vertices(shape: Region) -> FloatArray:
     """Return the ends of all smooth pieces of the boundary, each once; they need not be corners."""
     distinct: list[FloatArray] = []
     for patch in shape.boundary.patches:
-        for end in _ends(patch):
+        for end in ends(patch):
             if all(math.dist(end, other) > 10 * shape.tolerance for other in distinct):
                 distinct.append(end)
     return np.array(distinct).reshape(-1, 2)
-
-
-def _ends(patch: Patch) -> FloatArray:
-    """Return the ends of a curve: first those of whole edges, which are exact, then those found by bisection."""
-    if isinstance(patch, FlippedPatch):
-        return _ends(patch.base)
-    if isinstance(patch, RestrictedPatch):
-        cuts, _, _ = patch.base.at(patch._pieces.reshape(-1, 1))
-        return np.concatenate([_ends(patch.base), cuts])
-    return patch.at(np.array([[0.0], [1.0]]))[0]
 
 
 def _tangent_wedges(shape: Region, point: FloatArray, radius: float) -> list[tuple[float, float]]:

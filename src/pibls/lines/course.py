@@ -144,7 +144,7 @@ class Course:
         coarser = self._follow(design, below, max(_FINEST_TIME, self.tol), "estimate")
         if coarser.ended is not None:
             return limit
-        apart, before = distance(coarser, run), self._residual(coarser)
+        apart, before = distance(self.evolution.problem, coarser, run), self._residual(coarser)
         # Errors fall like residuals, as long as these fall at all.
         now = self.stages[-1]["residual"]
         self.hindsight = apart * min(1.0, now / before) if before > 0 else apart
@@ -243,7 +243,7 @@ class Course:
         self.report("estimate", self.elapsed, run.network.features, None, self.estimate)
         if self.runs:
             ended = self.runs[-1].ended or run.ended
-            self.distances.append(np.inf if ended else distance(self.runs[-1], run))
+            self.distances.append(np.inf if ended else distance(self.evolution.problem, self.runs[-1], run))
             self.stages[-1]["estimate"] = self.distances[-1]
         self.runs.append(run)
         facts = {

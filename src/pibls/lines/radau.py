@@ -31,6 +31,9 @@ _SHORTEST = 1e-13
 _SLOW = 0.3
 _RUNAWAY = 1e12
 _LOST = 1e8
+_NOTHING = 1e-10
+_OUTLOOK = 0.1  # share of the size to come that errors are relative to while there is nothing
+_SPANS = 4
 
 
 class IntegrationError(SolveError):
@@ -201,11 +204,29 @@ class Integrator:
         """Return a first step, and the size that errors are relative to at first."""
         slope = self.field.rates(np.array([start]), y[None])[0]
         size, speed = self.field.sizes(y[None])[0], self.field.sizes(slope[None])[0]
+        nothing = not size.max() > 0
+        size = np.maximum(size, _OUTLOOK * self._outlook(start, stop, y, float(size.max())))
         moving = speed > 0
         guess = float(np.min((size + 1e-3 * size.max())[moving] / speed[moving], initial=stop - start))
         # Another tolerance must mean other steps: two solutions with the same ones have the same error.
         h = float(max(guess, 1e-5 * (stop - start)) * min(1.0, self.tol) ** (1.0 / (STAGES + 1)))
-        return h, size if size.max() > 0 else h * speed
+        return h, np.maximum(size, h * speed) if nothing else size
+
+    def _outlook(self, start: float, stop: float, y: FloatArray, size: float) -> FloatArray | float:
+        """Return about how large the parts of a state that is zero will be; zero for one that is something.
+
+        What is to come acts on it as if it stayed there, over shorter and shorter times, by implicit Euler steps.
+        """
+        spans: FloatArray = (stop - start) * np.logspace(0.0, 1.0 - _SPANS, _SPANS)
+        try:
+            rates = self.field.rates(start + spans, np.tile(y, (_SPANS, 1)))
+            if size > _NOTHING * (stop - start) * float(self.field.sizes(rates).max()):
+                return 0.0
+            jacobian, identity = self.field.jacobian(start, y), np.eye(len(y))
+        except ProblemError:  # the equation is not finite at such a state
+            return 0.0
+        steps = [np.linalg.solve(identity / h - jacobian, rate) for h, rate in zip(spans, rates, strict=True)]
+        return np.asarray(self.field.sizes(np.array(steps)).max(axis=0))
 
     def _error(self, piece: FloatArray, reach: FloatArray) -> float:
         """Return the error of a polynomial over the tolerance, from how its coefficients decay."""

@@ -14,7 +14,9 @@ from pibls.lines.design import Design, Monitor
 from pibls.lines.form import Evolution
 from pibls.lines.galerkin import Galerkin
 from pibls.lines.radau import IntegrationError, Integrator
+from pibls.problem import Problem
 from pibls.solution.evolved import EvolvedNetwork
+from pibls.solution.sizes import reference_sizes
 
 __all__ = ["Run", "distance", "follow", "front_velocity", "misfit", "monitored", "turns", "wave_velocity"]
 
@@ -117,7 +119,7 @@ def misfit(
     return system.basis.rule.points, share
 
 
-def distance(coarse: Run, fine: Run) -> float:
+def distance(problem: Problem, coarse: Run, fine: Run) -> float:
     """Return the relative L2 distance of two solutions over space and the times both reached, of the worst field."""
     step = max(1, len(fine.rule.weights) // _POINTS)
     X, weights = fine.rule.points[::step], fine.rule.weights[::step]
@@ -126,7 +128,9 @@ def distance(coarse: Run, fine: Run) -> float:
     times = first + (last - first) * np.mod(0.5 + np.arange(_TIMES) * (np.sqrt(5.0) - 1.0) / 2.0, 1.0)
     zero = (0,) * X.shape[1]
     a, b = (run.network.on_grid(X, times, zero) for run in (coarse, fine))
-    errors, sizes = (np.sqrt(np.einsum("ptf,p->f", values**2, weights)) for values in (a - b, b))
+    errors, own = (np.sqrt(np.einsum("ptf,p->f", values**2, weights)) for values in (a - b, b))
+    found = reference_sizes(problem, dict(zip(problem.field_names, own.tolist(), strict=True)))
+    sizes = np.array([found[name] for name in problem.field_names])
     return float(np.max(np.where(sizes > 0, errors / np.where(sizes > 0, sizes, 1.0), errors)))
 
 

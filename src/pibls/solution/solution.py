@@ -22,6 +22,7 @@ from pibls.solution.diagnostics import Diagnostics
 from pibls.solution.functions import FieldFunction, ResidualFunction, gather
 from pibls.solution.posterior import Posterior, credible_factor
 from pibls.solution.records import Network, RicherNetwork
+from pibls.solution.sizes import reference_sizes
 
 __all__ = ["Solution"]
 
@@ -307,7 +308,8 @@ class Solution:
         """Return the relative L2 error against the problem's exact solution, at points the solve never saw.
 
         A point cloud has no others: there it is measured at its own points. With several fields, the largest error
-        counts.
+        counts, each relative to the size of its own field; one that is zero, or nearly, is measured by what the others
+        suggest for it.
 
         Examples
         --------
@@ -318,13 +320,14 @@ class Solution:
         X = interior_points(self.problem.domain, n, "uniform", seed)
         exact = self.problem.exact_values(X)
         values = self.evaluate(X, [(f.field, f.multi_index) for f in self._field_functions])
-        sizes = [float(np.linalg.norm(exact[f.field])) for f in self._field_functions]
-        if 0.0 in sizes:
+        own = {f.field: float(np.linalg.norm(exact[f.field])) for f in self._field_functions}
+        sizes = reference_sizes(self.problem, own)
+        if 0.0 in sizes.values():
             raise ProblemError(
                 "An exact solution that is zero has no relative error; use pibls.metrics, which has absolute ones too."
             )
-        pairs = zip(self._field_functions, values, sizes, strict=True)
-        return float(max(np.linalg.norm(v - exact[f.field]) / size for f, v, size in pairs))
+        pairs = zip(self._field_functions, values, strict=True)
+        return float(max(np.linalg.norm(v - exact[f.field]) / sizes[f.field] for f, v in pairs))
 
     def save(self, path: str | Path) -> Path:
         """Write the solution to one file, readable by :func:`pibls.load` in any process."""

@@ -26,13 +26,15 @@ from pibls.text.names import Names
 from pibls.text.source import Text
 from pibls.text.tables import Interpolant, column, local_name, read_columns
 
-__all__ = ["Outputs", "ProblemFile", "SolveOptions", "read_file", "read_problem", "read_text"]
+__all__ = ["WAYS", "Outputs", "ProblemFile", "SolveOptions", "read_file", "read_problem", "read_text"]
 
 _KEYS = (
     *("title", "domain", "time", "unknowns", "unknown_numbers", "parameters", "data", "equations", "conditions"),
     *("exact", "solve", "output"),
 )
 _LARGEST = 2_000_000
+WAYS = ("space-time", "windows", "lines")
+"""How to go through time, as :func:`~pibls.solve` takes it."""
 
 
 @dataclass(frozen=True)
@@ -43,6 +45,7 @@ class SolveOptions:
     seed: int | None = None
     budget: float | None = None
     device: str | None = None
+    time: str | None = None
 
 
 @dataclass(frozen=True)
@@ -150,7 +153,7 @@ def _read(source: str, name: str | None, folder: Path | None) -> ProblemFile:
         problem = Problem(equations, place.domain, conditions, exact)
     except PiblsError as error:
         raise table.document.error(_culprit(str(error), conditions), str(error)) from error
-    return ProblemFile(table.string("title"), problem, _options(table, names), _outputs(table))
+    return ProblemFile(table.string("title"), problem, _options(table, names, problem), _outputs(table))
 
 
 def _culprit(message: str, conditions: list[AnyCondition]) -> tuple[str | int, ...]:
@@ -239,7 +242,7 @@ def _exact(table: Table, names: Names) -> dict[str, Any] | None:
     return {label: read_expression(entries.text(label), known).expression for label in entries.data}
 
 
-def _options(table: Table, names: Names) -> SolveOptions:
+def _options(table: Table, names: Names, problem: Problem) -> SolveOptions:
     entries = table.table("solve")
     entries.allow(*(entry.name for entry in fields(SolveOptions)))
     numbers: dict[str, Any] = {}
@@ -251,7 +254,12 @@ def _options(table: Table, names: Names) -> SolveOptions:
     seed = entries.integer("seed")
     if seed is not None and seed < 0:
         raise entries.error("seed", "seed must be 0 or more.")
-    return SolveOptions(**numbers, seed=seed, device=entries.string("device") or None)
+    way = None
+    if "time" in entries:
+        if problem.domain.time is None:
+            raise entries.error("time", "This is for problems in time; give a table [time], or leave it out.")
+        way = entries.attempt("time", check_choice, "time", entries.string("time"), "solve", WAYS)
+    return SolveOptions(**numbers, seed=seed, device=entries.string("device") or None, time=way)
 
 
 def _outputs(table: Table) -> Outputs:

@@ -18,6 +18,7 @@ from pibls.methods import PIBLS
 from pibls.problem import Problem
 from pibls.solution import Solution
 from pibls.system import check_known
+from pibls.text.files import WAYS
 from pibls.tuning.campaign import Campaign, estimated_error
 from pibls.tuning.grow import new_nodes
 from pibls.tuning.laboratory import Laboratory
@@ -31,7 +32,6 @@ __all__ = ["Method", "solve"]
 _SECOND = 1_000_003
 _DEFAULT_POINTS = 2000
 _SOLID = 4  # three dimensions of space, and time
-_WAYS = ("space-time", "windows", "lines")
 _EVENTFUL = 100.0  # radians from the first time to the last
 _LEAST_NODES = 120
 _JUDGE_NODES = 1000
@@ -127,7 +127,7 @@ def solve(
             "out 'method' and 'points', or leave out these."
         )
     if time is not None:
-        check_choice("time", time, "solve", _WAYS)
+        check_choice("time", time, "solve", WAYS)
         _check_way(time, problem, start is not None or bool(continuation), method is not None or points is not None)
     with reporter(progress) as report:
         if method is not None or points is not None:

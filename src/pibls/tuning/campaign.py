@@ -313,10 +313,10 @@ class Campaign:
     def _contradictory(self) -> bool:
         """Tell whether the statements can each be met, but not together, however wide the network.
 
-        An unresolved solution looks like that too, until the network is widened; a layer even then, so problems that
-        have layers are not asked.
+        An unresolved solution looks like that too, until the network is widened; a layer or a corner even then, so
+        problems that have those are not asked.
         """
-        if self._layered:
+        if self._layered or self.lab.has_plain_corners:
             return False
         defects = []
         for doublings in range(3):

@@ -19,6 +19,7 @@ from pibls.checks import FloatArray
 from pibls.geometry import Points
 from pibls.problem import MultiIndex, Problem, Statement
 from pibls.solution import Solution
+from pibls.solution.sizes import SHARE, natural_sizes
 
 __all__ = ["Evaluate", "Judge", "Verdict", "root_mean_square"]
 
@@ -68,25 +69,31 @@ class Judge:
 
     def __call__(self, solution: Solution) -> Verdict:
         """Return the relative residual of every statement."""
-        sizes, least = self.sizes(solution.evaluate), self._least_sizes(solution.evaluate)
+        sizes = self.references(solution.evaluate)
         parts: dict[str, float] = {}
         for name, statement in self.judged:
             residual = root_mean_square(self.residual(solution.evaluate, statement))
-            size = max(sizes[name], least[name])
-            parts[name] = residual / size if size > 0 else residual
+            parts[name] = residual / sizes[name] if sizes[name] > 0 else residual
         return Verdict(parts)
+
+    def references(self, evaluate: Evaluate) -> dict[str, float]:
+        """Return what the residual of each statement is relative to: the size of its terms, where that is not zero."""
+        least = self._least_sizes(evaluate)
+        return {name: max(size, least[name]) for name, size in self.sizes(evaluate).items()}
 
     def _least_sizes(self, evaluate: Evaluate) -> dict[str, float]:
         """Return the size below which the terms of each statement count as zero."""
         names, half = self.problem.field_names, np.ptp(self.problem.domain.bounds, axis=1) / 2
         zero = (0,) * len(half)
         values = evaluate(self.points.interior[:_SIZE_POINTS], [(name, zero) for name in names])
-        fields = {name: root_mean_square(value) for name, value in zip(names, values, strict=True)}
+        own = {name: root_mean_square(value) for name, value in zip(names, values, strict=True)}
+        fields = natural_sizes(self.problem, own)
+        share = _VANISHING if len(names) == 1 else SHARE
         sizes: dict[str, float] = {}
         for name, statement in self.judged:
             terms = zip(statement.form.terms, self._tangent(evaluate, statement)[1], strict=True)
             expected = (root_mean_square(c) * fields[t.field] / np.prod(half**t.multi_index) for t, c in terms)
-            sizes[name] = _VANISHING * max(expected, default=0.0)
+            sizes[name] = share * max(expected, default=0.0)
         return sizes
 
     def sizes(self, evaluate: Evaluate) -> dict[str, float]:

@@ -15,12 +15,13 @@ from pibls.features import BroadNetwork, FeatureGroup
 from pibls.features.harmonic import HarmonicGroup, draw_special
 from pibls.features.scales import draw_features, draw_sparse_features
 from pibls.geometry import Domain, Points
-from pibls.geometry.landmarks import Corner, corners, holes
+from pibls.geometry.landmarks import Corner, corners, find_cut, holes
 from pibls.geometry.points import interior_points
 from pibls.methods import Recipe, fit
 from pibls.methods.fit import on_device
 from pibls.problem import Problem
 from pibls.solution import Solution
+from pibls.solution.sizes import reference_sizes
 from pibls.solvers import LeastSquares
 from pibls.system import Balanced
 from pibls.tuning.growth import Grown
@@ -157,6 +158,17 @@ class Laboratory:
         landmarks = draw_special(cast(Domain, domain)) if plane and _has_landmarks(domain) else ()
         return (*landmarks, *self.corner_nodes)
 
+    @cached_property
+    def has_plain_corners(self) -> bool:
+        """Whether there are re-entrant corners whose singular functions the networks lack.
+
+        Such a problem may look like one that cannot be solved, however wide the network.
+        """
+        domain: Any = self.problem.domain
+        found = corners(domain)
+        flat = self.axes == 2 and domain.time is None
+        return bool(found) and not (flat and all(find_cut(domain, corner) is not None for corner in found))
+
     def fit(self, blocks: Sequence[Block], points: Points) -> Solution:
         """Fit a network at points."""
         return self.fit_network(self.network(blocks), points, self._settings(blocks))
@@ -211,11 +223,14 @@ def _has_landmarks(domain: Any) -> bool:
 
 
 def relative_distance(one: Solution, two: Solution, X: Any) -> float:
-    """Return the relative L2 distance of two solutions over points; with several fields, the largest."""
+    """Return the relative L2 distance of two solutions over points; with several fields, the largest.
+
+    A field that is zero, or nearly, is measured by what the others suggest for it.
+    """
     zero = (0,) * X.shape[1]
-    wanted = [(name, zero) for name in one.problem.field_names]
-    distances = []
-    for first, second in zip(one.evaluate(X, wanted), two.evaluate(X, wanted), strict=True):
-        size = float(np.linalg.norm(first))
-        distances.append(float(np.linalg.norm(first - second)) / (size if size > 0 else 1.0))
-    return max(distances)
+    names = one.problem.field_names
+    first, second = (solution.evaluate(X, [(name, zero) for name in names]) for solution in (one, two))
+    own = {name: float(np.linalg.norm(values)) for name, values in zip(names, first, strict=True)}
+    sizes = reference_sizes(one.problem, own)
+    apart = (float(np.linalg.norm(a - b)) for a, b in zip(first, second, strict=True))
+    return max(d / (sizes[name] if sizes[name] > 0 else 1.0) for name, d in zip(names, apart, strict=True))

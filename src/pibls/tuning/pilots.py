@@ -46,7 +46,7 @@ class Pilots:
         """Return the relative residuals of a pilot at the held-out points."""
         if scale not in self.verdicts:
             residuals, evaluate = self._run(scale)
-            sizes = self.judge.sizes(evaluate)
+            sizes = self.judge.references(evaluate)
             self.verdicts[scale] = Verdict({name: value / (sizes[name] or 1.0) for name, value in residuals.items()})
         return self.verdicts[scale]
 

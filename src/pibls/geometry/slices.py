@@ -1,0 +1,153 @@
+"""A quadrature rule for any plane shape: lines across it, and Gauss points on what of each line is inside.
+
+Where lines begin or cease to meet the shape (the top of a hole, a vertex), the lengths inside are not smooth, at worst
+like a square root. Panels between those heights, with lines crowded towards their ends, are as good as for smooth ones.
+"""
+
+from __future__ import annotations
+
+import math
+from itertools import pairwise
+from typing import Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from pibls.geometry.part import Part
+from pibls.geometry.patch import FlippedPatch, Patch
+from pibls.geometry.restricted import RestrictedPatch
+from pibls.geometry.rules import gauss
+
+__all__ = ["ends", "slices"]
+
+FloatArray = npt.NDArray[np.float64]
+
+_SCAN = 512
+_FEWEST = 3
+_CROWDED = 1.5
+_BISECTIONS = 50
+_SAME = 1e-9
+
+
+class PlaneShape(Protocol):
+    """What is needed of a shape."""
+
+    @property
+    def bounds(self) -> FloatArray:
+        """A box around it."""
+
+    @property
+    def boundary(self) -> Part:
+        """Its boundary."""
+
+    def level(self, X: FloatArray) -> FloatArray:
+        """Return what is positive inside."""
+
+
+def slices(shape: PlaneShape, n: int, area: float) -> tuple[FloatArray, FloatArray]:
+    """Return points and weights of a rule with about ``n`` nodes for integrals over a plane shape of a given area.
+
+    Examples
+    --------
+    >>> import sympy as sp
+    >>> from pibls.geometry import Disk, Rectangle
+    >>> x, y = sp.symbols("x y")
+    >>> plate = Rectangle((x, -1, 1), (y, -1, 1)) - Disk((x, y), (0, 0), 0.5)
+    >>> X, weights = slices(plate, 600, 3.2)
+    >>> bool(abs(weights.sum() - (4 - math.pi / 4)) < 1e-9)
+    True
+    """
+    # The lines are closer together than the points on them, by as much as they are crowded.
+    spacing = math.sqrt(_CROWDED * area / n)
+    marks = _marks(shape)
+    heights, steps = _lines(_distinct(marks[:, 1], shape.bounds[1]), spacing)
+    left, right, row = _segments(shape, heights, _distinct(marks[:, 0], shape.bounds[0]))
+    points, weights = [np.empty((0, 2))], [np.empty(0)]
+    counts = np.maximum(_FEWEST, np.ceil((right - left) / spacing)).astype(np.int64)
+    for count in np.unique(counts):
+        own = counts == count
+        nodes, shares = gauss(int(count))
+        width = (right - left)[own, None]
+        x = (left[own, None] + width * nodes).ravel()
+        points.append(np.stack([x, np.repeat(heights[row[own]], len(nodes))], axis=1))
+        weights.append((steps[row[own], None] * width * shares).ravel())
+    return np.concatenate(points), np.concatenate(weights)
+
+
+def ends(patch: Patch) -> FloatArray:
+    """Return the ends of a curve: first those of whole edges, which are exact, then those found by bisection."""
+    if isinstance(patch, FlippedPatch):
+        return ends(patch.base)
+    if isinstance(patch, RestrictedPatch):
+        cuts, _, _ = patch.base.at(patch._pieces.reshape(-1, 1))
+        return np.concatenate([ends(patch.base), cuts])
+    return patch.at(np.array([[0.0], [1.0]]))[0]
+
+
+def _marks(shape: PlaneShape) -> FloatArray:
+    """Return all vertices, and the tops and bottoms of all curves."""
+    patches = shape.boundary.patches
+    return np.concatenate([*(ends(patch) for patch in patches), *(_turns(patch) for patch in patches)])
+
+
+def _distinct(values: FloatArray, limits: FloatArray) -> FloatArray:
+    """Return values between limits, and these, in order and each once."""
+    low, high = limits
+    found = np.sort(np.concatenate([limits, values[(values > low) & (values < high)]]))
+    return np.asarray(found[np.append(True, np.diff(found) > _SAME * (high - low))])
+
+
+def _turns(patch: Patch) -> FloatArray:
+    """Return the points at which a curve turns from rising to falling or back."""
+    while isinstance(patch, FlippedPatch | RestrictedPatch):
+        patch = patch.base
+    cells = np.linspace(0.0, 1.0, _SCAN + 1)
+    heights = patch.at(cells[:, None])[0][:, 1]
+    # Steps of round-off, along an edge that runs level, are no turns.
+    steps = np.diff(heights)
+    rising = np.where(np.abs(steps) > _SAME * max(float(np.ptp(heights)), _SAME), np.sign(steps), 0.0)
+    turned = np.flatnonzero(rising[1:] * rising[:-1] < 0)
+    a, b, sign = cells[turned], cells[turned + 2], rising[turned]
+    for _ in range(_BISECTIONS if len(turned) else 0):
+        # Thirds: the lower of two inner points is on the side that can be cut off.
+        one, two = (2 * a + b) / 3, (a + 2 * b) / 3
+        first, second = (sign * patch.at(u[:, None])[0][:, 1] for u in (one, two))
+        a, b = np.where(first < second, one, a), np.where(first < second, b, two)
+    return patch.at(((a + b) / 2)[:, None])[0] if len(turned) else np.empty((0, 2))
+
+
+def _lines(levels: FloatArray, spacing: float) -> tuple[FloatArray, FloatArray]:
+    """Return heights and weights of lines in the panels between levels."""
+    heights, weights = [], []
+    for low, high in pairwise(levels):
+        nodes, shares = gauss(max(_FEWEST, math.ceil(_CROWDED * (high - low) / spacing)))
+        heights.append(low + (high - low) * nodes**2 * (3.0 - 2.0 * nodes))
+        weights.append((high - low) * 6.0 * nodes * (1.0 - nodes) * shares)
+    return np.concatenate(heights), np.concatenate(weights)
+
+
+def _segments(
+    shape: PlaneShape, heights: FloatArray, marks: FloatArray
+) -> tuple[FloatArray, FloatArray, npt.NDArray[np.int64]]:
+    """Return left and right ends of what of each line is inside, and the number of the line.
+
+    Marks, and the middles between them, are looked at too: the shape may be thin there.
+    """
+    low, high = shape.bounds[0]
+    margin = 1e-3 * (high - low)
+    even = np.linspace(low - margin, high + margin, _SCAN + 1)
+    cells = np.unique(np.concatenate([even, marks, (marks[1:] + marks[:-1]) / 2]))
+
+    def inside(x: FloatArray, y: FloatArray) -> npt.NDArray[np.bool_]:
+        return np.asarray(shape.level(np.stack([x, y], axis=1)) > 0.0)
+
+    held = inside(np.tile(cells, len(heights)), np.repeat(heights, len(cells))).reshape(len(heights), -1)
+    row, left = np.nonzero(held[:, 1:] != held[:, :-1])
+    a, b, before = cells[left], cells[left + 1], held[row, left]
+    for _ in range(_BISECTIONS if len(row) else 0):
+        middle = (a + b) / 2
+        same = inside(middle, heights[row]) == before
+        a, b = np.where(same, middle, a), np.where(same, b, middle)
+    # Outside at both ends, a line goes in and out in turns.
+    crossings = (a + b) / 2
+    return crossings[0::2], crossings[1::2], row[0::2]

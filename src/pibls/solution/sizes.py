@@ -1,0 +1,83 @@
+"""What the error of a field is relative to.
+
+To its own size; but a field that is zero, as the cross flow in a channel is, has none. Equations say how large it could
+be: in u_x + v_y = 0 on a channel of length L and width W, v is of the size u W/L. A field far below that is measured by
+a hundredth of it instead.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from pibls.checks import FloatArray
+from pibls.problem import Problem
+
+__all__ = ["SHARE", "natural_sizes", "reference_sizes"]
+
+SHARE = 0.01
+"""Share of the size that equations suggest for a field below which its own size counts as nothing."""
+
+_POINTS = 50
+
+
+def reference_sizes(problem: Problem, sizes: Mapping[str, float]) -> dict[str, float]:
+    """Return what the error of each field is relative to, from the sizes of all fields.
+
+    Examples
+    --------
+    >>> from pibls import Rectangle, coordinates, field
+    >>> x, y = coordinates("x y")
+    >>> u, v = field("u", x, y), field("v", x, y)
+    >>> flow = Problem([u.diff(x) + v.diff(y), u.diff(y) - v.diff(x)], Rectangle((x, 0, 4), (y, 0, 1)), [])
+    >>> reference_sizes(flow, {"u": 8.0, "v": 0.0}), reference_sizes(flow, {"u": 8.0, "v": 0.1})
+    ({'u': 8.0, 'v': 0.02}, {'u': 8.0, 'v': 0.1})
+    """
+    natural = natural_sizes(problem, sizes)
+    return {name: max(size, SHARE * natural[name]) for name, size in sizes.items()}
+
+
+def natural_sizes(problem: Problem, sizes: Mapping[str, float]) -> dict[str, float]:
+    """Return how large each field could be, and is at least: as large as balances another in a linear equation.
+
+    Where two fields meet in several equations, or by way of a third, the way that suggests least counts.
+    Derivatives are taken to divide by half the widths of the domain.
+    """
+    if len(sizes) == 1 or not 0 < max(sizes.values()) < np.inf:
+        return dict(sizes)
+    names = tuple(sizes)
+    gains = _gains(problem, names)
+    found = np.maximum(list(sizes.values()), (np.array(list(sizes.values()))[:, None] * gains).max(axis=0))
+    return dict(zip(names, found.tolist(), strict=True))
+
+
+def _gains(problem: Problem, names: tuple[str, ...]) -> FloatArray:
+    """Return the size that a field of size one suggests for each other; zero where nothing connects them."""
+    gains = np.full((len(names), len(names)), np.inf)
+    for own in _factors(problem):
+        factors = np.array([own.get(name, np.nan) for name in names])
+        gains = np.fmin(gains, factors[:, None] / factors)
+    # No field is passed twice: each round would suggest less.
+    np.fill_diagonal(gains, np.inf)
+    gains = np.minimum(gains, (gains[:, :, None] * gains).min(axis=1))
+    return np.where(np.isfinite(gains), gains, 0.0)
+
+
+def _factors(problem: Problem) -> list[dict[str, float]]:
+    """Return how strongly each field enters each linear equation that has several."""
+    half = np.ptp(problem.domain.bounds, axis=1) / 2
+    X = problem.domain.sample(_POINTS, "kronecker", 1)
+    found = []
+    for statement in problem.statements:
+        form = statement.form
+        if not (statement.is_equation and form.is_linear and len(form.fields) > 1):
+            continue
+        own = dict.fromkeys(form.fields, 0.0)
+        for term, function in zip(form.terms, form.coefficient_functions, strict=True):
+            size = float(np.sqrt(np.mean(np.square(function(X))))) / float(np.prod(half ** np.array(term.multi_index)))
+            own[term.field] = max(own[term.field], size)
+        own = {name: factor for name, factor in own.items() if factor > 0}
+        if len(own) > 1:
+            found.append(own)
+    return found
