@@ -94,6 +94,25 @@ def test_corners_without_singular_functions_are_known():
     assert [Laboratory(p, 0).has_plain_corners for p in (*steady, timed)] == [False, True, True]
 
 
+def test_how_much_happens_is_known():
+    problem = pb.problems.heat_robin()
+    lab = Laboratory(problem, 0)
+    solution = pb.solve(problem)
+    rate = solution.derivative(problem.fields[0], problem.domain.time)
+    X, low_high = lab.compare_points, problem.domain.bounds[-1]
+    expected = np.ptp(low_high) * np.linalg.norm(rate(X)) / np.linalg.norm(solution(X))
+    assert lab.turns(solution) == pytest.approx(expected)
+    assert Laboratory(pb.problems.poisson(), 0).turns(pb.solve(pb.problems.poisson(), tol=1e-2)) == 0.0
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+def test_what_adds_up_over_a_long_time_is_not_taken_for_solved(seed):
+    solution = pb.solve(pb.problems.advection_long(), time="space-time", budget=1.0, seed=seed)
+    assert solution.true_error() > 0.5
+    assert solution.status == "stalled"
+    assert solution.error_estimate >= 1.0
+
+
 def test_statements_that_fit_alone_but_not_together():
     problem = ill_posed()["contradictory_dirichlet"].problem()
     lab = Laboratory(problem, 0)

@@ -244,6 +244,9 @@ class Campaign:
             richer = self.lab.solution(blocks, candidate.grown.with_nodes(groups))
         residuals = candidate.verdict.total, candidate.judge(richer).total
         estimate = estimated_error(*residuals, self.lab.distance(candidate.solution, richer))
+        if residuals[0] * self.lab.turns(candidate.solution) > 1.0:
+            # What the equation misses adds up over time to more than the solution, and two networks may do so alike.
+            estimate = max(estimate, 1.0)
         if self.best is not None:
             # Two networks can agree by accident; a third one refutes them if its own error does not explain why not.
             apart, seen = (

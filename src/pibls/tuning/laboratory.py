@@ -217,6 +217,19 @@ class Laboratory:
         """Return the relative L2 distance of two solutions; with several fields, the largest."""
         return relative_distance(one, two, self.compare_points)
 
+    def turns(self, solution: Solution) -> float:
+        """Return how often a solution changes by its own size from the first time to the last; zero without a time."""
+        axis = self.time_axis
+        if axis is None:
+            return 0.0
+        names, zero = self.problem.field_names, (0,) * self.axes
+        once = tuple(int(i == axis) for i in range(self.axes))
+        low, high = self.problem.domain.bounds[axis].tolist()
+        values = solution.evaluate(self.compare_points, [(name, index) for name in names for index in (zero, once)])
+        sizes = [float(np.linalg.norm(value)) for value in values]
+        found = [rate / size for size, rate in zip(sizes[::2], sizes[1::2], strict=True) if size > 0]
+        return float(high - low) * max(found, default=0.0)
+
 
 def _has_landmarks(domain: Any) -> bool:
     return bool(corners(domain) or holes(domain))
