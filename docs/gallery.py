@@ -74,10 +74,10 @@ def picture(solution: pb.Solution) -> bytes:
     from PIL import Image
 
     figure = solution.plot()
-    for dpi in (72, 60, 50, 40):
+    for dpi, colours in ((72, 256), (60, 256), (50, 256), (40, 256), (40, 64), (40, 24)):
         raw, small = io.BytesIO(), io.BytesIO()
         figure.savefig(raw, dpi=dpi, format="png")
-        Image.open(raw).convert("RGB").quantize(256).save(small, format="png", optimize=True)
+        Image.open(raw).convert("RGB").quantize(colours).save(small, format="png", optimize=True)
         if small.tell() <= LARGEST:
             break
     plt.close(figure)

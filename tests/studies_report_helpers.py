@@ -29,12 +29,16 @@ def cell(kind: str, problem: str, method: str, n_train: int, seed: int, **rest: 
     return {**where, **empty, **costs, **rest}
 
 
+def spec(entries: dict[str, Any], profile: str = "quick") -> Spec:
+    """Return what a cell of a study of a profile is filed under."""
+    variant = entries.get("axis", profile if entries["method"] == "PINN" else "")
+    return Spec(*(entries[name] for name in ("kind", "problem", "method", "n_train", "seed", "score")), variant)
+
+
 def store_cells(out: Path, cells: list[dict[str, Any]], profile: str = "quick") -> None:
     """Write cells where a study of a profile keeps them."""
     for entries in cells:
-        variant = entries.get("axis", profile if entries["method"] == "PINN" else "")
-        names = ("kind", "problem", "method", "n_train", "seed", "score")
-        Store(out).write(Spec(*(entries[name] for name in names), variant), entries)
+        Store(out).write(spec(entries, profile), entries)
 
 
 def made_up_cells(grid: int = 11) -> list[dict[str, Any]]:
