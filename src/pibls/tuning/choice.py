@@ -21,6 +21,7 @@ _LEVELS = (1, 2, 4)
 _LEADING = 10
 _MARGIN = 30.0
 _ROUND_OFF = 1e-11
+_EASY = 1e-8  # a pilot that does so well leaves a network of twice its width next to round-off
 _FEW_AXES = 3  # with more, there are too many to be tried one by one at full width
 
 
@@ -81,9 +82,10 @@ class Choice:
         # A margin: what a pilot just meets, twice its width meets with digits to spare.
         ratio = 2 if nodes == self.lab.pilot_nodes else 1
         self.scale, self.width = widened(scan.scale, ratio), ratio * nodes
-        if scan.score > _ROUND_OFF and self.lab.axes <= _FEW_AXES and not self.known:
+        enough = _ROUND_OFF if ratio == 1 else _EASY
+        if scan.score > enough and self.lab.axes <= _FEW_AXES and not self.known:
             self.refine(together=True)
-        elif self.lab.axes == 1:
+        elif self.lab.axes == 1 and scan.score < _ROUND_OFF:
             self.scale = raise_scale(self._scored(self._full), self.scale)
         return self.width
 
