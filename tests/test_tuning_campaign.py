@@ -10,8 +10,10 @@ from pibls.errors import InputError
 from pibls.geometry import Points
 from pibls.problems import ill_posed
 from pibls.tuning import campaign as campaign_module
+from pibls.tuning.choice import Choice
 from pibls.tuning.judge import Judge, root_mean_square
 from pibls.tuning.laboratory import Block, Laboratory
+from pibls.tuning.pilots import Pilots
 from pibls.tuning.posedness import find_ambiguity, joint_defects
 from pibls.tuning.progress import Progress, reporter
 from pibls.tuning.scan import choose_scale, refine_scale, vertex
@@ -180,6 +182,21 @@ def test_refined_scale_follows_a_valley_as_far_as_it_goes():
     assert refine_scale(score, (3.0, 3.0)) == pytest.approx((30.0, 1.5), rel=0.05)
     assert np.ptp(refine_scale(score, (3.0, 3.0), together=True)) == 0
     assert refine_scale(score, (30.0, 1.5)) == pytest.approx((30.0, 1.5), rel=1e-6)
+
+
+@pytest.mark.parametrize(("name", "grows"), [("boundary_layer", True), ("helmholtz", False)])
+def test_scale_is_chosen_again_for_a_wider_network(name, grows):
+    lab = Laboratory(pb.problems.catalogue()[name](), 0)
+    start = (20.0,) * lab.axes
+    choice = Choice(lab, 1e-6, scale=start, width=120)
+    asked = []
+    choice.report = asked.append
+    blocks = choice.wider(240)
+    assert sum(block.nodes for block in blocks) == 240
+    # On a line with pilots of the new width, elsewhere with those of the width it starts at.
+    assert set(asked) == {240 if grows else 120}
+    pilots = Pilots(lab, 240 if grows else 120)
+    assert pilots.score(choice.scale) < pilots.score(start)
 
 
 def test_interrupt_returns_the_best_so_far():

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 
 import numpy as np
 
@@ -13,10 +12,10 @@ from pibls.tuning.laboratory import Block, Laboratory, Scale
 from pibls.tuning.pilots import Pilots
 from pibls.tuning.scan import Scan, choose_scale, raise_scale, refine_scale, widened
 
-__all__ = ["HARDLY_SOLVED", "SOLVES_NOTHING", "Choice"]
+__all__ = ["SOLVES_NOTHING", "Choice"]
 
 SOLVES_NOTHING = 0.3
-HARDLY_SOLVED = 0.1
+_HARDLY_SOLVED = 0.1
 _LEVELS = (1, 2, 4)
 _LEADING = 10
 _MARGIN = 30.0
@@ -64,6 +63,7 @@ class Choice:
     width: int = 0
     pilot: tuple[int, float] = (0, np.inf)
     impossible: bool = field(default=False, init=False)
+    pilots: Pilots | None = field(default=None, init=False)
 
     def begin(self) -> int:
         """Choose with pilots, and with wider ones as long as none solves anything; return the width to start at."""
@@ -71,7 +71,7 @@ class Choice:
         for level in _LEVELS:
             nodes = level * self.lab.pilot_nodes
             scan = self._scan(nodes, known)
-            if scan.score < HARDLY_SOLVED or self.hurry():
+            if scan.score < _HARDLY_SOLVED or self.hurry():
                 break
             self.impossible = level == 1 and self.hopeless()
             if self.impossible:
@@ -86,27 +86,29 @@ class Choice:
         if scan.score > enough and self.lab.axes <= _FEW_AXES and not self.known:
             self.refine(together=True)
         elif self.lab.axes == 1 and scan.score < _ROUND_OFF:
-            self.scale = raise_scale(self._scored(self._full), self.scale)
+            with blas_threads(most=1):
+                self.scale = raise_scale(self._full(), self.scale)
         return self.width
 
     def refine(self, *, together: bool = False) -> None:
         """Choose again at the width to start at: pilots are narrower, and what suits them may not suit it."""
         with blas_threads(most=1):
             together = together or self.lab.axes > _FEW_AXES or bool(self.known)
-            self.scale = refine_scale(self._scored(self._full), self.scale, together=together)
+            self.scale = refine_scale(self._full(), self.scale, together=together)
 
     def wider(self, width: int) -> list[Block]:
         """Return the nodes of a wider network, where the scale is worth choosing again."""
         if self.lab.axes == 1:
             # What is not resolved on a line is a layer, and the scale that suits it grows with the network.
             self.scale, self.width = self.blocks(width)[0].scale, width
-            del self._full
         self.refine()
         return self.blocks(width)
 
-    @cached_property
-    def _full(self) -> Pilots:
-        return Pilots(self.lab, self.width)
+    def _full(self) -> Callable[[Scale], float]:
+        """Return the score of pilots of the width to start at; what they have shown is not computed again."""
+        if self.pilots is None or self.pilots.nodes != self.width:
+            self.pilots = Pilots(self.lab, self.width)
+        return self._scored(self.pilots)
 
     def blocks(self, width: int) -> list[Block]:
         """Return the nodes of a network of any width."""
