@@ -19,9 +19,11 @@ from pibls.runtime import blas_threads
 from pibls.solution import Solution
 from pibls.system import check_points_match
 from pibls.tuning.automatic import Method
+from pibls.tuning.families import families
 from pibls.tuning.folds import Fold, split
 from pibls.tuning.judge import Judge, root_mean_square
-from pibls.tuning.shared_fits import Scorer, families, scores_of_family
+from pibls.tuning.shared_fits import scores_of_family
+from pibls.tuning.shared_rows import Scorer
 
 __all__ = ["SCORES", "Candidate", "CrossValidation", "cross_validate", "search"]
 

@@ -109,6 +109,28 @@ class Judge:
             sizes[name] = float(np.sqrt(root_mean_square(source) ** 2 + total))
         return sizes
 
+    def linear_sizes(self, values: Mapping[tuple[str, MultiIndex], FloatArray]) -> dict[str, FloatArray]:
+        """Return the sizes for many solutions of a linear problem at once, from derivatives with a column for each."""
+        squares = {key: np.mean(value[:_SIZE_POINTS] ** 2, axis=0) for key, value in values.items()}
+        sizes: dict[str, FloatArray] = {}
+        for name, statement in self.judged:
+            source, coefficients = self._magnitudes(statement)
+            terms = zip(statement.form.terms, coefficients, strict=True)
+            total = sum((c**2 * squares[t.field, t.multi_index] for t, c in terms), np.zeros(()))
+            sizes[name] = np.sqrt(source**2 + total)
+        return sizes
+
+    def _magnitudes(self, statement: Statement) -> tuple[float, tuple[float, ...]]:
+        """Return root mean squares of the source and the coefficients of a linear statement, computed once."""
+        if statement not in self._known_magnitudes:
+            source, coefficients = self._known(statement)
+            self._known_magnitudes[statement] = (root_mean_square(source), tuple(map(root_mean_square, coefficients)))
+        return self._known_magnitudes[statement]
+
+    @cached_property
+    def _known_magnitudes(self) -> dict[Statement, tuple[float, tuple[float, ...]]]:
+        return {}
+
     def _tangent(self, evaluate: Evaluate, statement: Statement) -> tuple[FloatArray, tuple[Any, ...]]:
         """Return source and coefficients of a statement, of its linearisation where it is not linear."""
         form = statement.form

@@ -122,11 +122,21 @@ class SmallSystem:
 
     def _of_minimal_norm(self, factors: tuple[float, ...]) -> FloatArray:
         """Return the weights without ridge, in the basis of the rows where there is one."""
+        weights, rank = self._balanced
+        # Rows that can all be fulfilled are, whatever their factors.
+        return weights if rank == len(self._reduced.rhs) else self._reduced_solve(factors)[0]
+
+    @cached_property
+    def _balanced(self) -> tuple[FloatArray, int]:
+        return self._reduced_solve([1.0 / norm if norm > 0 else 1.0 for norm in self._reduced.norms])
+
+    def _reduced_solve(self, factors: Sequence[float]) -> tuple[FloatArray, int]:
+        """Return the weights of minimal norm, and the rank."""
         matrix, rhs = self._reduced.scaled(factors)
         cutoff = max(len(self.rhs), self.columns) * _EPS
         # A third of the cost of singular values, and the same answer but for rounding.
-        weights, _, _, _ = scipy.linalg.lstsq(matrix, rhs, cond=cutoff, lapack_driver="gelsy", check_finite=False)
-        return np.asarray(weights)
+        weights, _, rank, _ = scipy.linalg.lstsq(matrix, rhs, cond=cutoff, lapack_driver="gelsy", check_finite=False)
+        return np.asarray(weights), int(rank)
 
     @cached_property
     def _reduced(self) -> SmallSystem:

@@ -1,0 +1,81 @@
+"""Methods of a cross-validation whose networks are leading columns of one another."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from pibls.features import BroadNetwork, draw_network
+from pibls.methods import PIBLS, PIELM, BayesianPIELM
+from pibls.problem import Problem
+from pibls.tuning.folds import IndexArray
+
+__all__ = ["Family", "Shared", "families", "width"]
+
+Shared = PIBLS | PIELM | BayesianPIELM
+
+
+@dataclass(frozen=True, eq=False)
+class Family:
+    """Methods whose networks are leading columns of one another, with their places in the grid."""
+
+    members: Mapping[int, Shared]
+
+    def network(self, problem: Problem, seed: int) -> BroadNetwork:
+        """Draw the widest network."""
+        rng, bounds = np.random.default_rng(seed), problem.domain.bounds
+        widest = max(self.members.values(), key=width)
+        if not isinstance(widest, PIBLS):
+            return draw_network(rng, bounds, [(widest.activation, widest.nodes, widest.scale)])
+        name = str(widest.activation)
+        features = [(name, widest.feature_nodes, widest.scale)] * widest.feature_groups
+        enhancement = (widest.enhancement_activation or name, widest.enhancement_nodes, widest.enhancement_scale)
+        groups = widest.enhancement_groups if widest.enhancement_nodes else 0
+        return draw_network(rng, bounds, features, [enhancement] * groups)
+
+    def columns(self, method: Shared, network: BroadNetwork) -> IndexArray:
+        """Return the columns of the widest network that are the network of a member."""
+        if not isinstance(method, PIBLS):
+            return np.arange(method.nodes)
+        starts = np.cumsum([network.feature_nodes, *(group.nodes for group in network.enhancement)])[:-1]
+        enhanced = [np.arange(start, start + method.enhancement_nodes) for start in starts]
+        return np.concatenate([np.arange(network.feature_nodes), *enhanced])
+
+
+def families(methods: Sequence[Any], problem: Problem) -> tuple[list[Family], list[int]]:
+    """Return the methods that share work, by family, and the places of those that do not."""
+    plain = problem.is_linear and not any(s.exact for s in problem.statements)
+    found: dict[Any, dict[int, Shared]] = {}
+    others = []
+    for index, method in enumerate(methods):
+        key = _family_key(method, problem) if plain else None
+        if key is None:
+            others.append(index)
+        else:
+            found.setdefault(key, {})[index] = method
+    return [Family(members) for members in found.values()], others
+
+
+def _family_key(method: Any, problem: Problem) -> Any:
+    """Return what the networks of a family have in common; None for methods that go their own way."""
+    if type(method) not in (PIBLS, PIELM, BayesianPIELM) or not isinstance(method.activation, str):
+        return None
+    measured = any(s.targets is not None for s in problem.statements)
+    if isinstance(method, BayesianPIELM) and measured:
+        return None
+    scale = tuple(np.atleast_1d(np.asarray(method.scale, dtype=np.float64)).tolist())
+    if not isinstance(method, PIBLS):
+        return ("one layer", method.activation, scale)
+    if method.features is not None:
+        return None
+    enhancement = (method.enhancement_activation, method.enhancement_scale, method.enhancement_groups)
+    # Enhancement nodes are drawn for a number of feature nodes, so that families share that number.
+    return ("broad", method.activation, scale, enhancement, method.feature_groups, method.feature_nodes)
+
+
+def width(method: Shared) -> int:
+    """Return the number by which the networks of a family differ."""
+    return method.enhancement_nodes if isinstance(method, PIBLS) else method.nodes
