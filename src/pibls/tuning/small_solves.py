@@ -71,24 +71,22 @@ class SmallSystem:
         rows = np.repeat(np.asarray(factors, dtype=np.float64), self.counts)
         return self.matrix * rows[:, None], self.rhs * rows
 
-    def solve(self, factors: tuple[float, ...], ridge: float = 0.0) -> FloatArray:
-        """Return the weights for factors of the blocks and a ridge."""
-        if self.matrix.shape[0] <= self.matrix.shape[1]:
+    def solve(self, factors: tuple[float, ...], ridge: float = 0.0, *, alone: bool = False) -> FloatArray:
+        """Return the weights for factors of the blocks and a ridge; ``alone``: no other factors will be asked for."""
+        rows, columns = self.matrix.shape
+        if ridge > 0.0 and rows <= columns:
             return self._wide(factors, ridge)
-        triangle, projected = self._triangle(factors)
-        if ridge > 0.0:
-            triangle, projected = _with_ridge(triangle, projected, ridge)
-        elif not _well_conditioned(triangle):
-            return self._of_minimal_norm(factors)
-        return np.asarray(scipy.linalg.solve_triangular(triangle, projected, check_finite=False))
+        if rows > columns:
+            triangle, projected = self._triangle(factors)
+            if ridge > 0.0:
+                triangle, projected = _with_ridge(triangle, projected, ridge)
+            if ridge > 0.0 or _well_conditioned(triangle):
+                return np.asarray(scipy.linalg.solve_triangular(triangle, projected, check_finite=False))
+        return self._minimal(factors)[0] if alone else self._of_minimal_norm(factors)
 
     def _wide(self, factors: tuple[float, ...], ridge: float) -> FloatArray:
         """Solve with no more rows than columns: the rows are Rᵀ Qᵀ, and factors of rows are factors of columns of R."""
         basis, triangle = self._orthonormal
-        if ridge == 0.0:
-            if self._interpolation is None:
-                return np.asarray(basis @ self._of_minimal_norm(factors))
-            return self._interpolation
         scale = np.repeat(np.asarray(factors, dtype=np.float64), self.counts)
         weighted = triangle * scale
         stacked = _above_ridge(weighted, len(weighted), ridge)
@@ -99,14 +97,6 @@ class SmallSystem:
     def _orthonormal(self) -> tuple[FloatArray, FloatArray]:
         basis, transposed = orthonormal(self.matrix)
         return basis, np.asfortranarray(transposed.T)
-
-    @cached_property
-    def _interpolation(self) -> FloatArray | None:
-        """The weights that fulfil all rows, and therefore do not depend on factors; None where there may be none."""
-        basis, triangle = self._orthonormal
-        if not _well_conditioned(triangle):
-            return None
-        return np.asarray(basis @ scipy.linalg.solve_triangular(triangle, self.rhs, trans="T", check_finite=False))
 
     def _triangle(self, factors: tuple[float, ...]) -> tuple[FloatArray, FloatArray]:
         """Return R and Qᵀz of the rows with factors; one factorisation serves all ridges."""
@@ -121,18 +111,19 @@ class SmallSystem:
         return {}
 
     def _of_minimal_norm(self, factors: tuple[float, ...]) -> FloatArray:
-        """Return the weights without ridge, in the basis of the rows where there is one."""
+        """Return the weights without ridge; where no block stands in the way of another, factors do not matter."""
         weights, rank = self._balanced
-        # Rows that can all be fulfilled are, whatever their factors.
-        return weights if rank == len(self._reduced.rhs) else self._reduced_solve(factors)[0]
+        if rank == len(self.rhs) or rank == len(self._reduced.rhs):
+            return weights
+        return self._reduced._minimal(factors)[0]
 
     @cached_property
     def _balanced(self) -> tuple[FloatArray, int]:
-        return self._reduced_solve([1.0 / norm if norm > 0 else 1.0 for norm in self._reduced.norms])
+        return self._minimal([1.0 / norm if norm > 0 else 1.0 for norm in self.norms])
 
-    def _reduced_solve(self, factors: Sequence[float]) -> tuple[FloatArray, int]:
+    def _minimal(self, factors: Sequence[float]) -> tuple[FloatArray, int]:
         """Return the weights of minimal norm, and the rank."""
-        matrix, rhs = self._reduced.scaled(factors)
+        matrix, rhs = self.scaled(factors)
         cutoff = max(len(self.rhs), self.columns) * _EPS
         # A third of the cost of singular values, and the same answer but for rounding.
         weights, _, rank, _ = scipy.linalg.lstsq(matrix, rhs, cond=cutoff, lapack_driver="gelsy", check_finite=False)
@@ -141,10 +132,8 @@ class SmallSystem:
     @cached_property
     def _reduced(self) -> SmallSystem:
         """The same system in as few rows as each block needs: many points on a boundary often say the same."""
-        wide = self.matrix.shape[0] <= self.matrix.shape[1]
-        rows = np.asarray(self._orthonormal[1].T) if wide else self.matrix
         ends = np.cumsum((0, *self.counts))
-        pieces = [_distinct(rows[a:b], self.rhs[a:b], self.columns) for a, b in pairwise(ends)]
+        pieces = [_distinct(self.matrix[a:b], self.rhs[a:b], self.columns) for a, b in pairwise(ends)]
         matrices, sides = zip(*pieces, strict=True)
         return SmallSystem(np.concatenate(matrices), np.concatenate(sides), tuple(map(len, sides)), self.columns)
 
