@@ -72,7 +72,8 @@ class KernelSystem:
     def solve(self, factors: Sequence[float], ridge: float) -> FloatArray:
         """Return c with the weights Hᵀc, zero at rows that are not solved for."""
         scale = np.repeat(np.asarray(factors, dtype=np.float64), self.counts)
-        gram = np.asfortranarray(self._among_chosen * scale[:, None] * scale)
+        # Symmetric: its transpose has the order that LAPACK wants.
+        gram = (self._among_chosen * scale[:, None] * scale).T
         gram.ravel(order="K")[:: len(gram) + 1] += ridge
         factor, _ = scipy.linalg.lapack.dpotrf(gram, lower=1, clean=0, overwrite_a=1)
         inner, _ = scipy.linalg.lapack.dpotrs(factor, scale * self.rhs[self.chosen], lower=1)
