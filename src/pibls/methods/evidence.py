@@ -146,16 +146,15 @@ class _Rows:
         # What no weights can reach; rounding may leave less than nothing of it.
         rest = max(0.0, float(rhs @ rhs) - float(projected.sum()))
         count = sum(group.count for group in self.groups)
-        best, found = -math.inf, Precisions(1.0, (1.0,) * len(self.groups))
-        for ratio in np.geomspace(_EPS**2, 1.0 / _EPS, _SCAN) * float(sigma[0]) ** 2:
-            growth = 1.0 + sigma**2 / ratio
-            variance = (rest + float((projected / growth).sum())) / count
-            if not variance > 0:
-                continue
-            evidence = -count * math.log(variance) - float(np.log(growth).sum())
-            if evidence > best:
-                best, found = evidence, Precisions(ratio / variance, (1.0 / variance,) * len(self.groups))
-        return found
+        ratios = np.geomspace(_EPS**2, 1.0 / _EPS, _SCAN) * float(sigma[0]) ** 2
+        growth = 1.0 + sigma**2 / ratios[:, None]
+        variances = (rest + (1.0 / growth) @ projected) / count
+        usable = np.flatnonzero(variances > 0)
+        if not len(usable):
+            return Precisions(1.0, (1.0,) * len(self.groups))
+        evidence = -count * np.log(variances[usable]) - np.log(growth[usable]).sum(axis=1)
+        best = usable[np.argmax(evidence)]
+        return Precisions(float(ratios[best] / variances[best]), (float(1.0 / variances[best]),) * len(self.groups))
 
 
 def _compressed(rows: FloatArray) -> FloatArray:
