@@ -21,6 +21,7 @@ from pibls.tuning.automatic import Method
 __all__ = ["PROFILES", "Task", "plan"]
 
 _TABLE_SEEDS = 10
+_FEW_SEEDS = 3
 _FIGURE_N = {"advection": 30, "poisson_square": 100, "poisson_star": 100, "diffusion_reaction": 50}
 # Seconds that tasks took on one quiet core at 100 points; only the remaining time is told by them.
 _COSTS = {"PI-BLS": 8.0, "PI-ELM": 2.5, "BPI-ELM": 5.0, "PINN": 20.0, "solve": 1.0}
@@ -44,6 +45,8 @@ class Profile:
         Seeds of plain solves.
     covered
         Problems on which bands are held against the solution.
+    aside
+        Problems that have a few seeds only, and a PINN at one number of points.
     """
 
     seeds: Mapping[str, int]
@@ -52,6 +55,11 @@ class Profile:
     runs: Mapping[str, int]
     solves: int
     covered: tuple[str, ...]
+    aside: tuple[str, ...] = ()
+
+    def count(self, problem: str, seeds: int) -> int:
+        """Return how many of some seeds are run on a problem."""
+        return min(seeds, _FEW_SEEDS) if problem in self.aside else seeds
 
 
 _EVERY_TEN = dict.fromkeys(METHODS, _TABLE_SEEDS)
@@ -63,6 +71,8 @@ PROFILES: Mapping[str, Profile] = {
         runs={**_EVERY_TEN, "PINN": 1},
         solves=5,
         covered=("advection", "poisson_star"),
+        # The paper's table is of the star.
+        aside=("poisson_square",),
     ),
     "full": Profile(_EVERY_TEN, _EVERY_TEN, 5, _EVERY_TEN, _TABLE_SEEDS, tuple(PAPER_NAMES)),
 }
@@ -151,14 +161,16 @@ def _tasks(name: str, profile: str) -> list[Task]:
     others = [n for n in paper.sizes(name) if n != table]
     tasks = []
     for method in METHODS:
-        tasks += [Task("accuracy", name, method, table, seed, profile) for seed in range(chosen.seeds[method])]
-        sizes = others[: chosen.pinn_sizes] if method == "PINN" else others
+        seeds = chosen.count(name, chosen.seeds[method])
+        tasks += [Task("accuracy", name, method, table, seed, profile) for seed in range(seeds)]
+        sizes = others[: 0 if name in chosen.aside else chosen.pinn_sizes] if method == "PINN" else others
         figure = _FIGURE_N[name]
         for n in sorted({*sizes, figure} - {table}):
             tasks += [Task("accuracy", name, method, n, seed, profile) for seed in range(chosen.other_seeds[method])]
         tasks.append(Task("time", name, method, paper.time_size(name), 0, profile))
-    tasks += [Task("beyond", name, "PI-BLS", table, seed, profile) for seed in range(_TABLE_SEEDS)]
-    tasks += [Task("solve", name, "solve", table, seed, profile) for seed in range(chosen.solves)]
+    beyond, solves = (chosen.count(name, seeds) for seeds in (_TABLE_SEEDS, chosen.solves))
+    tasks += [Task("beyond", name, "PI-BLS", table, seed, profile) for seed in range(beyond)]
+    tasks += [Task("solve", name, "solve", table, seed, profile) for seed in range(solves)]
     tasks += [Task("coverage", name, "BPI-ELM", table, 0, profile)] if name in chosen.covered else []
     return tasks
 
