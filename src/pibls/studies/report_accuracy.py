@@ -39,6 +39,7 @@ METRIC_NAMES = {
     "relative_linf": "Relative L∞ error",
     "r2": "R² score",
 }
+_LEVEL = 1.1  # ratio of medians that is no difference
 _PARTS = {"test": "at the test points", "train": "at the training points"}
 
 
@@ -199,6 +200,10 @@ def winner_words(records: list[Record]) -> str:
         )
         if len(medians) > 1:
             (first, winner), (second, runner_up) = medians[:2]
-            ahead = f", {number(second / first)} times below that of {runner_up}" if first else ""
-            sentences.append(f"<li>{PROBLEMS[problem]}: <b>{winner}</b> has the lowest median error{ahead}</li>")
+            if second <= _LEVEL * first:
+                found = f"<b>{winner}</b> and <b>{runner_up}</b> are level, with the lowest median errors"
+            else:
+                ahead = f", {number(second / first)} times below that of {runner_up}" if first else ""
+                found = f"<b>{winner}</b> has the lowest median error{ahead}"
+            sentences.append(f"<li>{PROBLEMS[problem]}: {found}</li>")
     return f"<ul>{''.join(sentences)}</ul>" if sentences else ""

@@ -18,7 +18,7 @@ _CPU = Path("/proc/cpuinfo")
 
 
 def machine_table(book: Ledger) -> Table:
-    """Return the machine that writes the report, and the versions that the cells were computed with."""
+    """Return the machine and versions that write the report, and those that the cells were computed with if others."""
     facts = {
         "processor": _processor(),
         "cores": f"{available_cores()} available of {os.cpu_count()}",
@@ -29,7 +29,8 @@ def machine_table(book: Ledger) -> Table:
     facts |= {name: found for name in _PACKAGES if (found := _version(name)) is not None}
     for name in sorted({name for cell in book.cells for name in cell.get("versions") or {}}):
         used = sorted({str(cell["versions"][name]) for cell in book.cells if name in (cell.get("versions") or {})})
-        facts[f"cells: {name}"] = ", ".join(used)
+        if used != [facts.get({"python": "Python"}.get(name, name))]:
+            facts[f"cells: {name}"] = ", ".join(used)
     rows = tuple(text(name, value) for name, value in facts.items())
     return Table("table-machine", "Machine and versions", (text("what", "value"),), rows)
 

@@ -11,15 +11,17 @@ __all__ = ["RULE", "Comparison", "compare"]
 
 FACTOR = 2.0
 SQUARED = ("mse", "relative_mse", "r2")
+# Numbers that are better the nearer they come to this one.
+_COMPLETE = {"r2": 1.0, "reduction": 100.0}
 RULE = (
     "A number is <b>beaten</b> where the median over the seeds is less than half of the published one, "
     "<b>reproduced</b> where it is within a factor of two of it, and <b>missed</b> where it is more than twice as "
     "large. Squared measures (MSE, relative MSE) are held to the same rule in their roots, which is a factor of four, "
     "and the R² score by its distance to one, likewise. Of ratios in favour of PI-BLS (fewer parameters) more is "
-    "better. The paper gives one value per number and no spread; the brackets in the tables show how far the worst "
-    "seed is from the median. Whether a median is at or below the published value is counted separately. "
-    "On the unit square (table 7b) the published numbers belong to another problem: verdicts are shown, and "
-    "not counted."
+    "better; a reduction in per cent is judged by what it leaves. The paper gives one value per number and no spread; "
+    "the brackets in the tables show how far the worst seed is from the median. Whether a median is at or below the "
+    "published value is counted separately. On the unit square (table 7b) the published numbers belong to another "
+    "problem: verdicts are shown, and not counted."
 )
 
 
@@ -55,6 +57,8 @@ def compare(published: float | None, measured: Summary | None, metric: str, *, b
     'reproduce'
     >>> compare(0.9, summarise([0.5]), "r2", better="high").verdict
     'miss'
+    >>> compare(99.0, summarise([-5.0]), "reduction", better="high").verdict
+    'miss'
     """
     if published is None or measured is None:
         return Comparison(published, measured, "" if published is None else "not run", math.nan)
@@ -65,8 +69,8 @@ def compare(published: float | None, measured: Summary | None, metric: str, *, b
 
 
 def _cost_ratio(measured: float, published: float, metric: str, better: str) -> float:
-    if metric == "r2":
-        measured, published = 1.0 - measured, 1.0 - published
+    if metric in _COMPLETE:
+        measured, published = (_COMPLETE[metric] - value for value in (measured, published))
     elif better == "high":
         measured, published = published, measured
     if measured == published:
