@@ -26,6 +26,7 @@ from rich.console import Console
 
 from pibls.studies import complexity, coverage, protocol, run_study, tasks
 from pibls.studies.grids import Grid
+from pibls.studies.profiles import Profile
 from pibls.studies.published import METHODS, PAPER_NAMES
 from pibls.studies.report import write_numbers
 
@@ -49,8 +50,7 @@ def shrink() -> None:
     ones = dict.fromkeys(METHODS, 1)
     sizes = {"points": ((20, 40), 20), "width": ((10, 20), 20)}
     tasks.grid = toy_grid
-    tasks.PROFILES = {"quick": tasks.Profile(ones, ones, 1, ones, 1, tuple(PAPER_NAMES))}
-    tasks._TABLE_SEEDS = 1
+    tasks.PROFILES = {"quick": Profile(ones, ones, 1, ones, 1, tuple(PAPER_NAMES))}
     protocol.scales = coverage.scales = lambda *_: [2.0]
     complexity._LINEAR_SIZES = complexity._TRAINED_SIZES = sizes
     tasks.REPETITIONS = 2

@@ -15,7 +15,8 @@ import pibls as pb
 from pibls.studies import published, read_cells, run_study, tasks
 from pibls.studies.cells import Spec, Store
 from pibls.studies.grids import Grid
-from pibls.studies.tasks import PROFILES, plan
+from pibls.studies.profiles import PROFILES, Profile
+from pibls.studies.tasks import plan
 
 ENTRIES = {
     "kind",
@@ -53,8 +54,7 @@ def toy(monkeypatch):
 
     ones = dict.fromkeys(("PI-BLS", "PI-ELM", "BPI-ELM", "PINN"), 1)
     monkeypatch.setattr(tasks, "grid", grid)
-    monkeypatch.setattr(tasks, "_TABLE_SEEDS", 1)
-    profile = tasks.Profile(ones, ones, 1, {**ones, "PI-ELM": 2}, 1, ("advection",))
+    profile = Profile(ones, ones, 1, {**ones, "PI-ELM": 2}, 1, ("advection",))
     monkeypatch.setattr(tasks, "PROFILES", {"quick": profile})
     monkeypatch.setattr(tasks, "REPETITIONS", 2)
     for module in ("protocol", "coverage"):

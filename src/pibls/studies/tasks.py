@@ -13,69 +13,17 @@ from pibls.studies.cells import Cell, Spec, Store
 from pibls.studies.complexity import AXES, growth_cell
 from pibls.studies.coverage import REPETITIONS, coverage_cell
 from pibls.studies.grids import grid
+from pibls.studies.profiles import PROFILES
 from pibls.studies.protocol import SCORES, Setting, curves, parameters, select
 from pibls.studies.published import METHODS, PAPER_NAMES, published
 from pibls.studies.timing import fit_timed, plain, rebuilt, solve_cell
 from pibls.tuning.automatic import Method
 
-__all__ = ["PROFILES", "Task", "plan"]
+__all__ = ["Task", "plan"]
 
-_TABLE_SEEDS = 10
-_FEW_SEEDS = 3
 _FIGURE_N = {"advection": 30, "poisson_square": 100, "poisson_star": 100, "diffusion_reaction": 50}
 # Seconds that tasks took on one quiet core at 100 points; only the remaining time is told by them.
 _COSTS = {"PI-BLS": 8.0, "PI-ELM": 2.5, "BPI-ELM": 5.0, "PINN": 20.0, "solve": 1.0}
-
-
-@dataclass(frozen=True)
-class Profile:
-    """How much of the study is run.
-
-    Attributes
-    ----------
-    seeds
-        Seeds per method at the number of points that the paper's table is for.
-    other_seeds
-        Seeds per method at the other numbers of points.
-    pinn_sizes
-        At how many of those a PINN is trained, the smallest first.
-    runs
-        Timed fits per method.
-    solves
-        Seeds of plain solves.
-    covered
-        Problems on which bands are held against the solution.
-    aside
-        Problems that have a few seeds only, and a PINN at one number of points.
-    """
-
-    seeds: Mapping[str, int]
-    other_seeds: Mapping[str, int]
-    pinn_sizes: int
-    runs: Mapping[str, int]
-    solves: int
-    covered: tuple[str, ...]
-    aside: tuple[str, ...] = ()
-
-    def count(self, problem: str, seeds: int) -> int:
-        """Return how many of some seeds are run on a problem."""
-        return min(seeds, _FEW_SEEDS) if problem in self.aside else seeds
-
-
-_EVERY_TEN = dict.fromkeys(METHODS, _TABLE_SEEDS)
-PROFILES: Mapping[str, Profile] = {
-    "quick": Profile(
-        seeds={**_EVERY_TEN, "BPI-ELM": 3, "PINN": 1},
-        other_seeds=dict.fromkeys(METHODS, 1),
-        pinn_sizes=1,
-        runs={**_EVERY_TEN, "PINN": 1},
-        solves=5,
-        covered=("advection", "poisson_star"),
-        # The paper's table is of the star.
-        aside=("poisson_square",),
-    ),
-    "full": Profile(_EVERY_TEN, _EVERY_TEN, 5, _EVERY_TEN, _TABLE_SEEDS, tuple(PAPER_NAMES)),
-}
 
 
 @dataclass(frozen=True)
@@ -168,7 +116,7 @@ def _tasks(name: str, profile: str) -> list[Task]:
         for n in sorted({*sizes, figure} - {table}):
             tasks += [Task("accuracy", name, method, n, seed, profile) for seed in range(chosen.other_seeds[method])]
         tasks.append(Task("time", name, method, paper.time_size(name), 0, profile))
-    beyond, solves = (chosen.count(name, seeds) for seeds in (_TABLE_SEEDS, chosen.solves))
+    beyond, solves = (chosen.count(name, seeds) for seeds in (chosen.seeds["PI-BLS"], chosen.solves))
     tasks += [Task("beyond", name, "PI-BLS", table, seed, profile) for seed in range(beyond)]
     tasks += [Task("solve", name, "solve", table, seed, profile) for seed in range(solves)]
     tasks += [Task("coverage", name, "BPI-ELM", table, 0, profile)] if name in chosen.covered else []

@@ -1,0 +1,63 @@
+"""How much of the study is run: in minutes, or all of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from pibls.studies.published import METHODS, PAPER_NAMES
+
+__all__ = ["PROFILES", "Profile"]
+
+_MANY, _FEW = 10, 3  # seeds
+
+
+@dataclass(frozen=True)
+class Profile:
+    """How much of the study is run.
+
+    Attributes
+    ----------
+    seeds
+        Seeds per method at the number of points that the paper's table is for; in the wider space too.
+    other_seeds
+        Seeds per method at the other numbers of points.
+    pinn_sizes
+        At how many of those a PINN is trained, the smallest first.
+    runs
+        Timed fits per method.
+    solves
+        Seeds of plain solves.
+    covered
+        Problems on which bands are held against the solution.
+    aside
+        Problems that have a few seeds only, and a PINN at one number of points.
+    """
+
+    seeds: Mapping[str, int]
+    other_seeds: Mapping[str, int]
+    pinn_sizes: int
+    runs: Mapping[str, int]
+    solves: int
+    covered: tuple[str, ...]
+    aside: tuple[str, ...] = ()
+
+    def count(self, problem: str, seeds: int) -> int:
+        """Return how many of some seeds are run on a problem."""
+        return min(seeds, _FEW) if problem in self.aside else seeds
+
+
+_EVERY = dict.fromkeys(METHODS, _MANY)
+PROFILES: Mapping[str, Profile] = {
+    "quick": Profile(
+        seeds={**_EVERY, "BPI-ELM": 3, "PINN": 1},
+        other_seeds=dict.fromkeys(METHODS, 1),
+        pinn_sizes=1,
+        runs={**_EVERY, "PINN": 1},
+        solves=5,
+        covered=("advection", "poisson_star"),
+        # The paper's table is of the star.
+        aside=("poisson_square",),
+    ),
+    "full": Profile(_EVERY, _EVERY, 5, _EVERY, _MANY, tuple(PAPER_NAMES)),
+}
