@@ -257,3 +257,17 @@ def test_a_folder_that_cannot_be_written_to(tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(pb.PiblsError, match="'out'"):
         run_study(tmp_path / "file", workers=1)
+
+
+def test_the_quick_profile_has_ten_seeds_where_the_paper_has_tables():
+    first, _ = plan("quick")
+    counts = {
+        (problem, kind): sum((t.problem, t.kind, t.method, t.n_train) == (problem, kind, "PI-BLS", n) for t in first)
+        for problem, n in (("advection", 30), ("poisson_star", 100), ("diffusion_reaction", 100))
+        for kind in ("accuracy", "beyond")
+    }
+    assert set(counts.values()) == {10}
+    trained = {(t.problem, t.n_train) for t in first if t.method == "PINN"}
+    assert {(p, n) for p, n in trained if p == "poisson_square"} == {("poisson_square", 100)}
+    full, _ = plan("full")
+    assert sum(t.problem == "poisson_square" and t.kind == "beyond" for t in full) == 10

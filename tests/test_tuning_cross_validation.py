@@ -14,6 +14,8 @@ import pibls as pb
 from pibls.tuning import cross_validation
 from pibls.tuning.cross_validation import search
 from pibls.tuning.folds import split
+from pibls.tuning.judge import Judge
+from pibls.tuning.kernels import KernelSystem, outweighs_rounding
 from pibls.tuning.small_solves import SmallSystem, orthonormal
 
 
@@ -156,6 +158,64 @@ def test_without_ridge_weights_are_of_minimal_norm_whatever_the_rank():
         system = SmallSystem(matrix, rhs, (rows,), columns)
         for factor in (1.0, 10.0):
             assert system.solve((factor,)) == pytest.approx(np.linalg.pinv(matrix) @ rhs, rel=1e-9, abs=1e-11)
+
+
+@given(st.integers(2, 12), st.integers(1, 30), st.floats(1e-3, 10), st.floats(1e-2, 1e2), st.integers(0, 1000))
+def test_inner_products_give_the_ridge_solution_of_the_chosen_rows(rows, columns, ridge, factor, seed):
+    rng = np.random.default_rng(seed)
+    matrix, rhs = rng.standard_normal((2 * rows, columns)), rng.standard_normal(2 * rows)
+    chosen = np.sort(rng.permutation(2 * rows)[:rows])
+    counts = (rows - 1, 1)
+    scale = np.repeat((1.0, factor), counts)
+    assert outweighs_rounding(ridge, np.square(matrix[chosen]).sum(axis=1), scale)
+    system = KernelSystem(matrix @ matrix.T, rhs, chosen, counts)
+    coefficients = system.solve((1.0, factor), ridge)
+    H = matrix[chosen] * scale[:, None]
+    expected = np.linalg.solve(H.T @ H + ridge * np.eye(columns), H.T @ (rhs[chosen] * scale))
+    assert matrix.T @ coefficients == pytest.approx(expected, rel=1e-6, abs=1e-9)
+    assert not coefficients[np.setdiff1d(np.arange(2 * rows), chosen)].any()
+    assert system.norms == pytest.approx(SmallSystem(matrix[chosen], rhs[chosen], counts, columns).norms)
+
+
+def test_a_ridge_too_small_for_inner_products_is_not_given_to_them(star, monkeypatch):
+    methods = [pb.PIBLS(feature_groups=4, scale=5.0, enhancement_nodes=0, lambda_reg=r) for r in (1e-14, 1e-4)]
+    compare(methods, *star, monkeypatch, tolerance=1e-5)
+
+
+@given(st.integers(1, 4), st.integers(1, 4), st.integers(0, 1000))
+def test_penalties_do_not_matter_where_no_block_stands_in_the_way_of_another(first, second, seed):
+    rng = np.random.default_rng(seed)
+    # Each block repeats its rows with other right-hand sides, so that neither can be fulfilled; together they can.
+    blocks = [np.repeat(rng.standard_normal((n, 12)), 3, axis=0) for n in (first, second)]
+    matrix, rhs = np.concatenate(blocks), rng.standard_normal(3 * (first + second))
+    counts = (3 * first, 3 * second)
+    weights = [SmallSystem(matrix, rhs, counts, 12).solve(factors) for factors in ((1.0, 1.0), (1.0, 1e-3))]
+    for factors, found in zip(((1.0, 1.0), (1.0, 1e-3)), weights, strict=True):
+        scale = np.repeat(factors, counts)
+        expected = np.linalg.pinv(matrix * scale[:, None], rcond=1e-10) @ (rhs * scale)
+        assert found == pytest.approx(expected, rel=1e-7, abs=1e-9)
+    assert weights[0] == pytest.approx(weights[1])
+
+
+def test_penalties_matter_where_blocks_contradict_each_other():
+    matrix, rhs = np.array([[1.0, 0.0], [1.0, 0.0]]), np.array([0.0, 1.0])
+    system = SmallSystem(matrix, rhs, (1, 1), 2)
+    for factors in ((1.0, 1.0), (1.0, 3.0)):
+        expected = [factors[1] ** 2 / (1 + factors[1] ** 2), 0.0]
+        for alone in (False, True):
+            assert system.solve(factors, alone=alone) == pytest.approx(expected)
+
+
+def test_many_solutions_are_judged_as_one_by_one(star):
+    problem, points = star
+    judge = Judge(problem, points)
+    solutions = [pb.PIELM(nodes=20, scale=scale).fit(problem, points) for scale in (1.0, 4.0)]
+    keys = list({(t.field, t.multi_index) for s in problem.statements for t in s.form.terms})
+    values = [solution.evaluate(points.interior, keys) for solution in solutions]
+    together = judge.linear_sizes({key: np.column_stack([v[i] for v in values]) for i, key in enumerate(keys)})
+    for number, solution in enumerate(solutions):
+        for name, size in judge.sizes(solution.evaluate).items():
+            assert np.broadcast_to(together[name], 2)[number] == pytest.approx(size)
 
 
 def test_orthonormal_basis():
