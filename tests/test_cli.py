@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 import sys
@@ -125,3 +126,10 @@ def test_starting_the_command_loads_nothing_heavy():
     code = "import sys, pibls.cli; print(sorted({'torch', 'matplotlib', 'scipy', 'sympy', 'numpy'} & set(sys.modules)))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=120)
     assert done.stdout.strip() == "[]"
+
+
+def test_ctrl_c_while_the_command_line_is_loaded_shows_no_traceback(tmp_path):
+    (tmp_path / "typer.py").write_text("raise KeyboardInterrupt\n", encoding="utf-8")
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(tmp_path), *sys.path])}
+    done = subprocess.run([sys.executable, "-m", "pibls", "list"], env=environment, capture_output=True, text=True)
+    assert (done.returncode, done.stdout, done.stderr.strip()) == (130, "", "Interrupted.")

@@ -1,6 +1,24 @@
-"""``python -m pibls`` is the command line."""
+"""``python -m pibls`` and ``pibls``: the command line."""
 
-from pibls.cli import app
+from __future__ import annotations
+
+import sys
+
+__all__ = ["main"]
+
+_INTERRUPTED = 130
+
+
+def main() -> None:
+    """Run the command line; Ctrl-C while it is being loaded ends it as quietly as later."""
+    try:
+        from pibls.cli import app
+
+        app(prog_name="pibls")
+    except KeyboardInterrupt:
+        print("Interrupted.", file=sys.stderr)
+        sys.exit(_INTERRUPTED)
+
 
 if __name__ == "__main__":
-    app(prog_name="pibls")
+    main()
