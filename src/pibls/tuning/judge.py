@@ -91,7 +91,7 @@ class Judge:
         for name, statement in self.judged:
             terms = zip(statement.form.terms, self._tangent(evaluate, statement)[1], strict=True)
             expected = (root_mean_square(c) * fields[t.field] / np.prod(self._half**t.multi_index) for t, c in terms)
-            sizes[name] = self._share * max(expected, default=0.0)
+            sizes[name] = self._share * float(max(expected, default=0.0))
         return sizes
 
     def sizes(self, evaluate: Evaluate) -> dict[str, float]:
