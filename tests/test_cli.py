@@ -61,6 +61,14 @@ def test_quick_is_the_default_and_report_only_runs_nothing(recorded, tmp_path):
     assert recorded == [("report", tmp_path, {"profile": "quick"})]
 
 
+@pytest.mark.parametrize("more", [["--only", "advection"], ["--workers", "2"]])
+def test_report_only_takes_nothing_that_is_about_running(recorded, tmp_path, more):
+    result = calls.invoke(cli.app, ["reproduce", "--out", str(tmp_path), "--report-only", *more])
+    assert result.exit_code == 2
+    assert "Leave out --only and --workers" in result.stderr
+    assert recorded == []
+
+
 @pytest.mark.parametrize(
     ("error", "code", "words"),
     [

@@ -191,6 +191,22 @@ def test_a_cell_is_whole_or_not_there(tmp_path, monkeypatch):
         read_cells(tmp_path)
 
 
+@pytest.mark.parametrize("content", ["[]", "null", "3", "{}", '{"kind": 5}', '{"kind": "solve", "seed": "x"}'])
+def test_a_file_that_is_no_cell_or_another_one_is_named(tmp_path, content):
+    store, spec = Store(tmp_path), Spec("solve", "advection", "solve", 30, 0)
+    store.write(spec, spec.cell())
+    store.path(spec).write_text(content)
+    with pytest.raises(pb.PiblsError, match=f"{spec.key}.*Delete it"):
+        store.read(spec)
+
+
+def test_a_cell_under_the_name_of_another_is_not_mistaken_for_it(tmp_path):
+    store, spec, other = Store(tmp_path), *(Spec("solve", "advection", "solve", 30, seed) for seed in (0, 1))
+    store.write(spec, other.cell())
+    with pytest.raises(pb.PiblsError, match="not about solve, advection, solve, 30, 0"):
+        store.read(spec)
+
+
 def test_keys_tell_cells_apart():
     base = ("accuracy", "advection", "PI-BLS", 30, 0, "exact", "")
     other = ("time", "poisson_star", "PINN", 25, 1, "residual", "full")
@@ -228,8 +244,10 @@ def test_a_failing_task_does_not_stop_the_others(toy, tmp_path, monkeypatch):
 
 def test_without_torch_there_is_no_pinn(toy, tmp_path, monkeypatch):
     monkeypatch.setattr("pibls.studies.runner.find_spec", lambda name: None)
-    run_study(tmp_path, workers=1, progress=False, only=["advection", "PINN"])
-    assert read_cells(tmp_path) == []
+    run_study(tmp_path, workers=1, progress=False, only=["advection", "PINN", "PI-ELM", "time"])
+    assert {cell["method"] for cell in read_cells(tmp_path)} == {"PI-ELM"}
+    with pytest.raises(pb.PiblsError, match=r"advection, PINN, needs torch.*pip install 'pibls\[torch\]'"):
+        run_study(tmp_path / "other", workers=1, progress=False, only=["advection", "PINN"])
 
 
 def test_a_bar_on_the_terminal(toy, tmp_path, capsys):
@@ -245,12 +263,20 @@ def test_a_bar_on_the_terminal(toy, tmp_path, capsys):
         ({"workers": 0}, "workers"),
         ({"progress": 3}, "callable"),
         ({"only": ["burgers"]}, "burgers"),
+        ({"only": ["PINN", "coverage"]}, "PINN, coverage together"),
         ({"progress": lambda: None}, "StudyProgress"),
     ],
 )
 def test_refusals(tmp_path, change, words):
     with pytest.raises(pb.PiblsError, match=words):
         run_study(**{"out": tmp_path, "workers": 1, "progress": False, "only": ["advection", "solve"], **change})
+
+
+@pytest.mark.parametrize("change", [{"workers": 0}, {"only": ["burgers"]}, {"only": ["PINN", "coverage"]}])
+def test_what_is_refused_leaves_no_folder(tmp_path, change):
+    with pytest.raises(pb.PiblsError):
+        run_study(tmp_path / "out", **change)
+    assert not (tmp_path / "out").exists()
 
 
 def test_a_folder_that_cannot_be_written_to(tmp_path):

@@ -97,6 +97,34 @@ def test_shared_fits_of_several_fields_weights_and_groups(monkeypatch):
     compare(methods, problem, points, monkeypatch, tolerance=1e-7)
 
 
+def test_shared_fits_of_a_line_whose_terms_vanish(monkeypatch):
+    """Of u_xx = 0 nothing but rounding is left: relative to that alone, the exact line would be as bad as any curve."""
+    x = pb.coordinates("x")
+    u = pb.field("u", x)
+    line = pb.Interval((x, 0, 1))
+    problem = pb.Problem(sp.Eq(u.diff(x, 2), 0), line, [pb.Dirichlet(u, x)], exact=x)
+    points = pb.Points.sample(problem, interior=20)
+    methods = [pb.PIELM(nodes=n, scale=0.5, solver="svd") for n in (8, 40)]
+    (_, shared), (_, slow) = (
+        [row.mean for row in found["residual"].table]
+        for found in (search(methods, problem, points), separately(methods, problem, points, monkeypatch))
+    )
+    assert shared < 0.05
+    assert slow < 0.05
+
+
+def test_shared_fits_of_a_field_that_is_zero(monkeypatch):
+    x, y = pb.coordinates("x y")
+    u, v = pb.field("u", x, y), pb.field("v", x, y)
+    box = pb.Rectangle((x, 0, 4), (y, 0, 1))
+    conditions = [pb.Dirichlet(u, 2), pb.Dirichlet(v, 0)]
+    equations = [sp.Eq(u.diff(x) + v.diff(y), 0), sp.Eq(u.diff(y) - v.diff(x), 0)]
+    problem = pb.Problem(equations, box, conditions, exact={"u": 2 + 0 * x, "v": 0 * x})
+    points = pb.Points.sample(problem, interior=30, boundary=20)
+    methods = [pb.PIELM(nodes=n, scale=1.0, solver="svd", lambda_reg=1e-4) for n in (10, 30)]
+    compare(methods, problem, points, monkeypatch, tolerance=1e-5)
+
+
 def test_conditions_that_hold_exactly_are_fitted_one_by_one():
     x = pb.coordinates("x")
     u = pb.field("u", x)

@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from pibls.cli.console import Debug, emit, told
+from pibls.errors import InputError
 
 __all__ = ["Profile", "reproduce"]
 
@@ -42,6 +43,8 @@ def reproduce(
         from pibls.studies.report import write_report
         from pibls.studies.runner import run_study
 
+        if report_only and (only or workers is not None):
+            raise InputError("--report-only runs nothing and tells all that is stored. Leave out --only and --workers.")
         if not report_only:
             run_study(out, profile=profile.value, workers=workers, only=only)
         emit(f"report: {write_report(out, profile=profile.value)}")

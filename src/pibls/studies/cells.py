@@ -13,7 +13,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-from pibls.checks import cut
+from pibls.checks import cut, shorten
 from pibls.errors import FileFormatError
 
 __all__ = ["Cell", "Spec", "Store", "read_cells", "versions"]
@@ -75,8 +75,12 @@ class Spec:
             "theorems": {},
             "extra": {},
         }
-        own = {name: value for name, value in asdict(self).items() if name != "variant"}
-        return {**own, **empty, **entries, "versions": versions()}
+        return {**self.told, **empty, **entries, "versions": versions()}
+
+    @property
+    def told(self) -> dict[str, Any]:
+        """What a cell says about itself."""
+        return {name: value for name, value in asdict(self).items() if name != "variant"}
 
 
 @dataclass(frozen=True)
@@ -112,7 +116,12 @@ class Store:
     def read(self, spec: Spec) -> Cell | None:
         """Return a cell, or None if there is none."""
         path = self.path(spec)
-        return _read(path) if path.exists() else None
+        if not path.exists():
+            return None
+        cell = _read(path)
+        if any(cell.get(name) != value for name, value in spec.told.items()):
+            raise _unreadable(path, f"it is not about {', '.join(str(value) for value in spec.told.values())}")
+        return cell
 
 
 def read_cells(out: str | Path) -> list[Cell]:
@@ -122,12 +131,16 @@ def read_cells(out: str | Path) -> list[Cell]:
 
 def _read(path: Path) -> Cell:
     try:
-        cell: Cell = json.loads(path.read_text(encoding="utf-8"))
+        cell = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
-        raise FileFormatError(
-            f"The cell {path} cannot be read ({cut(str(error))}). Delete it; the next run computes it again."
-        ) from error
+        raise _unreadable(path, cut(str(error))) from error
+    if not isinstance(cell, dict):
+        raise _unreadable(path, f"it holds {shorten(cell)}")
     return cell
+
+
+def _unreadable(path: Path, why: str) -> FileFormatError:
+    return FileFormatError(f"The cell {path} cannot be read ({why}). Delete it; the next run computes it again.")
 
 
 @cache

@@ -82,9 +82,10 @@ def run_study(
     Path
         The folder ``out``.
     """
-    store = _store(out)
+    # The folder comes last: what is refused leaves nothing behind.
     count = available_cores() if workers is None else check_integer("workers", workers, "run_study", minimum=1)
-    stages = [[t for t in stage if t.method != "PINN" or find_spec("torch")] for stage in plan(profile, only)]
+    stages = _stages(profile, only)
+    store = _store(out)
     with _reporter(progress) as report:
         course = _Course([task for stage in stages for task in stage], store, count, report)
         failures: list[str] = []
@@ -99,6 +100,20 @@ def run_study(
             "Run again to try only those."
         )
     return store.out
+
+
+def _stages(profile: str, only: Sequence[str] | None) -> list[list[Task]]:
+    """Return the tasks by stage, without those that need torch where it is missing."""
+    stages = plan(profile, only)
+    if find_spec("torch") is not None:
+        return stages
+    kept = [[task for task in stage if task.method != "PINN"] for stage in stages]
+    if not any(kept):
+        raise InputError(
+            f"All that 'only' of run_study asks for, {', '.join(only or ())}, needs torch, which is not installed: "
+            "pip install 'pibls[torch]'."
+        )
+    return kept
 
 
 def _store(out: object) -> Store:

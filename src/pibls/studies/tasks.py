@@ -143,6 +143,11 @@ def _picked(tasks: list[Task], only: Sequence[str] | None) -> list[Task]:
         wanted = {word for word in only if word in known and not (attribute == "method" and word == "solve")}
         if wanted:
             tasks = [task for task in tasks if getattr(task, attribute) in wanted]
+    if not tasks:
+        raise InputError(
+            f"The 'only' parameter of run_study asks for {', '.join(only)} together, and the profile has no such "
+            "cells. Leave one of them out, or take the other profile."
+        )
     return tasks
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, reduce
 from typing import Any
 
 import numpy as np
@@ -83,17 +83,15 @@ class Judge:
 
     def _least_sizes(self, evaluate: Evaluate) -> dict[str, float]:
         """Return the size below which the terms of each statement count as zero."""
-        names, half = self.problem.field_names, np.ptp(self.problem.domain.bounds, axis=1) / 2
-        zero = (0,) * len(half)
+        names, zero = self.problem.field_names, (0,) * len(self._half)
         values = evaluate(self.points.interior[:_SIZE_POINTS], [(name, zero) for name in names])
         own = {name: root_mean_square(value) for name, value in zip(names, values, strict=True)}
         fields = natural_sizes(self.problem, own)
-        share = _VANISHING if len(names) == 1 else SHARE
         sizes: dict[str, float] = {}
         for name, statement in self.judged:
             terms = zip(statement.form.terms, self._tangent(evaluate, statement)[1], strict=True)
-            expected = (root_mean_square(c) * fields[t.field] / np.prod(half**t.multi_index) for t, c in terms)
-            sizes[name] = share * max(expected, default=0.0)
+            expected = (root_mean_square(c) * fields[t.field] / np.prod(self._half**t.multi_index) for t, c in terms)
+            sizes[name] = self._share * float(max(expected, default=0.0))
         return sizes
 
     def sizes(self, evaluate: Evaluate) -> dict[str, float]:
@@ -109,16 +107,39 @@ class Judge:
             sizes[name] = float(np.sqrt(root_mean_square(source) ** 2 + total))
         return sizes
 
-    def linear_sizes(self, values: Mapping[tuple[str, MultiIndex], FloatArray]) -> dict[str, FloatArray]:
-        """Return the sizes for many solutions of a linear problem at once, from derivatives with a column for each."""
+    def linear_references(self, values: Mapping[tuple[str, MultiIndex], FloatArray]) -> dict[str, FloatArray]:
+        """Return the references for many solutions of a linear problem, from derivatives with a column for each."""
         squares = {key: np.mean(value[:_SIZE_POINTS] ** 2, axis=0) for key, value in values.items()}
+        fields = self._natural(squares)
         sizes: dict[str, FloatArray] = {}
         for name, statement in self.judged:
             source, coefficients = self._magnitudes(statement)
-            terms = zip(statement.form.terms, coefficients, strict=True)
+            terms = tuple(zip(statement.form.terms, coefficients, strict=True))
             total = sum((c**2 * squares[t.field, t.multi_index] for t, c in terms), np.zeros(()))
-            sizes[name] = np.sqrt(source**2 + total)
+            expected = (c * fields[t.field] / np.prod(self._half**t.multi_index) for t, c in terms)
+            least = self._share * reduce(np.maximum, expected, np.zeros(()))
+            sizes[name] = np.maximum(np.sqrt(source**2 + total), least)
         return sizes
+
+    def _natural(self, squares: Mapping[tuple[str, MultiIndex], FloatArray]) -> dict[str, FloatArray]:
+        """Return how large each field could be, from mean squares with an entry for each solution."""
+        names, zero = self.problem.field_names, (0,) * len(self._half)
+        own = {name: np.sqrt(squares[name, zero]) for name in names}
+        if len(names) == 1:
+            return own
+        columns = zip(*(sizes.tolist() for sizes in own.values()), strict=True)
+        natural = [natural_sizes(self.problem, dict(zip(names, sizes, strict=True))) for sizes in columns]
+        return {name: np.array([sizes[name] for sizes in natural]) for name in names}
+
+    @property
+    def _share(self) -> float:
+        """Share of what its fields suggest below which the terms of a statement count as zero."""
+        return _VANISHING if len(self.problem.field_names) == 1 else SHARE
+
+    @cached_property
+    def _half(self) -> FloatArray:
+        """Half the widths of the domain."""
+        return np.asarray(np.ptp(self.problem.domain.bounds, axis=1) / 2)
 
     def _magnitudes(self, statement: Statement) -> tuple[float, tuple[float, ...]]:
         """Return root mean squares of the source and the coefficients of a linear statement, computed once."""

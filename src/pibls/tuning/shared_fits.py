@@ -163,7 +163,7 @@ def _residuals(
     weights: FloatArray, values: Mapping[Key, FloatArray], scorer: Scorer, number: int, rows: Rows
 ) -> FloatArray:
     judge = scorer.judges[number]
-    sizes = judge.linear_sizes(values)
+    sizes = judge.linear_references(values)
     held = rows.places(scorer.problem, scorer.folds[number].held_rows)
     places = dict(zip(scorer.problem.statements, held, strict=True))
     total = np.zeros(weights.shape[1])
