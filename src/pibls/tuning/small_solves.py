@@ -74,9 +74,10 @@ class SmallSystem:
     def solve(self, factors: tuple[float, ...], ridge: float = 0.0, *, alone: bool = False) -> FloatArray:
         """Return the weights for factors of the blocks and a ridge; ``alone``: no other factors will be asked for."""
         rows, columns = self.matrix.shape
-        if ridge > 0.0 and rows <= columns:
-            return self._wide(factors, ridge)
-        if rows > columns:
+        if ridge > 0.0 and rows < columns:
+            basis, square = self._in_basis
+            return np.asarray(basis @ square.solve(factors, ridge))
+        if rows >= columns:
             triangle, projected = self._triangle(factors)
             if ridge > 0.0:
                 triangle, projected = _with_ridge(triangle, projected, ridge)
@@ -84,19 +85,11 @@ class SmallSystem:
                 return np.asarray(scipy.linalg.solve_triangular(triangle, projected, check_finite=False))
         return self._minimal(factors)[0] if alone else self._of_minimal_norm(factors)
 
-    def _wide(self, factors: tuple[float, ...], ridge: float) -> FloatArray:
-        """Solve with no more rows than columns: the rows are Rᵀ Qᵀ, and factors of rows are factors of columns of R."""
-        basis, triangle = self._orthonormal
-        scale = np.repeat(np.asarray(factors, dtype=np.float64), self.counts)
-        weighted = triangle * scale
-        stacked = _above_ridge(weighted, len(weighted), ridge)
-        inner = scipy.linalg.solve_triangular(stacked, self.rhs * scale, trans="T", check_finite=False)
-        return np.asarray(basis @ (weighted @ scipy.linalg.solve_triangular(stacked, inner, check_finite=False)))
-
     @cached_property
-    def _orthonormal(self) -> tuple[FloatArray, FloatArray]:
-        basis, transposed = orthonormal(self.matrix)
-        return basis, np.asfortranarray(transposed.T)
+    def _in_basis(self) -> tuple[FloatArray, SmallSystem]:
+        """An orthonormal basis of the rows, and the system in it, with as many columns as rows."""
+        basis, matrix = orthonormal(self.matrix)
+        return basis, SmallSystem(matrix, self.rhs, self.counts, self.columns)
 
     def _triangle(self, factors: tuple[float, ...]) -> tuple[FloatArray, FloatArray]:
         """Return R and Qᵀz of the rows with factors; one factorisation serves all ridges."""
@@ -148,21 +141,15 @@ def _distinct(rows: FloatArray, rhs: FloatArray, columns: int) -> tuple[FloatArr
 
 
 def _with_ridge(triangle: FloatArray, projected: FloatArray, ridge: float) -> tuple[FloatArray, FloatArray]:
-    """Return triangle and right-hand side of [R; √λ I] w = [Qᵀz; 0]."""
+    """Return triangle and right-hand side of [R; √λ I] w = [Qᵀz; 0], for a third of what it costs without the zeros."""
     count = len(triangle)
     augmented = np.zeros((count + 1, count + 1), order="F")
     augmented[:count, :count], augmented[:count, count] = triangle, projected
-    factor = _above_ridge(augmented, count, ridge)
-    return factor[:count, :count], factor[:count, count]
-
-
-def _above_ridge(triangle: FloatArray, weights: int, ridge: float) -> FloatArray:
-    """Return the triangular factor of [R; √λ I], for a third of what it costs without knowing their zeros."""
-    below = np.zeros((weights, len(triangle)), order="F")
+    below = np.zeros((count, count + 1), order="F")
     np.fill_diagonal(below, np.sqrt(ridge))
-    block = min(_BLOCK, len(triangle))
-    factor, _, _, _ = scipy.linalg.lapack.dtpqrt(weights, block, triangle, below, overwrite_b=1)
-    return np.asarray(factor)
+    block = min(_BLOCK, count + 1)
+    factor, _, _, _ = scipy.linalg.lapack.dtpqrt(count, block, augmented, below, overwrite_b=1)
+    return factor[:count, :count], factor[:count, count]
 
 
 def _well_conditioned(triangle: FloatArray) -> bool:
