@@ -187,13 +187,17 @@ def test_records_hold_the_medians_of_the_cells(book, cells):
 
 
 def test_parameters_are_counted_and_compared(book):
-    records = {(r.problem, r.n_train, r.method, r.quantity): r for r in parameter_records(book, PAPER)}
+    records = {(r.problem, r.n_train, r.method, r.quantity): r for r in parameter_records(book, PAPER, "full")}
     factor = records["poisson_star", 100, "PI-BLS", "factor"].comparison
     assert factor.measured.median == pytest.approx(34222 / 235)
     assert factor.verdict == "reproduce"
     reduction = records["poisson_star", 100, "PI-BLS", "reduction"].comparison
     assert reduction.measured.median == pytest.approx(100 * (1 - 235 / 34222))
     assert records["advection", 20, "PINN", "parameters"].comparison.verdict == "not run"
+    quick = {(r.problem, r.n_train, r.method, r.quantity): r for r in parameter_records(book, PAPER, "quick")}
+    for method, quantity in (("PINN", "parameters"), ("PI-BLS", "factor"), ("PI-BLS", "reduction")):
+        assert quick["poisson_star", 100, method, quantity].comparison.verdict == "not run"
+    assert quick["poisson_star", 100, "PI-BLS", "parameters"].comparison.measured.median == 235
 
 
 def test_times_per_point_are_times_over_points(book):

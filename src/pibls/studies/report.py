@@ -60,6 +60,7 @@ class _Told:
 
     book: Ledger
     paper: Published
+    profile: str
     count: int
     missing: int
 
@@ -73,7 +74,7 @@ class _Told:
 
     @cached_property
     def parameters(self) -> list[Record]:
-        return parameter_records(self.book, self.paper)
+        return parameter_records(self.book, self.paper, self.profile)
 
     def write(self, folder: Path) -> tuple[Path, ...]:
         return write_files(folder, self.book, [*self.accuracy, *self.parameters], self.times)
@@ -86,7 +87,7 @@ def _told(folder: Path, profile: str) -> _Told:
             "which has no folder 'cells'. Run the study first: pibls reproduce --out ..."
         )
     cells, missing = _stored(folder, profile)
-    return _Told(Ledger.of(cells), published(), len(cells), missing)
+    return _Told(Ledger.of(cells), published(), profile, len(cells), missing)
 
 
 def _stored(folder: Path, profile: str) -> tuple[list[Cell], int]:

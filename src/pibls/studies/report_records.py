@@ -104,25 +104,29 @@ def time_records(book: Ledger, published: Published) -> list[Record]:
     return records
 
 
-def parameter_records(book: Ledger, published: Published) -> list[Record]:
-    """Return how many parameters the selected models have, and how many times fewer PI-BLS has than PINN."""
-    return [record for problem in PROBLEMS for record in _parameters(book, published, problem)]
+def parameter_records(book: Ledger, published: Published, profile: str) -> list[Record]:
+    """Return how many parameters the selected models have, and how many times fewer PI-BLS has than PINN.
+
+    Only the full profile selects the width of a PINN.
+    """
+    return [record for problem in PROBLEMS for record in _parameters(book, published, problem, profile)]
 
 
-def _parameters(book: Ledger, published: Published, problem: str) -> Iterator[Record]:
+def _parameters(book: Ledger, published: Published, problem: str, profile: str) -> Iterator[Record]:
     for n in published.sizes(problem):
         cells = book.select(kind="accuracy", problem=problem, score="exact", n_train=n)
         counts = {method: cells.select(method=method).summary("parameters") for method in METHODS}
+        if profile != "full":
+            counts["PINN"] = None
         for method, found in counts.items():
             value = published.parameters(problem, n, method)
-            profile = smallest_profile("accuracy", problem, method, n)
-            yield Record("10", problem, method, "", "parameters", n, compare(value, found, "parameters"), profile)
+            needed = "full" if method == "PINN" else smallest_profile("accuracy", problem, method, n)
+            yield Record("10", problem, method, "", "parameters", n, compare(value, found, "parameters"), needed)
         for column in ("reduction", "factor"):
             value = published.parameters(problem, n, column)
             found = _saving(counts["PINN"], counts["PI-BLS"], column)
-            profile = smallest_profile("accuracy", problem, "PINN", n)
             comparison = compare(value, found, column, better="high")
-            yield Record("10", problem, "PI-BLS", "", column, n, comparison, profile)
+            yield Record("10", problem, "PI-BLS", "", column, n, comparison, "full")
 
 
 def _saving(large: Summary | None, small: Summary | None, column: str) -> Summary | None:

@@ -115,7 +115,7 @@ NOTES = {
     "differ by more than the methods do; the ratios within one machine are what can be compared. The conclusion's "
     "46.3 % for Poisson does not follow from the paper's own table (7.1 %).",
     "10": "For advection with 5 to 25 points the published PINN counts are those of a network with two inputs. The "
-    "quick profile trains PINNs of one small width, so that only the full profile has their counts under the protocol.",
+    "quick profile trains PINNs of one small width, so that only the full profile has counts for them.",
 }
 
 PROSE: dict[str, tuple[str, ...]] = {
