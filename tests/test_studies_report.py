@@ -409,7 +409,7 @@ def test_files_hold_every_number(built, cells):
     errors = rows_of(built[0] / "csv" / "errors.csv")
     planned = {one.key for stage in plan("quick") for task in stage for one in task.specs}
     told = [c for c in cells if spec(c).key in planned]
-    assert 0.9 * len(cells) < len(told) < len(cells)  # fewer seeds of PINN than were made up
+    assert 0.8 * len(cells) < len(told) < len(cells)  # fewer seeds of PINN and sizes of the square than were made up
     assert len(errors) == sum(len(c["train"]) + len(c["test"]) for c in told if c["kind"] != "curve")
     curves = rows_of(built[0] / "csv" / "curves.csv")
     assert len([row for row in curves if row["problem"] == "poisson_square"]) == 2 * 11 * 11

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from pibls.studies.published import METHODS, PAPER_NAMES
@@ -31,7 +31,7 @@ class Profile:
     covered
         Problems on which bands are held against the solution.
     aside
-        Problems that have a few seeds only, and a PINN at one number of points.
+        Problems that have a few seeds only, and a few numbers of points; a PINN one.
     """
 
     seeds: Mapping[str, int]
@@ -46,11 +46,17 @@ class Profile:
         """Return how many of some seeds are run on a problem."""
         return min(seeds, _FEW) if problem in self.aside else seeds
 
+    def sizes(self, problem: str, method: str, others: Sequence[int]) -> Sequence[int]:
+        """Return at which of the numbers of points beside the table's a method is run."""
+        if problem in self.aside:
+            return [] if method == "PINN" else others[::_FEW]
+        return others[: self.pinn_sizes] if method == "PINN" else others
+
 
 _EVERY = dict.fromkeys(METHODS, _MANY)
 PROFILES: Mapping[str, Profile] = {
     "quick": Profile(
-        seeds={**_EVERY, "BPI-ELM": 3, "PINN": 1},
+        seeds={**_EVERY, "PI-ELM": 5, "BPI-ELM": _FEW, "PINN": 1},
         other_seeds=dict.fromkeys(METHODS, 1),
         pinn_sizes=1,
         runs={**_EVERY, "PINN": 1},

@@ -111,9 +111,7 @@ def _tasks(name: str, profile: str) -> list[Task]:
     for method in METHODS:
         seeds = chosen.count(name, chosen.seeds[method])
         tasks += [Task("accuracy", name, method, table, seed, profile) for seed in range(seeds)]
-        sizes = others[: 0 if name in chosen.aside else chosen.pinn_sizes] if method == "PINN" else others
-        figure = _FIGURE_N[name]
-        for n in sorted({*sizes, figure} - {table}):
+        for n in sorted({*chosen.sizes(name, method, others), _FIGURE_N[name]} - {table}):
             tasks += [Task("accuracy", name, method, n, seed, profile) for seed in range(chosen.other_seeds[method])]
         tasks.append(Task("time", name, method, paper.time_size(name), 0, profile))
     beyond, solves = (chosen.count(name, seeds) for seeds in (chosen.seeds["PI-BLS"], chosen.solves))
