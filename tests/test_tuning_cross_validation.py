@@ -230,8 +230,7 @@ def test_penalties_matter_where_blocks_contradict_each_other():
     system = SmallSystem(matrix, rhs, (1, 1), 2)
     for factors in ((1.0, 1.0), (1.0, 3.0)):
         expected = [factors[1] ** 2 / (1 + factors[1] ** 2), 0.0]
-        for alone in (False, True):
-            assert system.solve(factors, alone=alone) == pytest.approx(expected)
+        assert system.solve(factors) == pytest.approx(expected)
 
 
 def test_many_solutions_are_judged_as_one_by_one(star):
@@ -263,6 +262,13 @@ def test_the_best_method_is_the_one_of_the_lowest_mean(star):
         assert [row.settings["scale"] for row in found.table] == [0.05, 1.5, 60.0]
         assert "best of 3 methods (0 refused)" in str(found)
         assert found.seconds > 0
+
+
+def test_a_score_does_not_depend_on_what_else_is_in_the_grid(star):
+    grid = [pb.PIELM(nodes=n, scale=1.5, lambda_b=b, solver="svd") for n in (20, 80) for b in (1e-2, 1.0)]
+    together = pb.cross_validate(grid, *star).table
+    for row in together:
+        assert pb.cross_validate([row.method], *star).winner.folds == pytest.approx(row.folds, rel=1e-12)
 
 
 def test_the_division_and_the_nodes_follow_the_seed(star):

@@ -21,7 +21,7 @@ from pibls.solution import Solution
 from pibls.studies.grids import Grid, scales
 from pibls.studies.published import PAPER_NAMES, published
 from pibls.tuning.automatic import Method
-from pibls.tuning.cross_validation import CrossValidation, search
+from pibls.tuning.cross_validation import CrossValidation, first_of_the_best, search
 
 __all__ = ["FOLDS", "SCORES", "Selection", "Setting", "curves", "parameters", "select"]
 
@@ -126,7 +126,7 @@ def select(grid: Grid, setting: Setting, scores: Sequence[str] = SCORES) -> dict
     result = {}
     for score in scores:
         rows = {repr(row.method): row for part in parts for row in part[score].table}
-        best = min((rows[repr(method)] for method in wanted[score]), key=lambda row: row.mean)
+        best = first_of_the_best([rows[repr(method)] for method in wanted[score]])
         tried = len({repr(method) for method in wanted[score]} | known)
         winner: Any = best.method
         result[score] = Selection(replace(winner, **grid.final), best.mean, tried, seconds)

@@ -25,10 +25,11 @@ from pibls.tuning.judge import Judge, root_mean_square
 from pibls.tuning.shared_fits import scores_of_family
 from pibls.tuning.shared_rows import Scorer
 
-__all__ = ["SCORES", "Candidate", "CrossValidation", "cross_validate", "search"]
+__all__ = ["SCORES", "Candidate", "CrossValidation", "cross_validate", "first_of_the_best", "search"]
 
 SCORES = ("residual", "exact")
 _MOST_FOLDS = 1000
+_LEVEL = 1e-9  # relative difference of scores that is rounding
 
 
 @dataclass(frozen=True)
@@ -83,7 +84,7 @@ class CrossValidation:
     @property
     def winner(self) -> Candidate:
         """The row of the table that belongs to the best method."""
-        return min(self.table, key=lambda candidate: candidate.mean)
+        return first_of_the_best(self.table)
 
     def __str__(self) -> str:
         refused = sum(bool(candidate.refusal) for candidate in self.table)
@@ -187,8 +188,17 @@ def _result(
         else:
             values = tuple(_or_infinite(fold[position]) for fold in row)
             table.append(Candidate(method, float(np.mean(values)), values))
-    best = min(table, key=lambda candidate: candidate.mean).method
-    return CrossValidation(best, tuple(table), score, seconds)
+    return CrossValidation(first_of_the_best(table).method, tuple(table), score, seconds)
+
+
+def first_of_the_best(table: Sequence[Candidate]) -> Candidate:
+    """Return the first candidate that none is better than but by rounding.
+
+    >>> first_of_the_best([Candidate("a", 2.0, ()), Candidate("b", 1.0 + 1e-15, ()), Candidate("c", 1.0, ())]).method
+    'b'
+    """
+    lowest = min(candidate.mean for candidate in table)
+    return next(candidate for candidate in table if candidate.mean <= lowest * (1.0 + _LEVEL))
 
 
 def _or_infinite(value: float) -> float:

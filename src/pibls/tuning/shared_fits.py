@@ -97,14 +97,12 @@ def _scores_of_group(members: Members, scorer: Scorer, rows: Rows, *, kernel: bo
     found: dict[int, list[Sequence[float]]] = {index: [] for index in members}
     for number, fold in enumerate(scorer.folds):
         system = _system(rows, rows.places(problem, fold.train_rows), kernel=kernel)
-        factors = {index: _factors(method, problem, system.norms) for index, method in members.items()}
-        alone = len(set(factors.values())) == 1
         weights: dict[int, FloatArray] = {}
         for index, method in members.items():
             if index in refused:
                 continue
             try:
-                weights[index] = _weights(method, system, factors[index], alone=alone)
+                weights[index] = _weights(method, system, _factors(method, problem, system.norms))
             except (FeatureError, SolveError) as refusal:
                 refused[index] = refusal
         if weights:
@@ -125,14 +123,12 @@ def _factors(method: Shared, problem: Problem, norms: Sequence[float]) -> tuple[
     return tuple(row_scaling(method.lambda_b, method.lambda_i).scales(problem.statements, norms))
 
 
-def _weights(
-    method: Shared, system: KernelSystem | SmallSystem, factors: tuple[float, ...], *, alone: bool
-) -> FloatArray:
+def _weights(method: Shared, system: KernelSystem | SmallSystem, factors: tuple[float, ...]) -> FloatArray:
     if isinstance(system, KernelSystem):
         assert not isinstance(method, BayesianPIELM)
         return system.solve(factors, method.lambda_reg)
     if not isinstance(method, BayesianPIELM) and _any_basis(method):
-        return system.solve(factors, method.lambda_reg, alone=alone)
+        return system.solve(factors, method.lambda_reg)
     matrix, rhs = system.scaled(factors)
     if isinstance(method, BayesianPIELM):
         found, _ = maximise([Group(matrix, rhs)], method.iterations)

@@ -11,7 +11,6 @@ import numpy as np
 import scipy.linalg
 
 from pibls.checks import FloatArray
-from pibls.solvers.svd import decompose
 
 __all__ = ["SmallSystem", "orthonormal"]
 
@@ -71,8 +70,8 @@ class SmallSystem:
         rows = np.repeat(np.asarray(factors, dtype=np.float64), self.counts)
         return self.matrix * rows[:, None], self.rhs * rows
 
-    def solve(self, factors: tuple[float, ...], ridge: float = 0.0, *, alone: bool = False) -> FloatArray:
-        """Return the weights for factors of the blocks and a ridge; ``alone``: no other factors will be asked for."""
+    def solve(self, factors: tuple[float, ...], ridge: float = 0.0) -> FloatArray:
+        """Return the weights for factors of the blocks and a ridge."""
         rows, columns = self.matrix.shape
         if ridge > 0.0 and rows < columns:
             basis, square = self._in_basis
@@ -83,7 +82,7 @@ class SmallSystem:
                 triangle, projected = _with_ridge(triangle, projected, ridge)
             if ridge > 0.0 or _well_conditioned(triangle):
                 return np.asarray(scipy.linalg.solve_triangular(triangle, projected, check_finite=False))
-        return self._minimal(factors)[0] if alone else self._of_minimal_norm(factors)
+        return self._of_minimal_norm(factors)
 
     @cached_property
     def _in_basis(self) -> tuple[FloatArray, SmallSystem]:
@@ -106,13 +105,11 @@ class SmallSystem:
     def _of_minimal_norm(self, factors: tuple[float, ...]) -> FloatArray:
         """Return the weights without ridge; where no block stands in the way of another, factors do not matter."""
         weights, rank = self._balanced
-        if rank == len(self.rhs) or rank == len(self._reduced.rhs):
-            return weights
-        return self._reduced._minimal(factors)[0]
+        return weights if rank == len(self._reduced.rhs) else self._reduced._minimal(factors)[0]
 
     @cached_property
     def _balanced(self) -> tuple[FloatArray, int]:
-        return self._minimal([1.0 / norm if norm > 0 else 1.0 for norm in self.norms])
+        return self._reduced._minimal([1.0 / norm if norm > 0 else 1.0 for norm in self.norms])
 
     def _minimal(self, factors: Sequence[float]) -> tuple[FloatArray, int]:
         """Return the weights of minimal norm, and the rank."""
@@ -133,11 +130,14 @@ class SmallSystem:
 
 def _distinct(rows: FloatArray, rhs: FloatArray, columns: int) -> tuple[FloatArray, FloatArray]:
     """Return rows of the same least-squares problem, as many as the rank; those left out are rounding."""
-    u, sigma, vt = decompose(np.asfortranarray(rows), "svd")
-    rank = max(1, int(np.count_nonzero(sigma > max(len(rows), columns) * _EPS * sigma[0])))
+    basis, triangle, order = scipy.linalg.qr(rows, mode="economic", pivoting=True, check_finite=False)
+    sizes = np.abs(np.diagonal(triangle))
+    rank = max(1, int(np.count_nonzero(sizes > max(len(rows), columns) * _EPS * sizes[0])))
     if rank == len(rows):
         return rows, rhs
-    return sigma[:rank, None] * vt[:rank], u[:, :rank].T @ rhs
+    distinct = np.empty((rank, rows.shape[1]))
+    distinct[:, order] = triangle[:rank]
+    return distinct, basis[:, :rank].T @ rhs
 
 
 def _with_ridge(triangle: FloatArray, projected: FloatArray, ridge: float) -> tuple[FloatArray, FloatArray]:
