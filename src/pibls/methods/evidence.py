@@ -138,7 +138,7 @@ class _Rows:
         """Return the best precisions if all groups had the same noise, from a scan over its ratio to the prior.
 
         Evidence has several maxima, one of them at weights of zero; going uphill from the best of a scan finds a high
-        one, with one noise the highest.
+        one.
         """
         u, sigma, _ = self._even
         rhs = np.concatenate([piece[:, -1] for piece in self._pieces])

@@ -10,13 +10,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import pairwise
 
 import numpy as np
 import scipy.linalg
 
 from pibls.checks import FloatArray
 from pibls.tuning.folds import IndexArray
+from pibls.tuning.small_solves import block_norms
 
 __all__ = ["KernelSystem", "outweighs_rounding"]
 
@@ -66,8 +66,7 @@ class KernelSystem:
     @cached_property
     def norms(self) -> list[float]:
         """Root mean square of the norms of the rows, per block."""
-        squares, ends = self.kernel.diagonal()[self.chosen], np.cumsum((0, *self.counts))
-        return [float(np.sqrt(squares[a:b].mean())) for a, b in pairwise(ends)]
+        return block_norms(self.kernel.diagonal()[self.chosen], self.counts)
 
     def solve(self, factors: Sequence[float], ridge: float) -> FloatArray:
         """Return c with the weights Hᵀc, zero at rows that are not solved for."""

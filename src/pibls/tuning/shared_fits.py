@@ -25,7 +25,7 @@ from pibls.tuning.families import Family, Shared, width
 from pibls.tuning.folds import IndexArray
 from pibls.tuning.kernels import KernelSystem, outweighs_rounding
 from pibls.tuning.shared_rows import Key, Rows, Scorer
-from pibls.tuning.small_solves import SmallSystem
+from pibls.tuning.small_solves import SmallSystem, block_norms
 
 __all__ = ["scores_of_family"]
 
@@ -72,8 +72,8 @@ def _by_kernel(members: Members, problem: Problem, rows: Rows) -> Members:
     if count > 2 * columns:
         return {}
     squares = np.einsum("ij,ij->i", rows.matrix, rows.matrix)
-    counts = np.diff((*rows.starts, count))
-    norms = [float(np.sqrt(part.mean())) for part in np.split(squares, rows.starts[1:])]
+    counts = np.diff((*rows.starts, count)).tolist()
+    norms = block_norms(squares, counts)
 
     def allows(method: Shared) -> bool:
         if isinstance(method, BayesianPIELM) or not _any_basis(method) or not method.lambda_reg > 0:

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import pairwise
+from itertools import accumulate, pairwise
 
 import numpy as np
 import scipy.linalg
 
 from pibls.checks import FloatArray
 
-__all__ = ["SmallSystem", "orthonormal"]
+__all__ = ["SmallSystem", "block_norms", "orthonormal"]
 
 _EPS = float(np.finfo(np.float64).eps)
 # Reciprocal condition above which a triangular solve gives every digit that singular values would.
@@ -29,6 +29,15 @@ def orthonormal(matrix: FloatArray) -> tuple[FloatArray, FloatArray]:
     """
     basis, triangle = scipy.linalg.qr(matrix.T, mode="economic", check_finite=False)
     return np.asarray(basis), np.ascontiguousarray(triangle.T)
+
+
+def block_norms(squares: FloatArray, counts: Sequence[int]) -> list[float]:
+    """Return the root mean square of the norms of the rows of each block, from their squares.
+
+    >>> block_norms(np.array([1.0, 7.0, 9.0]), (2, 1))
+    [2.0, 3.0]
+    """
+    return [float(np.sqrt(squares[a:b].mean())) for a, b in pairwise(accumulate(counts, initial=0))]
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,9 +70,7 @@ class SmallSystem:
     @cached_property
     def norms(self) -> list[float]:
         """Root mean square of the norms of the rows, per block."""
-        squares = np.einsum("ij,ij->i", self.matrix, self.matrix)
-        ends = np.cumsum((0, *self.counts))
-        return [float(np.sqrt(squares[a:b].mean())) for a, b in pairwise(ends)]
+        return block_norms(np.einsum("ij,ij->i", self.matrix, self.matrix), self.counts)
 
     def scaled(self, factors: Sequence[float]) -> tuple[FloatArray, FloatArray]:
         """Return matrix and right-hand side with the blocks multiplied by factors."""
