@@ -195,7 +195,7 @@ def first_of_the_best(table: Sequence[Candidate]) -> Candidate:
     """Return the first candidate that none is better than but by rounding.
 
     >>> first_of_the_best(
-    ...     [Candidate("a", 1.00001, ()), Candidate("b", 1.0 + 1e-15, ()), Candidate("c", 1.0, ())]
+    ...     [Candidate("a", 1.001, ()), Candidate("b", 1.0 + 1e-15, ()), Candidate("c", 1.0, ())]
     ... ).method
     'b'
     """
