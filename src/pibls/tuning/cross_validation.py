@@ -194,9 +194,7 @@ def _result(
 def first_of_the_best(table: Sequence[Candidate]) -> Candidate:
     """Return the first candidate that none is better than but by rounding.
 
-    >>> first_of_the_best(
-    ...     [Candidate("a", 1.001, ()), Candidate("b", 1.0 + 1e-15, ()), Candidate("c", 1.0, ())]
-    ... ).method
+    >>> first_of_the_best([Candidate("a", 1.001, ()), Candidate("b", 1.0 + 1e-15, ()), Candidate("c", 1.0, ())]).method
     'b'
     """
     lowest = min(candidate.mean for candidate in table)
