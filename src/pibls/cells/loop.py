@@ -1,0 +1,169 @@
+"""The automatic solve by cells: follow the data, solve, compare with a finer tree, refine."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from pibls.cells.measure import distances
+from pibls.cells.parts import Layout
+from pibls.cells.refine import Marker, follow_data
+from pibls.cells.rows import Rows
+from pibls.cells.solve import Fit, Glue
+from pibls.cells.tree import Cell, leaves, refined
+from pibls.checks import FloatArray
+from pibls.features.reference import draw_reference
+from pibls.geometry.landmarks import corners
+from pibls.problem import Problem
+from pibls.solution import Diagnostics, Solution
+from pibls.solution.celled import CellNetwork
+from pibls.solution.diagnostics import Residual
+from pibls.solution.functions import ResidualFunction
+from pibls.solution.sizes import reference_sizes
+
+__all__ = ["solve_cells"]
+
+_RATE = 5e9  # operations that count as a second
+_PER_CELL = 5e6  # operations that the handling of a cell counts for
+_DEGREES = {1: ((1e-4, 10), (1e-7, 14), (0.0, 18)), 2: ((1e-4, 9), (1e-7, 13), (0.0, 17)), 3: ((1e-4, 6), (1e-7, 8), (0.0, 10))}
+_MOST_CELLS = 20000
+
+
+def degree_for(dimension: int, tol: float) -> int:
+    """Return the degree of the functions on a cell for a tolerance."""
+    return next(degree for least, degree in _DEGREES[dimension] if tol >= least)
+
+
+@dataclass(eq=False)
+class Loop:
+    """One solve."""
+
+    problem: Problem
+    tol: float
+    budget: float
+    seed: int
+    report: Callable[..., None]
+    stages: list[dict[str, float]] = field(default_factory=list)
+    started: float = field(default_factory=time.perf_counter)
+
+    def run(self) -> Solution:
+        """Solve."""
+        d = len(self.problem.domain.coordinates)
+        layout = Layout(self.problem, draw_reference(d, degree_for(d, self.tol), self.seed))
+        rows = Rows(layout)
+        self.glue = Glue(rows)
+        self.marker = Marker(layout, landmarks(self.problem))
+        root = layout.root
+        for axis in rows.periodic:
+            root = refined(root, {leaf: [(axis, None)] for leaf in leaves(root)})
+        root = follow_data(root, rows, self.tol, _MOST_CELLS // 8)
+        fit = self.glue.solve(root)
+        while True:
+            sizes = self._sizes(fit)
+            splits = self.marker.splits(fit, sizes)
+            finer = self.marker.graded(refined(fit.root, splits), dict.fromkeys(leaves(fit.root)))
+            before = self.glue.flops
+            other = self.glue.solve(finer)
+            apart, size, _ = distances(layout, fit, other)
+            estimate = self._relative(apart, size)
+            self.stages.append(
+                {"cells": len(fit.parts), "nodes": fit.unknowns, "rows": fit.rows, "residual": fit.residual,
+                 "estimate": estimate, "seconds": time.perf_counter() - self.started}
+            )
+            if estimate <= self.tol:
+                return self._solution(fit, other, estimate, "converged", f"The estimated error {estimate:.1e} is within the tolerance {self.tol:g}.")
+            limit = self._limit(other, self.glue.flops - before)
+            if limit:
+                return self._solution(fit, other, estimate, "stalled", f"The estimated error is {estimate:.1e}, above the tolerance {self.tol:g}. {limit}")
+            fit = other
+
+    @property
+    def spent(self) -> float:
+        return (self.glue.flops + _PER_CELL * sum(s["cells"] for s in self.stages)) / _RATE
+
+    def _limit(self, other: Fit, flops: float) -> str:
+        last = [s["estimate"] for s in self.stages]
+        if len(last) >= 5 and last[-1] < 0.1 and min(last[-3:]) > 0.5 * min(last[:-3]):
+            return "Splitting cells no longer pays."
+        if self.spent + 2 * (flops + _PER_CELL * len(other.parts)) / _RATE > self.budget:
+            return f"The budget limits it: a finer tree of cells would take more than {self.budget:g} nominal seconds."
+        return ""
+
+    def _sizes(self, fit: Fit) -> FloatArray:
+        squares = np.zeros(len(self.problem.field_names))
+        for part, weights in fit.weights.items():
+            squares += np.prod(part.half) * np.square(weights).sum(axis=1)
+        own = dict(zip(self.problem.field_names, np.sqrt(squares).tolist(), strict=True))
+        found = np.array(list(reference_sizes(self.problem, own).values()))
+        return np.where(found > 0, found, 1.0)
+
+    def _relative(self, apart: FloatArray, size: FloatArray) -> float:
+        own = dict(zip(self.problem.field_names, size.tolist(), strict=True))
+        found = np.array(list(reference_sizes(self.problem, own).values()))
+        return float((apart / np.where(found > 0, found, 1.0)).max())
+
+    def _solution(self, fit: Fit, other: Fit, estimate: float, status: str, message: str) -> Solution:
+        network, richer = (network_of(self.glue.layout, one) for one in (fit, other))
+        reference = self.glue.layout.reference
+        settings = {"cells": len(fit.parts), "degree": reference.degree, "functions": reference.size}
+        record = Diagnostics(
+            "Cells", settings, self.seed, fit.unknowns, fit.rows, "elimination along the tree", None, None, {},
+            seconds={"total": time.perf_counter() - self.started}, message=message, stages=tuple(self.stages),
+        )
+        eye = np.eye(network.size)
+        return Solution(self.problem, network, eye, status, record, estimate, richer=(richer, eye))
+
+
+def landmarks(problem: Problem) -> FloatArray:
+    """Return the points of space where solutions may be singular: corners, and where conditions change."""
+    found = [corner.point for corner in corners(problem.domain, above=0.0)]
+    d = len(problem.domain.space)
+    return np.array(found, dtype=np.float64).reshape(-1, 2 if d == 2 else max(d, 1))
+
+
+def network_of(layout: Layout, fit: Fit) -> CellNetwork:
+    """Return a fit as a network."""
+    tree: list[list[int]] = []
+    cuts: list[float] = []
+    parts: list[Any] = []
+    samples, owners = [np.empty((0, len(fit.root.low)))], [np.empty(0, dtype=np.int64)]
+
+    def walk(cell: Cell) -> int:
+        number = len(tree)
+        tree.append([-1, len(parts), len(parts)])
+        cuts.append(0.0)
+        if cell.halves:
+            first, second = (walk(half) for half in cell.halves)
+            tree[number] = [cell.axis, first, second]
+            cuts[number] = cell.at
+            return number
+        own = layout.parts(cell)
+        for part in own:
+            if len(own) > 1:
+                samples.append(part.points)
+                owners.append(np.full(len(part.points), len(parts)))
+            parts.append(part)
+        tree[number][2] = len(parts)
+        return number
+
+    walk(fit.root)
+    transform = layout.reference.transform
+    return CellNetwork(
+        layout.reference.network,
+        np.array(tree, dtype=np.int64),
+        np.array(cuts),
+        np.array([part.center for part in parts]),
+        np.array([part.half for part in parts]),
+        np.array([fit.weights[part] @ transform.T for part in parts]),
+        np.concatenate(samples),
+        np.concatenate(owners),
+    )
+
+
+def solve_cells(problem: Problem, tol: float, budget: float, seed: int, report: Callable[..., None]) -> Solution:
+    """Solve a linear problem in one to three coordinates by cells."""
+    return Loop(problem, tol, budget, seed, report).run()

@@ -1,0 +1,145 @@
+"""How rough a solution or a function is along each axis of a cell, and how far two solutions are apart."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from typing import Any
+
+import numpy as np
+
+from pibls.cells.parts import CellPart, Layout
+from pibls.cells.solve import Fit
+from pibls.checks import FloatArray
+from pibls.features.reference import Reference, cube_rule, rule_count
+
+__all__ = ["Tails", "distances", "missed_along", "part_values"]
+
+_TAIL = 0.75
+_SPARSE = 7
+
+
+@lru_cache(maxsize=32)
+def _analysis(dimension: int, count: int) -> FloatArray:
+    """Return the matrix from values at Gauss points to coefficients of orthonormal Legendre products."""
+    nodes, weights = np.polynomial.legendre.leggauss(count)
+    table = np.polynomial.legendre.legvander(nodes, count - 1) * np.sqrt(np.arange(count) + 0.5)
+    own = table.T * weights
+    found = own
+    for _ in range(dimension - 1):
+        found = np.kron(found, own)
+    return np.asarray(found)
+
+
+@dataclass(frozen=True, eq=False)
+class Tails:
+    """Measures what the highest degrees along each axis contribute to a function on a cell."""
+
+    reference: Reference
+
+    @cached_property
+    def _count(self) -> int:
+        return rule_count(self.reference.degree)
+
+    @cached_property
+    def _masks(self) -> list[Any]:
+        """Rows of the coefficients that are high along each axis."""
+        return self._rough(_TAIL * self.reference.degree)
+
+    def _rough(self, least: float) -> list[Any]:
+        d, n = self.reference.dimension, self._count
+        degrees = np.stack([g.ravel() for g in np.meshgrid(*[np.arange(n)] * d, indexing="ij")], axis=1)
+        total = degrees.sum(axis=1)
+        high = total >= least
+        # A high total degree is shared among the axes by what each has of it.
+        return [high & (degrees[:, axis] >= total / (d + 0.5)) for axis in range(d)]
+
+    @cached_property
+    def _operators(self) -> list[FloatArray]:
+        zero = (0,) * self.reference.dimension
+        coefficients = _analysis(self.reference.dimension, self._count) @ self.reference.on_rule([zero])[zero]
+        return [coefficients[mask] for mask in self._masks]
+
+    def of_weights(self, weights: FloatArray, part: CellPart) -> FloatArray:
+        """Return the L2 norm of the rough part along each axis, one row per field."""
+        scale = float(np.sqrt(np.prod(part.half)))
+        return scale * np.stack([np.linalg.norm(operator @ weights.T, axis=0) for operator in self._operators], axis=1)
+
+    def of_values(self, values: FloatArray, half: FloatArray) -> FloatArray:
+        """Return the same of a function known at the points of the rule on a whole cell."""
+        coefficients = _analysis(self.reference.dimension, self._count) @ values
+        return float(np.sqrt(np.prod(half))) * np.array([np.linalg.norm(coefficients[m]) for m in self._missed])
+
+    @cached_property
+    def _missed(self) -> list[Any]:
+        """Rows of the coefficients beyond what an equation of second order can take up."""
+        return self._rough(self.reference.degree - 1)
+
+
+def missed_along(values: FloatArray, weights: FloatArray, parameters: int, count: int) -> float:
+    """Return the L2 norm of what polynomials of a degree below ``count − 2`` miss of values at points of a surface."""
+    area = float(weights.sum())
+    if len(values) != count**parameters:
+        return 0.0  # scattered points: what is rough shows in the solution
+    coefficients = _analysis(parameters, count) @ values
+    degrees = np.stack([g.ravel() for g in np.meshgrid(*[np.arange(count)] * parameters, indexing="ij")], axis=1)
+    high = degrees.max(axis=1) >= count - 2
+    return float(np.linalg.norm(coefficients[high]) * np.sqrt(area / 2**parameters))
+
+
+@lru_cache(maxsize=8)
+def _sparse_rule(dimension: int) -> tuple[FloatArray, FloatArray]:
+    return cube_rule(dimension, _SPARSE if dimension < 3 else 4)
+
+
+def _samples(part: CellPart) -> tuple[FloatArray, FloatArray]:
+    """Return a few points of a part with weights."""
+    if part.whole:
+        U, weights = _sparse_rule(len(part.half))
+        return part.center + part.half * U, weights * float(np.prod(part.half))
+    step = max(1, len(part.points) // 64)
+    X = part.points[::step]
+    return X, np.full(len(X), part.volume / len(X))
+
+
+def part_values(reference: Reference, part: CellPart, weights: FloatArray, X: FloatArray) -> FloatArray:
+    """Return the fields of a part at points: (points, fields)."""
+    zero = (0,) * reference.dimension
+    evaluate = reference.evaluate_again if part.whole else reference.evaluate
+    return np.asarray(evaluate(part.local(X), [zero])[zero] @ weights.T)
+
+
+def distances(layout: Layout, coarse: Fit, fine: Fit) -> tuple[FloatArray, FloatArray, dict[CellPart, float]]:
+    """Return the L2 distance of two solutions and the size of the finer one, per field, and where they are apart."""
+    fields = len(layout.problem.field_names)
+    apart, size = np.zeros(fields), np.zeros(fields)
+    where: dict[CellPart, FloatArray] = {}
+    cells = {part.cell for part in coarse.parts}
+    for part in fine.parts:
+        X, weights = _samples(part)
+        new = part_values(layout.reference, part, fine.weights[part], X)
+        if part in coarse.weights:
+            old = part_values(layout.reference, part, coarse.weights[part], X)
+        else:
+            old = _ancestor_values(layout, coarse, cells, part, X)
+        gap = weights @ np.square(new - old)
+        apart += gap
+        size += weights @ np.square(new)
+        where[part] = gap
+    return np.sqrt(apart), np.sqrt(size), where  # type: ignore[return-value]
+
+
+def _ancestor_values(layout: Layout, coarse: Fit, cells: set[Any], part: CellPart, X: FloatArray) -> FloatArray:
+    cell = part.cell
+    while cell not in cells:
+        if cell.parent is None:
+            return np.zeros((len(X), len(layout.problem.field_names)))
+        cell = cell.parent
+    parts = layout.parts(cell)
+    numbers = layout.part_at(cell, X)
+    values = np.empty((len(X), len(layout.problem.field_names)))
+    for number in np.unique(numbers):
+        rows = numbers == number
+        own = parts[number]
+        values[rows] = part_values(layout.reference, own, coarse.weights[own], X[rows])
+    return values

@@ -1,0 +1,373 @@
+"""What of the domain lies in a cell, and where two cells meet inside it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from scipy import ndimage
+from scipy.spatial import cKDTree
+
+from pibls.cells.surface import Piece, Rule, _ranges, pieces
+from pibls.cells.tree import Cell, Contact
+from pibls.checks import FloatArray
+from pibls.features.reference import Reference, cube_rule
+from pibls.geometry import Box, Domain, Part as BoundaryPart, Product, TimeInterval
+from pibls.geometry.base import Region
+from pibls.geometry.sampling import kronecker
+from pibls.problem import OnPart, Problem
+
+__all__ = ["CellPart", "Face", "Layout"]
+
+_GRID = {1: 65, 2: 25, 3: 11}
+_FITS = 3
+_SMALL = 0.6
+_FLAT = 1e-9
+_STEP = 1e-7
+_CANDIDATES = 2**15
+_OVERSAMPLING = 2.2
+_TRACE_MARGIN = 2
+_QUADRATURE = 20000
+
+
+@dataclass(frozen=True, eq=False)
+class CellPart:
+    """A connected piece of a cell within the domain, with coordinates fitted to it.
+
+    Attributes
+    ----------
+    cell
+        The cell it lies in.
+    center, half
+        Middle and half sides of the box around it: there the coordinates of the reference network are ±1.
+    points, weights
+        Points inside, and weights that sum to its volume.
+    whole
+        Whether it is the whole cell; the points are then those of the reference rule.
+    boundary
+        Points on each boundary part that carries conditions.
+    """
+
+    cell: Cell
+    center: FloatArray
+    half: FloatArray
+    points: FloatArray
+    weights: FloatArray
+    whole: bool
+    boundary: Mapping[Any, Rule] = field(default_factory=dict)
+
+    @property
+    def volume(self) -> float:
+        """Its measure."""
+        return float(self.weights.sum())
+
+    def local(self, X: FloatArray) -> FloatArray:
+        """Return points in the coordinates of the reference network."""
+        return (X - self.center) / self.half
+
+
+@dataclass(frozen=True, eq=False)
+class Face:
+    """A piece of surface inside the domain between two parts, with polynomials on it for what both share."""
+
+    below: CellPart
+    above: CellPart
+    axis: int
+    points: FloatArray
+    weights: FloatArray
+    basis: FloatArray
+    shift: float = 0.0
+    whole: bool = True
+
+    @cached_property
+    def thickness(self) -> float:
+        """How deep the thinner of the two parts is."""
+        return 2.0 * float(min(self.below.half[self.axis], self.above.half[self.axis]))
+
+
+@dataclass(eq=False)
+class Layout:
+    """The domain of a problem, cut by cells; what was found for a cell is kept."""
+
+    problem: Problem
+    reference: Reference
+    _parts: dict[Cell, tuple[CellPart, ...]] = field(default_factory=dict)
+    _pieces: dict[Cell, dict[Any, list[Piece]]] = field(default_factory=dict)
+    _faces: dict[tuple[Cell, Cell, int, float], list[Face]] = field(default_factory=dict)
+
+    @property
+    def domain(self) -> Domain:
+        """The domain."""
+        domain: Domain = self.problem.domain  # type: ignore[assignment]
+        return domain
+
+    @cached_property
+    def is_box(self) -> bool:
+        """Whether the domain is a box, so that no cell is ever cut."""
+        space = self.domain.domain if isinstance(self.domain, Product) else self.domain
+        return isinstance(space, Box | TimeInterval)
+
+    @cached_property
+    def root(self) -> Cell:
+        """The box around the domain."""
+        bounds = np.asarray(self.domain.bounds, dtype=np.float64)
+        return Cell(bounds[:, 0].copy(), bounds[:, 1].copy())
+
+    @cached_property
+    def places(self) -> dict[Any, BoundaryPart]:
+        """The boundary parts that carry conditions, and the boundary itself."""
+        found: dict[Any, BoundaryPart] = {}
+        for statement in self.problem.statements:
+            if isinstance(statement.place, OnPart):
+                found.setdefault(statement.place, statement.place.part)
+        if not self.is_box:
+            found[None] = self.domain.boundary
+        return found
+
+    def inside(self, X: FloatArray) -> Any:
+        """Tell which points of the box lie strictly inside the domain."""
+        space = self.domain.domain if isinstance(self.domain, Product) else self.domain
+        if not isinstance(space, Region):
+            return np.ones(len(X), dtype=bool)
+        own = X[:, :-1] if isinstance(self.domain, Product) else X
+        return np.asarray(space.level(own) > 1e-13 * space.thickness + space.rounding)
+
+    def pieces(self, cell: Cell) -> dict[Any, list[Piece]]:
+        """Return the pieces of the boundary in a cell, by the conditions they carry."""
+        if cell not in self._pieces:
+            if cell.parent is None:
+                self._pieces[cell] = {
+                    place: [piece for patch in part.patches for piece in pieces(patch)]
+                    for place, part in self.places.items()
+                }
+            else:
+                above = self.pieces(cell.parent)
+                self._pieces[cell] = {
+                    place: [half for piece in held for half in piece.within(cell.low, cell.high)]
+                    for place, held in above.items()
+                }
+        return self._pieces[cell]
+
+    def parts(self, cell: Cell) -> tuple[CellPart, ...]:
+        """Return the connected pieces of a cell within the domain; none where it is outside."""
+        if cell not in self._parts:
+            self._parts[cell] = self._found(cell)
+        return self._parts[cell]
+
+    def _found(self, cell: Cell) -> tuple[CellPart, ...]:
+        rules = self._rules(cell)
+        outline = rules.pop(None, None)
+        if not self.is_box:
+            middle = (cell.low + cell.high) / 2
+            if outline is not None and not _on_faces(outline.points, cell):
+                return self._cut(cell, outline, rules)
+            if not self.inside(middle[None])[0]:
+                return ()
+        U, weights = self.reference.rule
+        half = cell.size / 2
+        center = cell.low + half
+        return (CellPart(cell, center, half, center + half * U, weights * float(np.prod(half)), True, rules),)
+
+    def _rules(self, cell: Cell) -> dict[Any, Rule]:
+        count = self.reference.degree + 1
+        found = {}
+        for place, held in self.pieces(cell).items():
+            rules = [rule for piece in held if (rule := piece.rule(cell.low, cell.high, count)) is not None]
+            if rules:
+                found[place] = Rule.joined(rules)
+        return found
+
+    def _cut(self, cell: Cell, outline: Rule, rules: dict[Any, Rule]) -> tuple[CellPart, ...]:
+        near = outline.points - _STEP * float(cell.size.min()) * outline.normals
+        low, high = cell.low, cell.high
+        grid = np.empty((0, len(low)))
+        for _ in range(_FITS):
+            grid, labels, step = self._labelled(low, high)
+            found = np.concatenate([grid - step / 2, grid + step / 2, near]) if len(grid) else near
+            new_low, new_high = np.maximum(found.min(axis=0), cell.low), np.minimum(found.max(axis=0), cell.high)
+            shrunk = (new_high - new_low) < _SMALL * (high - low)
+            low, high = new_low, new_high
+            if not shrunk.any():
+                break
+        grid, labels, step = self._labelled(low, high)
+        if not len(grid):
+            return ()
+        groups = []
+        finder = cKDTree(grid / step)
+        owner = labels[finder.query(near / step)[1]]
+        places = {key: labels[finder.query(rule.points / step)[1]] for key, rule in rules.items()}
+        candidates, kept, density = self._candidates(low, high)
+        theirs = labels[finder.query(candidates / step)[1]] if len(candidates) else np.empty(0, dtype=int)
+        for label in np.unique(labels):
+            own = grid[labels == label]
+            hull = np.concatenate([own - step / 2, own + step / 2, near[owner == label]])
+            box = np.maximum(hull.min(axis=0), cell.low), np.minimum(hull.max(axis=0), cell.high)
+            half = np.maximum((box[1] - box[0]) / 2, 1e-12 * cell.size)
+            inside = candidates[theirs == label]
+            if not len(inside):
+                continue
+            volume = len(inside) * density
+            wanted = self.wanted
+            if len(inside) > wanted:
+                inside = inside[:wanted] if kept else inside[:: len(inside) // wanted][:wanted]
+            boundary = {key: _chosen(rule, places[key] == label) for key, rule in rules.items()}
+            groups.append(
+                CellPart(
+                    cell,
+                    (box[0] + box[1]) / 2,
+                    half,
+                    inside,
+                    np.full(len(inside), volume / len(inside)),
+                    False,
+                    {key: rule for key, rule in boundary.items() if len(rule.weights)},
+                )
+            )
+        return tuple(groups)
+
+    @cached_property
+    def wanted(self) -> int:
+        """Number of points inside a part that determine its functions."""
+        return int(_OVERSAMPLING * self.reference.size) + 10
+
+    def _labelled(self, low: FloatArray, high: FloatArray) -> tuple[FloatArray, Any, FloatArray]:
+        """Return points of a grid inside the domain, the number of the piece each is in, and the spacing."""
+        d = len(low)
+        count = _GRID[d]
+        step = (high - low) / count
+        axes = [low[i] + step[i] * (np.arange(count) + 0.5) for i in range(d)]
+        grid = np.stack([g.ravel() for g in np.meshgrid(*axes, indexing="ij")], axis=1)
+        inside = self.inside(grid)
+        labels, _ = ndimage.label(inside.reshape((count,) * d))
+        return grid[inside], labels.ravel()[inside], step
+
+    def _candidates(self, low: FloatArray, high: FloatArray) -> tuple[FloatArray, bool, float]:
+        """Return points inside the domain and a box, and the volume each stands for."""
+        tries = 4 * self.wanted
+        while True:
+            X = low + (high - low) * kronecker(tries, len(low))
+            inside = self.inside(X)
+            if inside.sum() >= 2 * self.wanted or tries >= _CANDIDATES:
+                return X[inside], True, float(np.prod(high - low)) / tries
+            tries *= 4
+
+    def part_at(self, cell: Cell, X: FloatArray) -> Any:
+        """Return for points of a cell the number of the part each is in, or nearest to."""
+        parts = self.parts(cell)
+        if len(parts) < 2:
+            return np.zeros(len(X), dtype=int)
+        points = np.concatenate([part.points for part in parts])
+        numbers = np.repeat(np.arange(len(parts)), [len(part.points) for part in parts])
+        return numbers[cKDTree(points / cell.size).query(X / cell.size)[1]]
+
+    def owned(self, part: CellPart, X: FloatArray) -> Any:
+        """Return which of some points are in a part; one on a face is in one part only."""
+        cell, start = part.cell, self.root.low
+        above = (X > cell.low) | ((cell.low <= start) & (X >= start))
+        mine = np.flatnonzero((above & (X <= cell.high)).all(axis=1))
+        parts = self.parts(cell)
+        return mine[self.part_at(cell, X[mine]) == parts.index(part)] if len(parts) > 1 else mine
+
+    @cached_property
+    def volume(self) -> float:
+        """Measure of the domain."""
+        return float(self.domain.measure)
+
+    @cached_property
+    def _rule(self) -> tuple[FloatArray, FloatArray]:
+        return self.domain.quadrature(_QUADRATURE)
+
+    def quadrature(self, part: CellPart) -> tuple[FloatArray, FloatArray]:
+        """Return points and weights for integrals over a part: its own if it is whole, else those of the domain in it."""
+        if self.is_box:
+            return part.points, part.weights
+        X, weights = self._rule
+        mine = self.owned(part, X)
+        return X[mine], weights[mine]
+
+    def faces(self, contact: Contact) -> list[Face]:
+        """Return the pieces of a contact inside the domain."""
+        key = (contact.below, contact.above, contact.axis, contact.shift)
+        if key not in self._faces:
+            self._faces[key] = self._cut_face(contact)
+        return self._faces[key]
+
+    def _cut_face(self, contact: Contact) -> list[Face]:
+        below, above = self.parts(contact.below), self.parts(contact.above)
+        if not below or not above:
+            return []
+        count = self.reference.degree - _TRACE_MARGIN + 1
+        others = [axis for axis in range(len(contact.low)) if axis != contact.axis]
+        span = contact.high - contact.low
+        U, weights = cube_rule(len(others), count)
+
+        def placed(V: FloatArray) -> FloatArray:
+            X = np.tile(contact.low, (len(V), 1))
+            X[:, others] += span[others] * V
+            return X
+
+        area = float(np.prod(span[others]))
+        if below[0].whole and above[0].whole:
+            return [self._face(contact, below[0], above[0], placed((U + 1) / 2), weights * area / 2 ** len(others), True)]
+        if not others:
+            X = contact.low[None]
+            return [self._face(contact, below[0], above[0], X, np.ones(1), True)] if self.inside(X)[0] else []
+        if len(others) == 1:
+            found = _ranges(lambda s: self.inside(placed(s[:, None])), 0.0, 1.0)
+            rules = [(placed(a + (b - a) * (U + 1) / 2), weights / 2 * area * (b - a)) for a, b in found]
+        else:
+            V = kronecker(4 * len(U), len(others))
+            X = placed(V)
+            kept = self.inside(X)
+            if kept.all():
+                rules = [(placed((U + 1) / 2), weights * area / 2 ** len(others))]
+            else:
+                X = X[kept]
+                rules = [(X, np.full(len(X), area / len(V)))] if len(X) else []
+        faces = []
+        for X, own in rules:
+            away = np.zeros(len(span))
+            away[contact.axis] = contact.shift
+            sides = np.stack([self.part_at(contact.below, X), self.part_at(contact.above, X - away)], axis=1)
+            for pair in np.unique(sides, axis=0):
+                chosen = (sides == pair).all(axis=1)
+                faces.append(self._face(contact, below[pair[0]], above[pair[1]], X[chosen], own[chosen], False))
+        return faces
+
+    def _face(
+        self, contact: Contact, below: CellPart, above: CellPart, X: FloatArray, weights: FloatArray, whole: bool
+    ) -> Face:
+        others = [axis for axis in range(X.shape[1]) if axis != contact.axis]
+        degree = self.reference.degree - 2 * _TRACE_MARGIN
+        basis = _polynomials(X[:, others], weights, degree)
+        return Face(below, above, contact.axis, X, weights, basis, contact.shift, whole)
+
+
+def _chosen(rule: Rule, mask: Any) -> Rule:
+    return Rule(rule.points[mask], rule.normals[mask], rule.weights[mask])
+
+
+def _on_faces(X: FloatArray, cell: Cell) -> bool:
+    """Tell whether points of the boundary all lie in the faces of a cell."""
+    slack = _FLAT * cell.size
+    return bool(((np.abs(X - cell.low) <= slack) | (np.abs(X - cell.high) <= slack)).any(axis=1).all())
+
+
+def _polynomials(X: FloatArray, weights: FloatArray, degree: int) -> FloatArray:
+    """Return polynomials of a total degree, orthonormal in the weights, at points: (points, functions)."""
+    roots = np.sqrt(weights)[:, None]
+    if not X.shape[1]:
+        return np.ones((1, 1))
+    low, high = X.min(axis=0), X.max(axis=0)
+    local = np.where(high > low, (2 * X - low - high) / np.where(high > low, high - low, 1.0), 0.0)
+    tables = [np.polynomial.legendre.legvander(column, degree) for column in local.T]
+    values = tables[0]
+    if len(tables) == 2:
+        pairs = [(i, j) for i in range(degree + 1) for j in range(degree + 1 - i)]
+        values = np.stack([tables[0][:, i] * tables[1][:, j] for i, j in pairs], axis=1)
+    values = values[:, : max(1, len(X) - 1)] if len(X) <= values.shape[1] else values
+    basis, triangle = np.linalg.qr(values * roots)
+    diagonal = np.abs(np.diag(triangle))
+    return basis[:, diagonal > 1e-10 * diagonal.max()]

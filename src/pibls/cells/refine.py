@@ -1,0 +1,190 @@
+"""Which cells to split, and across which axes: where data are rough before the first solve, where solutions are after it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from pibls.cells.measure import Tails, missed_along
+from pibls.cells.parts import CellPart, Layout
+from pibls.cells.rows import Rows
+from pibls.cells.solve import Fit
+from pibls.cells.tree import Cell, leaves, refined
+from pibls.checks import FloatArray
+
+__all__ = ["Marker", "follow_data"]
+
+Splits = dict[Cell, list[tuple[int, float | None]]]
+
+_ROUGH_SHARE = 0.98  # of all that is rough, in the cells that are split for it
+_LACKING_SHARE = 0.5  # of all that rows lack, likewise
+_SIDEWAYS = 0.1  # an axis this much smoother than the roughest one is not split
+_DATA_SHARE = 10.0  # data need not be better than this many tolerances: solving smooths them
+_ROUNDS = 60
+_LEVELS = 3  # towards a landmark, at once
+
+
+@dataclass(frozen=True, eq=False)
+class Marker:
+    """Chooses splits from a solution."""
+
+    layout: Layout
+    landmarks: FloatArray
+
+    @cached_property
+    def tails(self) -> Tails:
+        """Measures roughness."""
+        return Tails(self.layout.reference)
+
+    def splits(self, fit: Fit, sizes: FloatArray) -> Splits:
+        """Return the splits of the cells that hold nearly all that is rough, and of those that lack most."""
+        tails = {
+            part: (self.tails.of_weights(weights, part) / sizes[:, None]).max(axis=0)
+            for part, weights in fit.weights.items()
+        }
+        rough = {part: float(np.linalg.norm(values)) for part, values in tails.items()}
+        chosen = [*_bulk(rough, _ROUGH_SHARE), *_bulk(fit.residuals, _LACKING_SHARE)]
+        return {part.cell: self.cuts(part.cell, tails[part]) for part in chosen}
+
+    def cuts(self, cell: Cell, tails: FloatArray) -> list[tuple[int, float | None]]:
+        """Return the axes to halve a cell across: those along which it is rough."""
+        axes = np.flatnonzero(tails >= _SIDEWAYS * tails.max()) if tails.max() > 0 else [int(cell.size.argmax())]
+        return [(int(axis), None) for axis in axes]
+
+    def graded(self, root: Cell, before: Mapping[Cell, Any], levels: int = _LEVELS) -> Cell:
+        """Return a tree whose cells at landmarks are split towards them some more times, where they were split at all."""
+        if not len(self.landmarks):
+            return root
+        fresh = [leaf for leaf in leaves(root) if leaf not in before]
+        for _ in range(levels):
+            marked = [leaf for leaf in fresh if self._touches(leaf)]
+            if not marked:
+                return root
+            root = refined(root, {leaf: [(axis, None) for axis in range(len(leaf.low))] for leaf in marked})
+            fresh = [leaf for leaf in leaves(root) if leaf.parent is not None and _comes_from(leaf, marked)]
+        return root
+
+    def _touches(self, cell: Cell) -> bool:
+        d = self.landmarks.shape[1]
+        slack = 1e-9 * cell.size[:d]
+        return bool(((self.landmarks >= cell.low[:d] - slack) & (self.landmarks <= cell.high[:d] + slack)).all(axis=1).any())
+
+
+def _bulk(values: Mapping[CellPart, float], share: float) -> list[CellPart]:
+    """Return the fewest parts whose values hold a share of the square sum of all."""
+    total, held, chosen = sum(value**2 for value in values.values()), 0.0, []
+    for part in sorted(values, key=lambda one: -values[one]):
+        chosen.append(part)
+        held += values[part] ** 2
+        if held >= share * total:
+            break
+    return chosen
+
+
+def _comes_from(leaf: Cell, ancestors: list[Cell]) -> bool:
+    cell: Cell | None = leaf
+    while cell is not None:
+        if cell in ancestors:
+            return True
+        cell = cell.parent
+    return False
+
+
+def follow_data(root: Cell, rows: Rows, tol: float, most: int) -> Cell:
+    """Split cells until sources, coefficients and boundary values are resolved on each, or there are too many."""
+    follower = _Follower(rows, Tails(rows.layout.reference))
+    done: dict[Cell, tuple[FloatArray, float]] = {}
+    for _ in range(_ROUNDS):
+        cells = leaves(root)
+        for cell in cells:
+            if cell not in done:
+                done[cell] = follower.roughness(cell)
+        scale = float(np.sqrt(sum(done[cell][1] for cell in cells)))
+        limit = _DATA_SHARE * tol * scale
+        splits: Splits = {}
+        for cell in cells:
+            tails = done[cell][0]
+            if tails.max() > limit:
+                splits[cell] = [(int(a), None) for a in np.flatnonzero(tails >= max(limit, _SIDEWAYS * tails.max()))]
+        if not splits or len(cells) + sum(2 ** len(s) for s in splits.values()) > most:
+            return root
+        root = refined(root, splits)
+    return root
+
+
+@dataclass(frozen=True, eq=False)
+class _Follower:
+    """Measures how rough the data of a problem are on a cell, in units of the solution."""
+
+    rows: Rows
+    tails: Tails
+
+    def roughness(self, cell: Cell) -> tuple[FloatArray, float]:
+        """Return the roughness along each axis, and the square of the size of the data."""
+        rough, size = np.zeros(len(cell.low)), 0.0
+        for part in self.rows.layout.parts(cell):
+            for own, square in (self._inside(part), self._boundary(part)):
+                rough = np.maximum(rough, own)
+                size += square
+        return rough, size
+
+    def _inside(self, part: CellPart) -> tuple[FloatArray, float]:
+        factors = self._factors(part)
+        rough, size = np.zeros(len(part.half)), 0.0
+        for factor, equation in zip(factors, self.rows.equations, strict=True):
+            function = equation.form.source_function
+            if function.constant == 0.0:
+                continue
+            values = factor * function(part.points)
+            size += float(part.weights @ np.square(values))
+            if function.constant is None:
+                rough = np.maximum(rough, self._rough(part, values))
+        return rough, size
+
+    def _factors(self, part: CellPart) -> FloatArray:
+        if self.rows.problem.is_linear:
+            return self.rows.balance(part)[0]
+        return np.array([float((part.half**2).min())] * len(self.rows.equations))
+
+    def _rough(self, part: CellPart, values: FloatArray) -> FloatArray:
+        if part.whole:
+            return self.tails.of_values(values, part.half)
+        reference = self.rows.layout.reference
+        zero = (0,) * reference.dimension
+        few = max(1, int(0.5 * reference.size))
+        basis = reference.evaluate(part.local(part.points), [zero])[zero][:, :few]
+        roots = np.sqrt(part.weights)
+        left = values * roots - (basis * roots[:, None]) @ np.linalg.lstsq(basis * roots[:, None], values * roots, rcond=1e-10)[0]
+        return np.full(len(part.half), float(np.linalg.norm(left)))
+
+    def _boundary(self, part: CellPart) -> tuple[FloatArray, float]:
+        layout, cell = self.rows.layout, part.cell
+        rough, size = np.zeros(len(part.half)), 0.0
+        count = layout.reference.degree + 1
+        for place, held in layout.pieces(cell).items():
+            for statement in self.rows.problem.statements:
+                function = statement.form.source_function
+                if statement.place != place or place is None or function.constant == 0.0:
+                    continue
+                for piece in held:
+                    rule = piece.rule(cell.low, cell.high, count)
+                    if rule is None:
+                        continue
+                    unit = self._unit(statement, part, rule)
+                    depth = float((np.abs(rule.normals) @ (2 * part.half)).mean())
+                    values = function(rule.points, rule.normals) / unit
+                    size += depth * float(rule.weights @ np.square(values))
+                    if function.constant is None and len(values) > 2:
+                        own = missed_along(values * np.sqrt(depth), rule.weights, len(piece.box), count)
+                        rough = np.maximum(rough, own * (np.ptp(part.local(rule.points), axis=0) > 0.1))
+        return rough, size
+
+    def _unit(self, statement: Any, part: CellPart, rule: Any) -> float:
+        if not statement.form.is_linear:
+            return 1.0
+        terms, _ = self.rows.lowered(statement, part, rule.points, rule.normals)
+        return float(self.rows.sizes(terms, part.half).max()) or 1.0

@@ -1,0 +1,282 @@
+"""The rows of a problem on a part of a cell: equation, conditions, and what is shared across faces."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from pibls.cells.balance import balanced
+from pibls.cells.parts import CellPart, Face, Layout
+from pibls.checks import FloatArray
+from pibls.errors import ProblemError
+from pibls.features import MultiIndex
+from pibls.problem import AtPoints, Average, Opposite, Problem, Statement
+
+__all__ = ["PartRows", "Rows"]
+
+Term = tuple[int, MultiIndex, Any]
+State = Callable[[CellPart, FloatArray, Sequence[tuple[str, MultiIndex]]], list[FloatArray]]
+
+_EXACT = 1e5
+
+
+@dataclass(frozen=True, eq=False)
+class PartRows:
+    """The rows of one part that concern it alone, in units of the solution.
+
+    Attributes
+    ----------
+    units
+        Unit of each field.
+    equation, source
+        Rows of the equations, and their right-hand side.
+    condition, value
+        Rows of the conditions, and their right-hand side.
+    key
+        Parts with equal keys have equal equation rows; None where they are its own.
+    """
+
+    units: FloatArray
+    equation: FloatArray | None
+    source: FloatArray
+    condition: FloatArray
+    value: FloatArray
+    key: Any
+    labels: tuple[tuple[str, int, float], ...] = ()
+
+
+@dataclass(eq=False)
+class Rows:
+    """Makes the rows of a linear problem."""
+
+    layout: Layout
+    state: State | None = None
+    _known: set[Any] = field(default_factory=set)
+    _balances: dict[CellPart, tuple[FloatArray, FloatArray]] = field(default_factory=dict)
+
+    @property
+    def problem(self) -> Problem:
+        """The problem."""
+        return self.layout.problem
+
+    @cached_property
+    def equations(self) -> tuple[Statement, ...]:
+        """The differential equations."""
+        return tuple(s for s in self.problem.statements if s.is_equation)
+
+    @cached_property
+    def orders(self) -> Any:
+        """Highest order of derivative of each field along each axis, shape (fields, axes)."""
+        coordinates = self.problem.domain.coordinates
+        return np.array(
+            [
+                [max(0, *(e.form.order_along(c, name) for e in self.equations)) for c in coordinates]
+                for name in self.problem.field_names
+            ]
+        )
+
+    @cached_property
+    def is_constant(self) -> bool:
+        """Whether all coefficients of the equations are numbers."""
+        linear = all(e.form.is_linear for e in self.equations)
+        return linear and all(f.constant is not None for e in self.equations for f in e.form.coefficient_functions)
+
+    @property
+    def width(self) -> int:
+        """Number of unknowns of a part."""
+        return self.layout.reference.size * len(self.problem.field_names)
+
+    def of(self, part: CellPart) -> PartRows:
+        """Return the rows of a part."""
+        lowered = [self.lowered(e, part, part.points, None) for e in self.equations]
+        rows, units = self.balance(part, [terms for terms, _ in lowered])
+        key = None
+        if part.whole and self.is_constant:
+            key = tuple(float(f"{h:.12g}") for h in part.half)
+        roots = np.sqrt(part.weights)
+        source = np.concatenate(
+            [-r * roots * values for r, (_, values) in zip(rows, lowered, strict=True)]
+        )
+        equation = None
+        if key is None or key not in self._known:
+            if key is not None:
+                self._known.add(key)
+            values = self._values(part, None, self._indices(self.equations))
+            equation = np.concatenate(
+                [
+                    self._combined(found, values, part.half, units) * (r * roots)[:, None]
+                    for r, (found, _) in zip(rows, lowered, strict=True)
+                ]
+            )
+        condition, value, labels = self._conditions(part, units)
+        return PartRows(units, equation, source, condition, value, key, labels)
+
+    def balance(self, part: CellPart, coefficients: list[Term] | None = None) -> tuple[FloatArray, FloatArray]:
+        """Return a factor per equation and a unit per field on a part."""
+        if part not in self._balances:
+            found = coefficients or [self.lowered(e, part, part.points, None)[0] for e in self.equations]
+            sizes = np.array([self.sizes(terms, part.half) for terms in found])
+            self._balances[part] = balanced(sizes, self.orders.max(axis=1))
+        return self._balances[part]
+
+    def _conditions(self, part: CellPart, units: FloatArray) -> tuple[FloatArray, FloatArray, Any]:
+        blocks, rights, labels = [np.empty((0, self.width))], [np.empty(0)], []
+        for place, rule in part.boundary.items():
+            own = [s for s in self.problem.statements if s.place is place or s.place == place]
+            values = self._values(part, rule.points, self._indices(own))
+            depth = float((np.abs(rule.normals) @ (2 * part.half)).mean())
+            for statement in own:
+                found, source = self.lowered(statement, part, rule.points, rule.normals)
+                size = float((self.sizes(found, part.half) * units).max())
+                factor = statement.weight * (_EXACT if statement.exact else 1.0) / (size if size > 0 else 1.0)
+                factors = factor * np.sqrt(rule.weights * depth)
+                blocks.append(self._combined(found, values, part.half, units) * factors[:, None])
+                rights.append(-factors * source)
+                labels.append((statement.name, len(factors), factor * np.sqrt(depth)))
+        for statement in self.problem.statements:
+            if isinstance(statement.place, AtPoints):
+                mine = self.layout.owned(part, statement.place.points)
+                if len(mine):
+                    block, right = self._at_points(part, units, statement, mine)
+                    blocks.append(block)
+                    rights.append(right)
+        return np.concatenate(blocks), np.concatenate(rights), tuple(labels)
+
+    def _at_points(
+        self, part: CellPart, units: FloatArray, statement: Statement, mine: Any
+    ) -> tuple[FloatArray, FloatArray]:
+        """Return the rows of a condition at some of its points."""
+        assert isinstance(statement.place, AtPoints)
+        X = statement.place.points[mine]
+        found, source = self.lowered(statement, part, X, None)
+        values = self._values(part, X, self._indices([statement]))
+        size = float((self.sizes(found, part.half) * units).max())
+        share = np.sqrt(self.layout.volume / len(statement.place.points))
+        factors = np.full(len(X), statement.weight * (_EXACT if statement.exact else 1.0) * share / (size or 1.0))
+        if statement.noise is not None:
+            factors *= statement.noise.min() / statement.noise[mine]
+        right = -source
+        if statement.targets is not None:
+            right = right + statement.targets[mine]
+        return self._combined(found, values, part.half, units) * factors[:, None], factors * right
+
+    @cached_property
+    def averages(self) -> tuple[Statement, ...]:
+        """The conditions on averages over the domain."""
+        return tuple(s for s in self.problem.statements if isinstance(s.place, Average))
+
+    def average(self, part: CellPart, units: FloatArray, statement: Statement) -> tuple[FloatArray, float]:
+        """Return what a part adds to an average over the domain: a row, and its share of the right-hand side."""
+        X, weights = self.layout.quadrature(part)
+        if not len(X):
+            return np.zeros(self.width), 0.0
+        found, source = self.lowered(statement, part, X, None)
+        values = self._values(part, None if X is part.points else X, self._indices([statement]))
+        factor = statement.weight * (_EXACT if statement.exact else 1.0) / np.sqrt(self.layout.volume)
+        row = (factor * weights) @ self._combined(found, values, part.half, units)
+        return row, -float(factor * weights @ source)
+
+    def traces(self, part: CellPart, face: Face, units: FloatArray) -> list[FloatArray]:
+        """Return, for every field and derivative that is continuous across a face, its rows at the points there."""
+        X = face.points
+        if face.above is part and face.below is not part and face.shift:
+            X = X.copy()
+            X[:, face.axis] -= face.shift
+        wanted = self.shared(face)
+        indices = [self._along(face.axis, order) for _, order in wanted]
+        values = self._values(part, X, list(dict.fromkeys(indices)))
+        k = self.layout.reference.size
+        found = []
+        unit = self.face_units(face)
+        for (number, order), index in zip(wanted, indices, strict=True):
+            block = np.zeros((len(X), self.width))
+            factor = np.sqrt(face.thickness) * (face.thickness / 2) ** order / part.half[face.axis] ** order
+            factor *= units[number] / unit[number]
+            block[:, number * k : (number + 1) * k] = values[index] * (factor * np.sqrt(face.weights))[:, None]
+            found.append(block)
+        return found
+
+    def face_units(self, face: Face) -> FloatArray:
+        """Return the unit of each field on a face."""
+        return np.asarray(np.sqrt(self.balance(face.below)[1] * self.balance(face.above)[1]))
+
+    def shared(self, face: Face) -> list[tuple[int, int]]:
+        """Return the fields and orders of derivative that are continuous across a face."""
+        if face.shift:
+            return self._periodic[face.axis]
+        return [(f, order) for f, orders in enumerate(self.orders) for order in range(orders[face.axis])]
+
+    @cached_property
+    def _periodic(self) -> dict[int, list[tuple[int, int]]]:
+        """Fields and orders that continue across the ends of each periodic axis."""
+        found: dict[int, list[tuple[int, int]]] = {}
+        for statement in self.problem.statements:
+            if isinstance(statement.place, Opposite):
+                (term,) = statement.form.terms
+                axis = int(np.flatnonzero(statement.place.low.normals(statement.place.low.sample(1).points)[0])[0])
+                number = self.problem.field_names.index(term.field)
+                found.setdefault(axis, []).append((number, term.order))
+        return found
+
+    @cached_property
+    def periodic(self) -> tuple[int, ...]:
+        """The axes whose ends meet."""
+        return tuple(self._periodic)
+
+    def _along(self, axis: int, order: int) -> MultiIndex:
+        return tuple(order if i == axis else 0 for i in range(self.layout.reference.dimension))
+
+    def _indices(self, statements: Sequence[Statement]) -> list[MultiIndex]:
+        return list(dict.fromkeys(term.multi_index for s in statements for term in s.form.terms))
+
+    def _values(self, part: CellPart, X: FloatArray | None, indices: list[MultiIndex]) -> dict[MultiIndex, FloatArray]:
+        """Return derivatives of the functions in the coordinates of the part: at points, or at its own."""
+        reference = self.layout.reference
+        if X is None and part.whole:
+            return reference.on_rule(indices)
+        evaluate = reference.evaluate_again if part.whole else reference.evaluate
+        return evaluate(part.local(part.points if X is None else X), indices)
+
+    def lowered(
+        self, statement: Statement, part: CellPart, X: FloatArray, normals: FloatArray | None
+    ) -> tuple[list[Term], FloatArray]:
+        """Return the terms of a statement at points of a part, linearised at the state, and its source."""
+        form, names = statement.form, self.problem.field_names
+        slots: list[FloatArray] = []
+        if not form.is_linear:
+            if self.state is None:
+                raise ProblemError("A nonlinear problem has rows only at a state.")
+            slots = self.state(part, X, [(term.field, term.multi_index) for term in form.terms])
+        found = [
+            (names.index(term.field), term.multi_index, f(X, normals, slots) if f.constant is None else f.constant)
+            for term, f in zip(form.terms, form.coefficient_functions, strict=True)
+        ]
+        if form.is_linear:
+            return found, form.source_function(X, normals)
+        # The unknown is the next state itself, not the step to it.
+        here = sum(value * slot for (_, _, value), slot in zip(found, slots, strict=True))
+        return found, np.asarray(form.residual_function(X, normals, slots) - here)
+
+    def sizes(self, coefficients: list[Term], half: FloatArray) -> FloatArray:
+        """Return the largest term of every field."""
+        found = np.zeros(len(self.problem.field_names))
+        for number, index, value in coefficients:
+            size = float(np.sqrt(np.mean(np.square(value)))) / float(np.prod(half ** np.array(index)))
+            found[number] = max(found[number], size)
+        return found
+
+    def _combined(
+        self, coefficients: list[Term], values: dict[MultiIndex, FloatArray], half: FloatArray, units: FloatArray
+    ) -> FloatArray:
+        k = self.layout.reference.size
+        first = next(iter(values.values()))
+        found = np.zeros((len(first), self.width))
+        for number, index, value in coefficients:
+            scale = value * (units[number] / float(np.prod(half ** np.array(index))))
+            block = values[index] * (scale[:, None] if np.ndim(scale) else scale)
+            found[:, number * k : (number + 1) * k] += block
+        return found

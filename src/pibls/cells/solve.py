@@ -1,0 +1,300 @@
+"""Solve a linear problem on a tree of cells: least squares, eliminated along the tree."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from scipy.linalg import lapack
+
+from pibls.cells.parts import CellPart, Face, Layout
+from pibls.cells.rows import PartRows, Rows
+from pibls.cells.tree import Cell, contacts, leaves
+from pibls.checks import FloatArray
+from pibls.problem import Statement
+from pibls.solvers.elimination import Eliminated, absorb, merge, triangle
+
+__all__ = ["Fit", "Glue"]
+
+_RIDGE = 1e-13
+
+
+@dataclass(frozen=True, eq=False)
+class Link:
+    """Carries the sum of an average so far from one part to the next."""
+
+    below: CellPart
+    above: CellPart
+    statement: Statement
+
+
+@dataclass(frozen=True, eq=False)
+class Fit:
+    """The weights of every part of a tree.
+
+    Attributes
+    ----------
+    root
+        The tree.
+    parts
+        The parts of every leaf.
+    weights
+        Weights of each part, shape (fields, functions).
+    residuals
+        Root of the square sum of the rows of each part, in units of the solution.
+    unknowns, rows
+        Size of the least-squares problem.
+    """
+
+    root: Cell
+    parts: tuple[CellPart, ...]
+    weights: dict[CellPart, FloatArray]
+    residuals: dict[CellPart, float]
+    unknowns: int
+    rows: int
+
+    @property
+    def residual(self) -> float:
+        """Root of the square sum of all rows, in units of the solution."""
+        return float(np.sqrt(sum(value**2 for value in self.residuals.values())))
+
+
+@dataclass(frozen=True, eq=False)
+class _Front:
+    """What a branch of the tree still shares with the rest."""
+
+    faces: tuple[Face, ...]
+    sizes: tuple[int, ...]
+    rows: FloatArray
+    own: Eliminated
+    inner: tuple[Face, ...]
+    inner_sizes: tuple[int, ...]
+    parts: tuple[CellPart | _Front, ...]
+    lost: float
+
+
+@dataclass(eq=False)
+class Glue:
+    """Solves one problem on one tree after another; what has not changed is not computed again."""
+
+    rows: Rows
+    _reduced: dict[CellPart, tuple[PartRows, FloatArray, FloatArray, float]] = field(default_factory=dict)
+    _shared: dict[Any, tuple[FloatArray, FloatArray]] = field(default_factory=dict)
+    _fronts: dict[Any, _Front] = field(default_factory=dict)
+    _links: dict[Any, Link] = field(default_factory=dict)
+    flops: float = 0.0
+
+    @property
+    def layout(self) -> Layout:
+        """The domain."""
+        return self.rows.layout
+
+    def solve(self, root: Cell) -> Fit:
+        """Return the solution on a tree."""
+        paths = _paths(root)
+        held: dict[CellPart, list[Face]] = {}
+        depths: dict[Face, tuple[int, int]] = {}
+        for contact in contacts(root, self.rows.periodic):
+            common = _common(paths[contact.below], paths[contact.above])
+            for face in self.layout.faces(contact):
+                depths[face] = (-common, len(depths))
+                held.setdefault(face.below, []).append(face)
+                held.setdefault(face.above, []).append(face)
+        self._chain(root, paths, held, depths)
+        before, self._fronts = self._fronts, {}
+        top = self._front(root, held, depths, before)
+        weights: dict[CellPart, FloatArray] = {}
+        residuals: dict[CellPart, float] = {}
+        self._back(top, {}, weights, residuals)
+        parts = tuple(weights)
+        self._reduced = {part: self._reduced[part] for part in parts}
+        return Fit(root, parts, weights, residuals, len(parts) * self.rows.width, 0)
+
+    def _chain(self, root: Cell, paths: dict[Cell, str], held: Any, depths: Any) -> None:
+        """Link every part with the next one, for each average."""
+        if not self.rows.averages:
+            return
+        parts = [part for leaf in leaves(root) for part in self.layout.parts(leaf)]
+        for statement in self.rows.averages:
+            for one, two in pairwise(parts):
+                key = (one, two, statement)
+                link = self._links.setdefault(key, Link(one, two, statement))
+                depths[link] = (-_common(paths[one.cell], paths[two.cell]), len(depths))
+                held.setdefault(one, []).append(link)
+                held.setdefault(two, []).append(link)
+
+    def _sums(
+        self, part: CellPart, units: FloatArray, faces: tuple[Any, ...], columns: dict[Any, int], width: int
+    ) -> tuple[FloatArray, FloatArray]:
+        """Return the rows of averages: what came before, and this part, is what goes on; in the end it is the value."""
+        rows = np.zeros((len(self.rows.averages), self.rows.width))
+        right = np.zeros((len(self.rows.averages), width + 1))
+        for number, statement in enumerate(self.rows.averages):
+            rows[number], right[number, -1] = self.rows.average(part, units, statement)
+            for face in faces:
+                if isinstance(face, Link) and face.statement is statement:
+                    right[number, columns[face]] = 1.0 if face.above is part else -1.0
+        return rows, right
+
+    def _front(self, cell: Cell, held: dict[CellPart, list[Face]], depths: Any, before: dict[Any, _Front]) -> _Front:
+        if cell.halves:
+            return self._merged(cell, [self._front(half, held, depths, before) for half in cell.halves], depths, before)
+        parts = self.layout.parts(cell)
+        fronts = []
+        for part in parts:
+            faces = tuple(sorted(held.get(part, ()), key=depths.__getitem__))
+            kept = before.get(part)
+            front = kept if kept is not None and kept.faces == faces else self._leaf(part, faces)
+            self._fronts[part] = front
+            fronts.append(front)
+        return self._merged(cell, fronts, depths, before)
+
+    def _leaf(self, part: CellPart, faces: tuple[Face, ...]) -> _Front:
+        rows, upper, right, _ = self._reduce(part)
+        blocks, traces, sizes, columns = [rows.condition], [], [], {}
+        for face in faces:
+            columns[face] = sum(sizes)
+            if isinstance(face, Link):
+                sizes.append(1)
+                traces.append(None)
+                continue
+            size = 0
+            for block in self.rows.traces(part, face, rows.units):
+                blocks.append(block)
+                traces.append(face.basis)
+                size += face.basis.shape[1]
+            sizes.append(size)
+        below = np.vstack(blocks)
+        width = sum(sizes)
+        bottom = np.zeros((len(below), width + 1), order="F")
+        bottom[: len(rows.value), -1] = rows.value
+        row, column = len(rows.value), 0
+        for basis in traces:
+            if basis is None:
+                column += 1
+                continue
+            n, r = basis.shape
+            bottom[row : row + n, column : column + r] = -basis
+            row, column = row + n, column + r
+        if self.rows.averages:
+            sums, theirs = self._sums(part, rows.units, faces, columns, width)
+            below, bottom = np.vstack([below, sums]), np.asfortranarray(np.vstack([bottom, theirs]))
+        top = np.zeros((len(upper), width + 1), order="F")
+        top[:, -1] = right
+        self.flops += 2.0 * len(below) * len(upper) * (len(upper) + 2 * width) + 2.0 * len(below) * width**2
+        upper, top, bottom = absorb(upper, top, np.asfortranarray(below), bottom)
+        found = triangle(bottom, width)
+        lost = float(np.square(found[width:, -1]).sum())
+        own = Eliminated(upper, top[:, :-1], top[:, -1:])
+        return _Front(faces, tuple(sizes), np.asfortranarray(found[:width]), own, (), (), (part,), lost)
+
+    def _reduce(self, part: CellPart) -> tuple[PartRows, FloatArray, FloatArray, float]:
+        """Return the rows of a part, its equations as a triangle, and what of them nothing can fulfil."""
+        if part in self._reduced:
+            return self._reduced[part]
+        rows = self.rows.of(part)
+        width = self.rows.width
+        if rows.key is None:
+            assert rows.equation is not None
+            ridge = _RIDGE * np.sqrt(part.volume) * np.eye(width)
+            stacked = np.asfortranarray(np.vstack([np.column_stack([rows.equation, rows.source]), np.column_stack([ridge, np.zeros(width)])]))
+            found = triangle(stacked, width)
+            self.flops += 2.0 * len(stacked) * width**2
+            upper, right = found[:width, :width], found[:width, -1]
+            lost = float(np.square(found[width:, -1]).sum())
+        else:
+            if rows.equation is not None:
+                ridge = _RIDGE * np.sqrt(part.volume) * np.eye(width)
+                orthogonal, triangular = np.linalg.qr(np.vstack([rows.equation, ridge]))
+                self._shared[rows.key] = orthogonal[: len(rows.equation)], np.asfortranarray(triangular)
+                self.flops += 4.0 * len(rows.equation) * width**2
+            orthogonal, upper = self._shared[rows.key]
+            right = orthogonal.T @ rows.source
+            lost = max(0.0, float(rows.source @ rows.source - right @ right))
+        self._reduced[part] = (rows, np.asfortranarray(upper), right, lost)
+        return self._reduced[part]
+
+    def _merged(self, cell: Cell, fronts: list[_Front], depths: Any, before: dict[Any, _Front]) -> _Front:
+        fronts = [front for front in fronts if front.parts]
+        if len(fronts) == 1:
+            return fronts[0]
+        if not fronts:
+            return _Front((), (), np.zeros((0, 1)), Eliminated(np.zeros((0, 0)), np.zeros((0, 0)), np.zeros((0, 1))), (), (), (), 0.0)
+        found = fronts[0]
+        for number, other in enumerate(fronts[1:]):
+            key = (cell, number)
+            kept = before.get(key)
+            if kept is None or kept.parts != (found, other):
+                kept = self._pair(found, other, depths)
+            self._fronts[key] = kept
+            found = kept
+        return found
+
+    def _pair(self, one: _Front, two: _Front, depths: Any) -> _Front:
+        sizes = dict(zip(one.faces + two.faces, one.sizes + two.sizes, strict=True))
+        theirs = set(two.faces)
+        shared = tuple(face for face in one.faces if face in theirs)
+        common = set(shared)
+        rest = tuple(sorted((f for f in sizes if f not in common), key=depths.__getitem__))
+        starts = dict(zip(rest, np.cumsum([0, *(sizes[f] for f in rest)])[:-1].tolist(), strict=True)) if rest else {}
+        places = tuple(
+            np.concatenate([np.empty(0, int), *(np.arange(starts[f], starts[f] + sizes[f]) for f in front.faces if f not in common)])
+            for front in (one, two)
+        )
+        count, width = sum(sizes[f] for f in shared), sum(sizes[f] for f in rest)
+        self.flops += 4.0 * count**2 * width + 2.0 * count * width**2 + 2.0 * count**3
+        own, rows, lost = merge(one.rows, two.rows, count, places, width)
+        return _Front(
+            rest, tuple(sizes[f] for f in rest), rows, own, shared, tuple(sizes[f] for f in shared), (one, two), lost
+        )
+
+    def _back(
+        self,
+        front: _Front,
+        known: dict[Face, FloatArray],
+        weights: dict[CellPart, FloatArray],
+        residuals: dict[CellPart, float],
+    ) -> None:
+        others = np.concatenate([np.empty((0, 1)), *(known[face] for face in front.faces)])
+        own = front.own.solve(others)
+        if front.inner or (front.parts and isinstance(front.parts[0], _Front)):
+            start = 0
+            for face, size in zip(front.inner, front.inner_sizes, strict=True):
+                known[face] = own[start : start + size]
+                start += size
+            for part in front.parts:
+                assert isinstance(part, _Front)
+                self._back(part, known, weights, residuals)
+            return
+        for part in front.parts:
+            assert isinstance(part, CellPart)
+            units = self._reduced[part][0].units
+            weights[part] = own[:, 0].reshape(len(units), -1) * units[:, None]
+            # Rotations keep lengths: what the front cannot meet is all that the rows of the part do not.
+            left = front.rows[:, :-1] @ others[:, 0] - front.rows[:, -1]
+            residuals[part] = float(np.sqrt(front.lost + self._reduced[part][3] + left @ left))
+
+
+def _paths(root: Cell) -> dict[Cell, str]:
+    found: dict[Cell, str] = {}
+
+    def walk(cell: Cell, path: str) -> None:
+        if not cell.halves:
+            found[cell] = path
+        for number, half in enumerate(cell.halves):
+            walk(half, path + str(number))
+
+    walk(root, "")
+    return found
+
+
+def _common(one: str, two: str) -> int:
+    """Return how far two paths go together."""
+    count = 0
+    for a, b in zip(one, two, strict=False):
+        if a != b:
+            return count
+        count += 1
+    return count

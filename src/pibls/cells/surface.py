@@ -1,0 +1,217 @@
+"""Pieces of a boundary inside a box, however small the box is.
+
+A piece is a smooth patch over a box of its parameters. Going down the tree, what is in a half is found within what is
+in the whole, so that a cell of a millionth of the domain has its boundary with as many points as any other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from pibls.checks import FloatArray
+from pibls.geometry.patch import FlippedPatch, Patch, TimedPatch
+from pibls.geometry.restricted import RestrictedPatch
+from pibls.geometry.rules import gauss, tensor
+from pibls.geometry.sampling import kronecker
+
+__all__ = ["Piece", "Rule", "pieces"]
+
+_SCAN = 33
+_BISECTIONS = 40
+_STEP = 1e-7  # inwards, relative to the box: which side of a face of the box a patch in that face belongs to
+_GRID = 24
+_MOST_TRIES = 2**15
+
+
+@dataclass(frozen=True, eq=False)
+class Rule:
+    """Points of a surface with outward normals, and weights that sum to its area."""
+
+    points: FloatArray
+    normals: FloatArray
+    weights: FloatArray
+
+    @staticmethod
+    def joined(rules: Sequence[Rule]) -> Rule:
+        """Return several rules as one."""
+        return Rule(*(np.concatenate([getattr(r, name) for r in rules]) for name in ("points", "normals", "weights")))
+
+
+def pieces(patch: Patch) -> list[Piece]:
+    """Return the smooth pieces of a patch."""
+    if patch.empty:
+        return []
+    if patch.parameters == 0:
+        return [Piece(patch, np.empty((0, 2)))]
+    rest = [(0.0, 1.0)] * (patch.parameters - 1)
+    return [Piece(patch, np.array([span, *rest])) for span in _spans(patch)]
+
+
+def _spans(patch: Patch) -> list[tuple[float, float]]:
+    """Return the ranges of the first parameter in which a patch is smooth: what is left of a curve may have gaps."""
+    if isinstance(patch, FlippedPatch | TimedPatch):
+        return _spans(patch.base) if patch.base.parameters else [(0.0, 1.0)]
+    if not isinstance(patch, RestrictedPatch) or patch.parameters != 1:
+        return [(0.0, 1.0)]
+    lengths = patch._pieces[:, 1] - patch._pieces[:, 0]
+    ends = np.cumsum(lengths) / lengths.sum()
+    found = []
+    inner = _spans(patch.base)
+    for start, stop, (a, b) in zip(np.append(0.0, ends[:-1]), ends, patch._pieces, strict=True):
+        rate = (stop - start) / (b - a)
+        cuts = [(max(a, lo), min(b, hi)) for lo, hi in inner]
+        found += [(float(start + (lo - a) * rate), float(start + (hi - a) * rate)) for lo, hi in cuts if hi > lo]
+    return found
+
+
+@dataclass(frozen=True, eq=False)
+class Piece:
+    """A patch over a box of its parameters, shape (p, 2)."""
+
+    patch: Patch
+    box: FloatArray
+
+    @cached_property
+    def _direct(self) -> FloatArray | None:
+        """Return (parameters, coordinates) slopes where each parameter moves one coordinate evenly, else None."""
+        count = self.patch.parameters
+        U = np.vstack([np.full(count, 0.25), 0.25 + 0.5 * np.eye(count), np.full(count, 0.75)])
+        X, _, _ = self.patch.at(U)
+        slopes = (X[1:-1] - X[0]) / 0.5
+        size = np.abs(slopes).max()
+        plain = (np.abs(slopes) > 1e-12 * size).sum(axis=1) == 1
+        even = np.allclose(X[0] + 0.5 * slopes.sum(axis=0), X[-1], rtol=0, atol=1e-12 * size)
+        return slopes if plain.all() and even else None
+
+    def within(self, low: FloatArray, high: FloatArray) -> list[Piece]:
+        """Return what lies in a box: on its faces counts if the inside of the patch is in it."""
+        if self.patch.parameters == 0:
+            return [self] if self._inside(self.box.reshape(1, -1)[:, :0], low, high)[0] else []
+        if self.patch.parameters == 1:
+            return self._curves(low, high)
+        if isinstance(self.patch, TimedPatch) and self.patch.parameters == 2:
+            return self._timed(low, high)
+        return self._sheets(low, high)
+
+    def _inside(self, U: FloatArray, low: FloatArray, high: FloatArray, slack: float = 0.0) -> FloatArray:
+        X, normals, keep = self.patch.at(U)
+        X = X - _STEP * (high - low).min() * normals
+        inside = ((X >= low - slack) & (X <= high + slack)).all(axis=1)
+        return inside if keep is None else inside & keep
+
+    def _curves(self, low: FloatArray, high: FloatArray) -> list[Piece]:
+        ranges = _ranges(lambda s: self._inside(s[:, None], low, high), *self.box[0])
+        return [Piece(self.patch, np.array([span])) for span in ranges]
+
+    def _timed(self, low: FloatArray, high: FloatArray) -> list[Piece]:
+        """Return the pieces of a curve carried through time."""
+        patch = self.patch
+        assert isinstance(patch, TimedPatch)
+        length = patch.stop - patch.start
+        start, stop = (max(self.box[1, 0], (low[-1] - patch.start) / length), min(self.box[1, 1], (high[-1] - patch.start) / length))
+        if not stop > start:
+            return []
+        middle = (start + stop) / 2
+        ranges = _ranges(
+            lambda s: self._inside(np.stack([s, np.full(len(s), middle)], axis=1), low, high), *self.box[0]
+        )
+        return [Piece(patch, np.array([span, (start, stop)])) for span in ranges]
+
+    def _sheets(self, low: FloatArray, high: FloatArray) -> list[Piece]:
+        box = self.box
+        slopes = self._direct
+        if slopes is not None:
+            origin = self.patch.at(np.zeros((1, len(box))))[0][0]
+            axes = np.abs(slopes).argmax(axis=1)
+            rates = slopes[np.arange(len(box)), axes]
+            ends = np.sort((np.stack([low, high], axis=1)[axes] - origin[axes, None]) / rates[:, None], axis=1)
+            cut = np.stack([np.maximum(box[:, 0], ends[:, 0]), np.minimum(box[:, 1], ends[:, 1])], axis=1)
+            if not (cut[:, 1] > cut[:, 0] + 1e-14).all():
+                return []
+            middle = cut.mean(axis=1)[None]
+            X, normals, _ = self.patch.at(middle)
+            X = X - _STEP * (high - low).min() * normals
+            fixed = np.setdiff1d(np.arange(len(low)), axes)
+            if not ((X[0] >= low) & (X[0] <= high))[fixed].all():
+                return []
+            found = Piece(self.patch, cut)
+            return [found] if found._kept(low, high) else []
+        U = box[:, 0] + (box[:, 1] - box[:, 0]) * tensor(*[(np.linspace(0, 1, _GRID), np.ones(_GRID))] * len(box))[0]
+        inside = self._inside(U, low, high)
+        if not inside.any():
+            return []
+        step = (box[:, 1] - box[:, 0]) / (_GRID - 1)
+        tight = np.stack([U[inside].min(axis=0) - step, U[inside].max(axis=0) + step], axis=1)
+        return [Piece(self.patch, np.clip(tight, box[:, :1], box[:, 1:]))]
+
+    def _kept(self, low: FloatArray, high: FloatArray) -> bool:
+        """Tell whether anything of a piece of a flat sheet is left by the shape it is a face of."""
+        U = self.box[:, 0] + (self.box[:, 1] - self.box[:, 0]) * kronecker(256, len(self.box))
+        return bool(self._inside(U, low, high).any())
+
+    def rule(self, low: FloatArray, high: FloatArray, count: int) -> Rule | None:
+        """Return points in a box, about ``count`` per parameter, Gauss points where nothing is cut off."""
+        patch, box = self.patch, self.box
+        if patch.parameters == 0:
+            atoms = patch.atoms
+            assert atoms is not None
+            return Rule(atoms.points, atoms.normals, np.ones(1))
+        V, weights = tensor(*[gauss(count)] * len(box))
+        span = box[:, 1] - box[:, 0]
+        U = box[:, 0] + span * V
+        if patch.parameters == 1 or isinstance(patch, TimedPatch) or self._inside(U, low, high).all():
+            X, normals, keep = patch.at(U)
+            if keep is None or keep.all():
+                return Rule(X, normals, weights * float(np.prod(span)) * _whole(patch))
+        return self._scattered(low, high, count ** len(box))
+
+    def _scattered(self, low: FloatArray, high: FloatArray, wanted: int) -> Rule | None:
+        tries = 4 * wanted
+        while True:
+            U = self.box[:, 0] + (self.box[:, 1] - self.box[:, 0]) * kronecker(tries, len(self.box))
+            inside = self._inside(U, low, high)
+            if inside.sum() >= wanted or tries >= _MOST_TRIES:
+                break
+            tries *= 4
+        if not inside.any():
+            return None
+        chosen = np.flatnonzero(inside)
+        X, normals, _ = self.patch.at(U[chosen])
+        area = float(np.prod(self.box[:, 1] - self.box[:, 0])) * _whole(self.patch) * len(chosen) / tries
+        few = np.linspace(0, len(chosen) - 1, min(wanted, len(chosen))).round().astype(int)
+        return Rule(X[few], normals[few], np.full(len(few), area / len(few)))
+
+
+def _whole(patch: Patch) -> float:
+    """Return the area of the whole image of the unit cube, what is masked out included."""
+    if isinstance(patch, FlippedPatch):
+        return _whole(patch.base)
+    if isinstance(patch, TimedPatch):
+        return _whole(patch.base) * (patch.stop - patch.start)
+    if isinstance(patch, RestrictedPatch) and patch.parameters > 1:
+        return _whole(patch.base)
+    domain = getattr(patch, "domain", None)
+    if domain is not None and patch.parameters > 1:  # a space domain at one time, drawn from the box around it
+        return float(np.prod(domain.bounds[:, 1] - domain.bounds[:, 0]))
+    return patch.measure
+
+
+def _ranges(inside: object, start: float, stop: float) -> list[tuple[float, float]]:
+    """Return the intervals of a parameter in which a condition holds."""
+    assert callable(inside)
+    s = np.linspace(start, stop, _SCAN)
+    held = np.asarray(inside(s))
+    if held.all():
+        return [(start, stop)]
+    left = np.flatnonzero(held[1:] != held[:-1])
+    yes, no = np.where(held[left], s[left], s[left + 1]), np.where(held[left], s[left + 1], s[left])
+    for _ in range(_BISECTIONS if len(left) else 0):
+        middle = (yes + no) / 2
+        now = np.asarray(inside(middle))
+        yes, no = np.where(now, middle, yes), np.where(now, no, middle)
+    ends = np.concatenate([[start] * bool(held[0]), yes, [stop] * bool(held[-1])]).reshape(-1, 2)
+    return [(float(a), float(b)) for a, b in ends if b - a > 1e-13]

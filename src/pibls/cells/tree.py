@@ -1,0 +1,130 @@
+"""Boxes that halve one axis at a time: a binary tree whose leaves are the cells.
+
+Trees are never changed. Refining one makes a new tree that shares every part of the old one that stays the same, so
+that what was computed for a cell is known by the cell itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from pibls.checks import FloatArray
+
+__all__ = ["Cell", "Contact", "contacts", "leaves", "refined"]
+
+
+@dataclass(frozen=True, eq=False)
+class Cell:
+    """A box, whole or halved across one axis.
+
+    Attributes
+    ----------
+    low, high
+        Its lowest and highest corner.
+    parent
+        The box it is a half of.
+    axis, at, halves
+        Where it is halved, and its halves, if it is.
+    """
+
+    low: FloatArray
+    high: FloatArray
+    parent: Cell | None = None
+    depth: int = 0
+    axis: int = -1
+    at: float = np.nan
+    halves: tuple[Cell, ...] = field(default=())
+
+    @property
+    def size(self) -> FloatArray:
+        """Its sides."""
+        return self.high - self.low
+
+    def halved(self, axis: int, at: float | None = None) -> Cell:
+        """Return the box halved across an axis, at its middle or elsewhere.
+
+        >>> cell = Cell(np.zeros(2), np.ones(2)).halved(0)
+        >>> [half.high.tolist() for half in cell.halves]
+        [[0.5, 1.0], [1.0, 1.0]]
+        """
+        where = (self.low[axis] + self.high[axis]) / 2 if at is None else at
+        below, above = self.high.copy(), self.low.copy()
+        below[axis] = above[axis] = where
+        depth = self.depth + 1
+        halves = (Cell(self.low, below, self, depth), Cell(above, self.high, self, depth))
+        return replace(self, axis=axis, at=float(where), halves=halves)
+
+
+@dataclass(frozen=True, eq=False)
+class Contact:
+    """Where two cells meet: a box of no thickness along one axis; ``shift`` away for the second, on a torus."""
+
+    below: Cell
+    above: Cell
+    axis: int
+    low: FloatArray
+    high: FloatArray
+    shift: float = 0.0
+
+
+def leaves(cell: Cell) -> list[Cell]:
+    """Return the cells of a tree, in order."""
+    if not cell.halves:
+        return [cell]
+    return [leaf for half in cell.halves for leaf in leaves(half)]
+
+
+def refined(cell: Cell, splits: Mapping[Cell, Sequence[tuple[int, float | None]]]) -> Cell:
+    """Return the tree with some leaves split across axes, one after the other; the rest is shared."""
+    if not cell.halves:
+        return _split(cell, list(splits.get(cell, ())))
+    halves = tuple(refined(half, splits) for half in cell.halves)
+    return cell if all(new is old for new, old in zip(halves, cell.halves, strict=True)) else replace(cell, halves=halves)
+
+
+def _split(cell: Cell, cuts: list[tuple[int, float | None]]) -> Cell:
+    if not cuts:
+        return cell
+    (axis, at), *rest = cuts
+    halved = cell.halved(axis, at)
+    return replace(halved, halves=tuple(_split(half, rest) for half in halved.halves)) if rest else halved
+
+
+def contacts(root: Cell, periodic: Sequence[int] = ()) -> Iterator[Contact]:
+    """Yield every place where two leaves meet; on a torus also across the ends of the periodic axes.
+
+    >>> tree = Cell(np.zeros(2), np.ones(2)).halved(0)
+    >>> tree = refined(tree, {tree.halves[0]: [(1, None)]})
+    >>> len(list(contacts(tree))), len(list(contacts(tree, periodic=[0])))
+    (3, 5)
+    """
+    yield from _within(root)
+    for axis in periodic:
+        yield from _across(root, root, axis, float(root.high[axis] - root.low[axis]))
+
+
+def _within(cell: Cell) -> Iterator[Contact]:
+    if cell.halves:
+        for half in cell.halves:
+            yield from _within(half)
+        yield from _across(*cell.halves, cell.axis, 0.0)
+
+
+def _across(below: Cell, above: Cell, axis: int, shift: float) -> Iterator[Contact]:
+    """Yield the contacts of the leaves of one box with those of the next one along an axis."""
+    others = np.arange(len(below.low)) != axis
+    if (np.minimum(below.high, above.high) <= np.maximum(below.low, above.low))[others].any():
+        return
+    if below.halves:
+        for half in below.halves[1:] if below.axis == axis else below.halves:
+            yield from _across(half, above, axis, shift)
+    elif above.halves:
+        for half in above.halves[:1] if above.axis == axis else above.halves:
+            yield from _across(below, half, axis, shift)
+    else:
+        low, high = np.maximum(below.low, above.low), np.minimum(below.high, above.high)
+        low[axis] = high[axis] = below.high[axis]
+        yield Contact(below, above, axis, low, high, shift)

@@ -1,0 +1,147 @@
+"""One small broad network for every cell: drawn once on the cube [−1, 1]ᵈ, and made orthonormal there.
+
+Random nodes on a cube are nearly dependent. An orthonormal basis of what they span, in the order in which they span it,
+is as good as the nodes and well conditioned; its first functions are the smoothest.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+
+import numpy as np
+import numpy.typing as npt
+
+from pibls.features.arrays import MultiIndex
+from pibls.features.broad import BroadNetwork
+from pibls.features.scales import draw_features
+from pibls.geometry.rules import gauss, tensor
+
+__all__ = ["Reference", "cube_rule", "draw_reference", "orthonormal", "rule_count"]
+
+FloatArray = npt.NDArray[np.float64]
+
+_NODES_PER_FUNCTION = 2
+_WAVES = 0.25  # largest weight of a sine, per degree: the last function kept then has a singular value near 1e-11
+_GRAIN = 2.0**36
+_REMEMBERED = 1000
+_NOISE = 1e-13  # singular values below this share of the first are rounding
+
+
+@dataclass(frozen=True, eq=False)
+class Reference:
+    """Orthonormal functions on the cube [−1, 1]ᵈ, combinations of the nodes of a broad network.
+
+    Attributes
+    ----------
+    network
+        The nodes.
+    transform
+        One column of node weights per function.
+    degree
+        The functions span about what polynomials of this total degree do.
+    """
+
+    network: BroadNetwork
+    transform: FloatArray
+    degree: int
+
+    @property
+    def dimension(self) -> int:
+        """Number of coordinates."""
+        return self.network.dimension
+
+    @property
+    def size(self) -> int:
+        """Number of functions."""
+        return int(self.transform.shape[1])
+
+    @cached_property
+    def rule(self) -> tuple[FloatArray, FloatArray]:
+        """Gauss points of the cube and their weights, enough to determine the functions and their equations."""
+        return cube_rule(self.dimension, rule_count(self.degree))
+
+    @cached_property
+    def at_rule(self) -> dict[MultiIndex, FloatArray]:
+        """Derivatives of the functions at the points of the rule, as far as they have been asked for."""
+        return {}
+
+    def evaluate(self, X: FloatArray, multi_indices: Sequence[MultiIndex]) -> dict[MultiIndex, FloatArray]:
+        """Return derivatives of all functions at points of the cube: one array (points, functions) per multi-index."""
+        nodes = self.network.evaluate(X, list(multi_indices))
+        return {index: nodes[index] @ self.transform for index in multi_indices}
+
+    @cached_property
+    def _seen(self) -> dict[tuple[bytes, MultiIndex], FloatArray]:
+        return {}
+
+    def evaluate_again(self, X: FloatArray, multi_indices: Sequence[MultiIndex]) -> dict[MultiIndex, FloatArray]:
+        """Return :meth:`evaluate`, from memory at points where it was asked before, up to rounding."""
+        place = (np.round(X * _GRAIN) + 0.0).tobytes()
+        missing = [index for index in multi_indices if (place, index) not in self._seen]
+        if missing:
+            if len(self._seen) >= _REMEMBERED:
+                self._seen.clear()
+            self._seen.update({(place, index): values for index, values in self.evaluate(X, missing).items()})
+        return {index: self._seen[place, index] for index in multi_indices}
+
+    def on_rule(self, multi_indices: Sequence[MultiIndex]) -> dict[MultiIndex, FloatArray]:
+        """Return derivatives of all functions at the points of the rule; each is computed once and kept."""
+        missing = [index for index in multi_indices if index not in self.at_rule]
+        if missing:
+            self.at_rule.update(self.evaluate(self.rule[0], missing))
+        return {index: self.at_rule[index] for index in multi_indices}
+
+
+def rule_count(degree: int) -> int:
+    """Return how many Gauss points per axis go with a degree: an even number, since data like to be singular at centres.
+
+    >>> rule_count(13), rule_count(14)
+    (16, 16)
+    """
+    return 2 * (degree // 2) + (2 if degree % 2 == 0 else 4)
+
+
+def cube_rule(dimension: int, count: int) -> tuple[FloatArray, FloatArray]:
+    """Return the product Gauss rule with ``count`` nodes per axis on the cube [−1, 1]ᵈ.
+
+    >>> X, weights = cube_rule(2, 3)
+    >>> X.shape, float(weights.sum().round(12))
+    ((9, 2), 4.0)
+    """
+    U, weights = tensor(*[gauss(count)] * dimension)
+    return 2.0 * U - 1.0, weights * 2.0**dimension
+
+
+@lru_cache(maxsize=16)
+def draw_reference(dimension: int, degree: int, seed: int = 0) -> Reference:
+    """Draw the reference network of sines of a number of coordinates.
+
+    Examples
+    --------
+    >>> reference = draw_reference(2, 6)
+    >>> reference.size
+    28
+    >>> X, weights = reference.rule
+    >>> values = reference.evaluate(X, [(0, 0)])[(0, 0)]
+    >>> bool(np.allclose((values * weights[:, None]).T @ values, np.eye(28), atol=1e-6))
+    True
+    """
+    functions = math.comb(degree + dimension, dimension)
+    spread = _WAVES * degree / math.sqrt(3.0)  # of a uniform distribution up to that weight
+    rng = np.random.default_rng((seed, dimension, degree))
+    group = draw_features(rng, [1.0] * dimension, "sin", _NODES_PER_FUNCTION * functions, spread)
+    return orthonormal(BroadNetwork(np.zeros(dimension), (group,)), functions, degree)
+
+
+def orthonormal(network: BroadNetwork, functions: int, degree: int) -> Reference:
+    """Return the leading orthonormal combinations of the nodes of a network on the cube [−1, 1]ᵈ."""
+    X, weights = cube_rule(network.dimension, rule_count(degree))
+    zero = (0,) * network.dimension
+    values = np.asarray(network.evaluate(X, [zero])[zero]) * np.sqrt(weights)[:, None]
+    triangle = np.linalg.qr(values, mode="r")
+    _, singular, right = np.linalg.svd(triangle, full_matrices=False)
+    count = min(functions, int((singular > _NOISE * singular[0]).sum()))
+    return Reference(network, right[:count].T / singular[:count], degree)

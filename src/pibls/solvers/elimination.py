@@ -1,0 +1,131 @@
+"""Least squares along a tree by orthogonal elimination: triangles that take in rows, and triangles that merge.
+
+A front is a triangle of rows over the unknowns that a branch of the tree still shares with the rest. Its columns stand
+in the order in which they will be eliminated, so that two fronts are merged by rotating their first rows only.
+Nothing is squared: branches of very different size keep their digits.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.linalg import lapack, solve_triangular
+
+from pibls.checks import FloatArray
+from pibls.errors import SolveError
+
+__all__ = ["Eliminated", "absorb", "merge", "triangle"]
+
+_BLOCK = 32
+_SINGULAR = 1e-14
+
+
+@dataclass(frozen=True, eq=False)
+class Eliminated:
+    """Unknowns that follow from others: ``triangle · own + coupling · others = rhs``."""
+
+    triangle: FloatArray
+    coupling: FloatArray
+    rhs: FloatArray
+
+    def solve(self, others: FloatArray) -> FloatArray:
+        """Return the unknowns, given the others; what nothing determines is as small as it can be."""
+        right = self.rhs - self.coupling @ others
+        if not len(self.triangle):
+            return right
+        diagonal = np.abs(np.diag(self.triangle))
+        if diagonal.min() <= _SINGULAR * diagonal.max():
+            return np.asarray(np.linalg.lstsq(self.triangle, right, rcond=_SINGULAR)[0])
+        return np.asarray(solve_triangular(self.triangle, right, check_finite=False))
+
+
+def triangle(rows: FloatArray, columns: int) -> FloatArray:
+    """Return rows, right-hand sides appended, as a square triangle over their first columns; the rest of them too.
+
+    >>> triangle(np.array([[3.0, 1.0], [4.0, 1.0]]), 1).round(6)
+    array([[-5. , -1.4],
+           [ 0. ,  0.2]])
+    """
+    if rows.shape[0] == 0:
+        return np.zeros((columns, rows.shape[1]))
+    factored, _, _, info = lapack.dgeqrf(rows)
+    if info != 0:
+        raise SolveError("A front could not be factorised; its rows are not finite.")
+    found = np.triu(factored)
+    if len(found) < columns:
+        found = np.vstack([found, np.zeros((columns - len(found), rows.shape[1]))])
+    return found
+
+
+def absorb(
+    upper: FloatArray, top: FloatArray, rows: FloatArray, bottom: FloatArray, *, triangular: int = 0
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Rotate rows into a triangle, and everything right of both along with them.
+
+    Parameters
+    ----------
+    upper, top
+        A triangle, and the columns right of it.
+    rows, bottom
+        The rows to take in, and the columns right of them.
+    triangular
+        How many of the last rows form a triangle themselves.
+
+    Returns
+    -------
+    The new triangle, and what has become of the columns right of it, and of those right of the rows.
+    """
+    if not len(rows) or not len(upper):
+        return upper, top, bottom
+    block = min(_BLOCK, len(upper))
+    new, reflectors, factors, info = lapack.dtpqrt(triangular, block, upper, rows)
+    if info != 0:
+        raise SolveError("A front could not be factorised; its rows are not finite.")
+    if top.shape[1]:
+        top, bottom, _ = lapack.dtpmqrt(triangular, reflectors, factors, top, bottom, side="L", trans="T")
+    return new, top, bottom
+
+
+def merge(
+    one: FloatArray, two: FloatArray, shared: int, places: tuple[Any, Any], width: int
+) -> tuple[Eliminated, FloatArray, float]:
+    """Merge two fronts and eliminate the unknowns they share.
+
+    Parameters
+    ----------
+    one, two
+        Triangles with right-hand sides appended. The shared unknowns are the first of both, in the same order.
+    shared
+        How many those are.
+    places
+        For each front, where its other unknowns stand among those of the merged front, in increasing order.
+    width
+        How many unknowns the merged front has.
+
+    Returns
+    -------
+    The shared unknowns, the merged front, and the square sum of the rows that nothing can fulfil any more.
+    """
+    sides = one.shape[1] - len(one)
+    tops = [_placed(front[:shared, shared:], place, width, sides) for front, place in zip((one, two), places, strict=True)]
+    upper, top, bottom = absorb(
+        one[:shared, :shared], tops[0], two[:shared, :shared], tops[1], triangular=shared
+    )
+    eliminated = Eliminated(upper, top[:, :width], top[:, width:])
+    rest = np.zeros((width, width + sides), order="F")
+    for front, place in zip((one, two), places, strict=True):
+        own = front[shared:, shared:]
+        rest[np.ix_(place, np.append(place, np.arange(width, width + sides)))] = own
+    if not width:
+        return eliminated, rest, float(np.square(bottom).sum(axis=0)[0]) if sides and len(bottom) else 0.0
+    upper, right, left = absorb(rest[:, :width], rest[:, width:], bottom[:, :width], bottom[:, width:])
+    lost = float(np.square(left[:, 0]).sum()) if len(left) and sides else 0.0
+    return eliminated, np.asfortranarray(np.hstack([upper, right])), lost
+
+
+def _placed(block: FloatArray, place: Any, width: int, sides: int) -> FloatArray:
+    found = np.zeros((len(block), width + sides), order="F")
+    found[:, np.append(place, np.arange(width, width + sides))] = block
+    return found
