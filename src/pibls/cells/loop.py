@@ -64,8 +64,7 @@ class Loop:
         fit = self.glue.solve(root)
         while True:
             sizes = self._sizes(fit)
-            splits = self.marker.splits(fit, sizes)
-            finer = self.marker.graded(refined(fit.root, splits), dict.fromkeys(leaves(fit.root)))
+            finer = self.marker.refined(fit, sizes)
             before = self.glue.flops
             other = self.glue.solve(finer)
             apart, size, _ = distances(layout, fit, other)

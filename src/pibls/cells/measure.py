@@ -17,6 +17,8 @@ __all__ = ["Tails", "distances", "missed_along", "part_values"]
 
 _TAIL = 0.75
 _SPARSE = 7
+_SMOOTH = 0.2  # coefficients of functions that are singular nearby fall more slowly
+_NOTHING = 1e-12
 
 
 @lru_cache(maxsize=32)
@@ -64,6 +66,21 @@ class Tails:
         """Return the L2 norm of the rough part along each axis, one row per field."""
         scale = float(np.sqrt(np.prod(part.half)))
         return scale * np.stack([np.linalg.norm(operator @ weights.T, axis=0) for operator in self._operators], axis=1)
+
+    @cached_property
+    def _steps(self) -> tuple[FloatArray, FloatArray]:
+        """Coefficients of the functions in the highest quarter of degrees, and in the one below."""
+        d, n, p = self.reference.dimension, self._count, self.reference.degree
+        zero = (0,) * d
+        coefficients = _analysis(d, n) @ self.reference.on_rule([zero])[zero]
+        total = sum(np.meshgrid(*[np.arange(n)] * d, indexing="ij")).ravel()
+        return coefficients[total >= _TAIL * p], coefficients[(total >= (2 * _TAIL - 1) * p) & (total < _TAIL * p)]
+
+    def is_smooth(self, weights: FloatArray) -> bool:
+        """Tell whether the coefficients of all fields fall quickly with the degree, as those of smooth functions do."""
+        last, before = (np.linalg.norm(step @ weights.T, axis=0) for step in self._steps)
+        size = np.linalg.norm(weights, axis=1)
+        return bool((last <= np.maximum(_SMOOTH * before, _NOTHING * size)).all())
 
     def of_values(self, values: FloatArray, half: FloatArray) -> FloatArray:
         """Return the same of a function known at the points of the rule on a whole cell."""

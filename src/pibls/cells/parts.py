@@ -298,7 +298,7 @@ class Layout:
         below, above = self.parts(contact.below), self.parts(contact.above)
         if not below or not above:
             return []
-        count = self.reference.degree - _TRACE_MARGIN + 1
+        count = self.reference.degree + 1
         others = [axis for axis in range(len(contact.low)) if axis != contact.axis]
         span = contact.high - contact.low
         U, weights = cube_rule(len(others), count)
@@ -340,7 +340,7 @@ class Layout:
         self, contact: Contact, below: CellPart, above: CellPart, X: FloatArray, weights: FloatArray, whole: bool
     ) -> Face:
         others = [axis for axis in range(X.shape[1]) if axis != contact.axis]
-        degree = self.reference.degree - 2 * _TRACE_MARGIN
+        degree = self.reference.degree - _TRACE_MARGIN
         basis = _polynomials(X[:, others], weights, degree)
         return Face(below, above, contact.axis, X, weights, basis, contact.shift, whole)
 

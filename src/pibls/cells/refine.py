@@ -55,20 +55,22 @@ class Marker:
         axes = np.flatnonzero(tails >= _SIDEWAYS * tails.max()) if tails.max() > 0 else [int(cell.size.argmax())]
         return [(int(axis), None) for axis in axes]
 
-    def graded(self, root: Cell, before: Mapping[Cell, Any], levels: int = _LEVELS) -> Cell:
-        """Return a tree whose cells at landmarks are split towards them some more times, where they were split at all."""
-        if not len(self.landmarks):
-            return root
-        fresh = [leaf for leaf in leaves(root) if leaf not in before]
-        for _ in range(levels):
-            marked = [leaf for leaf in fresh if self._touches(leaf)]
-            if not marked:
-                return root
+    def refined(self, fit: Fit, sizes: FloatArray) -> Cell:
+        """Return a finer tree, split some more times towards the landmarks at which the solution is not smooth."""
+        root = refined(fit.root, self.splits(fit, sizes))
+        rough = {
+            part.cell
+            for part, weights in fit.weights.items()
+            if self._touches(part.cell) and not self.tails.is_smooth(weights)
+        }
+        for _ in range(_LEVELS if rough else 0):
+            marked = [leaf for leaf in leaves(root) if self._touches(leaf) and _comes_from(leaf, rough)]
             root = refined(root, {leaf: [(axis, None) for axis in range(len(leaf.low))] for leaf in marked})
-            fresh = [leaf for leaf in leaves(root) if leaf.parent is not None and _comes_from(leaf, marked)]
         return root
 
     def _touches(self, cell: Cell) -> bool:
+        if not len(self.landmarks):
+            return False
         d = self.landmarks.shape[1]
         slack = 1e-9 * cell.size[:d]
         return bool(((self.landmarks >= cell.low[:d] - slack) & (self.landmarks <= cell.high[:d] + slack)).all(axis=1).any())
@@ -85,7 +87,7 @@ def _bulk(values: Mapping[CellPart, float], share: float) -> list[CellPart]:
     return chosen
 
 
-def _comes_from(leaf: Cell, ancestors: list[Cell]) -> bool:
+def _comes_from(leaf: Cell, ancestors: set[Cell]) -> bool:
     cell: Cell | None = leaf
     while cell is not None:
         if cell in ancestors:

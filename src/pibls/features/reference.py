@@ -24,10 +24,10 @@ __all__ = ["Reference", "cube_rule", "draw_reference", "orthonormal", "rule_coun
 FloatArray = npt.NDArray[np.float64]
 
 _NODES_PER_FUNCTION = 2
-_WAVES = 0.25  # largest weight of a sine, per degree: the last function kept then has a singular value near 1e-11
+_WAVES = 0.12  # largest weight of a sine, per degree: smaller is nearer to polynomials, and limited by rounding only
 _GRAIN = 2.0**36
 _REMEMBERED = 1000
-_NOISE = 1e-13  # singular values below this share of the first are rounding
+_NOISE = 1e-15  # singular values below this share of the first are rounding
 
 
 @dataclass(frozen=True, eq=False)
