@@ -15,6 +15,7 @@ from pibls.cells.rows import Rows
 from pibls.cells.solve import Fit
 from pibls.cells.tree import Cell, leaves, refined
 from pibls.checks import FloatArray
+from pibls.errors import ProblemError
 
 __all__ = ["Marker", "follow_data"]
 
@@ -138,10 +139,15 @@ class _Follower:
         factors = self._factors(part)
         rough, size = np.zeros(len(part.half)), 0.0
         for factor, equation in zip(factors, self.rows.equations, strict=True):
-            function = equation.form.source_function
-            if function.constant == 0.0:
-                continue
-            values = factor * function(part.points)
+            try:
+                function = equation.form.source_function
+                if function.constant == 0.0:
+                    continue
+                values = factor * function(part.points)
+            except ProblemError:
+                if equation.form.is_linear:
+                    raise
+                continue  # a nonlinear equation may have no value at zero
             size += float(part.weights @ np.square(values))
             if function.constant is None:
                 rough = np.maximum(rough, self._rough(part, values))
