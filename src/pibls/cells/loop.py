@@ -25,7 +25,7 @@ from pibls.solution.diagnostics import Residual
 from pibls.solution.functions import ResidualFunction
 from pibls.solution.sizes import reference_sizes
 
-__all__ = ["Fitter", "Linear", "Loop", "degree_for", "first_tree", "network_of", "solve_cells"]
+__all__ = ["Fitter", "Linear", "Loop", "degree_for", "field_sizes", "first_tree", "landmarks", "network_of", "solve_cells"]
 
 RATE = 5e9  # operations that count as a second
 PER_CELL = 5e6  # operations that the handling of a cell counts for
@@ -103,13 +103,12 @@ class Loop:
         """The problem."""
         return self.fitter.layout.problem
 
-    def run(self, root: Cell, near: Fit | None = None) -> Solution:
-        """Solve, from a first tree on."""
+    def run(self, fit: Fit) -> Solution:
+        """Solve, from the solution on a first tree on."""
         layout = self.fitter.layout
         marker = Marker(layout, landmarks(self.problem))
-        fit = self.fitter.fit(root, near)
         while True:
-            finer = marker.refined(fit, self._sizes(fit))
+            finer = marker.refined(fit, field_sizes(self.problem, fit))
             before = self.fitter.flops
             other = self.fitter.fit(finer, fit)
             apart, size, _ = distances(layout, fit, other)
@@ -120,12 +119,12 @@ class Loop:
             )
             doubt = self.fitter.doubt(fit) or self.fitter.doubt(other)
             if estimate <= self.tol and not doubt:
-                return self._solution(fit, other, estimate, "converged", f"The estimated error {estimate:.1e} is within the tolerance {self.tol:g}.")
+                return self.solution(fit, other, estimate, "converged", f"The estimated error {estimate:.1e} is within the tolerance {self.tol:g}.")
             limit = self._limit(self.fitter.flops - before)
             if limit:
                 estimate = max(1.0, estimate) if doubt else estimate
                 message = f"The estimated error is {estimate:.1e}, above the tolerance {self.tol:g}. {limit} {doubt}"
-                return self._solution(fit, other, estimate, "stalled", message.rstrip())
+                return self.solution(fit, other, estimate, "stalled", message.rstrip())
             fit = other
 
     def _limit(self, flops: float) -> str:
@@ -136,20 +135,13 @@ class Loop:
             return f"The budget limits it: a finer tree of cells would take more than {self.budget:g} nominal seconds."
         return ""
 
-    def _sizes(self, fit: Fit) -> FloatArray:
-        squares = np.zeros(len(self.problem.field_names))
-        for part, weights in fit.weights.items():
-            squares += np.prod(part.half) * np.square(weights).sum(axis=1)
-        own = dict(zip(self.problem.field_names, np.sqrt(squares).tolist(), strict=True))
-        found = np.array(list(reference_sizes(self.problem, own).values()))
-        return np.where(found > 0, found, 1.0)
-
     def _relative(self, apart: FloatArray, size: FloatArray) -> float:
         own = dict(zip(self.problem.field_names, size.tolist(), strict=True))
         found = np.array(list(reference_sizes(self.problem, own).values()))
         return float((apart / np.where(found > 0, found, 1.0)).max())
 
-    def _solution(self, fit: Fit, other: Fit, estimate: float, status: str, message: str) -> Solution:
+    def solution(self, fit: Fit, other: Fit, estimate: float, status: str, message: str) -> Solution:
+        """Return a fit as a solution, with its record."""
         network, richer = (network_of(self.fitter.layout, one) for one in (fit, other))
         reference = self.fitter.layout.reference
         settings = {"cells": len(fit.parts), "degree": reference.degree, "functions": reference.size}
@@ -159,6 +151,16 @@ class Loop:
         )
         eye = np.eye(network.size)
         return Solution(self.problem, network, eye, status, record, estimate, richer=(richer, eye))
+
+
+def field_sizes(problem: Problem, fit: Fit) -> FloatArray:
+    """Return what the error of each field is relative to."""
+    squares = np.zeros(len(problem.field_names))
+    for part, weights in fit.weights.items():
+        squares += np.prod(part.half) * np.square(weights).sum(axis=1)
+    own = dict(zip(problem.field_names, np.sqrt(squares).tolist(), strict=True))
+    found = np.array(list(reference_sizes(problem, own).values()))
+    return np.where(found > 0, found, 1.0)
 
 
 def landmarks(problem: Problem) -> FloatArray:
@@ -220,4 +222,6 @@ def solve_cells(problem: Problem, tol: float, budget: float, seed: int, report: 
     """Solve a linear problem in one to three coordinates by cells."""
     d = len(problem.domain.coordinates)
     rows = Rows(Layout(problem, draw_reference(d, degree_for(d, tol), seed)))
-    return Loop(Linear(Glue(rows)), tol, budget, seed, report).run(first_tree(rows, tol))
+    linear = Linear(Glue(rows))
+    loop = Loop(linear, tol, budget, seed, report)
+    return loop.run(linear.fit(first_tree(rows, tol), None))
