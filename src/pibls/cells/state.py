@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from pibls.cells.solve import Fit
 from pibls.cells.tree import Cell, leaves
 from pibls.checks import FloatArray
 from pibls.features import MultiIndex
+from pibls.features.reference import Reference
 
 __all__ = ["TreeState", "between", "projected", "values_of"]
 
@@ -71,11 +73,19 @@ def projected(layout: Layout, root: Cell, values: Values, known: Weights | None 
             continue
         wanted = values(part, part.points)
         if part.whole:
-            found[part] = (wanted * reference.rule[1][:, None]).T @ reference.on_rule([zero])[zero]
+            found[part] = (_fitting(reference) @ wanted).T
         else:
             nodes = reference.evaluate(part.local(part.points), [zero])[zero]
             found[part] = np.linalg.lstsq(nodes, wanted, rcond=_DEPENDENT)[0].T
     return found
+
+
+@lru_cache(maxsize=16)
+def _fitting(reference: Reference) -> FloatArray:
+    """Return the matrix from values at the points of the rule to weights; rounding makes it more than a transpose."""
+    zero = (0,) * reference.dimension
+    roots = np.sqrt(reference.rule[1])
+    return np.linalg.pinv(reference.on_rule([zero])[zero] * roots[:, None]) * roots
 
 
 def between(one: Weights, two: Weights, length: float) -> Weights:
