@@ -231,11 +231,13 @@ class Bench:
     def _other(self, chosen: Coarse, start: Values) -> Coarse | None:
         """Return a solution that is not the chosen one, confirmed on a finer tree: it may be a sharper one."""
         found = self.attempt("a larger start", chosen.descent.fit.root, start, most=_FEW_STEPS)
+        before = False
         for _ in range(_WIDER):
             if found is None or found.descent.lacking > _PROMISING or not self._differ(chosen, found):
                 return None
-            if found.solved:
+            if found.solved and before:
                 return found
+            before = found.solved
             fit = found.descent.fit
             found = self.attempt("a larger start", self.finer(fit), values_of(self.newton.layout, fit), most=_FEW_STEPS)
         return None

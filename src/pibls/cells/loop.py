@@ -31,6 +31,7 @@ RATE = 5e9  # operations that count as a second
 PER_CELL = 5e6  # operations that the handling of a cell counts for
 _DEGREES = {1: ((1e-4, 10), (1e-7, 14), (0.0, 18)), 2: ((1e-4, 9), (1e-7, 13), (0.0, 17)), 3: ((1e-4, 6), (1e-7, 8), (0.0, 10))}
 _MOST_CELLS = 20000
+_DOUBTFUL = 4  # so many trees in a row without a solution: there is none, or none can be found
 
 
 def degree_for(dimension: int, tol: float) -> int:
@@ -107,6 +108,7 @@ class Loop:
         """Solve, from the solution on a first tree on."""
         layout = self.fitter.layout
         marker = Marker(layout, landmarks(self.problem))
+        doubtful = 0
         while True:
             finer = marker.refined(fit, field_sizes(self.problem, fit))
             before = self.fitter.flops
@@ -120,7 +122,8 @@ class Loop:
             doubt = self.fitter.doubt(fit) or self.fitter.doubt(other)
             if estimate <= self.tol and not doubt:
                 return self.solution(fit, other, estimate, "converged", f"The estimated error {estimate:.1e} is within the tolerance {self.tol:g}.")
-            limit = self._limit(self.fitter.flops - before)
+            doubtful = doubtful + 1 if doubt else 0
+            limit = "Finer cells do not help." if doubtful == _DOUBTFUL else self._limit(self.fitter.flops - before)
             if limit:
                 estimate = max(1.0, estimate) if doubt else estimate
                 message = f"The estimated error is {estimate:.1e}, above the tolerance {self.tol:g}. {limit} {doubt}"
