@@ -20,7 +20,7 @@ from pibls.geometry.base import Region
 from pibls.geometry.sampling import kronecker
 from pibls.problem import OnPart, Problem
 
-__all__ = ["CellPart", "Face", "Layout"]
+__all__ = ["CellPart", "Face", "Layout", "part_values"]
 
 _GRID = {1: 65, 2: 25, 3: 11}
 _FITS = 3
@@ -343,6 +343,13 @@ class Layout:
         degree = self.reference.degree - _TRACE_MARGIN
         basis = _polynomials(X[:, others], weights, degree)
         return Face(below, above, contact.axis, X, weights, basis, contact.shift, whole)
+
+
+def part_values(reference: Reference, part: CellPart, weights: FloatArray, X: FloatArray) -> FloatArray:
+    """Return the fields of a part at points: (points, fields)."""
+    zero = (0,) * reference.dimension
+    evaluate = reference.evaluate_again if part.whole else reference.evaluate
+    return np.asarray(evaluate(part.local(X), [zero])[zero] @ weights.T)
 
 
 def _chosen(rule: Rule, mask: Any) -> Rule:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -157,7 +158,7 @@ class _Follower:
             return self.tails.of_values(values, part.half)
         reference = self.rows.layout.reference
         zero = (0,) * reference.dimension
-        few = max(1, int(0.5 * reference.size))
+        few = math.comb(max(reference.degree - 2, 1) + reference.dimension, reference.dimension)
         basis = reference.evaluate(part.local(part.points), [zero])[zero][:, :few]
         roots = np.sqrt(part.weights)
         left = values * roots - (basis * roots[:, None]) @ np.linalg.lstsq(basis * roots[:, None], values * roots, rcond=1e-10)[0]
