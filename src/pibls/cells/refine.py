@@ -24,7 +24,7 @@ Splits = dict[Cell, list[tuple[int, float | None]]]
 _ROUGH_SHARE = 0.98  # of all that is rough, in the cells that are split for it
 _LACKING_SHARE = 0.5  # of all that rows lack, likewise
 _SIDEWAYS = 0.1  # an axis this much smoother than the roughest one is not split
-_DATA_SHARE = 10.0  # data need not be better than this many tolerances: solving smooths them
+_DATA_SHARE = 100.0  # data need not be better than this many tolerances: solving smooths them
 _ROUNDS = 60
 _LEVELS = 3  # towards a landmark, at once
 
