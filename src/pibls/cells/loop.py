@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -25,10 +25,10 @@ from pibls.solution.diagnostics import Residual
 from pibls.solution.functions import ResidualFunction
 from pibls.solution.sizes import reference_sizes
 
-__all__ = ["solve_cells"]
+__all__ = ["Fitter", "Linear", "Loop", "degree_for", "field_sizes", "first_tree", "landmarks", "network_of", "solve_cells"]
 
-_RATE = 5e9  # operations that count as a second
-_PER_CELL = 5e6  # operations that the handling of a cell counts for
+RATE = 5e9  # operations that count as a second
+PER_CELL = 5e6  # operations that the handling of a cell counts for
 _DEGREES = {1: ((1e-4, 10), (1e-7, 14), (0.0, 18)), 2: ((1e-4, 9), (1e-7, 13), (0.0, 17)), 3: ((1e-4, 6), (1e-7, 8), (0.0, 10))}
 _MOST_CELLS = 20000
 
@@ -38,11 +38,59 @@ def degree_for(dimension: int, tol: float) -> int:
     return next(degree for least, degree in _DEGREES[dimension] if tol >= least)
 
 
+class Fitter(Protocol):
+    """Solves a problem on one tree after another."""
+
+    @property
+    def layout(self) -> Layout:
+        """The domain."""
+
+    @property
+    def flops(self) -> float:
+        """Operations so far."""
+
+    def fit(self, root: Cell, near: Fit | None) -> Fit:
+        """Return the solution on a tree, given one on a coarser tree."""
+
+    def doubt(self, fit: Fit) -> str:
+        """Return why a fit may be no solution at all, as a sentence, or an empty string."""
+
+
+@dataclass(eq=False)
+class Linear:
+    """Solves a linear problem on trees."""
+
+    glue: Glue
+    cells: int = 0
+
+    @property
+    def layout(self) -> Layout:
+        """The domain."""
+        return self.glue.layout
+
+    @property
+    def flops(self) -> float:
+        """Operations so far."""
+        return self.glue.flops + PER_CELL * self.cells
+
+    def fit(self, root: Cell, near: Fit | None) -> Fit:
+        """Return the solution on a tree; where it starts from does not matter."""
+        del near
+        found = self.glue.solve(root)
+        self.cells += len(found.parts)
+        return found
+
+    def doubt(self, fit: Fit) -> str:
+        """Return an empty string: a linear problem is solved in one go."""
+        del fit
+        return ""
+
+
 @dataclass(eq=False)
 class Loop:
-    """One solve."""
+    """One solve: from a first tree to finer ones, until two of them agree."""
 
-    problem: Problem
+    fitter: Fitter
     tol: float
     budget: float
     seed: int
@@ -50,64 +98,52 @@ class Loop:
     stages: list[dict[str, float]] = field(default_factory=list)
     started: float = field(default_factory=time.perf_counter)
 
-    def run(self) -> Solution:
-        """Solve."""
-        d = len(self.problem.domain.coordinates)
-        layout = Layout(self.problem, draw_reference(d, degree_for(d, self.tol), self.seed))
-        rows = Rows(layout)
-        self.glue = Glue(rows)
-        self.marker = Marker(layout, landmarks(self.problem))
-        root = layout.root
-        for axis in rows.periodic:
-            root = refined(root, {leaf: [(axis, None)] for leaf in leaves(root)})
-        root = follow_data(root, rows, self.tol, _MOST_CELLS // 8)
-        fit = self.glue.solve(root)
+    @property
+    def problem(self) -> Problem:
+        """The problem."""
+        return self.fitter.layout.problem
+
+    def run(self, fit: Fit) -> Solution:
+        """Solve, from the solution on a first tree on."""
+        layout = self.fitter.layout
+        marker = Marker(layout, landmarks(self.problem))
         while True:
-            sizes = self._sizes(fit)
-            finer = self.marker.refined(fit, sizes)
-            before = self.glue.flops
-            other = self.glue.solve(finer)
+            finer = marker.refined(fit, field_sizes(self.problem, fit))
+            before = self.fitter.flops
+            other = self.fitter.fit(finer, fit)
             apart, size, _ = distances(layout, fit, other)
             estimate = self._relative(apart, size)
             self.stages.append(
                 {"cells": len(fit.parts), "nodes": fit.unknowns, "rows": fit.rows, "residual": fit.residual,
                  "estimate": estimate, "seconds": time.perf_counter() - self.started}
             )
-            if estimate <= self.tol:
-                return self._solution(fit, other, estimate, "converged", f"The estimated error {estimate:.1e} is within the tolerance {self.tol:g}.")
-            limit = self._limit(other, self.glue.flops - before)
+            doubt = self.fitter.doubt(fit) or self.fitter.doubt(other)
+            if estimate <= self.tol and not doubt:
+                return self.solution(fit, other, estimate, "converged", f"The estimated error {estimate:.1e} is within the tolerance {self.tol:g}.")
+            limit = self._limit(self.fitter.flops - before)
             if limit:
-                return self._solution(fit, other, estimate, "stalled", f"The estimated error is {estimate:.1e}, above the tolerance {self.tol:g}. {limit}")
+                estimate = max(1.0, estimate) if doubt else estimate
+                message = f"The estimated error is {estimate:.1e}, above the tolerance {self.tol:g}. {limit} {doubt}"
+                return self.solution(fit, other, estimate, "stalled", message.rstrip())
             fit = other
 
-    @property
-    def spent(self) -> float:
-        return (self.glue.flops + _PER_CELL * sum(s["cells"] for s in self.stages)) / _RATE
-
-    def _limit(self, other: Fit, flops: float) -> str:
+    def _limit(self, flops: float) -> str:
         last = [s["estimate"] for s in self.stages]
         if len(last) >= 5 and last[-1] < 0.1 and min(last[-3:]) > 0.5 * min(last[:-3]):
             return "Splitting cells no longer pays."
-        if self.spent + 2 * (flops + _PER_CELL * len(other.parts)) / _RATE > self.budget:
+        if (self.fitter.flops + 2 * flops) / RATE > self.budget:
             return f"The budget limits it: a finer tree of cells would take more than {self.budget:g} nominal seconds."
         return ""
-
-    def _sizes(self, fit: Fit) -> FloatArray:
-        squares = np.zeros(len(self.problem.field_names))
-        for part, weights in fit.weights.items():
-            squares += np.prod(part.half) * np.square(weights).sum(axis=1)
-        own = dict(zip(self.problem.field_names, np.sqrt(squares).tolist(), strict=True))
-        found = np.array(list(reference_sizes(self.problem, own).values()))
-        return np.where(found > 0, found, 1.0)
 
     def _relative(self, apart: FloatArray, size: FloatArray) -> float:
         own = dict(zip(self.problem.field_names, size.tolist(), strict=True))
         found = np.array(list(reference_sizes(self.problem, own).values()))
         return float((apart / np.where(found > 0, found, 1.0)).max())
 
-    def _solution(self, fit: Fit, other: Fit, estimate: float, status: str, message: str) -> Solution:
-        network, richer = (network_of(self.glue.layout, one) for one in (fit, other))
-        reference = self.glue.layout.reference
+    def solution(self, fit: Fit, other: Fit, estimate: float, status: str, message: str) -> Solution:
+        """Return a fit as a solution, with its record."""
+        network, richer = (network_of(self.fitter.layout, one) for one in (fit, other))
+        reference = self.fitter.layout.reference
         settings = {"cells": len(fit.parts), "degree": reference.degree, "functions": reference.size}
         record = Diagnostics(
             "Cells", settings, self.seed, fit.unknowns, fit.rows, "elimination along the tree", None, None, {},
@@ -115,6 +151,16 @@ class Loop:
         )
         eye = np.eye(network.size)
         return Solution(self.problem, network, eye, status, record, estimate, richer=(richer, eye))
+
+
+def field_sizes(problem: Problem, fit: Fit) -> FloatArray:
+    """Return what the error of each field is relative to."""
+    squares = np.zeros(len(problem.field_names))
+    for part, weights in fit.weights.items():
+        squares += np.prod(part.half) * np.square(weights).sum(axis=1)
+    own = dict(zip(problem.field_names, np.sqrt(squares).tolist(), strict=True))
+    found = np.array(list(reference_sizes(problem, own).values()))
+    return np.where(found > 0, found, 1.0)
 
 
 def landmarks(problem: Problem) -> FloatArray:
@@ -163,6 +209,19 @@ def network_of(layout: Layout, fit: Fit) -> CellNetwork:
     )
 
 
+def first_tree(rows: Rows, tol: float, root: Cell | None = None) -> Cell:
+    """Return a tree whose cells resolve the data, and on a torus no cell meets itself."""
+    if root is None:
+        root = rows.layout.root
+        for axis in rows.periodic:
+            root = refined(root, {leaf: [(axis, None)] for leaf in leaves(root)})
+    return follow_data(root, rows, tol, _MOST_CELLS // 8)
+
+
 def solve_cells(problem: Problem, tol: float, budget: float, seed: int, report: Callable[..., None]) -> Solution:
     """Solve a linear problem in one to three coordinates by cells."""
-    return Loop(problem, tol, budget, seed, report).run()
+    d = len(problem.domain.coordinates)
+    rows = Rows(Layout(problem, draw_reference(d, degree_for(d, tol), seed)))
+    linear = Linear(Glue(rows))
+    loop = Loop(linear, tol, budget, seed, report)
+    return loop.run(linear.fit(first_tree(rows, tol), None))

@@ -13,7 +13,7 @@ from pibls.cells.solve import Fit
 from pibls.checks import FloatArray
 from pibls.features.reference import Reference, cube_rule, rule_count
 
-__all__ = ["Tails", "distances", "missed_along"]
+__all__ = ["Tails", "ancestor_values", "distances", "missed_along"]
 
 _TAIL = 0.75
 _SPARSE = 7
@@ -131,7 +131,7 @@ def distances(layout: Layout, coarse: Fit, fine: Fit) -> tuple[FloatArray, Float
         if part in coarse.weights:
             old = part_values(layout.reference, part, coarse.weights[part], X)
         else:
-            old = _ancestor_values(layout, coarse, cells, part, X)
+            old = ancestor_values(layout, coarse, cells, part, X)
         gap = weights @ np.square(new - old)
         apart += gap
         size += weights @ np.square(new)
@@ -139,7 +139,8 @@ def distances(layout: Layout, coarse: Fit, fine: Fit) -> tuple[FloatArray, Float
     return np.sqrt(apart), np.sqrt(size), where  # type: ignore[return-value]
 
 
-def _ancestor_values(layout: Layout, coarse: Fit, cells: set[Any], part: CellPart, X: FloatArray) -> FloatArray:
+def ancestor_values(layout: Layout, coarse: Fit, cells: set[Any], part: CellPart, X: FloatArray) -> FloatArray:
+    """Return the fields of a coarser solution at points of a part; ``cells`` are its leaves."""
     cell = part.cell
     while cell not in cells:
         if cell.parent is None:

@@ -16,6 +16,9 @@ from pibls.cells.rows import Rows
 from pibls.cells.solve import Fit
 from pibls.cells.tree import Cell, leaves, refined
 from pibls.checks import FloatArray
+from pibls.errors import ProblemError
+from pibls.problem import Statement
+from pibls.problem.evaluate import Function
 
 __all__ = ["Marker", "follow_data"]
 
@@ -97,6 +100,19 @@ def _comes_from(leaf: Cell, ancestors: set[Cell]) -> bool:
     return False
 
 
+def _source(statement: Statement, X: FloatArray | None = None) -> Function | None:
+    """Return the source of a statement, or None: a nonlinear one may have no value at zero."""
+    try:
+        found = statement.form.source_function
+        if X is not None and not statement.form.is_linear:
+            found(X)
+    except ProblemError:
+        if statement.form.is_linear:
+            raise
+        return None
+    return found
+
+
 def follow_data(root: Cell, rows: Rows, tol: float, most: int) -> Cell:
     """Split cells until sources, coefficients and boundary values are resolved on each, or there are too many."""
     follower = _Follower(rows, Tails(rows.layout.reference))
@@ -139,8 +155,8 @@ class _Follower:
         factors = self._factors(part)
         rough, size = np.zeros(len(part.half)), 0.0
         for factor, equation in zip(factors, self.rows.equations, strict=True):
-            function = equation.form.source_function
-            if function.constant == 0.0:
+            function = _source(equation, part.points)
+            if function is None or function.constant == 0.0:
                 continue
             values = factor * function(part.points)
             size += float(part.weights @ np.square(values))
@@ -170,8 +186,10 @@ class _Follower:
         count = layout.reference.degree + 1
         for place, held in layout.pieces(cell).items():
             for statement in self.rows.problem.statements:
-                function = statement.form.source_function
-                if statement.place != place or place is None or function.constant == 0.0:
+                if statement.place != place or place is None:
+                    continue
+                function = _source(statement)
+                if function is None or function.constant == 0.0:
                     continue
                 for piece in held:
                     rule = piece.rule(cell.low, cell.high, count)

@@ -51,12 +51,32 @@ class PartRows:
 
 @dataclass(eq=False)
 class Rows:
-    """Makes the rows of a linear problem."""
+    """Makes the rows of a linear problem, or of a nonlinear one linearised at a state.
+
+    Scales of rows stay as they are at the first state that a part is seen with, until :meth:`forget`.
+
+    Attributes
+    ----------
+    layout
+        The problem on its domain.
+    state
+        Where a nonlinear problem is linearised.
+    share
+        How much of what lies beyond the linearisation at zero is kept.
+    """
 
     layout: Layout
     state: State | None = None
+    share: float = 1.0
     _known: set[Any] = field(default_factory=set)
     _balances: dict[CellPart, tuple[FloatArray, FloatArray]] = field(default_factory=dict)
+    _factors: dict[Any, float] = field(default_factory=dict)
+    _traced: dict[Any, FloatArray] = field(default_factory=dict)
+
+    def forget(self) -> None:
+        """Scale rows anew."""
+        for known in (self._balances, self._factors, self._traced):
+            known.clear()
 
     @property
     def problem(self) -> Problem:
@@ -131,8 +151,7 @@ class Rows:
             depth = float((np.abs(rule.normals) @ (2 * part.half)).mean())
             for statement in own:
                 found, source = self.lowered(statement, part, rule.points, rule.normals)
-                size = float((self.sizes(found, part.half) * units).max())
-                factor = statement.weight * (_EXACT if statement.exact else 1.0) / (size if size > 0 else 1.0)
+                factor = self.factor(statement, part, found, units)
                 factors = factor * np.sqrt(rule.weights * depth)
                 blocks.append(self._combined(found, values, part.half, units) * factors[:, None])
                 rights.append(-factors * source)
@@ -146,6 +165,14 @@ class Rows:
                     rights.append(right)
         return np.concatenate(blocks), np.concatenate(rights), tuple(labels)
 
+    def factor(self, statement: Statement, part: CellPart, found: list[Term], units: FloatArray) -> float:
+        """Return what the rows of a condition on a part are multiplied with, beside the roots of weights."""
+        key = (part, id(statement))
+        if key not in self._factors:
+            size = float((self.sizes(found, part.half) * units).max())
+            self._factors[key] = statement.weight * (_EXACT if statement.exact else 1.0) / (size if size > 0 else 1.0)
+        return self._factors[key]
+
     def _at_points(
         self, part: CellPart, units: FloatArray, statement: Statement, mine: Any
     ) -> tuple[FloatArray, FloatArray]:
@@ -154,9 +181,8 @@ class Rows:
         X = statement.place.points[mine]
         found, source = self.lowered(statement, part, X, None)
         values = self._values(part, X, self._indices([statement]))
-        size = float((self.sizes(found, part.half) * units).max())
         share = np.sqrt(self.layout.volume / len(statement.place.points))
-        factors = np.full(len(X), statement.weight * (_EXACT if statement.exact else 1.0) * share / (size or 1.0))
+        factors = np.full(len(X), self.factor(statement, part, found, units) * share)
         if statement.noise is not None:
             factors *= statement.noise.min() / statement.noise[mine]
         right = -source
@@ -198,6 +224,15 @@ class Rows:
             factor *= units[number] / unit[number]
             block[:, number * k : (number + 1) * k] = values[index] * (factor * np.sqrt(face.weights))[:, None]
             found.append(block)
+        return found
+
+    def traced(self, part: CellPart, face: Face, units: FloatArray) -> FloatArray:
+        """Return the coefficients on a face of all that is continuous across it, as rows."""
+        if (part, face) in self._traced:
+            return self._traced[part, face]
+        found = np.vstack([np.empty((0, self.width)), *(face.basis.T @ t for t in self.traces(part, face, units))])
+        if self.state is not None:
+            self._traced[part, face] = found  # a nonlinear iteration asks again
         return found
 
     def face_units(self, face: Face) -> FloatArray:
@@ -245,21 +280,34 @@ class Rows:
         self, statement: Statement, part: CellPart, X: FloatArray, normals: FloatArray | None
     ) -> tuple[list[Term], FloatArray]:
         """Return the terms of a statement at points of a part, linearised at the state, and its source."""
+        form = statement.form
+        if form.is_linear:
+            return self._terms(statement, X, normals, []), form.source_function(X, normals)
+        if self.state is None:
+            raise ProblemError("A nonlinear problem has rows only at a state.")
+        slots = self.state(part, X, [(term.field, term.multi_index) for term in form.terms])
+        found, source = self._tangent(statement, X, normals, slots)
+        if self.share == 1.0:
+            return found, source
+        nothing = [np.zeros(len(X)) for _ in slots]
+        base, at_base = self._tangent(statement, X, normals, nothing)
+        mixed = [(*one[:2], self.share * one[2] + (1.0 - self.share) * two[2]) for one, two in zip(found, base, strict=True)]
+        return mixed, self.share * source + (1.0 - self.share) * at_base
+
+    def _terms(self, statement: Statement, X: FloatArray, normals: FloatArray | None, slots: list[FloatArray]) -> list[Term]:
         form, names = statement.form, self.problem.field_names
-        slots: list[FloatArray] = []
-        if not form.is_linear:
-            if self.state is None:
-                raise ProblemError("A nonlinear problem has rows only at a state.")
-            slots = self.state(part, X, [(term.field, term.multi_index) for term in form.terms])
-        found = [
+        return [
             (names.index(term.field), term.multi_index, f(X, normals, slots) if f.constant is None else f.constant)
             for term, f in zip(form.terms, form.coefficient_functions, strict=True)
         ]
-        if form.is_linear:
-            return found, form.source_function(X, normals)
+
+    def _tangent(
+        self, statement: Statement, X: FloatArray, normals: FloatArray | None, slots: list[FloatArray]
+    ) -> tuple[list[Term], FloatArray]:
+        found = self._terms(statement, X, normals, slots)
         # The unknown is the next state itself, not the step to it.
         here = sum(value * slot for (_, _, value), slot in zip(found, slots, strict=True))
-        return found, np.asarray(form.residual_function(X, normals, slots) - here)
+        return found, np.asarray(statement.form.residual_function(X, normals, slots) - here)
 
     def sizes(self, coefficients: list[Term], half: FloatArray) -> FloatArray:
         """Return the largest term of every field."""

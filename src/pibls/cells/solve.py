@@ -161,11 +161,8 @@ class Glue:
             if isinstance(face, Link):
                 sizes.append(1)
                 continue
-            size = 0
-            for block in self.rows.traces(part, face, rows.units):
-                blocks.append(face.basis.T @ block)
-                size += face.basis.shape[1]
-            sizes.append(size)
+            blocks.append(self.rows.traced(part, face, rows.units))
+            sizes.append(len(blocks[-1]))
         below = np.vstack(blocks)[:, self._order(part, rows)]
         width = sum(sizes)
         bottom = np.zeros((len(below), width + 1), order="F")

@@ -1,0 +1,262 @@
+"""A coarse solution of a nonlinear problem on a tree: where to start, what to try when that fails, and which branch it is.
+
+Attempts cost little, for the cells are few and their functions too. One is believed where the iteration settles and
+rows lack little: an iteration that ends anywhere but at a solution is noticed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+
+from pibls.cells.iterate import Descent, Newton
+from pibls.cells.loop import RATE, field_sizes, landmarks
+from pibls.cells.measure import distances
+from pibls.cells.refine import Marker
+from pibls.cells.solve import Fit
+from pibls.cells.starts import bump, scaled, simple_starts, values_from, zero
+from pibls.cells.state import Values, projected, values_of
+from pibls.cells.tree import Cell
+from pibls.errors import PiblsError, ProblemError
+
+__all__ = ["Bench", "Coarse"]
+
+_PLAUSIBLE = 0.03  # share of the solution that rows may lack
+_RESOLVED = 0.1  # the same of a linear problem: with more, finer cells help more than other starts
+_LEVELS = 4
+_SHARE = 0.3  # of the budget: after which no other start is tried
+_FIRST_SHARE, _SHORTEST_SHARE, _QUICKER = 0.2, 0.01, 1.6
+_DIFFERENT = 0.1
+_FEW_STEPS, _FOLLOWING = 12, 8
+_WIDER = 3
+_BRANCH_WORK = 2.0  # in terms of what the solution has cost
+_PROMISING = 0.6
+_AMPLITUDES = (1.0, -1.0, 8.0, -8.0, 40.0)
+
+
+@dataclass(frozen=True, eq=False)
+class Coarse:
+    """A coarse solution.
+
+    Attributes
+    ----------
+    descent
+        The best that was found.
+    start
+        Where it was reached from.
+    remark
+        What a user should know of the way there: another branch, a continuation.
+    failure
+        Why there seems to be no solution, or an empty string.
+    """
+
+    descent: Descent
+    start: str
+    remark: str = ""
+    failure: str = ""
+
+    @property
+    def solved(self) -> bool:
+        """Whether it is a solution, as far as so few cells resolve it."""
+        return self.descent.settled and self.descent.lacking < _PLAUSIBLE
+
+    @property
+    def resolved(self) -> bool:
+        """Whether the cells resolve the linear problem of the last step."""
+        return self.descent.linear < _RESOLVED
+
+
+@dataclass(eq=False)
+class Bench:
+    """Attempts at one problem."""
+
+    newton: Newton
+    budget: float
+    seed: int
+    tried: list[str] = field(default_factory=list)
+    reached: float = 1.0
+
+    @cached_property
+    def marker(self) -> Marker:
+        """Chooses which cells to split."""
+        layout = self.newton.layout
+        return Marker(layout, landmarks(layout.problem))
+
+    def solution(self, root: Cell, start: Values | None) -> Coarse:
+        """Return a coarse solution, from a start or from simple ones."""
+        found: list[Coarse] = []
+        if start is not None:
+            # Whoever gives a start wants the solution near it: others are tried only if there is none.
+            found = self._splitting(root, [("the given start", start)])
+        if not any(one.solved for one in found):
+            found += self._splitting(root, None)
+        if not found:
+            raise ProblemError(
+                f"The equations have no finite value at any start that was tried ({', '.join(self.tried)}). Give a "
+                "function to start from, such as solve(problem, start={u: 1 + x})."
+            )
+        chosen = next((one for one in found if one.solved), None)
+        if chosen is None:
+            best = min(found, key=_rank)
+            return Coarse(best.descent, best.start, failure=self._failure(found))
+        remark = self._branches(chosen)
+        if chosen.start == "continuation":
+            remark = f"It was found by continuation from the linear part of the problem. {remark}".strip()
+        return Coarse(chosen.descent, chosen.start, remark)
+
+    def finer(self, fit: Fit) -> Cell:
+        """Return a finer tree."""
+        return self.marker.refined(fit, field_sizes(self.newton.layout.problem, fit))
+
+    def attempt(self, name: str, root: Cell, start: Values, *, most: int | None = None) -> Coarse | None:
+        """Iterate from a start; None where the equation has no value."""
+        if name not in self.tried:
+            self.tried.append(name)
+        limits = {} if most is None else {"most": most}
+        try:
+            return Coarse(self.newton.settle(root, start, **limits), name)
+        except PiblsError:
+            return None
+
+    @property
+    def late(self) -> bool:
+        """Whether too much of the budget is spent to try something else."""
+        return self.newton.flops / RATE > _SHARE * self.budget
+
+    def _splitting(self, root: Cell, starts: list[tuple[str, Values]] | None) -> list[Coarse]:
+        """Return the best attempts on finer and finer trees, until one solves the problem or the work is too much."""
+        found: list[Coarse] = []
+        swept = False
+        for level in range(_LEVELS):
+            best = min(found, key=_rank, default=None)
+            if best is not None:
+                root = self.finer(best.descent.fit)
+            if best is not None and swept:
+                again = self.attempt(best.start, root, values_of(self.newton.layout, best.descent.fit))
+            else:
+                own = simple_starts(self.newton.layout, root, self.seed) if starts is None else starts
+                again, swept = self._sweep(root, own, last=level == _LEVELS - 1)
+                if swept and starts is None and (again is None or not again.solved):
+                    again = _better(again, self._followed(root))
+            if again is not None:
+                found.append(again)
+                if again.solved:
+                    break
+            elif best is None:
+                break
+            if self.late:
+                break
+        return found
+
+    def _sweep(self, root: Cell, starts: Iterable[tuple[str, Values]], *, last: bool) -> tuple[Coarse | None, bool]:
+        """Return the best attempt from several starts, and whether they were all tried."""
+        best: Coarse | None = None
+        for name, values in starts:
+            found = self.attempt(name, root, values)
+            best = _better(best, found)
+            if best is not None and best.solved:
+                return best, True
+            # Where not even a linear problem is resolved, finer cells are of more help than another start.
+            if found is not None and not found.resolved and not last:
+                return best, False
+        return best, True
+
+    def _followed(self, root: Cell) -> Coarse | None:
+        """Follow the solution from that of the problem linearised at zero, as its nonlinearity is put in by shares."""
+        newton = self.newton
+        weights = projected(newton.layout, root, values_from(zero, newton.layout.problem))
+        try:
+            here = newton.descend(root, weights, share=0.0)
+        except PiblsError:
+            return None
+        self.tried.append("continuation")
+        share, length = 0.0, _FIRST_SHARE
+        while share < 1.0 and length >= _SHORTEST_SHARE and not self.late:
+            aim = min(1.0, share + length)
+            try:
+                trial = newton.descend(root, here.fit.weights, share=aim, most=_FOLLOWING)
+                followed = trial.settled and trial.lacking < _PLAUSIBLE
+            except PiblsError:
+                followed = False
+            if followed:
+                share, here, length = aim, trial, length * _QUICKER
+            else:
+                length /= 2
+        self.reached = share
+        return self.attempt("continuation", root, values_of(newton.layout, here.fit))
+
+    def _failure(self, found: list[Coarse]) -> str:
+        """Say that there seems to be no solution, if finer cells came no closer to one."""
+        resolved = [one for one in found if one.resolved]
+        if len(resolved) < 2 or any(one.descent.settled for one in resolved[-2:]):
+            return ""
+        lost = ""
+        if self.reached < 1.0:
+            lost = (
+                f" Followed from its linear part, the solution is lost where {100 * self.reached:.0f} % of the "
+                "nonlinearity are put in; a branch of solutions may turn back there."
+            )
+        return (
+            f"No solution was found: from {', '.join(self.tried)} the best compromise keeps a relative residual of "
+            f"{min(one.descent.lacking for one in resolved):.1g} however fine the cells are. The problem may have no "
+            f"solution.{lost} Check signs and parameters; if it has one, start near it with start=, or come from "
+            "easier problems with continuation=."
+        )
+
+    def _branches(self, chosen: Coarse) -> str:
+        """Look for another solution from larger starts; say so if there is one."""
+        newton = self.newton
+        if newton.layout.problem.domain.time is not None:
+            return ""
+        root = chosen.descent.fit.root
+        shape = bump(newton.layout, root)
+        if shape is None:
+            return ""
+        limit = newton.flops * (1.0 + _BRANCH_WORK)
+        for amplitude in _AMPLITUDES:
+            if newton.flops > limit:
+                break
+            other = self._other(chosen, scaled(shape, amplitude))
+            if other is not None:
+                sizes = [_root_mean_square(one.descent.fit) for one in (chosen, other)]
+                return (
+                    f"The problem has more than one solution: this is the one reached from {chosen.start}, of root "
+                    f"mean square {sizes[0]:.3g}; another has {sizes[1]:.3g}. Choose by start=."
+                )
+        return ""
+
+    def _other(self, chosen: Coarse, start: Values) -> Coarse | None:
+        """Return a solution that is not the chosen one, confirmed on a finer tree: it may be a sharper one."""
+        found = self.attempt("a larger start", chosen.descent.fit.root, start, most=_FEW_STEPS)
+        for _ in range(_WIDER):
+            if found is None or found.descent.lacking > _PROMISING or not self._differ(chosen, found):
+                return None
+            if found.solved:
+                return found
+            fit = found.descent.fit
+            found = self.attempt("a larger start", self.finer(fit), values_of(self.newton.layout, fit), most=_FEW_STEPS)
+        return None
+
+    def _differ(self, one: Coarse, two: Coarse) -> bool:
+        first, second = one.descent.fit, two.descent.fit
+        apart, size, _ = distances(self.newton.layout, first, second)
+        own = np.sqrt(np.maximum(0.0, size**2)) + field_sizes(self.newton.layout.problem, first)
+        return bool((apart > _DIFFERENT * own).any())
+
+
+def _rank(one: Coarse) -> tuple[bool, float]:
+    return not one.descent.settled, one.descent.lacking
+
+
+def _better(one: Coarse | None, two: Coarse | None) -> Coarse | None:
+    return min((a for a in (one, two) if a is not None), key=_rank, default=None)
+
+
+def _root_mean_square(fit: Fit) -> float:
+    volume = sum(part.volume for part in fit.parts)
+    total = sum(float(np.prod(part.half)) * float(np.square(weights).sum()) for part, weights in fit.weights.items())
+    fields = len(next(iter(fit.weights.values())))
+    return float(np.sqrt(total / volume / fields))

@@ -1,0 +1,243 @@
+"""Gauss–Newton steps on a tree of cells: each solves the problem linearised at the last state, shortened if need be."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from pibls.cells.defect import Defect
+from pibls.cells.loop import PER_CELL
+from pibls.cells.parts import CellPart, Layout
+from pibls.cells.rows import Rows
+from pibls.cells.solve import Fit, Glue
+from pibls.cells.state import TreeState, Values, Weights, between, projected, values_of
+from pibls.cells.tree import Cell
+from pibls.checks import FloatArray
+from pibls.errors import PiblsError
+from pibls.solution.sizes import reference_sizes
+
+__all__ = ["Descent", "Newton"]
+
+_LENGTHS = (1.0, 0.4, 0.16, 0.064, 0.026)
+_SUFFICIENT = 1e-2  # share of the decrease a linear model promises that a step must bring
+_STATIONARY = 0.02  # share of the residual that no step removes any more
+_TOLERATED = 0.01  # of the tolerance: an iteration that goes on would change nothing
+_SETTLED = 0.02  # of what rows lack: likewise
+_UNRESOLVED = 0.05  # rows that lack more than this share of the solution say nothing of what is enough
+_CLOSE = 0.3  # steps below are those of a quadratic iteration
+_SCALES_MOVE = 0.1  # steps above change the sizes of coefficients
+_DIGITS = 1e-9  # steps below may be rounding
+_PATIENCE, _CRAWLING = 6, 0.9
+_MOST = 25
+
+
+@dataclass(frozen=True, eq=False)
+class Descent:
+    """What an iteration on a tree came to.
+
+    Attributes
+    ----------
+    fit
+        Where it ended.
+    settled
+        Whether more steps would not change it noticeably.
+    lacking
+        Residual at the end, relative to the solution.
+    linear
+        The same of the last linear problem: what so many cells cannot resolve.
+    """
+
+    fit: Fit
+    settled: bool
+    lacking: float
+    linear: float
+
+
+@dataclass(eq=False)
+class Newton:
+    """Solves a nonlinear problem on one tree after another, each from the solution on the last.
+
+    Attributes
+    ----------
+    layout
+        The problem on its domain.
+    tol
+        The relative error that is wanted in the end.
+    flops
+        Operations so far.
+    curvature
+        The largest step on the last tree in terms of the square of the one before.
+    history
+        Norm of the residual after each step, what of it the step could have removed, and the length of the step.
+    """
+
+    layout: Layout
+    tol: float
+    flops: float = 0.0
+    curvature: float = np.inf
+    history: list[dict[str, Any]] = field(default_factory=list)
+    _unsettled: dict[Fit, float] = field(default_factory=dict)
+    _orders: dict[Any, Any] = field(default_factory=dict)
+
+    def fit(self, root: Cell, near: Fit | None) -> Fit:
+        """Return the solution on a tree, from one on a coarser tree."""
+        assert near is not None
+        return self.settle(root, values_of(self.layout, near), near.weights).fit
+
+    def settle(self, root: Cell, values: Values, known: Weights | None = None, *, most: int = _MOST) -> Descent:
+        """Iterate from given fields until steps are small beside the error; keep in mind where they do not get so."""
+        found = self.descend(root, projected(self.layout, root, values, known), most=most)
+        if not found.settled:
+            self._unsettled[found.fit] = found.lacking
+        return found
+
+    def doubt(self, fit: Fit) -> str:
+        """Return why a fit may be no solution at all, as a sentence, or an empty string."""
+        if fit not in self._unsettled:
+            return ""
+        return (
+            f"The nonlinear iteration does not settle and keeps a relative residual of {self._unsettled[fit]:.1g}: a "
+            "layer is not resolved, or there is no solution on the whole domain, as when it blows up or a branch turns "
+            "back."
+        )
+
+    def descend(self, root: Cell, weights: Weights, *, share: float = 1.0, most: int = _MOST) -> Descent:
+        """Iterate from weights on a tree, with a share of the nonlinearity."""
+        walk = _Walk(self, Rows(self.layout, share=share), root, weights)
+        for _ in range(most):
+            if walk.advance():
+                break
+        return walk.ended()
+
+    def solved(self, rows: Rows, root: Cell) -> Fit:
+        """Return the solution of the problem linearised at the state of the rows."""
+        glue = Glue(rows, _orders=self._orders)
+        found = glue.solve(root)
+        self.flops += glue.flops + PER_CELL * len(found.parts)
+        return found
+
+    def apart(self, one: Weights, two: Weights) -> float:
+        """Return the distance of two functions on a tree, relative to the second."""
+        gap, own = self._norms({part: two[part] - one[part] for part in two}), self._norms(two)
+        names = self.layout.problem.field_names
+        sizes = np.array(list(reference_sizes(self.layout.problem, dict(zip(names, own.tolist(), strict=True))).values()))
+        return float((gap / np.where(sizes > 0, sizes, 1.0)).max())
+
+    def _norms(self, weights: Weights) -> FloatArray:
+        squares = [np.prod(part.half) * np.square(own).sum(axis=1) for part, own in weights.items()]
+        return np.asarray(np.sqrt(np.sum(squares, axis=0)))
+
+
+@dataclass(eq=False)
+class _Walk:
+    """One iteration on one tree."""
+
+    newton: Newton
+    rows: Rows
+    root: Cell
+    weights: Weights
+    settled: bool = False
+    curved: bool = False
+
+    def __post_init__(self) -> None:
+        self.defect = Defect(self.rows, self.root)
+        self.norms: list[float] = []
+        self.steps: list[float] = []
+        self.full: Fit | None = None
+        self._arrive(self.weights, scales=True)
+        self.first = self.norm
+
+    def _arrive(self, weights: Weights, *, scales: bool, lacking: dict[CellPart, float] | None = None) -> None:
+        """Take weights as the state; measure what they lack, with new scales if old ones no longer fit."""
+        self.weights, self.state = weights, TreeState(self.rows.layout, weights)
+        self.rows.state = self.state
+        if scales:
+            self.rows.forget()
+        if scales or lacking is None:
+            lacking = self.defect.of(self.state)
+        self.lacking = lacking
+        self.norm = _norm(lacking)
+
+    def advance(self) -> bool:
+        """Take a step; tell whether it was the last."""
+        newton = self.newton
+        self.full = full = newton.solved(self.rows, self.root)
+        step = newton.apart(self.weights, full.weights)
+        removable = float(np.sqrt(max(0.0, self.norm**2 - full.residual**2)))
+        goal = self._goal(full)
+        if step <= goal or (removable <= _STATIONARY * self.norm and step <= max(_DIGITS, goal)):
+            self._arrive(full.weights, scales=False, lacking=full.residuals)
+            self._record(removable, 1.0)
+            self.settled = True
+            return True
+        found = next(self._accepted(full, removable), None)
+        if found is None:
+            return True
+        length, lacking = found
+        self._arrive(between(self.weights, full.weights, length), scales=step * length > _SCALES_MOVE, lacking=lacking)
+        self._record(removable, length)
+        self.settled = length == 1.0 and self._expected(step) <= goal
+        self.steps = [*self.steps, step] if length == 1.0 else []
+        return self.settled or self._crawls()
+
+    def _goal(self, full: Fit) -> float:
+        """Return the relative size of steps that change nothing."""
+        lacking = full.residual / self._size(full)
+        return max(_TOLERATED * self.newton.tol, _SETTLED * min(lacking, _UNRESOLVED))
+
+    def _size(self, full: Fit) -> float:
+        """Return the size of the solution in the units of the rows."""
+        squares = 0.0
+        for part, weights in full.weights.items():
+            units = self.rows.balance(part)[1]
+            squares += float(np.prod(part.half)) * float(np.square(weights / units[:, None]).sum())
+        return float(np.sqrt(squares)) or 1.0
+
+    def _expected(self, step: float) -> float:
+        """Return how large the next step will be: steps of Newton's method shrink like squares."""
+        newton = self.newton
+        found = newton.curvature * step**2
+        if self.steps and self.steps[-1] < _CLOSE:
+            if step > _DIGITS:
+                ratio = step / self.steps[-1] ** 2
+                newton.curvature = max(newton.curvature, ratio) if self.curved else ratio
+                self.curved = True
+            found = min(found, step**2 / self.steps[-1])
+        return found
+
+    def _accepted(self, full: Fit, removable: float) -> Iterator[tuple[float, dict[CellPart, float]]]:
+        """Yield lengths at which the residual falls as it should, longest first."""
+        for length in _LENGTHS:
+            trial = TreeState(self.rows.layout, between(self.weights, full.weights, length))
+            try:
+                lacking = self.defect.of(trial)
+            except PiblsError:
+                continue  # a step may leave the domain of a logarithm
+            promised = (1.0 - (1.0 - length) ** 2) * removable**2
+            found = _norm(lacking)
+            if found < self.norm and self.norm**2 - found**2 >= _SUFFICIENT * promised:
+                yield length, lacking
+
+    def _crawls(self) -> bool:
+        self.norms.append(self.norm)
+        recent = self.norms[-_PATIENCE:]
+        return len(recent) == _PATIENCE and recent[-1] > _CRAWLING * recent[0]
+
+    def _record(self, removable: float, length: float) -> None:
+        entry = {"residual": self.norm, "removable": removable, "length": length, "damping": 0.0, "factorised": True}
+        self.newton.history.append(entry)
+
+    def ended(self) -> Descent:
+        """Return what the iteration came to."""
+        assert self.full is not None
+        fit = replace(self.full, weights=dict(self.weights), residuals=self.lacking)
+        size = max(self._size(fit), self.first) if self._size(fit) != 1.0 else self.first or 1.0
+        return Descent(fit, self.settled, self.norm / size, self.full.residual / size)
+
+
+def _norm(lacking: dict[CellPart, float]) -> float:
+    found = float(np.sqrt(sum(value**2 for value in lacking.values())))
+    return found if np.isfinite(found) else np.inf

@@ -1,0 +1,89 @@
+"""The automatic solve of a nonlinear problem by cells: a coarse solution first, then the loop of a linear solve.
+
+Every finer tree starts from the solution on the last one and takes a few Gauss–Newton steps.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from pibls.cells.coarse import Bench, Coarse
+from pibls.cells.iterate import Newton
+from pibls.cells.loop import Loop, degree_for, first_tree
+from pibls.cells.parts import Layout
+from pibls.cells.rows import Rows
+from pibls.cells.starts import given_start, values_from
+from pibls.cells.state import values_of
+from pibls.checks import shorten
+from pibls.errors import InputError
+from pibls.features.reference import draw_reference
+from pibls.problem import Problem
+from pibls.solution import Solution
+
+__all__ = ["solve_cells_nonlinear"]
+
+_COARSE = 1e-3  # tolerance at which a solution is looked for
+_FIRST_DATA = 1e-2
+
+
+def solve_cells_nonlinear(
+    problem: Problem,
+    tol: float,
+    budget: float,
+    seed: int,
+    report: Callable[..., None],
+    *,
+    start: object = None,
+    continuation: Sequence[Problem] = (),
+) -> Solution:
+    """Solve a nonlinear problem in one to three coordinates by cells; see :func:`pibls.solve`.
+
+    Examples
+    --------
+    >>> from pibls.problems import cubic_reaction
+    >>> solution = solve_cells_nonlinear(cubic_reaction(), 1e-8, 10.0, 0, lambda _: None)
+    >>> solution.status, solution.true_error() < 1e-8
+    ('converged', True)
+    """
+    for easier in _checked(continuation, problem):
+        start = solve_cells_nonlinear(easier, max(tol, _COARSE), budget, seed, report, start=start)
+    d = len(problem.domain.coordinates)
+    newton = Newton(_layout(problem, d, max(tol, _COARSE), seed), max(tol, _COARSE))
+    loop = Loop(newton, tol, budget, seed, report)
+    root = first_tree(Rows(newton.layout), max(tol, _FIRST_DATA))
+    given = None if start is None else values_from(given_start(start, problem), problem)
+    coarse = Bench(newton, budget, seed).solution(root, given)
+    if coarse.failure:
+        return _failed(loop, coarse)
+    fit = coarse.descent.fit
+    if degree_for(d, tol) != newton.layout.reference.degree:
+        finer = Newton(_layout(problem, d, tol, seed), tol, newton.flops, newton.curvature, newton.history)
+        tree = first_tree(Rows(finer.layout), tol, fit.root)
+        fit = finer.settle(tree, values_of(newton.layout, fit)).fit
+        loop.fitter = newton = finer
+    solution = loop.run(fit)
+    message = f"{solution.diagnostics.message} {coarse.remark}".rstrip()
+    return replace(solution, diagnostics=replace(solution.diagnostics, message=message, iterations=tuple(newton.history)))
+
+
+def _layout(problem: Problem, dimension: int, tol: float, seed: int) -> Layout:
+    return Layout(problem, draw_reference(dimension, degree_for(dimension, tol), seed))
+
+
+def _failed(loop: Loop, coarse: Coarse) -> Solution:
+    fit = coarse.descent.fit
+    return loop.solution(fit, fit, np.inf, "ill-posed", coarse.failure)
+
+
+def _checked(continuation: object, problem: Problem) -> tuple[Problem, ...]:
+    problems = tuple(continuation) if isinstance(continuation, Sequence) else (continuation,)
+    for easier in problems:
+        if not isinstance(easier, Problem) or easier.field_names != problem.field_names:
+            raise InputError(
+                "The 'continuation' parameter of solve must be a list of problems in the same fields "
+                f"{problem.field_names}, from the easiest to one close to the problem. Got {shorten(easier)} in it."
+            )
+    return problems

@@ -1,0 +1,172 @@
+"""Functions to start a nonlinear iteration on a tree from: zero, simple functions that meet the conditions, a user's."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import sympy as sp
+
+from pibls.cells.parts import CellPart, Layout
+from pibls.cells.rows import Rows
+from pibls.cells.solve import Glue
+from pibls.cells.state import Values, values_of
+from pibls.cells.tree import Cell
+from pibls.checks import FloatArray, shorten
+from pibls.errors import InputError, PiblsError
+from pibls.problem import Field, MultiIndex, Problem
+from pibls.problem.evaluate import compile_function
+from pibls.problem.lowering import Form, Term
+from pibls.solution import Solution
+from pibls.system import Evaluate, linearised
+
+__all__ = ["bump", "given_start", "scaled", "simple_starts", "values_from", "zero"]
+
+_SMOOTH, _FEW_NODES = 2.0, 20
+
+
+def zero(X: FloatArray, wanted: Sequence[tuple[str, MultiIndex]]) -> list[FloatArray]:
+    """Return the state that is zero everywhere.
+
+    >>> zero(np.ones((2, 1)), [("u", (0,))])
+    [array([0., 0.])]
+    """
+    return [np.zeros(len(X)) for _ in wanted]
+
+
+def given_start(start: object, problem: Problem) -> Evaluate:
+    """Return the function a user gives to start from: a solution, an expression, or one expression per field.
+
+    Examples
+    --------
+    >>> from pibls.problems import poisson
+    >>> problem = poisson()
+    >>> x, y = problem.domain.coordinates
+    >>> given_start(x**2 * y, problem)(np.array([[3.0, 2.0]]), [("u", (1, 0))])
+    [array([12.])]
+    """
+    if isinstance(start, Solution):
+        same = start.problem.field_names == problem.field_names
+        if not same or len(start.coordinate_names) != len(problem.domain.coordinates):
+            raise InputError(
+                f"The 'start' parameter of solve is a solution for {start.problem.field_names} over "
+                f"{start.coordinate_names}; it must have the fields {problem.field_names} and the coordinates "
+                f"{problem.domain.coordinates} of the problem."
+            )
+        return start.evaluate
+    given = start if isinstance(start, Mapping) else {problem.field_names[0]: start}
+    by_name = {key.label if isinstance(key, Field) else str(key): value for key, value in given.items()}
+    try:
+        expressions = {
+            name: sp.sympify(by_name[name], strict=True) for name in problem.field_names if not _is_text(by_name[name])
+        }
+    except (KeyError, TypeError, ValueError, AttributeError, sp.SympifyError):
+        expressions = {}
+    known = set(problem.domain.coordinates)
+    fits = len(expressions) == len(problem.field_names) == len(by_name)
+    if not fits or any(not isinstance(e, sp.Expr) or e.free_symbols - known for e in expressions.values()):
+        raise InputError(
+            "The 'start' parameter of solve must be a solution, or an expression of the coordinates per field "
+            f"{problem.field_names}, such as {{u: x*(1 - x)}}. Got {shorten(start)} instead."
+        )
+    return _of_expressions(expressions, problem.domain.coordinates)
+
+
+def _is_text(value: object) -> bool:
+    # Text is never parsed as an expression here: a stranger's could run anything.
+    return isinstance(value, str | bytes)
+
+
+def _of_expressions(expressions: Mapping[str, sp.Expr], coordinates: tuple[sp.Symbol, ...]) -> Evaluate:
+    functions: dict[tuple[str, MultiIndex], Any] = {}
+
+    def evaluate(X: FloatArray, wanted: Sequence[tuple[str, MultiIndex]]) -> list[FloatArray]:
+        for name, index in wanted:
+            if (name, index) not in functions:
+                orders = [(symbol, count) for symbol, count in zip(coordinates, index, strict=True) if count]
+                expression = expressions[name].diff(*orders) if orders else expressions[name]
+                functions[name, index] = compile_function(expression, coordinates)
+        return [np.array(functions[key](X)) for key in wanted]
+
+    return evaluate
+
+
+def values_from(state: Evaluate, problem: Problem) -> Values:
+    """Return a state as the values of all fields, wherever a part is."""
+    nothing = (0,) * len(problem.domain.coordinates)
+    wanted = [(name, nothing) for name in problem.field_names]
+
+    def values(part: CellPart, X: FloatArray) -> FloatArray:
+        del part
+        return np.stack(state(X, wanted), axis=1)
+
+    return values
+
+
+def scaled(values: Values, factor: float) -> Values:
+    """Return a multiple of a state."""
+    return lambda part, X: factor * values(part, X)
+
+
+def simple_starts(layout: Layout, root: Cell, seed: int) -> Iterator[tuple[str, Values]]:
+    """Yield starts by name: zero, harmonic functions and a bump that meet the conditions, and a random function."""
+    problem = layout.problem
+    yield "zero", values_from(zero, problem)
+    for name, load in (("a harmonic function", 0.0), ("a bump", 1.0)):
+        found = _poisson(layout, root, load)
+        if found is not None:
+            yield name, found
+    yield "a random function", values_from(_random_state(problem, seed), problem)
+
+
+def _random_state(problem: Problem, seed: int) -> Evaluate:
+    """Return smooth functions of size one."""
+    rng = np.random.default_rng(seed)
+    bounds = np.asarray(problem.domain.bounds, dtype=np.float64)
+    waves = rng.uniform(-_SMOOTH, _SMOOTH, (bounds.shape[0], _FEW_NODES))
+    phases = rng.uniform(0, 2 * np.pi, _FEW_NODES)
+    weights = rng.standard_normal((len(problem.field_names), _FEW_NODES)) / np.sqrt(_FEW_NODES / 2)
+
+    def evaluate(X: FloatArray, wanted: Sequence[tuple[str, MultiIndex]]) -> list[FloatArray]:
+        local = (2 * X - bounds.sum(axis=1)) / np.ptp(bounds, axis=1)
+        nodes = np.sin(local @ waves + phases)
+        return [nodes @ weights[problem.field_names.index(name)] for name, _ in wanted]
+
+    return evaluate
+
+
+def bump(layout: Layout, root: Cell) -> Values | None:
+    """Return the solution of −Δv = 1 in normalised coordinates for every field, zero where a condition is linear."""
+    return _poisson(layout, root, 1.0, homogeneous=True)
+
+
+def _poisson(layout: Layout, root: Cell, load: float, *, homogeneous: bool = False) -> Values | None:
+    """Solve a Poisson equation per field in place of the equations, with the conditions linearised at zero."""
+    problem = layout.problem
+    names = problem.field_names
+    statements = []
+    try:
+        for position, statement in enumerate(linearised(problem, zero).statements):
+            if statement.is_equation:
+                form = _poisson_form(names[position % len(names)], problem, load)
+            else:
+                form = replace(statement.form, source=sp.S.Zero) if homogeneous else statement.form
+            statements.append(replace(statement, form=form, targets=None if homogeneous else statement.targets))
+        own = Layout(problem.with_statements(statements), layout.reference)
+        return values_of(own, Glue(Rows(own)).solve(root))
+    except PiblsError:
+        return None
+
+
+def _poisson_form(name: str, problem: Problem, load: float) -> Form:
+    """Return −Δv − load in normalised coordinates."""
+    widths = np.ptp(problem.domain.bounds, axis=1) / 2
+    terms = []
+    for axis, width in enumerate(widths):
+        index = tuple(2 * int(i == axis) for i in range(len(widths)))
+        terms.append(Term(name, index, sp.Float(-(float(width) ** 2)), sp.Dummy(real=True)))
+    source = sp.Float(-load)
+    residual = sp.Add(source, *(term.coefficient * term.slot for term in terms))
+    return Form(residual, residual, tuple(terms), source, problem.domain.coordinates, True)

@@ -1,0 +1,83 @@
+"""Functions on a tree of cells that a nonlinear problem is linearised at."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from pibls.cells.measure import ancestor_values
+from pibls.cells.parts import CellPart, Layout
+from pibls.cells.solve import Fit
+from pibls.cells.tree import Cell, leaves
+from pibls.checks import FloatArray
+from pibls.features import MultiIndex
+
+__all__ = ["TreeState", "between", "projected", "values_of"]
+
+Values = Callable[[CellPart, FloatArray], FloatArray]
+Weights = Mapping[CellPart, FloatArray]
+
+_DEPENDENT = 1e-10  # functions of a cut part that differ by less are one
+
+
+@dataclass(frozen=True, eq=False)
+class TreeState:
+    """Fields given by weights on every part of a tree, with all their derivatives."""
+
+    layout: Layout
+    weights: Weights
+    _seen: dict[Any, FloatArray] = field(default_factory=dict)
+
+    def __call__(self, part: CellPart, X: FloatArray, wanted: Sequence[tuple[str, MultiIndex]]) -> list[FloatArray]:
+        """Return derivatives of fields at points of a part; those at its own points are kept."""
+        own = X is part.points
+        found = {key: self._seen[part, key] for key in wanted if own and (part, key) in self._seen}
+        missing = [key for key in wanted if key not in found]
+        if missing:
+            nodes = self._nodes(part, None if own else X, list(dict.fromkeys(index for _, index in missing)))
+            names = self.layout.problem.field_names
+            for name, index in missing:
+                scale = float(np.prod(part.half ** np.array(index)))
+                found[name, index] = nodes[index] @ (self.weights[part][names.index(name)] / scale)
+        if own:
+            self._seen.update({(part, key): values for key, values in found.items()})
+        return [found[key] for key in wanted]
+
+    def _nodes(self, part: CellPart, X: FloatArray | None, indices: list[MultiIndex]) -> dict[MultiIndex, FloatArray]:
+        reference = self.layout.reference
+        if X is None and part.whole:
+            return reference.on_rule(indices)
+        evaluate = reference.evaluate_again if part.whole else reference.evaluate
+        return evaluate(part.local(part.points if X is None else X), indices)
+
+
+def values_of(layout: Layout, fit: Fit) -> Values:
+    """Return the fields of a fit at points of any part of a finer tree."""
+    cells = {part.cell for part in fit.parts}
+    return lambda part, X: ancestor_values(layout, fit, cells, part, X)
+
+
+def projected(layout: Layout, root: Cell, values: Values, known: Weights | None = None) -> dict[CellPart, FloatArray]:
+    """Return weights on a tree for given fields: those known, and the nearest ones in the mean."""
+    reference = layout.reference
+    zero = (0,) * reference.dimension
+    found: dict[CellPart, FloatArray] = {}
+    for part in (part for leaf in leaves(root) for part in layout.parts(leaf)):
+        if known is not None and part in known:
+            found[part] = known[part]
+            continue
+        wanted = values(part, part.points)
+        if part.whole:
+            found[part] = (wanted * reference.rule[1][:, None]).T @ reference.on_rule([zero])[zero]
+        else:
+            nodes = reference.evaluate(part.local(part.points), [zero])[zero]
+            found[part] = np.linalg.lstsq(nodes, wanted, rcond=_DEPENDENT)[0].T
+    return found
+
+
+def between(one: Weights, two: Weights, length: float) -> Weights:
+    """Return the weights some way from one to the other."""
+    return two if length == 1.0 else {part: one[part] + length * (weights - one[part]) for part, weights in two.items()}
