@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from pibls.cells.parts import CellPart, Layout
+from pibls.cells.parts import CellPart, Layout, part_values
 from pibls.cells.solve import Fit
 from pibls.checks import FloatArray
 from pibls.features.reference import Reference, cube_rule, rule_count
 
-__all__ = ["Tails", "ancestor_values", "distances", "missed_along", "part_values"]
+__all__ = ["Tails", "ancestor_values", "distances", "missed_along"]
 
 _TAIL = 0.75
 _SPARSE = 7
@@ -117,13 +117,6 @@ def _samples(part: CellPart) -> tuple[FloatArray, FloatArray]:
     step = max(1, len(part.points) // 64)
     X = part.points[::step]
     return X, np.full(len(X), part.volume / len(X))
-
-
-def part_values(reference: Reference, part: CellPart, weights: FloatArray, X: FloatArray) -> FloatArray:
-    """Return the fields of a part at points: (points, fields)."""
-    zero = (0,) * reference.dimension
-    evaluate = reference.evaluate_again if part.whole else reference.evaluate
-    return np.asarray(evaluate(part.local(X), [zero])[zero] @ weights.T)
 
 
 def distances(layout: Layout, coarse: Fit, fine: Fit) -> tuple[FloatArray, FloatArray, dict[CellPart, float]]:

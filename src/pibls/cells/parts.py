@@ -20,7 +20,7 @@ from pibls.geometry.base import Region
 from pibls.geometry.sampling import kronecker
 from pibls.problem import OnPart, Problem
 
-__all__ = ["CellPart", "Face", "Layout"]
+__all__ = ["CellPart", "Face", "Layout", "part_values"]
 
 _GRID = {1: 65, 2: 25, 3: 11}
 _FITS = 3
@@ -29,7 +29,7 @@ _FLAT = 1e-9
 _STEP = 1e-7
 _CANDIDATES = 2**15
 _OVERSAMPLING = 2.2
-_TRACE_MARGIN = 2
+_TRACE_SHARE = 0.62  # degree of what cells share on a face, by that of the cells: more brings nothing
 _QUADRATURE = 20000
 
 
@@ -298,7 +298,7 @@ class Layout:
         below, above = self.parts(contact.below), self.parts(contact.above)
         if not below or not above:
             return []
-        count = self.reference.degree + 1
+        count = round(_TRACE_SHARE * self.reference.degree) + 3
         others = [axis for axis in range(len(contact.low)) if axis != contact.axis]
         span = contact.high - contact.low
         U, weights = cube_rule(len(others), count)
@@ -340,9 +340,16 @@ class Layout:
         self, contact: Contact, below: CellPart, above: CellPart, X: FloatArray, weights: FloatArray, whole: bool
     ) -> Face:
         others = [axis for axis in range(X.shape[1]) if axis != contact.axis]
-        degree = self.reference.degree - _TRACE_MARGIN
+        degree = round(_TRACE_SHARE * self.reference.degree)
         basis = _polynomials(X[:, others], weights, degree)
         return Face(below, above, contact.axis, X, weights, basis, contact.shift, whole)
+
+
+def part_values(reference: Reference, part: CellPart, weights: FloatArray, X: FloatArray) -> FloatArray:
+    """Return the fields of a part at points: (points, fields)."""
+    zero = (0,) * reference.dimension
+    evaluate = reference.evaluate_again if part.whole else reference.evaluate
+    return np.asarray(evaluate(part.local(X), [zero])[zero] @ weights.T)
 
 
 def _chosen(rule: Rule, mask: Any) -> Rule:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -26,7 +27,7 @@ Splits = dict[Cell, list[tuple[int, float | None]]]
 _ROUGH_SHARE = 0.98  # of all that is rough, in the cells that are split for it
 _LACKING_SHARE = 0.5  # of all that rows lack, likewise
 _SIDEWAYS = 0.1  # an axis this much smoother than the roughest one is not split
-_DATA_SHARE = 10.0  # data need not be better than this many tolerances: solving smooths them
+_DATA_SHARE = 100.0  # data need not be better than this many tolerances: solving smooths them
 _ROUNDS = 60
 _LEVELS = 3  # towards a landmark, at once
 
@@ -173,7 +174,7 @@ class _Follower:
             return self.tails.of_values(values, part.half)
         reference = self.rows.layout.reference
         zero = (0,) * reference.dimension
-        few = max(1, int(0.5 * reference.size))
+        few = math.comb(max(reference.degree - 2, 1) + reference.dimension, reference.dimension)
         basis = reference.evaluate(part.local(part.points), [zero])[zero][:, :few]
         roots = np.sqrt(part.weights)
         left = values * roots - (basis * roots[:, None]) @ np.linalg.lstsq(basis * roots[:, None], values * roots, rcond=1e-10)[0]

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from scipy.linalg import qr
 
-from pibls.cells.parts import CellPart, Face, Layout
+from pibls.cells.parts import CellPart, Face, Layout, part_values
 from pibls.cells.rows import PartRows, Rows
 from pibls.cells.tree import Cell, contacts, leaves
 from pibls.checks import FloatArray
@@ -86,6 +86,7 @@ class Glue:
     _links: dict[Any, Link] = field(default_factory=dict)
     _orders: dict[Any, Any] = field(default_factory=dict)
     flops: float = 0.0
+    _top: _Front = field(init=False)
 
     @property
     def layout(self) -> Layout:
@@ -105,7 +106,7 @@ class Glue:
                 held.setdefault(face.above, []).append(face)
         self._chain(root, paths, held, depths)
         before, self._fronts = self._fronts, {}
-        top = self._front(root, held, depths, before)
+        top = self._top = self._front(root, held, depths, before)
         weights: dict[CellPart, FloatArray] = {}
         residuals: dict[CellPart, float] = {}
         self._back(top, {}, weights, residuals)
@@ -255,24 +256,47 @@ class Glue:
             rest, tuple(sizes[f] for f in rest), rows, own, shared, tuple(sizes[f] for f in shared), (one, two), lost
         )
 
+    def weakest(self, seed: int = 0) -> tuple[float, dict[CellPart, FloatArray]]:
+        """Return how strongly the last solution answers to changes of what it must meet, and its largest answer.
+
+        One step of inverse iteration with random right-hand sides: near one where everything is well determined,
+        beyond all bounds where a function can be added to the solution that no row sees.
+        """
+        rng = np.random.default_rng((seed, 5))
+        weights: dict[CellPart, FloatArray] = {}
+        count = self._back(self._top, {}, weights, {}, rng)
+        square = 0.0
+        for part, found in weights.items():
+            scaled = found / self._reduced[part][0].units[:, None]
+            if part.whole:
+                square += float(np.prod(part.half) * np.square(scaled).sum())
+            else:
+                # What a cut part does outside the domain does not count.
+                values = part_values(self.layout.reference, part, scaled, part.points[::4])
+                square += float(part.volume * np.square(values).sum() / len(values))
+        return float(np.sqrt(square / max(count, 1))), weights
+
     def _back(
         self,
         front: _Front,
         known: dict[Face, FloatArray],
         weights: dict[CellPart, FloatArray],
         residuals: dict[CellPart, float],
-    ) -> None:
+        rng: np.random.Generator | None = None,
+    ) -> int:
+        """Find the unknowns of a branch from those around it, and return how many they are."""
         others = np.concatenate([np.empty((0, 1)), *(known[face] for face in front.faces)])
-        own = front.own.solve(others)
+        own = front.own.solve(others, None if rng is None else rng.standard_normal(front.own.rhs.shape))
         if front.inner or (front.parts and isinstance(front.parts[0], _Front)):
             start = 0
             for face, size in zip(front.inner, front.inner_sizes, strict=True):
                 known[face] = own[start : start + size]
                 start += size
+            count = len(own)
             for part in front.parts:
                 assert isinstance(part, _Front)
-                self._back(part, known, weights, residuals)
-            return
+                count += self._back(part, known, weights, residuals, rng)
+            return count
         for part in front.parts:
             assert isinstance(part, CellPart)
             units = self._reduced[part][0].units
@@ -282,6 +306,7 @@ class Glue:
             # Rotations keep lengths: what the front cannot meet is all that the rows of the part do not.
             left = front.rows[:, :-1] @ others[:, 0] - front.rows[:, -1]
             residuals[part] = float(np.sqrt(front.lost + self._reduced[part][3] + left @ left))
+        return len(own)
 
 
 def _paths(root: Cell) -> dict[Cell, str]:

@@ -79,13 +79,15 @@ class Piece:
     def _direct(self) -> FloatArray | None:
         """Return (parameters, coordinates) slopes where each parameter moves one coordinate evenly, else None."""
         count = self.patch.parameters
-        U = np.vstack([np.full(count, 0.25), 0.25 + 0.5 * np.eye(count), np.full(count, 0.75)])
-        X, _, _ = self.patch.at(U)
-        slopes = (X[1:-1] - X[0]) / 0.5
+        # Steps without a symmetry that a curved patch could share.
+        near, far = 0.21 + 0.31 * np.eye(count), 0.21 + 0.68 * np.eye(count)
+        X, _, _ = self.patch.at(np.vstack([np.full(count, 0.21), near, far, np.full(count, 0.77)]))
+        slopes = (X[1 : count + 1] - X[0]) / 0.31
         size = np.abs(slopes).max()
         plain = (np.abs(slopes) > 1e-12 * size).sum(axis=1) == 1
-        even = np.allclose(X[0] + 0.5 * slopes.sum(axis=0), X[-1], rtol=0, atol=1e-12 * size)
-        return slopes if plain.all() and even else None
+        even = np.abs(X[0] + 0.68 * slopes - X[count + 1 : -1]).max() <= 1e-12 * size
+        joint = np.abs(X[0] + 0.56 * slopes.sum(axis=0) - X[-1]).max() <= 1e-12 * size
+        return slopes if plain.all() and even and joint else None
 
     def within(self, low: FloatArray, high: FloatArray) -> list[Piece]:
         """Return what lies in a box: on its faces counts if the inside of the patch is in it."""

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 from matplotlib import colormaps
+from matplotlib.collections import LineCollection
 from matplotlib.figure import Figure
 from matplotlib.path import Path
 
@@ -16,7 +17,7 @@ from pibls.report.quantities import Quantity
 from pibls.report.scales import Scale, decades
 from pibls.report.views import CloudView, View
 
-__all__ = ["Picture", "add_colour_bar", "draw_lines", "draw_map", "is_to_scale"]
+__all__ = ["Picture", "add_colour_bar", "draw_lines", "draw_map", "draw_walls", "is_to_scale", "mark_walls"]
 
 INK = "0.25"
 BLUE = "#1f5fa8"
@@ -75,13 +76,17 @@ def _draw_image(axes: Any, view: View, values: FloatArray, scale: Scale) -> Any:
     )
     limits = [(float(grid[0]), float(grid[-1])) for grid in view.grids]
     if view.outline:
-        image.set_clip_path(Path.make_compound_path(*(Path(c, closed=True) for c in view.outline)), axes.transData)
+        image.set_clip_path(_outline(view), axes.transData)
         for curve in view.outline:
             axes.plot(*curve.T, color=INK, linewidth=1.0, solid_joinstyle="round", clip_on=False)
         limits = [(low - 0.03 * (high - low), high + 0.03 * (high - low)) for low, high in limits]
     axes.set_xlim(*limits[0])
     axes.set_ylim(*limits[1])
     return image
+
+
+def _outline(view: View) -> Path:
+    return Path.make_compound_path(*(Path(curve, closed=True) for curve in view.outline))
 
 
 def _extended(values: FloatArray) -> FloatArray:
@@ -103,17 +108,19 @@ def add_colour_bar(axes: Any, artist: Any) -> Any:
     return bar
 
 
-def draw_lines(axes: Any, views: Sequence[View | CloudView], quantity: Quantity, reference: Quantity | None) -> None:
-    """Draw a quantity along one or more lines, with what it should be dashed on top."""
+def draw_lines(
+    axes: Any, views: Sequence[View | CloudView], quantity: Quantity, reference: Quantity | None
+) -> list[Any]:
+    """Draw a quantity along one or more lines, with what it should be dashed on top; return the curves."""
     colours = [RED if quantity.magnitude else BLUE]
     if len(views) > 1:
         colours = list(colormaps["plasma"](np.linspace(0.15, 0.88, len(views))))
-    drawn = []
+    drawn, curves = [], []
     for view, colour in zip(views, colours, strict=True):
         (grid,) = view.grids
         drawn.append(view.evaluate(quantity.function))
         label = quantity.name if len(views) == 1 else view.place
-        axes.plot(grid, drawn[-1], color=colour, linewidth=2.0, label=label)
+        curves += axes.plot(grid, drawn[-1], color=colour, linewidth=2.0, label=label)
     if reference is not None:
         for i, view in enumerate(views):
             exact = view.evaluate(reference.function)
@@ -130,6 +137,27 @@ def draw_lines(axes: Any, views: Sequence[View | CloudView], quantity: Quantity,
         axes.legend(frameon=False, fontsize=8, handlelength=1.8, loc="center left", bbox_to_anchor=(1.0, 0.5))
     elif reference is not None:
         axes.legend(frameon=False, fontsize=8, handlelength=2.2)
+    return curves
+
+
+def draw_walls(axes: Any, view: View | CloudView, segments: FloatArray, bright: bool) -> None:
+    """Draw segments where cells meet over a map, within its outline; bright ones on the dark colours of errors."""
+    lines = LineCollection(list(segments), linewidths=0.5, colors="w" if bright else "k", alpha=0.45)
+    walls = axes.add_collection(lines, autolim=False)
+    if isinstance(view, View) and view.outline:
+        walls.set_clip_path(_outline(view), axes.transData)
+
+
+def mark_walls(axes: Any, curves: Sequence[Any], positions: Sequence[FloatArray]) -> None:
+    """Show where cells meet along a curve by lines behind it; along each of several, by marks on it."""
+    if len(curves) == 1:
+        axes.grid(visible=False, axis="x")
+        for position in positions[0]:
+            axes.axvline(position, color="0.6", linewidth=0.6, zorder=0.5)
+        return
+    for curve, own in zip(curves, positions, strict=True):
+        heights = np.interp(own, *curve.get_data())
+        axes.plot(own, heights, "|", color=curve.get_color(), markersize=7, markeredgewidth=0.9)
 
 
 def _use_decades(axes: Any, values: FloatArray) -> None:

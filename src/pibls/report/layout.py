@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -10,11 +11,14 @@ from matplotlib.layout_engine import ConstrainedLayoutEngine
 
 from pibls.checks import FloatArray, shorten
 from pibls.errors import InputError
-from pibls.report.drawing import Picture, add_colour_bar, draw_lines, draw_map, is_to_scale
+from pibls.report.drawing import Picture, add_colour_bar, draw_lines, draw_map, draw_walls, is_to_scale, mark_walls
 from pibls.report.panels import Panel, is_frames
 from pibls.report.scales import Scale, magnitude_scale, value_scale
+from pibls.report.views import CloudView, View
 
-__all__ = ["draw_panels", "given_axes", "new_figure"]
+__all__ = ["Walls", "draw_panels", "given_axes", "new_figure"]
+
+Walls = Callable[[View | CloudView], FloatArray]
 
 _MAP_WIDTH, _FRAME_WIDTH, _LINE_WIDTH = 4.3, 2.4, 6.4
 _LINE_HEIGHT, _SIZE_LINE_HEIGHT = 3.0, 1.9
@@ -60,27 +64,29 @@ def given_axes(rows: list[list[Panel]], axes: Any, owner: str) -> tuple[Figure, 
     return flat[0].figure, [[next(remaining) for _ in row] for row in rows]
 
 
-def draw_panels(rows: list[list[Panel]], places: list[list[Any]], levels: Any) -> None:
-    """Draw every panel into its axes."""
+def draw_panels(rows: list[list[Panel]], places: list[list[Any]], levels: Any, walls: Walls | None = None) -> None:
+    """Draw every panel into its axes; ``walls`` tells where cells meet in a view, if that is to be seen."""
     for row, row_axes in zip(rows, places, strict=True):
         if is_frames(row):
-            _draw_frames(row, row_axes, levels)
+            _draw_frames(row, row_axes, levels, walls)
             continue
         for panel, axes in zip(row, row_axes, strict=True):
             if panel.is_line:
-                draw_lines(axes, panel.views, panel.quantity, panel.reference)
+                curves = draw_lines(axes, panel.views, panel.quantity, panel.reference)
+                if walls is not None:
+                    mark_walls(axes, curves, [walls(view) for view in panel.views])
             else:
                 values = panel.views[0].evaluate(panel.quantity.function)
-                add_colour_bar(axes, _draw_map(panel, axes, values, _scale(panel, values), levels))
+                add_colour_bar(axes, _draw_map(panel, axes, values, _scale(panel, values), levels, walls))
             axes.set_title(panel.title, fontsize=10)
 
 
-def _draw_frames(row: list[Panel], row_axes: list[Any], levels: Any) -> None:
+def _draw_frames(row: list[Panel], row_axes: list[Any], levels: Any, walls: Walls | None) -> None:
     """Draw the same quantity in several planes with one scale, one colour bar and one vertical axis."""
     pictures = [panel.views[0].evaluate(panel.quantity.function) for panel in row]
     scale = _scale(row[0], np.stack(pictures))
     for i, (panel, axes, values) in enumerate(zip(row, row_axes, pictures, strict=True)):
-        artist = _draw_map(panel, axes, values, scale, levels)
+        artist = _draw_map(panel, axes, values, scale, levels, walls)
         place = panel.views[0].place
         axes.set_title(place if i else f"{panel.quantity.title}\n{place}", fontsize=9, loc="left")
         if i:
@@ -93,5 +99,9 @@ def _scale(panel: Panel, values: FloatArray) -> Scale:
     return magnitude_scale(values) if panel.quantity.magnitude else value_scale(values)
 
 
-def _draw_map(panel: Panel, axes: Any, values: FloatArray, scale: Scale, levels: Any) -> Any:
-    return draw_map(axes, panel.views[0], values, scale, None if panel.quantity.magnitude else levels)
+def _draw_map(panel: Panel, axes: Any, values: FloatArray, scale: Scale, levels: Any, walls: Walls | None) -> Any:
+    view, magnitude = panel.views[0], panel.quantity.magnitude
+    artist = draw_map(axes, view, values, scale, None if magnitude else levels)
+    if walls is not None:
+        draw_walls(axes, view, walls(view), bright=magnitude)
+    return artist

@@ -11,10 +11,14 @@ from pibls.checks import check_choice, check_integer, check_number, shorten
 from pibls.errors import InputError
 from pibls.report.panels import WHAT, choose_panels
 from pibls.report.views import choose_views
+from pibls.report.walls import cell_walls
 from pibls.solution import Solution
+from pibls.solution.celled import CellNetwork
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+
+    from pibls.report.layout import Walls
 
 __all__ = ["plot"]
 
@@ -28,6 +32,7 @@ def plot(
     n: int | None = None,
     exact: Any = None,
     levels: Any = None,
+    cells: bool = False,
     axes: Any = None,
 ) -> Figure:
     """Draw a solution, its error, its residual, or the exact solution.
@@ -55,6 +60,9 @@ def plot(
         (n, d) array, or a mapping from fields to those.
     levels : int or sequence of numbers, optional
         Contour lines to draw over maps of values: about how many, or which.
+    cells : bool
+        Whether to draw where the cells of a solution by cells meet: lines over a map or behind a graph, and marks on
+        each of several graphs.
     axes : Axes or sequence of Axes, optional
         Matplotlib axes to draw into, as many as there are panels, instead of a new figure.
 
@@ -79,13 +87,29 @@ def plot(
     if n is not None:
         check_integer("n", n, "plot", minimum=2, maximum=4000)
     contours = _check_levels(levels)
+    walls = _check_cells(cells, solution)
     rows = choose_panels(solution, what, field, exact, choose_views(solution.problem.domain, at, n, "plot"), "plot")
     # Matplotlib takes a while to import, and most runs draw nothing.
     from pibls.report.layout import draw_panels, given_axes, new_figure
 
     figure, places = new_figure(rows) if axes is None else given_axes(rows, axes, "plot")
-    draw_panels(rows, places, contours)
+    draw_panels(rows, places, contours, walls)
     return figure
+
+
+def _check_cells(cells: object, solution: Solution) -> Walls | None:
+    """Return where the cells meet in a view, as a function of it, or None if they are not wanted."""
+    if not isinstance(cells, bool | np.bool_):
+        raise InputError(f"The 'cells' parameter of plot must be True or False. Got {shorten(cells)} instead.")
+    if not cells:
+        return None
+    network = solution.network
+    if not isinstance(network, CellNetwork):
+        raise InputError(
+            f"The 'cells' parameter of plot is for solutions by cells. This one, by {solution.diagnostics.method}, has "
+            "none; leave it out."
+        )
+    return lambda view: cell_walls(network, view)
 
 
 def _check_levels(levels: Any) -> Any:

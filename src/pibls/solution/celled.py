@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -19,7 +19,16 @@ __all__ = ["CellNetwork"]
 
 IntArray = npt.NDArray[np.int64]
 
-_CHUNK = 2**21
+_LOCATED = 2**16  # points that go down the tree together
+_ENTRIES = 2**18  # numbers in a temporary array, so that it stays in the cache of a core
+
+
+class _Crowd(NamedTuple):
+    """The samples of a cell with several parts, in units of the cell, and the part that each is in."""
+
+    finder: Any
+    owners: IntArray
+    scale: FloatArray
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,8 +42,8 @@ class CellNetwork:
     reference
         The network, in the coordinates of a cell, which go from −1 to 1.
     tree
-        One row per box: the axis across which it is halved and the numbers of its halves; for a cell −1, and the numbers
-        of its first part and of the one after its last. Shape (boxes, 3).
+        One row per box: the axis across which it is halved and the numbers of its halves; for a cell −1, and the
+        numbers of its first part and of the one after its last. Shape (boxes, 3).
     cuts
         Where each box is halved.
     centers, halves
@@ -43,6 +52,19 @@ class CellNetwork:
         Output weights of every part, shape (parts, fields, nodes).
     samples, owners
         Points in cells that have several parts, and the part that each is in: other points belong to the nearest.
+
+    Examples
+    --------
+    The sign of x: cells left and right of zero, and a constant node with the weights −1 and 1.
+
+    >>> from pibls.features import FeatureGroup
+    >>> one = BroadNetwork([0.0], [FeatureGroup("sin", [[0.0]], [np.pi / 2])])
+    >>> tree, cuts = np.array([[0, 1, 2], [-1, 0, 1], [-1, 1, 2]]), np.zeros(3)
+    >>> none = np.empty((0, 1)), np.empty(0, dtype=np.int64)
+    >>> centers, halves, weights = np.array([[-0.5], [0.5]]), np.full((2, 1), 0.5), np.array([[[-1.0]], [[1.0]]])
+    >>> sign = CellNetwork(one, tree, cuts, centers, halves, weights, *none)
+    >>> sign.evaluate(np.array([[-0.3], [0.2]]), [(0,)])[(0,)].ravel().tolist()
+    [-1.0, 1.0]
     """
 
     reference: BroadNetwork
@@ -55,34 +77,55 @@ class CellNetwork:
     owners: IntArray
 
     def __post_init__(self) -> None:
+        if not (self._shapes_fit() and self._numbers_fit() and self._is_tree()):
+            raise FeatureError(
+                f"The arrays of CellNetwork must fit together: {len(self.tree)} boxes, {len(self.centers)} parts "
+                f"in {self.dimension} coordinates, weights of shape {self.weights.shape}. Use those of one solve."
+            )
+
+    def _shapes_fit(self) -> bool:
         parts, boxes, d = len(self.centers), len(self.tree), self.reference.dimension
-        fits = (
+        return (
             parts > 0
-            and boxes > 0
             and self.tree.shape == (boxes, 3)
             and self.cuts.shape == (boxes,)
             and self.centers.shape == self.halves.shape == (parts, d)
             and self.weights.ndim == 3
             and self.weights.shape[::2] == (parts, self.reference.size)
+            and self.owners.ndim == 1
             and self.samples.shape == (len(self.owners), d)
-            and bool((self.halves > 0).all())
-            and bool((self.tree[:, 0] < d).all())
-            and self._is_tree()
         )
-        if not fits:
-            raise FeatureError(
-                f"The arrays of CellNetwork must fit together: {boxes} boxes, {parts} parts in {d} coordinates, "
-                f"weights of shape {self.weights.shape}. Use those of one solve."
-            )
+
+    def _numbers_fit(self) -> bool:
+        real = (self.cuts, self.centers, self.halves, self.samples)
+        whole = (self.tree, self.owners)
+        return (
+            all(np.isfinite(array).all() for array in real)
+            and all(np.issubdtype(array.dtype, np.integer) for array in whole)
+            and bool((self.halves > 0).all())
+            and bool(((self.owners >= 0) & (self.owners < len(self.centers))).all())
+        )
 
     def _is_tree(self) -> bool:
-        """Tell whether every box is followed by its halves, and every cell has parts that exist."""
-        split = self.tree[:, 0] >= 0
-        numbers = np.arange(len(self.tree))
-        below = self.tree[split, 1:]
-        ends = self.tree[~split, 1:]
-        after = (below > numbers[split, None]).all() and (below < len(self.tree)).all()
-        return bool(after and (ends >= 0).all() and (ends <= len(self.centers)).all() and (ends[:, 0] <= ends[:, 1]).all())
+        """Tell whether every box but the first is half of one before it, and every part is in one cell."""
+        axis, first, second = self.tree.T
+        numbers, split = np.arange(len(self.tree)), axis >= 0
+        halves = self.tree[split, 1:]
+        starts, stops = first[~split], second[~split]
+        counts = stops - starts
+        if not (
+            bool(((axis >= -1) & (axis < self.dimension)).all())
+            and bool((halves > numbers[split, None]).all())
+            and np.array_equal(np.sort(halves.ravel()), numbers[1:])
+            and bool((counts >= 0).all())
+            and int(counts.sum()) == len(self.centers)
+        ):
+            return False
+        # Cells one after the other share out the parts; those with several have samples to tell them apart.
+        order = np.lexsort((stops, starts))
+        shared = np.array_equal(starts[order], np.concatenate([[0], stops[order]])[:-1])
+        crowded = np.flatnonzero(np.repeat(counts[order] > 1, counts[order]))
+        return shared and bool(np.isin(crowded, self.owners).all())
 
     @property
     def size(self) -> int:
@@ -110,56 +153,126 @@ class CellNetwork:
         low, high = (self.centers - self.halves).min(axis=0), (self.centers + self.halves).max(axis=0)
         return np.asarray((low + high) / 2)
 
+    @cached_property
+    def depth(self) -> int:
+        """How many times the box of the deepest cell was halved."""
+        depths = np.zeros(len(self.tree), dtype=np.int64)
+        for number in np.flatnonzero(self.tree[:, 0] >= 0):
+            depths[self.tree[number, 1:]] = depths[number] + 1
+        return int(depths.max())
+
     def locate(self, X: FloatArray) -> IntArray:
         """Return the number of the part that each point is in, or nearest to."""
-        box = np.zeros(len(X), dtype=np.int64)
-        while True:
-            moving = np.flatnonzero(self.tree[box, 0] >= 0)
-            if not len(moving):
-                break
-            here = box[moving]
-            above = X[moving, self.tree[here, 0]] > self.cuts[here]
-            box[moving] = np.where(above, self.tree[here, 2], self.tree[here, 1])
-        first, stop = self.tree[box, 1], self.tree[box, 2]
-        part = first.copy()
-        several = np.flatnonzero(stop - first > 1)
-        if len(several):
-            part[several] = self._nearest_sample(X[several], first[several], stop[several])
-        for row in np.flatnonzero(stop == first):
-            outside = np.maximum(np.abs(X[row] - self.centers) / self.halves - 1.0, 0.0)
-            part[row] = int((outside * self.halves**0).max(axis=1).argmin())
+        part = np.empty(len(X), dtype=np.int64)
+        for start in range(0, len(X), _LOCATED):
+            rows = slice(start, start + _LOCATED)
+            part[rows] = self._located(X[rows])
         return part
 
-    def _nearest_sample(self, X: FloatArray, first: IntArray, stop: IntArray) -> IntArray:
-        found = first.copy()
-        for start in np.unique(first):
-            rows = np.flatnonzero(first == start)
-            own = (self.owners >= start) & (self.owners < stop[rows[0]])
-            scale = self.halves[start : stop[rows[0]]].max(axis=0)
-            found[rows] = self.owners[own][cKDTree(self.samples[own] / scale).query(X[rows] / scale)[1]]
-        return found
+    def _located(self, X: FloatArray) -> IntArray:
+        box = self._descend(X)
+        first, stop = self._range(box)
+        empty = np.flatnonzero(stop == first)
+        if len(empty):
+            box[empty] = self._homes[self._nearest_part(X[empty])]
+            first, stop = self._range(box)
+        crowded = np.flatnonzero(stop - first > 1)
+        for cell in np.unique(box[crowded]):
+            rows = crowded[box[crowded] == cell]
+            finder, owners, scale = self._crowd(int(cell))
+            first[rows] = owners[finder.query(X[rows] / scale)[1]]
+        return first
+
+    def _range(self, box: IntArray) -> tuple[IntArray, IntArray]:
+        """Return the numbers of the first part of cells, and of the one after the last."""
+        return self.tree[box, 1], self.tree[box, 2]
+
+    def _descend(self, X: FloatArray) -> IntArray:
+        """Return the number of the box that each point ends in."""
+        box = np.zeros(len(X), dtype=np.int64)
+        moving = np.arange(len(X)) if self.tree[0, 0] >= 0 else np.empty(0, dtype=np.int64)
+        while len(moving):
+            here = box[moving]
+            above = X[moving, self.tree[here, 0]] > self.cuts[here]
+            box[moving] = there = np.where(above, self.tree[here, 2], self.tree[here, 1])
+            moving = moving[self.tree[there, 0] >= 0]
+        return box
+
+    @cached_property
+    def _homes(self) -> IntArray:
+        """The number of the box that each part is in."""
+        cells = np.flatnonzero(self.tree[:, 0] < 0)
+        cells = cells[np.argsort(self.tree[cells, 1], kind="stable")]
+        return np.repeat(cells, self.tree[cells, 2] - self.tree[cells, 1])
+
+    def _nearest_part(self, X: FloatArray) -> IntArray:
+        """Return the part whose box is nearest to each point, as seen in the picture of all parts."""
+        ends = self.centers - self.halves, self.centers + self.halves
+        scale = ends[1].max(axis=0) - ends[0].min(axis=0)
+        nearest = np.empty(len(X), dtype=np.int64)
+        step = max(1, _ENTRIES // len(self.centers))
+        for start in range(0, len(X), step):
+            rows = slice(start, start + step)
+            square = np.zeros((len(X[rows]), len(self.centers)))
+            for axis in range(self.dimension):
+                gap = np.abs(X[rows, axis, None] - self.centers[:, axis]) - self.halves[:, axis]
+                square += (np.maximum(gap, 0.0) / scale[axis]) ** 2
+            nearest[rows] = square.argmin(axis=1)
+        return nearest
+
+    @cached_property
+    def _crowds(self) -> dict[int, _Crowd]:
+        return {}
+
+    def _crowd(self, cell: int) -> _Crowd:
+        """Return the samples of a cell, sorted for search once."""
+        if cell not in self._crowds:
+            first, stop = self.tree[cell, 1:]
+            own = (self.owners >= first) & (self.owners < stop)
+            scale = self.halves[first:stop].max(axis=0)
+            self._crowds[cell] = _Crowd(cKDTree(self.samples[own] / scale), self.owners[own], scale)
+        return self._crowds[cell]
 
     def evaluate(self, X: FloatArray, multi_indices: Iterable[MultiIndex]) -> dict[MultiIndex, FloatArray]:
         """Return derivatives of the fields at points: one array (n, fields) per multi-index."""
         X, wanted = np.asarray(X, dtype=np.float64), list(multi_indices)
         result = {index: np.empty((len(X), self.size)) for index in wanted}
         parts = self.locate(X)
-        step = max(1, _CHUNK // (self.reference.size * self.size))
-        for start in range(0, len(X), step):
-            rows = slice(start, start + step)
-            own = parts[rows]
-            nodes = self.reference.evaluate((X[rows] - self.centers[own]) / self.halves[own], wanted)
-            weights = self.weights[own]
-            for index in wanted:
-                scale = np.prod(self.halves[own] ** np.array(index), axis=1)
-                result[index][rows] = np.einsum("nm,nfm->nf", nodes[index], weights) / scale[:, None]
+        step = max(2, _ENTRIES // self.reference.size)
+        # Beside a tiny cell high derivatives overflow: whoever asked for them finds infinities.
+        with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
+            for start in range(0, len(X), step):
+                rows = slice(start, start + step)
+                own = parts[rows]
+                nodes = self._nodes((X[rows] - self.centers[own]) / self.halves[own], wanted)
+                weights = self.weights[own]
+                for index in wanted:
+                    scale = np.prod(self.halves[own] ** np.array(index), axis=1)
+                    result[index][rows] = np.einsum("nm,nfm->nf", nodes[index], weights) / scale[:, None]
         return result
 
-    def boxes(self) -> list[tuple[FloatArray, FloatArray]]:
-        """Return lowest and highest corner of every part's box, for drawing."""
-        return [(c - h, c + h) for c, h in zip(self.centers, self.halves, strict=True)]
+    def _nodes(self, U: FloatArray, wanted: list[MultiIndex]) -> dict[MultiIndex, FloatArray]:
+        """Return derivatives of the nodes, the same bits for a point alone as among others."""
+        # A matrix of one row is multiplied by another routine, which rounds differently: it never comes alone.
+        many = np.repeat(U, 2, axis=0) if len(U) == 1 else U
+        found = self.reference.combine(many, [{index: 1.0} for index in wanted], chunk_rows=max(1, len(many)))
+        return {index: values[: len(U)] for index, values in zip(wanted, found, strict=True)}
 
+    def boxes(self, bounds: FloatArray) -> FloatArray:
+        """Return the bounds of every box of the tree, shape (boxes, d, 2), from those of the first.
 
-def empty_samples(dimension: int) -> tuple[FloatArray, Any]:
-    """Return no samples at all, where every cell is one part."""
-    return np.empty((0, dimension)), np.empty(0, dtype=np.int64)
+        >>> from pibls.features import FeatureGroup
+        >>> one = BroadNetwork([0.0], [FeatureGroup("sin", [[0.0]], [np.pi / 2])])
+        >>> tree, none = np.array([[0, 1, 2], [-1, 0, 1], [-1, 1, 2]]), (np.empty((0, 1)), np.empty(0, dtype=np.int64))
+        >>> network = CellNetwork(one, tree, np.full(3, 0.25), *np.ones((2, 2, 1)), np.ones((2, 1, 1)), *none)
+        >>> network.boxes([[0, 1]]).squeeze().tolist()
+        [[0.0, 1.0], [0.0, 0.25], [0.25, 1.0]]
+        """
+        found = np.empty((len(self.tree), self.dimension, 2))
+        found[0] = bounds
+        for number in np.flatnonzero(self.tree[:, 0] >= 0):
+            axis, *halves = self.tree[number]
+            for side, half in enumerate(halves):
+                found[half] = found[number]
+                found[half, axis, 1 - side] = self.cuts[number]
+        return found

@@ -35,7 +35,7 @@ class Diagnostics:
     seed
         Seed of the random nodes.
     nodes, rows
-        Size of the network, and rows of the system.
+        Size of the network (of a solve by cells: the weights of all of them), and rows of the system.
     solver, rank, condition
         The linear solver, the numerical rank it found, and an estimate of the condition number of the scaled matrix;
         a method that trains has an optimiser instead, and neither of the two numbers.
@@ -49,8 +49,8 @@ class Diagnostics:
     message
         What came of an automatic solve or of a training, and what to do about it.
     stages
-        Width, rows, held-out residual, estimated error and seconds of every stage of an automatic solve; iteration,
-        loss or log evidence, and seconds, in the course of a training.
+        Width, rows, held-out residual, estimated error and seconds of every stage of an automatic solve, and the number
+        of cells of one by cells; iteration, loss or log evidence, and seconds, in the course of a training.
     iterations
         Steps of the Gauss–Newton iteration that found the weights of a nonlinear problem: norm of the scaled residual
         after the step, the part of it that the linear model could remove, length and damping of the step, and whether
@@ -72,6 +72,26 @@ class Diagnostics:
     stages: Sequence[Mapping[str, float]] = ()
     iterations: Sequence[Mapping[str, float]] = ()
 
+    @property
+    def size(self) -> str:
+        """Size of the network and rows of the system, in words.
+
+        >>> Diagnostics("PIELM", {}, 0, 50, 120, "lstsq", None, None, {}).size
+        '50 nodes, 120 rows'
+        >>> Diagnostics("Cells", {"cells": 1}, 0, 55, 0, "elimination", None, None, {}).size
+        '1 cell, 55 weights'
+        """
+        size = _size(self.nodes, self.settings.get("cells"))
+        # Cells that are eliminated one after the other never have all their rows together.
+        return size if not self.rows and "cells" in self.settings else f"{size}, {self.rows} rows"
+
+    @property
+    def residual(self) -> float:
+        """The largest of all residuals, or that of the last stage where they were not told apart."""
+        if not self.residuals and self.stages:
+            return float(self.stages[-1].get("residual", 0.0))
+        return max((residual.rms for residual in self.residuals.values()), default=0.0)
+
     def as_dict(self) -> dict[str, Any]:
         """Return everything as plain numbers, strings and dictionaries, fit for JSON."""
         plain = to_plain(asdict(self))
@@ -88,7 +108,7 @@ class Diagnostics:
     def __str__(self) -> str:
         lines = [
             f"method      {self.method} ({', '.join(f'{k}={v}' for k, v in self.settings.items() if v is not None)})",
-            f"size        {self.nodes} nodes, {self.rows} rows, seed {self.seed}",
+            f"size        {self.size}, seed {self.seed}",
             f"solver      {self.solver}{self._numbers()}",
             *(f"residual    {name}: {residual}" for name, residual in self.residuals.items()),
             *(f"stage       {line}" for line in _stages(self.stages)),
@@ -118,10 +138,18 @@ def _stages(stages: Sequence[Mapping[str, float]]) -> list[str]:
 
 
 def _stage(stage: Mapping[str, float]) -> str:
-    facts = (
-        f"{stage['nodes']} nodes: held-out residual {stage['residual']:.1e}, estimated error {stage['estimate']:.1e}"
-    )
+    # The rows of cells are all used: none are held out.
+    size = _size(stage["nodes"], stage.get("cells"))
+    residual = "residual" if "cells" in stage else "held-out residual"
+    facts = f"{size}: {residual} {stage['residual']:.1e}, estimated error {stage['estimate']:.1e}"
     return f"{facts}, after {stage['seconds']:.2f} s"
+
+
+def _size(nodes: float, cells: float | None) -> str:
+    """Return nodes, or cells and the weights of all of them, in words."""
+    if cells is None:
+        return f"{nodes} nodes"
+    return f"{cells} cell{'' if cells == 1 else 's'}, {nodes} weights"
 
 
 def to_plain(value: Any) -> Any:

@@ -17,16 +17,18 @@ from pibls.geometry import Domain
 from pibls.problem import AnyCondition, Condition, Mean, Observation, Periodic, Problem
 from pibls.problem.conditions import INITIAL
 from pibls.problem.encoding import decode, encode
+from pibls.solution.celled import CellNetwork, IntArray
 from pibls.solution.evolved import EvolvedNetwork
 from pibls.solution.windowed import WindowedNetwork
 
 __all__ = ["Network", "RicherNetwork", "network_from", "network_record", "problem_from", "problem_record"]
 
 Arrays = dict[str, FloatArray]
-RicherNetwork = BroadNetwork | EvolvedNetwork | WindowedNetwork
+RicherNetwork = BroadNetwork | EvolvedNetwork | WindowedNetwork | CellNetwork
 Network = RicherNetwork | DeepNetwork
 _SIDES = ("features", "enhancement")
 _PATH = ("transform", "breaks", "coefficients")
+_CELLS = ("tree", "cuts", "centers", "halves", "weights", "samples", "owners")
 _SPECIAL = ("centers", "exponents", "directions", "scales")
 _FLAGS = ("parts", "logarithms", "conjugates", "angles")
 
@@ -39,6 +41,10 @@ def network_record(network: Network, arrays: Arrays) -> dict[str, Any]:
         return {"space": space} if network.frame is None else {"space": space, "frame": list(network.frame)}
     if isinstance(network, WindowedNetwork):
         return _windows_record(network, arrays)
+    if isinstance(network, CellNetwork):
+        # Numbers of boxes and parts are stored as floats like everything else, which hold them exactly.
+        arrays.update({f"cell_{name}": np.asarray(getattr(network, name), dtype=np.float64) for name in _CELLS})
+        return {"cells": network_record(network.reference, arrays)}
     arrays["center"] = np.asarray(network.center)
     record: dict[str, Any] = {}
     for side in _SIDES if isinstance(network, BroadNetwork) else ("layers",):
@@ -78,6 +84,21 @@ def _windows_from(records: list[Any], arrays: Mapping[str, FloatArray]) -> Windo
     return WindowedNetwork(arrays["breaks"], tuple(networks), tuple(weights))
 
 
+def _cells_from(record: Mapping[str, Any], arrays: Mapping[str, FloatArray]) -> CellNetwork:
+    reference = network_from(record, arrays)
+    if not isinstance(reference, BroadNetwork):
+        raise ValueError("the network of the cells is not a broad one")
+    tree, cuts, centers, halves, weights, samples, owners = (arrays[f"cell_{name}"] for name in _CELLS)
+    return CellNetwork(reference, _whole(tree), cuts, centers, halves, weights, samples, _whole(owners))
+
+
+def _whole(array: FloatArray) -> IntArray:
+    """Return whole numbers that were stored as floats."""
+    if not (np.abs(array) < 2**53).all() or (array != np.round(array)).any():
+        raise ValueError("the numbers of boxes and parts are not whole")
+    return array.astype(np.int64)
+
+
 def network_from(record: Mapping[str, Any], arrays: Mapping[str, FloatArray]) -> Network:
     """Rebuild a network from :func:`network_record`."""
     if "space" in record:
@@ -90,6 +111,8 @@ def network_from(record: Mapping[str, Any], arrays: Mapping[str, FloatArray]) ->
         return EvolvedNetwork(space, transform, breaks, coefficients, frame)
     if "windows" in record:
         return _windows_from(record["windows"], arrays)
+    if "cells" in record:
+        return _cells_from(record["cells"], arrays)
 
     def groups(side: str, first: Callable[..., Any], rest: Callable[..., Any]) -> tuple[Any, ...]:
         kinds = [first, *[rest] * len(record[side])]

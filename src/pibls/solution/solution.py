@@ -336,7 +336,7 @@ class Solution:
         return save(self, path)
 
     def plot(self, what: str = "solution", **options: Any) -> Any:
-        """Draw the solution, its residual or its error; see :func:`pibls.report.plots.plot`."""
+        """Draw the solution, its residual, its error, its cells; see :func:`pibls.report.plots.plot`."""
         from pibls.report.plots import plot
 
         return plot(self, what, **options)
@@ -355,8 +355,8 @@ class Solution:
             "domain": str(self.problem.domain),
             "status": self.status,
             "error estimate": "not estimated" if self.error_estimate is None else f"{self.error_estimate:.1e}",
-            "size": f"{d.nodes} nodes, {d.rows} rows" + ("" if d.rank is None else f", rank {d.rank}"),
-            "residual": f"{max((r.rms for r in d.residuals.values()), default=0.0):.1e}",
+            "size": d.size + ("" if d.rank is None else f", rank {d.rank}"),
+            "residual": f"{d.residual:.1e}",
             "seconds": f"{sum(d.seconds.values()):.2f}",
         }
 
@@ -376,5 +376,7 @@ class Solution:
             f"<tr><td {left}>{html.escape(k)}</td><td>{r.rms:.1e}</td><td>{r.max:.1e}</td></tr>"
             for k, r in self.diagnostics.residuals.items()
         )
+        if not residuals:
+            return f"<table>{rows}</table>"
         head = f"<tr><th {left}>residual of</th><th>rms</th><th>max</th></tr>"
         return f"<table>{rows}</table><table>{head}{residuals}</table>"

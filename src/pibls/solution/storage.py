@@ -84,13 +84,16 @@ def _richer_record(solution: Solution, arrays: Arrays) -> dict[str, Any] | None:
     return record
 
 
-def _richer_from(record: Any, arrays: Mapping[str, FloatArray]) -> tuple[RicherNetwork, FloatArray] | None:
+def _richer_from(
+    record: Any, arrays: Mapping[str, FloatArray], problem: Problem, source: Path
+) -> tuple[RicherNetwork, FloatArray] | None:
     if record is None:
         return None
     own = {name.removeprefix(_RICHER): array for name, array in arrays.items() if name.startswith(_RICHER)}
     network = network_from(record, own)
     if isinstance(network, DeepNetwork):
         raise ValueError("the richer network is not a broad one")
+    _check_fit(problem, network, own["weights"], source)
     return network, own["weights"]
 
 
@@ -184,7 +187,7 @@ def load(path: str | Path, data: Mapping[str, Callable[..., Any]] | None = None)
             Diagnostics.from_dict(record["diagnostics"]),
             from_plain(record["error_estimate"]),
             posterior_from(record.get("posterior"), arrays),
-            _richer_from(record.get("richer"), arrays),
+            _richer_from(record.get("richer"), arrays, problem, source),
         )
     except FileFormatError:
         raise

@@ -10,6 +10,7 @@ from pibls.checks import FloatArray
 from pibls.errors import InputError, MissingDependencyError
 from pibls.features import BroadNetwork
 from pibls.features.deep import DeepNetwork
+from pibls.solution.celled import CellNetwork
 from pibls.solution.evolved import EvolvedNetwork
 from pibls.solution.windowed import WindowedNetwork
 
@@ -42,23 +43,24 @@ def to_torch(solution: Solution) -> Any:
         )
     if isinstance(network, DeepNetwork):
         return _deep(network, solution.weights, torch)
+    if isinstance(network, CellNetwork):
+        return _celled(network, solution.weights, torch)
     return _broad(network, solution.weights, torch)
 
 
-def _broad(network: BroadNetwork, weights: FloatArray, torch: Any) -> Any:
-    """Return a broad network as a module: its nodes are fixed, its output weights are parameters."""
+def _nodes(network: BroadNetwork, torch: Any) -> Any:
+    """Return a class of modules that have the nodes of a broad network, which are fixed."""
 
-    class Module(torch.nn.Module):  # type: ignore[misc]
-        """The broad network with its output weights."""
+    class Nodes(torch.nn.Module):  # type: ignore[misc]
+        """The nodes, as buffers."""
 
         def __init__(self) -> None:
             super().__init__()
-            self.register_buffer("center", _tensor(network.center))
+            self.register_buffer("center", torch.as_tensor(np.array(network.center)))
             for kind, groups in (("features", network.features), ("enhancement", network.enhancement)):
                 for i, group in enumerate(groups):
-                    self.register_buffer(f"{kind}_{i}_weights", _tensor(group.weights))
-                    self.register_buffer(f"{kind}_{i}_bias", _tensor(group.bias))
-            self.output = torch.nn.Parameter(_tensor(weights.T))
+                    self.register_buffer(f"{kind}_{i}_weights", torch.as_tensor(np.array(group.weights)))
+                    self.register_buffer(f"{kind}_{i}_bias", torch.as_tensor(np.array(group.bias)))
 
         def _layer(self, inputs: Any, kind: str, groups: Any) -> list[Any]:
             nodes = []
@@ -72,14 +74,67 @@ def _broad(network: BroadNetwork, weights: FloatArray, torch: Any) -> Any:
             groups = [group.to(lambda a: torch.as_tensor(np.array(a), device=X.device)) for group in network.special]
             return [group.combine(X.double(), [{(0, 0): 1.0}])[0].to(X.dtype) for group in groups]
 
-        def forward(self, X: Any) -> Any:
-            """Return the fields at the rows of ``X``."""
+        def nodes(self, X: Any) -> Any:
+            """Return all nodes at the rows of ``X``."""
             features = torch.cat(self._layer(X - self.center, "features", network.features), dim=1)
             nodes = [features, *self._layer(features, "enhancement", network.enhancement), *self._special(X)]
-            return torch.cat(nodes, dim=1) @ self.output
+            return torch.cat(nodes, dim=1)
 
-    def _tensor(array: Any) -> Any:
-        return torch.as_tensor(np.array(array))
+    return Nodes
+
+
+def _broad(network: BroadNetwork, weights: FloatArray, torch: Any) -> Any:
+    """Return a broad network as a module: its nodes are fixed, its output weights are parameters."""
+
+    class Module(_nodes(network, torch)):  # type: ignore[misc]
+        """The broad network with its output weights."""
+
+        def __init__(self) -> None:
+            super().__init__()
+            self.output = torch.nn.Parameter(torch.as_tensor(np.array(weights.T)))
+
+        def forward(self, X: Any) -> Any:
+            """Return the fields at the rows of ``X``."""
+            return self.nodes(X) @ self.output
+
+    return Module()
+
+
+def _celled(network: CellNetwork, weights: FloatArray, torch: Any) -> Any:
+    """Return a network of cells as a module: cells and nodes are fixed, the weights of all cells are parameters."""
+
+    class Module(_nodes(network.reference, torch)):  # type: ignore[misc]
+        """The nodes of a cell with the output weights of every part."""
+
+        def __init__(self) -> None:
+            super().__init__()
+            for name in ("tree", "cuts", "centers", "halves"):
+                self.register_buffer(name, torch.as_tensor(np.array(getattr(network, name))))
+            # A solution may mix the fields of its network.
+            mixed = np.einsum("gf,pfm->pgm", weights, network.weights)
+            self.output = torch.nn.Parameter(torch.as_tensor(mixed))
+
+        def locate(self, X: Any) -> Any:
+            """Return the number of the part that each point is in; it has no gradient."""
+            X = X.detach()
+            box = torch.zeros(len(X), dtype=torch.int64, device=X.device)
+            for _ in range(network.depth):
+                axis, low, high = self.tree[box].unbind(dim=1)
+                above = X.gather(1, axis.clamp(min=0)[:, None])[:, 0] > self.cuts[box]
+                box = torch.where(axis < 0, box, torch.where(above, high, low))
+            part, stop = self.tree[box, 1], self.tree[box, 2]
+            rest = torch.nonzero(stop - part != 1)[:, 0]
+            if len(rest):
+                # Few points are in a cell of several parts or beside the domain: the search is left to NumPy.
+                found = network.locate(X[rest].double().cpu().numpy())
+                part[rest] = torch.as_tensor(found, device=X.device)
+            return part
+
+        def forward(self, X: Any) -> Any:
+            """Return the fields at the rows of ``X``."""
+            part = self.locate(X)
+            nodes = self.nodes((X - self.centers[part]) / self.halves[part])
+            return torch.einsum("nm,nfm->nf", nodes, self.output[part])
 
     return Module()
 

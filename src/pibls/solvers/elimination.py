@@ -30,9 +30,9 @@ class Eliminated:
     coupling: FloatArray
     rhs: FloatArray
 
-    def solve(self, others: FloatArray) -> FloatArray:
+    def solve(self, others: FloatArray, rhs: FloatArray | None = None) -> FloatArray:
         """Return the unknowns, given the others; what nothing determines is as small as it can be."""
-        right = self.rhs - self.coupling @ others
+        right = (self.rhs if rhs is None else rhs) - self.coupling @ others
         if not len(self.triangle):
             return right
         diagonal = np.abs(np.diag(self.triangle))
