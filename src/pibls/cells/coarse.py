@@ -19,7 +19,7 @@ from pibls.cells.refine import Marker
 from pibls.cells.solve import Fit
 from pibls.cells.starts import bump, scaled, simple_starts, values_from, zero
 from pibls.cells.state import Values, projected, values_of
-from pibls.cells.tree import Cell
+from pibls.cells.tree import Cell, refined
 from pibls.errors import PiblsError, ProblemError
 
 __all__ = ["Bench", "Coarse"]
@@ -51,12 +51,15 @@ class Coarse:
         What a user should know of the way there: another branch, a continuation.
     failure
         Why there seems to be no solution, or an empty string.
+    trees
+        The trees on the way to it, coarsest first.
     """
 
     descent: Descent
     start: str
     remark: str = ""
     failure: str = ""
+    trees: tuple[Cell, ...] = ()
 
     @property
     def solved(self) -> bool:
@@ -101,15 +104,16 @@ class Bench:
         chosen = next((one for one in found if one.solved), None)
         if chosen is None:
             best = min(found, key=_rank)
-            return Coarse(best.descent, best.start, failure=self._failure(found))
+            return Coarse(best.descent, best.start, failure=self._failure(found), trees=(best.descent.fit.root,))
         remark = self._branches(chosen)
         if chosen.start == "continuation":
             remark = f"It was found by continuation from the linear part of the problem. {remark}".strip()
-        return Coarse(chosen.descent, chosen.start, remark)
+        trees = tuple(one.descent.fit.root for one in found[: found.index(chosen) + 1])
+        return Coarse(chosen.descent, chosen.start, remark, trees=trees)
 
     def finer(self, fit: Fit) -> Cell:
-        """Return a finer tree."""
-        return self.marker.refined(fit, field_sizes(self.newton.layout.problem, fit))
+        """Return a finer tree; corners can wait."""
+        return refined(fit.root, self.marker.splits(fit, field_sizes(self.newton.layout.problem, fit)))
 
     def attempt(self, name: str, root: Cell, start: Values, *, most: int | None = None) -> Coarse | None:
         """Iterate from a start; None where the equation has no value."""

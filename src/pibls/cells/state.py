@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from pibls.cells.measure import ancestor_values
+from pibls.cells.measure import ancestor_values, part_values
 from pibls.cells.parts import CellPart, Layout
 from pibls.cells.solve import Fit
 from pibls.cells.tree import Cell, leaves
@@ -17,7 +17,7 @@ from pibls.checks import FloatArray
 from pibls.features import MultiIndex
 from pibls.features.reference import Reference
 
-__all__ = ["TreeState", "between", "projected", "values_of"]
+__all__ = ["TreeState", "between", "missed", "projected", "values_of"]
 
 Values = Callable[[CellPart, FloatArray], FloatArray]
 Weights = Mapping[CellPart, FloatArray]
@@ -78,6 +78,16 @@ def projected(layout: Layout, root: Cell, values: Values, known: Weights | None 
             nodes = reference.evaluate(part.local(part.points), [zero])[zero]
             found[part] = np.linalg.lstsq(nodes, wanted, rcond=_DEPENDENT)[0].T
     return found
+
+
+def missed(layout: Layout, weights: Weights, values: Values) -> float:
+    """Return the largest share of a field that weights on a tree miss, in the mean."""
+    gaps, sizes = np.zeros(len(layout.problem.field_names)), np.zeros(len(layout.problem.field_names))
+    for part, own in weights.items():
+        wanted = values(part, part.points)
+        gaps += part.weights @ np.square(wanted - part_values(layout.reference, part, own, part.points))
+        sizes += part.weights @ np.square(wanted)
+    return float(np.sqrt(gaps / np.where(sizes > 0, sizes, 1.0)).max())
 
 
 @lru_cache(maxsize=16)
