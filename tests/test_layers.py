@@ -27,6 +27,7 @@ ORDER = [
     {"solvers"},
     {"solution"},
     {"methods", "report"},
+    {"cells"},
     {"lines"},
     {"tuning"},
     {"studies"},

@@ -1,0 +1,11 @@
+"""A tree of small networks: the domain cut into cells that adapt to the problem, each with the same few functions.
+
+>>> from pibls.problems import helmholtz
+>>> solution = solve_cells(helmholtz(), 1e-8, 10.0, 0, lambda *_: None)
+>>> solution.status, solution.true_error() < 1e-8
+('converged', True)
+"""
+
+from pibls.cells.loop import solve_cells
+
+__all__ = ["solve_cells"]

@@ -82,6 +82,7 @@ class Newton:
     history: list[dict[str, Any]] = field(default_factory=list)
     _unsettled: dict[Fit, float] = field(default_factory=dict)
     _orders: dict[Any, Any] = field(default_factory=dict)
+    _last: Glue | None = None
 
     def fit(self, root: Cell, near: Fit | None) -> Fit:
         """Return the solution on a tree, from one on a coarser tree."""
@@ -105,6 +106,10 @@ class Newton:
             "back."
         )
 
+    def answer(self) -> float:
+        """Return how strongly the last linear problem answers to changes of what it must meet."""
+        return 1.0 if self._last is None else self._last.weakest()[0]
+
     def descend(self, root: Cell, weights: Weights, *, share: float = 1.0, most: int = _MOST) -> Descent:
         """Iterate from weights on a tree, with a share of the nonlinearity."""
         walk = _Walk(self, Rows(self.layout, share=share), root, weights)
@@ -115,7 +120,7 @@ class Newton:
 
     def solved(self, rows: Rows, root: Cell) -> Fit:
         """Return the solution of the problem linearised at the state of the rows."""
-        glue = Glue(rows, _orders=self._orders)
+        self._last = glue = Glue(rows, _orders=self._orders)
         found = glue.solve(root)
         self.flops += glue.flops + PER_CELL * len(found.parts)
         return found

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 import numpy as np
@@ -32,6 +32,10 @@ PER_CELL = 5e6  # operations that the handling of a cell counts for
 _DEGREES = {1: ((1e-4, 10), (1e-7, 14), (0.0, 18)), 2: ((1e-4, 9), (1e-7, 13), (0.0, 17)), 3: ((1e-4, 6), (1e-7, 8), (0.0, 10))}
 _MOST_CELLS = 20000
 _DOUBTFUL = 4  # so many trees in a row without a solution: there is none, or none can be found
+_UNDETERMINED = 1e7  # answers beyond this are those of a solution to which something can be added
+_UNMET, _STAYS = 100.0, 0.5
+_ROUNDING = 1e-10
+_RESIDUAL_POINTS = 200
 
 
 def degree_for(dimension: int, tol: float) -> int:
@@ -55,6 +59,9 @@ class Fitter(Protocol):
 
     def doubt(self, fit: Fit) -> str:
         """Return why a fit may be no solution at all, as a sentence, or an empty string."""
+
+    def answer(self) -> float:
+        """Return how strongly the last solution answers to changes of what it must meet."""
 
 
 @dataclass(eq=False)
@@ -86,6 +93,10 @@ class Linear:
         del fit
         return ""
 
+    def answer(self) -> float:
+        """Return how strongly the last solution answers to changes of what it must meet."""
+        return self.glue.weakest()[0]
+
 
 @dataclass(eq=False)
 class Loop:
@@ -105,37 +116,67 @@ class Loop:
         return self.fitter.layout.problem
 
     def run(self, fit: Fit) -> Solution:
-        """Solve, from the solution on a first tree on."""
-        layout = self.fitter.layout
-        marker = Marker(layout, landmarks(self.problem))
+        """Solve, from the solution on a first tree on; an interrupt returns the best solution so far."""
+        marker = Marker(self.fitter.layout, landmarks(self.problem))
+        found: tuple[Fit, Fit, float] | None = None
+        answers = [self.fitter.answer()]
         doubtful = 0
-        while True:
-            finer = marker.refined(fit, field_sizes(self.problem, fit))
-            before = self.fitter.flops
-            other = self.fitter.fit(finer, fit)
-            apart, size, _ = distances(layout, fit, other)
-            estimate = self._relative(apart, size)
-            self.stages.append(
-                {"cells": len(fit.parts), "nodes": fit.unknowns, "rows": fit.rows, "residual": fit.residual,
-                 "estimate": estimate, "seconds": time.perf_counter() - self.started}
-            )
-            doubt = self.fitter.doubt(fit) or self.fitter.doubt(other)
-            if estimate <= self.tol and not doubt:
-                return self.solution(fit, other, estimate, "converged", f"The estimated error {estimate:.1e} is within the tolerance {self.tol:g}.")
-            doubtful = doubtful + 1 if doubt else 0
-            limit = "Finer cells do not help." if doubtful == _DOUBTFUL else self._limit(self.fitter.flops - before)
-            if limit:
-                estimate = max(1.0, estimate) if doubt else estimate
-                message = f"The estimated error is {estimate:.1e}, above the tolerance {self.tol:g}. {limit} {doubt}"
-                return self.solution(fit, other, estimate, "stalled", message.rstrip())
-            fit = other
+        try:
+            while True:
+                before = self.fitter.flops
+                sizes = field_sizes(self.problem, fit)
+                other = self.fitter.fit(marker.refined(fit, sizes), fit)
+                answers.append(self.fitter.answer())
+                estimate = self._relative(*distances(self.fitter.layout, fit, other)[:2])
+                found = fit, other, estimate
+                self._note(fit, estimate, answers[-2])
+                unsolved = self.fitter.doubt(fit) or self.fitter.doubt(other)
+                doubtful = doubtful + 1 if unsolved else 0
+                doubt = unsolved or self._unmet(fit, other, sizes)
+                if estimate <= self.tol and not doubt and answers[-1] < _UNDETERMINED:
+                    message = f"The estimated error {estimate:.1e} is within the tolerance {self.tol:g}."
+                    return self.solution(*found, "converged", message)
+                limit = self._limit(self.fitter.flops - before, answers)
+                if doubtful == _DOUBTFUL:
+                    limit = "Finer cells do not help."
+                if limit:
+                    break
+                fit = other
+        except KeyboardInterrupt:
+            if found is None:
+                raise
+            doubt, limit = "", "It was interrupted. Run it again to go on."
+        fit, other, estimate = found
+        estimate = max(1.0, estimate) if doubt else estimate
+        message = f"The estimated error is {estimate:.1e}, above the tolerance {self.tol:g}. {limit} {doubt}"
+        return self.solution(fit, other, estimate, "stalled", message.rstrip())
 
-    def _limit(self, flops: float) -> str:
+    def _note(self, fit: Fit, estimate: float, answer: float) -> None:
+        seconds = time.perf_counter() - self.started
+        facts = {"cells": len(fit.parts), "nodes": fit.unknowns, "rows": fit.rows, "residual": fit.residual}
+        self.stages.append({**facts, "estimate": estimate, "answer": answer, "seconds": seconds})
+        self.report("solve", seconds, fit.unknowns, fit.residual, estimate)
+
+    def _unmet(self, fit: Fit, other: Fit, sizes: FloatArray) -> str:
+        """Return a sentence where rows lack much, and no less on the finer tree: then nothing may fulfil them."""
+        much = other.residual > _UNMET * self.tol * float(sizes.max())
+        if much and other.residual > _STAYS * fit.residual:
+            return "What equations and conditions lack does not fall as cells are split: they may contradict each other."
+        return ""
+
+    def _limit(self, flops: float, answers: list[float]) -> str:
         last = [s["estimate"] for s in self.stages]
+        if min(answers[-2:]) > _UNDETERMINED:
+            return "Nothing determines it."
         if len(last) >= 5 and last[-1] < 0.1 and min(last[-3:]) > 0.5 * min(last[:-3]):
-            return "Splitting cells no longer pays."
+            if last[-1] < _ROUNDING:
+                return "Round-off limits it: no more digits are to be had in double precision. Ask for a larger tol."
+            return "Splitting cells no longer pays: what limits it is not where cells are."
         if (self.fitter.flops + 2 * flops) / RATE > self.budget:
-            return f"The budget limits it: a finer tree of cells would take more than {self.budget:g} nominal seconds."
+            return (
+                f"The budget limits it: a finer tree of cells would take more than {self.budget:g} nominal seconds. "
+                f"Give a larger budget, such as budget={10 * self.budget:g}."
+            )
         return ""
 
     def _relative(self, apart: FloatArray, size: FloatArray) -> float:
@@ -149,11 +190,22 @@ class Loop:
         reference = self.fitter.layout.reference
         settings = {"cells": len(fit.parts), "degree": reference.degree, "functions": reference.size}
         record = Diagnostics(
-            "Cells", settings, self.seed, fit.unknowns, fit.rows, "elimination along the tree", None, None, {},
+            "Cells", settings, self.seed, fit.unknowns, fit.rows, "elimination along the tree", None, self.stages[-1]["answer"] if self.stages else None, {},
             seconds={"total": time.perf_counter() - self.started}, message=message, stages=tuple(self.stages),
         )
         eye = np.eye(network.size)
-        return Solution(self.problem, network, eye, status, record, estimate, richer=(richer, eye))
+        found = Solution(self.problem, network, eye, status, record, estimate, richer=(richer, eye))
+        return replace(found, diagnostics=replace(record, residuals=residuals_of(found)))
+
+
+def residuals_of(solution: Solution) -> dict[str, Residual]:
+    """Return how well a solution meets each equation and condition at points of its own."""
+    found = {}
+    for statement in solution.problem.statements:
+        values = ResidualFunction(solution, statement).values(_RESIDUAL_POINTS, seed=7)
+        rms, largest = float(np.sqrt(np.mean(values**2))), float(np.abs(values).max())
+        found[statement.name] = Residual(rms, largest, len(values))
+    return found
 
 
 def field_sizes(problem: Problem, fit: Fit) -> FloatArray:

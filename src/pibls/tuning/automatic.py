@@ -19,6 +19,7 @@ from pibls.problem import Problem
 from pibls.solution import Solution
 from pibls.system import check_known
 from pibls.text.files import WAYS
+from pibls.tuning.by_cells import solve_by_cells, suits_cells
 from pibls.tuning.campaign import Campaign, estimated_error
 from pibls.tuning.grow import new_nodes
 from pibls.tuning.laboratory import Laboratory
@@ -144,8 +145,11 @@ def solve(
         if not problem.is_linear:
             guesses = {"start": start, "continuation": continuation}
             return solve_nonlinear(problem, tolerance, limit, first, report, device=device, **guesses)
-        campaign = Campaign(Laboratory(problem, first, device=device), tolerance, limit, report)
-        solution = campaign.run().finished()
+        if device is None and suits_cells(problem):
+            solution = solve_by_cells(problem, tolerance, limit, first, report)
+        else:
+            campaign = Campaign(Laboratory(problem, first, device=device), tolerance, limit, report)
+            solution = campaign.run().finished()
         if solution.status == "stalled" and time is None and device is None and _is_flat_evolution(problem):
             other = _by_lines(problem, tolerance, limit, first, report)
             return other if isinstance(other, Solution) and _better(other, solution) else solution

@@ -137,7 +137,7 @@ class Campaign:
         ambiguity = None
         try:
             with blas_threads(most=1):
-                ambiguity = self._ambiguity()
+                ambiguity = self.ambiguity()
             if ambiguity is None:
                 width = self.choice.begin()
                 self.contradictory = self.choice.impossible
@@ -157,7 +157,7 @@ class Campaign:
             self.best, self.richer, self.estimate, status, message, tuple(self.stages), self.elapsed, self.scanned
         )
 
-    def _ambiguity(self) -> Ambiguity | None:
+    def ambiguity(self) -> Ambiguity | None:
         """Return a function that the conditions leave open, if there is one."""
         found = []
         for nodes in (self.lab.pilot_nodes * 2 // 3, self.lab.pilot_nodes * 4 // 3):
@@ -173,7 +173,7 @@ class Campaign:
             self.tol,
             report=lambda nodes: self.report(Progress("scan", self.elapsed, nodes, *self._last())),
             hurry=lambda: self.spent > _SCAN_SHARE * self.budget,
-            hopeless=self._contradictory,
+            hopeless=self.find_contradiction,
             known=self.known,
         )
 
@@ -191,7 +191,7 @@ class Campaign:
                 and len(self.stages) == 1
                 and candidate.verdict.total > max(MET, _NO_PROGRESS * self.choice.pilot[1])
             ):
-                self.contradictory = self._contradictory()
+                self.contradictory = self.find_contradiction()
             if self.contradictory:
                 return "Its statements contradict each other."
             width = self._next_width(candidate)
@@ -313,7 +313,7 @@ class Campaign:
             return "converged", f"The estimated error {self.estimate:.1e} is within the tolerance {self.tol:g}."
         return "stalled", f"The estimated error is {self.estimate:.1e}, above the tolerance {self.tol:g}. {limit}"
 
-    def _contradictory(self) -> bool:
+    def find_contradiction(self) -> bool:
         """Tell whether the statements can each be met, but not together, however wide the network.
 
         An unresolved solution looks like that too, until the network is widened; a layer or a corner even then, so
