@@ -17,22 +17,23 @@ from pibls.cells.loop import RATE, field_sizes, landmarks
 from pibls.cells.measure import distances
 from pibls.cells.refine import Marker
 from pibls.cells.solve import Fit
-from pibls.cells.starts import bump, scaled, simple_starts, values_from, zero
-from pibls.cells.state import Values, projected, values_of
+from pibls.cells.starts import bump, diffusion_lack, harmonic, scaled, simple_starts, values_from, zero
+from pibls.cells.state import Values, Weights, projected, values_of
 from pibls.cells.tree import Cell, refined
 from pibls.errors import PiblsError, ProblemError
 
 __all__ = ["Bench", "Coarse"]
 
 _PLAUSIBLE = 0.03  # share of the solution that rows may lack
-_RESOLVED = 0.1  # the same of a linear problem: with more, finer cells help more than other starts
+_RESOLVED = 0.03  # the same of a linear problem: with more, finer cells help more than other starts
 _LEVELS = 4
 _SHARE = 0.3  # of the budget: after which no other start is tried
 _FIRST_SHARE, _SHORTEST_SHARE, _QUICKER = 0.2, 0.01, 1.6
-_DIFFERENT = 0.1
+_DIFFERENT, _STAYS = 0.1, 0.2
 _FEW_STEPS, _FOLLOWING = 12, 8
-_WIDER = 3
-_BRANCH_WORK = 2.0  # in terms of what the solution has cost
+_WIDER = 5
+_BRANCH_WORK, _BRANCH_SHARE = 1.0, 0.02  # in terms of what the solution has cost, and of the budget: the larger one
+_STIFF, _THINNED, _LEAST_THINNED = 10.0, 4.0, 1.1
 _PROMISING = 0.6
 _AMPLITUDES = (1.0, -1.0, 8.0, -8.0, 40.0)
 
@@ -145,6 +146,8 @@ class Bench:
                 again, swept = self._sweep(root, own, last=level == _LEVELS - 1)
                 if swept and starts is None and (again is None or not again.solved):
                     again = _better(again, self._followed(root))
+            if starts is None and level == 0 and not (again is not None and again.solved):
+                again = _better(again, self._thinned(root))
             if again is not None:
                 found.append(again)
                 if again.solved:
@@ -192,6 +195,46 @@ class Bench:
         self.reached = share
         return self.attempt("continuation", root, values_of(newton.layout, here.fit))
 
+    def _thinned(self, root: Cell) -> Coarse | None:
+        """Follow the solution from a larger diffusion, with which it has no layers; cells follow it too."""
+        newton = self.newton
+        factor = diffusion_lack(newton.layout, root)
+        start = harmonic(newton.layout, root)
+        if start is None or factor < _STIFF:
+            return None
+        weights, step = projected(newton.layout, root, start), _THINNED
+        here, trial = None, factor
+        self.tried.append("larger diffusion")
+        while not self.late:
+            found = self._at_diffusion(root, weights, trial)
+            if found is None:
+                step = np.sqrt(step)
+                if here is None or step < _LEAST_THINNED:
+                    return None
+            else:
+                here, factor = found, trial
+                if factor == 1.0:
+                    return Coarse(here, "larger diffusion")
+                root, weights = here.fit.root, here.fit.weights
+                step = min(step**1.5, _THINNED)
+            trial = max(1.0, factor / step)
+        return None
+
+    def _at_diffusion(self, root: Cell, weights: Weights, factor: float) -> Descent | None:
+        """Return the solution with some diffusion, on cells that resolve it, or None."""
+        for _ in range(_LEVELS):
+            try:
+                found = self.newton.descend(root, weights, diffusion=factor, most=_FEW_STEPS)
+            except PiblsError:
+                return None
+            if found.settled and found.lacking < _PLAUSIBLE:
+                return found
+            if found.linear < _RESOLVED:
+                return None
+            root = self.finer(found.fit)
+            weights = projected(self.newton.layout, root, values_of(self.newton.layout, found.fit), found.fit.weights)
+        return None
+
     def _failure(self, found: list[Coarse]) -> str:
         """Say that there seems to be no solution, if finer cells came no closer to one."""
         resolved = [one for one in found if one.resolved]
@@ -219,7 +262,7 @@ class Bench:
         shape = bump(newton.layout, root)
         if shape is None:
             return ""
-        limit = newton.flops * (1.0 + _BRANCH_WORK)
+        limit = newton.flops + max(_BRANCH_WORK * newton.flops, _BRANCH_SHARE * self.budget * RATE)
         for amplitude in _AMPLITUDES:
             if newton.flops > limit:
                 break
@@ -235,22 +278,26 @@ class Bench:
     def _other(self, chosen: Coarse, start: Values) -> Coarse | None:
         """Return a solution that is not the chosen one, confirmed on a finer tree: it may be a sharper one."""
         found = self.attempt("a larger start", chosen.descent.fit.root, start, most=_FEW_STEPS)
-        before = False
+        before: Coarse | None = None
         for _ in range(_WIDER):
-            if found is None or found.descent.lacking > _PROMISING or not self._differ(chosen, found):
+            if found is None or found.descent.lacking > _PROMISING:
                 return None
-            if found.solved and before:
+            away = self._apart(chosen, found)
+            if away < _DIFFERENT:
+                return None
+            # One that moves as cells get finer is on its way to somewhere else.
+            if found.solved and before is not None and self._apart(before, found) < _STAYS * away:
                 return found
-            before = found.solved
-            fit = found.descent.fit
+            before, fit = found if found.solved else None, found.descent.fit
             found = self.attempt("a larger start", self.finer(fit), values_of(self.newton.layout, fit), most=_FEW_STEPS)
         return None
 
-    def _differ(self, one: Coarse, two: Coarse) -> bool:
+    def _apart(self, one: Coarse, two: Coarse) -> float:
+        """Return the distance of a solution to one on the same tree or a finer one, relative to both."""
         first, second = one.descent.fit, two.descent.fit
         apart, size, _ = distances(self.newton.layout, first, second)
-        own = np.sqrt(np.maximum(0.0, size**2)) + field_sizes(self.newton.layout.problem, first)
-        return bool((apart > _DIFFERENT * own).any())
+        own = size + field_sizes(self.newton.layout.problem, first)
+        return float((apart / own).max())
 
 
 def _rank(one: Coarse) -> tuple[bool, float]:

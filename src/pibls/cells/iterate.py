@@ -31,6 +31,7 @@ _SHORT = 0.1  # steps that are shorter may crawl along a valley
 _CLOSE = 0.3  # steps below are those of a quadratic iteration
 _SCALES_MOVE = 0.1  # steps above change the sizes of coefficients
 _DIGITS = 1e-9  # steps below may be rounding
+_NOTHING = 1e-6  # of the residual at the start: a solution of this size is zero
 _PATIENCE, _CRAWLING = 6, 0.9
 _MOST = 25
 
@@ -110,9 +111,11 @@ class Newton:
         """Return how strongly the last linear problem answers to changes of what it must meet."""
         return 1.0 if self._last is None else self._last.weakest()[0]
 
-    def descend(self, root: Cell, weights: Weights, *, share: float = 1.0, most: int = _MOST) -> Descent:
-        """Iterate from weights on a tree, with a share of the nonlinearity."""
-        walk = _Walk(self, Rows(self.layout, share=share), root, weights)
+    def descend(
+        self, root: Cell, weights: Weights, *, share: float = 1.0, diffusion: float = 1.0, most: int = _MOST
+    ) -> Descent:
+        """Iterate from weights on a tree, with a share of the nonlinearity or a multiple of the diffusion."""
+        walk = _Walk(self, Rows(self.layout, share=share, diffusion=diffusion), root, weights)
         for _ in range(most):
             if walk.advance():
                 break
@@ -271,7 +274,7 @@ class _Walk:
         """Return what the iteration came to."""
         assert self.full is not None
         fit = replace(self.full, weights=dict(self.weights), residuals=self.lacking)
-        size = max(self._size(fit), self.first) if self._size(fit) != 1.0 else self.first or 1.0
+        size = max(self._size(fit), _NOTHING * self.first)
         return Descent(fit, self.settled, self.norm / size, self.full.residual / size)
 
 

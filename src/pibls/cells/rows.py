@@ -63,11 +63,14 @@ class Rows:
         Where a nonlinear problem is linearised.
     share
         How much of what lies beyond the linearisation at zero is kept.
+    diffusion
+        What terms of second and higher order in nonlinear equations are multiplied with, as far as they are linear.
     """
 
     layout: Layout
     state: State | None = None
     share: float = 1.0
+    diffusion: float = 1.0
     _known: set[Any] = field(default_factory=set)
     _balances: dict[CellPart, tuple[FloatArray, FloatArray]] = field(default_factory=dict)
     _factors: dict[Any, float] = field(default_factory=dict)
@@ -307,7 +310,13 @@ class Rows:
         found = self._terms(statement, X, normals, slots)
         # The unknown is the next state itself, not the step to it.
         here = sum(value * slot for (_, _, value), slot in zip(found, slots, strict=True))
-        return found, np.asarray(statement.form.residual_function(X, normals, slots) - here)
+        source = np.asarray(statement.form.residual_function(X, normals, slots) - here)
+        if self.diffusion != 1.0 and statement.is_equation:
+            found = [
+                (*own[:2], own[2] * self.diffusion if term.order > 1 and not depends else own[2])
+                for own, term, depends in zip(found, statement.form.terms, statement.form.depends, strict=True)
+            ]
+        return found, source
 
     def sizes(self, coefficients: list[Term], half: FloatArray) -> FloatArray:
         """Return the largest term of every field."""
