@@ -24,6 +24,7 @@ from pibls.errors import PiblsError, ProblemError
 
 __all__ = ["Bench", "Coarse"]
 
+_ROUGH = 0.2  # share of the solution that rows lack where cells tell little of it
 _PLAUSIBLE = 0.03  # share of the solution that rows may lack
 _RESOLVED = 0.03  # the same of a linear problem: with more, finer cells help more than other starts
 _LEVELS = 4
@@ -32,6 +33,7 @@ _FIRST_SHARE, _SHORTEST_SHARE, _QUICKER = 0.2, 0.01, 1.6
 _DIFFERENT, _STAYS = 0.1, 0.2
 _FEW_STEPS, _FOLLOWING = 12, 8
 _WIDER = 5
+_LOOSE = 10.0  # solutions that answer more strongly than this can be moved nearly freely
 _BRANCH_WORK, _BRANCH_SHARE = 1.0, 0.02  # in terms of what the solution has cost, and of the budget: the larger one
 _STIFF, _THINNED, _LEAST_THINNED = 10.0, 4.0, 1.1
 _PROMISING = 0.6
@@ -66,6 +68,11 @@ class Coarse:
     def solved(self) -> bool:
         """Whether it is a solution, as far as so few cells resolve it."""
         return self.descent.settled and self.descent.lacking < _PLAUSIBLE
+
+    @property
+    def rough(self) -> bool:
+        """Whether it is hardly like a solution at all."""
+        return not self.descent.settled or self.descent.lacking > _ROUGH
 
     @property
     def resolved(self) -> bool:
@@ -146,7 +153,7 @@ class Bench:
                 again, swept = self._sweep(root, own, last=level == _LEVELS - 1)
                 if swept and starts is None and (again is None or not again.solved):
                     again = _better(again, self._followed(root))
-            if starts is None and level == 0 and not (again is not None and again.solved):
+            if starts is None and level == 0 and (again is None or again.rough):
                 again = _better(again, self._thinned(root))
             if again is not None:
                 found.append(again)
@@ -280,13 +287,14 @@ class Bench:
         found = self.attempt("a larger start", chosen.descent.fit.root, start, most=_FEW_STEPS)
         before: Coarse | None = None
         for _ in range(_WIDER):
-            if found is None or found.descent.lacking > _PROMISING:
+            if found is None or found.descent.lacking > _PROMISING or (found.resolved and not found.descent.settled):
                 return None
             away = self._apart(chosen, found)
             if away < _DIFFERENT:
                 return None
-            # One that moves as cells get finer is on its way to somewhere else.
-            if found.solved and before is not None and self._apart(before, found) < _STAYS * away:
+            # One that moves as cells get finer, or could do so freely, is on its way to somewhere else.
+            stays = before is not None and self._apart(before, found) < _STAYS * away
+            if found.solved and stays and self.newton.answer() < _LOOSE:
                 return found
             before, fit = found if found.solved else None, found.descent.fit
             found = self.attempt("a larger start", self.finer(fit), values_of(self.newton.layout, fit), most=_FEW_STEPS)
