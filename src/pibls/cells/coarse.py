@@ -34,10 +34,10 @@ _DIFFERENT, _STAYS = 0.1, 0.2
 _FEW_STEPS, _FOLLOWING = 12, 8
 _WIDER = 5
 _LOOSE = 10.0  # solutions that answer more strongly than this can be moved nearly freely
-_BRANCH_WORK, _BRANCH_SHARE = 1.0, 0.02  # in terms of what the solution has cost, and of the budget: the larger one
+_BRANCH_WORK, _BRANCH_SHARE = 0.5, 0.02  # in terms of what the solution has cost, and of the budget: the larger one
 _STIFF, _THINNED, _LEAST_THINNED = 10.0, 4.0, 1.1
 _PROMISING = 0.6
-_AMPLITUDES = (1.0, -1.0, 8.0, -8.0, 40.0)
+_AMPLITUDES = (1.0, 40.0, 8.0, -1.0, -8.0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -146,11 +146,13 @@ class Bench:
             best = min(found, key=_rank, default=None)
             if best is not None:
                 root = self.finer(best.descent.fit)
-            if best is not None and swept:
+            again = None
+            if best is not None and (swept or best.descent.settled):
                 again = self.attempt(best.start, root, values_of(self.newton.layout, best.descent.fit))
-            else:
+            if not swept and (again is None or (again.resolved and not again.solved)):
                 own = simple_starts(self.newton.layout, root, self.seed) if starts is None else starts
-                again, swept = self._sweep(root, own, last=level == _LEVELS - 1)
+                other, swept = self._sweep(root, own, last=level == _LEVELS - 1)
+                again = _better(again, other)
                 if swept and starts is None and (again is None or not again.solved):
                     again = _better(again, self._followed(root))
             if starts is None and level == 0 and (again is None or again.rough):

@@ -28,7 +28,7 @@ from pibls.solution import Solution
 __all__ = ["solve_cells_nonlinear"]
 
 _COARSE = 1e-3  # tolerance at which a solution is looked for
-_FIRST_DATA = 1e-2
+_FIRST_DATA = 1e-3
 _TOLD = 1e-2  # share of a solution that may be missed when it is told in other functions
 
 
