@@ -1,4 +1,4 @@
-"""A coarse solution of a nonlinear problem on a tree: where to start, what to try when that fails, and which branch it is.
+"""A coarse solution of a nonlinear problem on a tree: where to start, what to try when that fails, which branch it is.
 
 Attempts cost little, for the cells are few and their functions too. One is believed where the iteration settles and
 rows lack little: an iteration that ends anywhere but at a solution is noticed.
@@ -12,7 +12,7 @@ from functools import cached_property
 
 import numpy as np
 
-from pibls.cells.iterate import Descent, Newton
+from pibls.cells.iterate import MOST_STEPS, Descent, Newton
 from pibls.cells.loop import RATE, field_sizes, landmarks
 from pibls.cells.measure import distances
 from pibls.cells.refine import Marker
@@ -123,13 +123,12 @@ class Bench:
         """Return a finer tree; corners can wait."""
         return refined(fit.root, self.marker.splits(fit, field_sizes(self.newton.layout.problem, fit)))
 
-    def attempt(self, name: str, root: Cell, start: Values, *, most: int | None = None) -> Coarse | None:
+    def attempt(self, name: str, root: Cell, start: Values, *, most: int = MOST_STEPS) -> Coarse | None:
         """Iterate from a start; None where the equation has no value."""
         if name not in self.tried:
             self.tried.append(name)
-        limits = {} if most is None else {"most": most}
         try:
-            return Coarse(self.newton.settle(root, start, **limits), name)
+            return Coarse(self.newton.settle(root, start, most=most), name)
         except PiblsError:
             return None
 

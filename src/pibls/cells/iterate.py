@@ -18,7 +18,7 @@ from pibls.checks import FloatArray
 from pibls.errors import PiblsError
 from pibls.solution.sizes import reference_sizes
 
-__all__ = ["Descent", "Newton"]
+__all__ = ["MOST_STEPS", "Descent", "Newton"]
 
 _LENGTHS = (1.0, 0.4, 0.16, 0.064, 0.026)
 _SUFFICIENT = 1e-2  # share of the decrease a linear model promises that a step must bring
@@ -33,7 +33,7 @@ _SCALES_MOVE = 0.1  # steps above change the sizes of coefficients
 _DIGITS = 1e-9  # steps below may be rounding
 _NOTHING = 1e-6  # of the residual at the start: a solution of this size is zero
 _PATIENCE, _CRAWLING = 6, 0.9
-_MOST = 25
+MOST_STEPS = 25
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,7 +90,7 @@ class Newton:
         assert near is not None
         return self.settle(root, values_of(self.layout, near), near.weights).fit
 
-    def settle(self, root: Cell, values: Values, known: Weights | None = None, *, most: int = _MOST) -> Descent:
+    def settle(self, root: Cell, values: Values, known: Weights | None = None, *, most: int = MOST_STEPS) -> Descent:
         """Iterate from given fields until steps are small beside the error; keep in mind where they do not get so."""
         found = self.descend(root, projected(self.layout, root, values, known), most=most)
         if not found.settled:
@@ -112,7 +112,7 @@ class Newton:
         return 1.0 if self._last is None else self._last.weakest()[0]
 
     def descend(
-        self, root: Cell, weights: Weights, *, share: float = 1.0, diffusion: float = 1.0, most: int = _MOST
+        self, root: Cell, weights: Weights, *, share: float = 1.0, diffusion: float = 1.0, most: int = MOST_STEPS
     ) -> Descent:
         """Iterate from weights on a tree, with a share of the nonlinearity or a multiple of the diffusion."""
         walk = _Walk(self, Rows(self.layout, share=share, diffusion=diffusion), root, weights)
@@ -132,7 +132,9 @@ class Newton:
         """Return the distance of two functions on a tree, relative to the second or to a third."""
         gap, own = self._norms(one, two), self._norms(None, two if like is None else like)
         names = self.layout.problem.field_names
-        sizes = np.array(list(reference_sizes(self.layout.problem, dict(zip(names, own.tolist(), strict=True))).values()))
+        sizes = np.array(
+            list(reference_sizes(self.layout.problem, dict(zip(names, own.tolist(), strict=True))).values())
+        )
         return float((gap / np.where(sizes > 0, sizes, 1.0)).max())
 
     def _norms(self, one: Weights | None, two: Weights) -> FloatArray:
@@ -249,7 +251,9 @@ class _Walk:
                 continue
             finally:
                 self.rows.state = self.state
-            now, then = (self.newton.apart(one, two, trial) for one, two in ((here, full.weights), (trial, ahead.weights)))
+            now, then = (
+                self.newton.apart(one, two, trial) for one, two in ((here, full.weights), (trial, ahead.weights))
+            )
             if then <= (1.0 - _CONTRACTION * length) * now:
                 self.ahead = ahead
                 return length, lacking
@@ -259,12 +263,14 @@ class _Walk:
         try:
             return self.defect.of(TreeState(self.rows.layout, weights))
         except PiblsError:
-            return {part: np.inf for part in weights}  # a step may leave the domain of a logarithm
+            return dict.fromkeys(weights, np.inf)  # a step may leave the domain of a logarithm
 
     def _crawls(self, step: float) -> bool:
         self.norms.append((self.norm, step))
         recent = self.norms[-_PATIENCE:]
-        return len(recent) == _PATIENCE and all(now > _CRAWLING * then for now, then in zip(recent[-1], recent[0], strict=True))
+        return len(recent) == _PATIENCE and all(
+            now > _CRAWLING * then for now, then in zip(recent[-1], recent[0], strict=True)
+        )
 
     def _record(self, removable: float, length: float) -> None:
         entry = {"residual": self.norm, "removable": removable, "length": length, "damping": 0.0, "factorised": True}

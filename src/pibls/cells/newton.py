@@ -68,7 +68,9 @@ def solve_cells_nonlinear(
         loop.fitter = newton = richer
     solution = loop.run(fit)
     message = f"{solution.diagnostics.message} {coarse.remark}".rstrip()
-    return replace(solution, diagnostics=replace(solution.diagnostics, message=message, iterations=tuple(newton.history)))
+    return replace(
+        solution, diagnostics=replace(solution.diagnostics, message=message, iterations=tuple(newton.history))
+    )
 
 
 def _carried(newton: Newton, richer: Newton, fit: Fit, trees: Sequence[Cell]) -> Fit:

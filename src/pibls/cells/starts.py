@@ -1,4 +1,4 @@
-"""Functions to start a nonlinear iteration on a tree from: zero, simple functions that meet the conditions, a user's."""
+"""Functions to start a nonlinear iteration on a tree from: zero, simple ones that meet the conditions, a user's own."""
 
 from __future__ import annotations
 

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from pibls.cells.measure import ancestor_values, part_values
-from pibls.cells.parts import CellPart, Layout
+from pibls.cells.measure import ancestor_values
+from pibls.cells.parts import CellPart, Layout, part_values
 from pibls.cells.solve import Fit
 from pibls.cells.tree import Cell, leaves
 from pibls.checks import FloatArray
@@ -76,7 +76,7 @@ def projected(layout: Layout, root: Cell, values: Values, known: Weights | None 
             found[part] = (_fitting(reference) @ wanted).T
         else:
             nodes = reference.evaluate(part.local(part.points), [zero])[zero]
-            found[part] = np.linalg.lstsq(nodes, wanted, rcond=_DEPENDENT)[0].T
+            found[part] = np.asarray(np.linalg.lstsq(nodes, wanted, rcond=_DEPENDENT)[0].T, dtype=np.float64)
     return found
 
 
@@ -95,7 +95,7 @@ def _fitting(reference: Reference) -> FloatArray:
     """Return the matrix from values at the points of the rule to weights; rounding makes it more than a transpose."""
     zero = (0,) * reference.dimension
     roots = np.sqrt(reference.rule[1])
-    return np.linalg.pinv(reference.on_rule([zero])[zero] * roots[:, None]) * roots
+    return np.asarray(np.linalg.pinv(reference.on_rule([zero])[zero] * roots[:, None]) * roots, dtype=np.float64)
 
 
 def between(one: Weights, two: Weights, length: float) -> Weights:
