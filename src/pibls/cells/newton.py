@@ -47,7 +47,7 @@ def solve_cells_nonlinear(
     Examples
     --------
     >>> from pibls.problems import cubic_reaction
-    >>> solution = solve_cells_nonlinear(cubic_reaction(), 1e-8, 10.0, 0, lambda _: None)
+    >>> solution = solve_cells_nonlinear(cubic_reaction(), 1e-8, 10.0, 0, lambda *_: None)
     >>> solution.status, solution.true_error() < 1e-8
     ('converged', True)
     """
