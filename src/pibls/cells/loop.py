@@ -33,7 +33,7 @@ PER_CELL = 5e6  # operations that the handling of a cell counts for
 _DEGREES = {1: ((1e-4, 10), (1e-7, 14), (0.0, 18)), 2: ((1e-4, 9), (1e-7, 13), (0.0, 17)), 3: ((1e-4, 6), (1e-7, 8), (0.0, 10))}
 _MOST_CELLS = 20000
 _UNDETERMINED = 1e6  # answers beyond this are those of a solution to which something can be added
-_UNMET, _STAYS = 100.0, 0.5
+_UNMET, _PLAIN, _STAYS = 100.0, 1e-3, 0.5
 _ROUNDING = 1e-10
 _RESIDUAL_POINTS = 200
 
@@ -154,7 +154,7 @@ class Loop:
 
     def _unmet(self, fit: Fit, other: Fit, sizes: FloatArray) -> str:
         """Return a sentence where rows lack much, and no less on the finer tree: then nothing may fulfil them."""
-        much = other.residual > _UNMET * self.tol * float(sizes.max())
+        much = other.residual > max(_UNMET * self.tol, _PLAIN) * float(sizes.max())
         if much and other.residual > _STAYS * fit.residual:
             return "What equations and conditions lack does not fall as cells are split: they may contradict each other."
         return ""
