@@ -7,5 +7,6 @@
 """
 
 from pibls.cells.loop import solve_cells
+from pibls.cells.posed import even_answers
 
-__all__ = ["solve_cells"]
+__all__ = ["even_answers", "solve_cells"]

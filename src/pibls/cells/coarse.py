@@ -94,7 +94,7 @@ class Bench:
     def marker(self) -> Marker:
         """Chooses which cells to split."""
         layout = self.newton.layout
-        return Marker(layout, landmarks(layout.problem))
+        return Marker(layout, landmarks(layout))
 
     def solution(self, root: Cell, start: Values | None) -> Coarse:
         """Return a coarse solution, from a start or from simple ones."""

@@ -18,6 +18,7 @@ from pibls.cells.tree import Cell, leaves, refined
 from pibls.checks import FloatArray
 from pibls.features.reference import draw_reference
 from pibls.geometry.landmarks import corners
+from pibls.geometry.patch import TimedPatch
 from pibls.problem import Problem
 from pibls.solution import Diagnostics, Solution
 from pibls.solution.celled import CellNetwork
@@ -32,8 +33,8 @@ PER_CELL = 5e6  # operations that the handling of a cell counts for
 _DEGREES = {1: ((1e-4, 10), (1e-7, 14), (0.0, 18)), 2: ((1e-4, 9), (1e-7, 13), (0.0, 17)), 3: ((1e-4, 6), (1e-7, 8), (0.0, 10))}
 _MOST_CELLS = 20000
 _DOUBTFUL = 4  # so many trees in a row without a solution: there is none, or none can be found
-_UNDETERMINED = 1e7  # answers beyond this are those of a solution to which something can be added
-_UNMET, _STAYS = 100.0, 0.5
+_UNDETERMINED = 1e6  # answers beyond this are those of a solution to which something can be added
+_UNMET, _PLAIN, _STAYS = 100.0, 1e-3, 0.5
 _ROUNDING = 1e-10
 _RESIDUAL_POINTS = 200
 
@@ -117,7 +118,7 @@ class Loop:
 
     def run(self, fit: Fit) -> Solution:
         """Solve, from the solution on a first tree on; an interrupt returns the best solution so far."""
-        marker = Marker(self.fitter.layout, landmarks(self.problem))
+        marker = Marker(self.fitter.layout, landmarks(self.fitter.layout))
         found: tuple[Fit, Fit, float] | None = None
         answers = [self.fitter.answer()]
         doubtful = 0
@@ -159,7 +160,7 @@ class Loop:
 
     def _unmet(self, fit: Fit, other: Fit, sizes: FloatArray) -> str:
         """Return a sentence where rows lack much, and no less on the finer tree: then nothing may fulfil them."""
-        much = other.residual > _UNMET * self.tol * float(sizes.max())
+        much = other.residual > max(_UNMET * self.tol, _PLAIN) * float(sizes.max())
         if much and other.residual > _STAYS * fit.residual:
             return "What equations and conditions lack does not fall as cells are split: they may contradict each other."
         return ""
@@ -218,11 +219,21 @@ def field_sizes(problem: Problem, fit: Fit) -> FloatArray:
     return np.where(found > 0, found, 1.0)
 
 
-def landmarks(problem: Problem) -> FloatArray:
-    """Return the points of space where solutions may be singular: corners, and where conditions change."""
-    found = [corner.point for corner in corners(problem.domain, above=0.0)]
-    d = len(problem.domain.space)
-    return np.array(found, dtype=np.float64).reshape(-1, 2 if d == 2 else max(d, 1))
+def landmarks(layout: Layout) -> FloatArray:
+    """Return the points of a plane where solutions may be singular: corners, and where conditions begin and end."""
+    d = len(layout.problem.domain.space)
+    if d != 2:
+        return np.empty((0, d))
+    found = [np.array([corner.point for corner in corners(layout.domain, above=0.0)]).reshape(-1, 2)]
+    for held in layout.pieces(layout.root).values():
+        for piece in held:
+            if len(piece.box) == d - 1 or isinstance(piece.patch, TimedPatch):
+                ends = np.tile(piece.box.mean(axis=1), (2, 1))
+                ends[:, 0] = piece.box[0]
+                found.append(piece.patch.at(ends)[0][:, :2])
+    points = np.concatenate(found)
+    grain = 1e-9 * layout.root.size[:2]
+    return points[np.unique(np.round((points - layout.root.low[:2]) / grain), axis=0, return_index=True)[1]]
 
 
 def network_of(layout: Layout, fit: Fit) -> CellNetwork:

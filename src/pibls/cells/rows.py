@@ -73,12 +73,13 @@ class Rows:
     diffusion: float = 1.0
     _known: set[Any] = field(default_factory=set)
     _balances: dict[CellPart, tuple[FloatArray, FloatArray]] = field(default_factory=dict)
+    _emphases: dict[CellPart, FloatArray] = field(default_factory=dict)
     _factors: dict[Any, float] = field(default_factory=dict)
     _traced: dict[Any, FloatArray] = field(default_factory=dict)
 
     def forget(self) -> None:
         """Scale rows anew."""
-        for known in (self._balances, self._factors, self._traced):
+        for known in (self._balances, self._emphases, self._factors, self._traced):
             known.clear()
 
     @property
@@ -121,8 +122,12 @@ class Rows:
         if part.whole and self.is_constant:
             key = tuple(float(f"{h:.12g}") for h in part.half)
         roots = np.sqrt(part.weights)
+        emphases = self.emphases(part)
         source = np.concatenate(
-            [-r * roots * values for r, (_, values) in zip(rows, lowered, strict=True)]
+            [
+                _emphasised((-r * roots * values)[:, None], roots, emphasis)[:, 0]
+                for r, emphasis, (_, values) in zip(rows, emphases, lowered, strict=True)
+            ]
         )
         equation = None
         if key is None or key not in self._known:
@@ -131,8 +136,8 @@ class Rows:
             values = self._values(part, None, self._indices(self.equations))
             equation = np.concatenate(
                 [
-                    self._combined(found, values, part.half, units) * (r * roots)[:, None]
-                    for r, (found, _) in zip(rows, lowered, strict=True)
+                    _emphasised(self._combined(found, values, part.half, units) * (r * roots)[:, None], roots, emphasis)
+                    for r, emphasis, (found, _) in zip(rows, emphases, lowered, strict=True)
                 ]
             )
         condition, value, labels = self._conditions(part, units)
@@ -146,6 +151,30 @@ class Rows:
             self._balances[part] = balanced(sizes, self.orders.max(axis=1))
         return self._balances[part]
 
+    def emphases(self, part: CellPart) -> FloatArray:
+        """Return how much more what an equation lacks on average over a part counts than what it lacks otherwise.
+
+        What comes to nothing on average is felt within the part only, what does not is a source that is felt
+        everywhere. Without this, a tiny cell could create or swallow what its equation conserves at no cost.
+        """
+        if part not in self._emphases:
+            terms = [self.lowered(e, part, part.points, None)[0] for e in self.equations]
+            root = self.layout.root.size / 2
+            wide, _ = balanced(np.array([self.sizes(t, root) for t in terms]), self.orders.max(axis=1))
+            share = np.sqrt(part.volume / float(np.prod(2 * root)))
+            self._emphases[part] = np.maximum(1.0, wide / self.balance(part)[0] * share)
+        return self._emphases[part]
+
+    def _flux_emphasis(self, part: CellPart, number: int, order: int, axis: int | None) -> float:
+        """Return the emphasis of the equations in which a derivative of a field is what flows across a face."""
+        name = self.problem.field_names[number]
+        axes = range(len(part.half)) if axis is None else [axis]
+        symbols = self.problem.domain.coordinates
+        flows = [
+            max(e.form.order_along(symbols[a], name) for a in axes) == order + 1 for e in self.equations
+        ]
+        return float(self.emphases(part)[flows].max(initial=1.0))
+
     def _conditions(self, part: CellPart, units: FloatArray) -> tuple[FloatArray, FloatArray, Any]:
         blocks, rights, labels = [np.empty((0, self.width))], [np.empty(0)], []
         for place, rule in part.boundary.items():
@@ -156,8 +185,11 @@ class Rows:
                 found, source = self.lowered(statement, part, rule.points, rule.normals)
                 factor = self.factor(statement, part, found, units)
                 factors = factor * np.sqrt(rule.weights * depth)
-                blocks.append(self._combined(found, values, part.half, units) * factors[:, None])
-                rights.append(-factors * source)
+                roots = np.sqrt(rule.weights)
+                emphasis = max(self._flux_emphasis(part, number, sum(index), None) for number, index, _ in found)
+                block = self._combined(found, values, part.half, units) * factors[:, None]
+                blocks.append(_emphasised(block, roots, emphasis))
+                rights.append(_emphasised((-factors * source)[:, None], roots, emphasis)[:, 0])
                 labels.append((statement.name, len(factors), factor * np.sqrt(depth)))
         for statement in self.problem.statements:
             if isinstance(statement.place, AtPoints):
@@ -233,7 +265,14 @@ class Rows:
         """Return the coefficients on a face of all that is continuous across it, as rows."""
         if (part, face) in self._traced:
             return self._traced[part, face]
-        found = np.vstack([np.empty((0, self.width)), *(face.basis.T @ t for t in self.traces(part, face, units))])
+        blocks = [np.empty((0, self.width))]
+        for (number, order), block in zip(self.shared(face), self.traces(part, face, units), strict=True):
+            block = face.basis.T @ block
+            # The first polynomial is the constant: what flows across the face in all.
+            sides = [self._flux_emphasis(side, number, order, face.axis) for side in (face.below, face.above)]
+            block[0] *= np.sqrt(sides[0] * sides[1])
+            blocks.append(block)
+        found = np.vstack(blocks)
         if self.state is not None:
             self._traced[part, face] = found  # a nonlinear iteration asks again
         return found
@@ -337,3 +376,11 @@ class Rows:
             block = values[index] * (scale[:, None] if np.ndim(scale) else scale)
             found[:, number * k : (number + 1) * k] += block
         return found
+
+
+def _emphasised(block: FloatArray, roots: FloatArray, emphasis: float) -> FloatArray:
+    """Return rows with one more, their average over the points, so that it counts as often as the emphasis says."""
+    if emphasis <= 1.0:
+        return block
+    mean = roots / np.linalg.norm(roots)
+    return np.vstack([block, np.sqrt(emphasis**2 - 1.0) * (mean @ block)[None]])

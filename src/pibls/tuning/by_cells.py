@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from pibls.cells import solve_cells
+from pibls.cells import even_answers, solve_cells
 from pibls.problem import OnPart, Problem
 from pibls.runtime import blas_threads
 from pibls.solution import Solution
@@ -35,41 +35,46 @@ def solve_by_cells(
     """Solve a linear problem by cells; where that fails, find out whether the problem is to blame."""
     with blas_threads(most=1):
         solution = solve_cells(problem, tol, budget, seed, lambda *facts: report(Progress(*facts)))
-        sensitive = solution.diagnostics.stages[-1]["answer"] > _SENSITIVE
-        if not sensitive and (solution.status == "converged" or not _is_unmet(solution)):
-            return solution
-        return _judged(solution, tol, budget, seed)
+        message = ""
+        if solution.diagnostics.stages[-1]["answer"] > _SENSITIVE:
+            answers = even_answers(problem, seed)
+            converged = solution.status == "converged"
+            if answers.is_unseen or (answers.falls_at_every_level if converged else answers.is_unstable):
+                message = answers.in_words()
+        if not message and solution.status != "converged" and _is_unmet(solution):
+            message = _contradiction(solution, tol, budget, seed)
+    if not message:
+        return solution
+    return replace(solution, status="ill-posed", diagnostics=replace(solution.diagnostics, message=message))
 
 
 def _is_unmet(solution: Solution) -> bool:
-    """Tell whether a condition is plainly not fulfilled."""
+    """Tell whether an equation or condition is plainly not fulfilled."""
+    domain = solution.problem.domain
     for statement in solution.problem.statements:
-        if not isinstance(statement.place, OnPart):
+        if isinstance(statement.place, OnPart):
+            X, normals = statement.place.part.sample(_POINTS, "sobol", 3)
+        elif statement.is_equation:
+            X, normals = domain.sample(_POINTS, "sobol", 3), None
+        else:
             continue
-        samples = statement.place.part.sample(_POINTS, "sobol", 3)
         form = statement.form
-        state = solution.evaluate(samples.points, [(term.field, term.multi_index) for term in form.terms])
-        left = form.residual_function(samples.points, samples.normals, state)
-        source = form.source_function(samples.points, samples.normals)
+        state = solution.evaluate(X, [(term.field, term.multi_index) for term in form.terms])
+        left = form.residual_function(X, normals, state)
+        source = form.source_function(X, normals)
         size = max(np.abs(source).max(), np.abs(left - source).max())
         if np.sqrt(np.mean(left**2)) > _UNMET * size:
             return True
     return False
 
 
-def _judged(solution: Solution, tol: float, budget: float, seed: int) -> Solution:
-    """Return a solution as ill-posed if the problem leaves something open, or contradicts itself."""
+def _contradiction(solution: Solution, tol: float, budget: float, seed: int) -> str:
+    """Say which statements contradict each other, if any do."""
     campaign = Campaign(Laboratory(solution.problem, seed), tol, budget, lambda _: None)
-    ambiguity = campaign.ambiguity()
-    if ambiguity is not None:
-        message = ambiguity.in_words(solution.problem, campaign.lab.compare_points)
-    elif campaign.find_contradiction():
-        worst = max(solution.diagnostics.residuals.items(), key=lambda item: item[1].rms)
-        message = (
-            f"The equations and conditions contradict each other: {worst[0]} keeps a residual of {worst[1].rms:.1g} "
-            "however many cells there are, though the best compromise is found. Check signs and values, or remove a "
-            "condition."
-        )
-    else:
-        return solution
-    return replace(solution, status="ill-posed", diagnostics=replace(solution.diagnostics, message=message))
+    if not campaign.find_contradiction():
+        return ""
+    name, residual = max(solution.diagnostics.residuals.items(), key=lambda item: item[1].rms)
+    return (
+        f"The equations and conditions contradict each other: {name} keeps a residual of {residual.rms:.1g} however "
+        "many cells there are, though the best compromise is found. Check signs and values, or remove a condition."
+    )

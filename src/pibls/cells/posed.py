@@ -1,0 +1,119 @@
+"""Is a solution determined by what was asked? Even trees of cells tell.
+
+How strongly a solution answers to changes of what it must meet is a property of the problem: on finer and finer even
+trees it stays as it is. Where a function can be added that nothing sees, it is beyond all bounds; where finer and
+finer functions are seen less and less, as in a heat equation run backwards, it grows with every level.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from pibls.cells.loop import network_of
+from pibls.cells.parts import Layout
+from pibls.cells.rows import Rows
+from pibls.cells.solve import Fit, Glue
+from pibls.cells.tree import Cell, leaves, refined
+from pibls.checks import FloatArray
+from pibls.features.reference import draw_reference
+from pibls.problem import Problem
+
+__all__ = ["Answers", "even_answers"]
+
+_DEGREE = {1: 10, 2: 9, 3: 6}
+_LEVELS = {1: 4, 2: 4, 3: 3}
+_UNSEEN = 1e4
+_WEAK, _WEAKER, _FALLS = 50.0, 20.0, 4.0
+
+
+@dataclass(frozen=True, eq=False)
+class Answers:
+    """How strongly a problem's solutions answer on even trees, from coarse to fine, and the largest answer found.
+
+    Attributes
+    ----------
+    sizes
+        One per level.
+    place, field
+        Where the largest answer on the finest tree is largest, and in which field.
+    """
+
+    problem: Problem
+    sizes: tuple[float, ...]
+    place: FloatArray
+    field: str
+
+    @property
+    def is_unseen(self) -> bool:
+        """Whether something can be added to a solution that nothing sees."""
+        return min(self.sizes[-2:]) > _UNSEEN
+
+    @property
+    def is_unstable(self) -> bool:
+        """Whether finer functions are seen less."""
+        return self.sizes[-2] > _WEAK and self.sizes[-2] > _WEAKER * self.sizes[0]
+
+    @property
+    def falls_at_every_level(self) -> bool:
+        """Whether every finer tree has functions that are seen much less."""
+        last = self.sizes[-3:]
+        return last[-1] > _WEAK and all(after > _FALLS * before for before, after in zip(last, last[1:], strict=False))
+
+    def in_words(self) -> str:
+        """Say what is wrong, where it shows most, and what to do."""
+        names = (symbol.name for symbol in self.problem.domain.coordinates)
+        place = ", ".join(f"{name}={value:.2g}" for name, value in zip(names, self.place, strict=True))
+        seen = 1.0 / self.sizes[-1]
+        if self.is_unseen:
+            return (
+                f"The solution is not unique: a change of {self.field}, largest near {place}, leaves every equation "
+                f"and condition as it is (to {seen:.0e}). Add the condition that is missing: a boundary part without "
+                "one, an initial value or velocity, or a gauge such as Mean(u, 0). With incompatible data there is no "
+                "solution."
+            )
+        return (
+            f"The solution is unstable: a change of {self.field}, largest near {place}, of size one changes the "
+            f"equations and conditions by only {seen:.0e}, and the finer it is the less. Data cannot determine it, as "
+            "in a heat equation run backwards; give conditions at the other end."
+        )
+
+
+def even_answers(problem: Problem, seed: int = 0) -> Answers:
+    """Return how strongly the solutions of a linear problem answer on even trees.
+
+    Examples
+    --------
+    >>> from pibls import Dirichlet, Interval, coordinates, field
+    >>> x = coordinates("x")
+    >>> u = field("u", x)
+    >>> line = Interval((x, 0, 1))
+    >>> enough = Problem(u.diff(x, 2), line, [Dirichlet(u, 0)])
+    >>> too_few = Problem(u.diff(x, 2), line, [Dirichlet(u, 0, on=line.left)])
+    >>> [even_answers(p).is_unseen for p in (enough, too_few)]
+    [False, True]
+    """
+    d = len(problem.domain.coordinates)
+    layout = Layout(problem, draw_reference(d, _DEGREE[d], seed))
+    glue = Glue(Rows(layout))
+    root = _even(layout.root, glue.rows.periodic)
+    sizes, weights = [], {}
+    for level in range(_LEVELS[d]):
+        root = root if level == 0 else _even(root, tuple(range(d)))
+        fit = glue.solve(root)
+        size, weights = glue.weakest(seed)
+        sizes.append(size)
+    return Answers(problem, tuple(sizes), *_largest(layout, Fit(fit.root, fit.parts, weights, {}, 0, 0)))
+
+
+def _even(root: Cell, axes: tuple[int, ...]) -> Cell:
+    return refined(root, {leaf: [(axis, None) for axis in axes] for leaf in leaves(root)})
+
+
+def _largest(layout: Layout, answer: Fit) -> tuple[FloatArray, str]:
+    X = layout.domain.sample(500, "kronecker", 1)
+    zero = (0,) * X.shape[1]
+    values = network_of(layout, answer).evaluate(X, [zero])[zero]
+    row, column = np.unravel_index(int(np.argmax(np.abs(values))), values.shape)
+    return X[row], layout.problem.field_names[column]
