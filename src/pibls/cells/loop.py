@@ -31,7 +31,8 @@ __all__ = ["Fitter", "Linear", "Loop", "degree_for", "field_sizes", "first_tree"
 RATE = 5e9  # operations that count as a second
 PER_CELL = 5e6  # operations that the handling of a cell counts for
 _DEGREES = {1: ((1e-4, 10), (1e-7, 14), (0.0, 18)), 2: ((1e-4, 9), (1e-7, 13), (0.0, 17)), 3: ((1e-4, 6), (1e-7, 8), (0.0, 10))}
-_MOST_CELLS = 20000
+_PER_WEIGHT = 20.0  # operations of a cell by the third power of its weights
+_DATA_BUDGET, _FEWEST_CELLS = 0.2, 16
 _DOUBTFUL = 4  # so many trees in a row without a solution: there is none, or none can be found
 _UNDETERMINED = 1e6  # answers beyond this are those of a solution to which something can be added
 _UNMET, _PLAIN, _STAYS = 100.0, 1e-3, 0.5
@@ -263,7 +264,7 @@ def network_of(layout: Layout, fit: Fit) -> CellNetwork:
     )
 
 
-def first_tree(rows: Rows, tol: float, root: Cell | None = None) -> Cell:
+def first_tree(rows: Rows, tol: float, root: Cell | None = None, *, budget: float = 10.0) -> Cell:
     """Return a tree whose cells resolve the data, and on a torus no cell meets itself."""
     if root is None:
         root = rows.layout.root
@@ -271,7 +272,8 @@ def first_tree(rows: Rows, tol: float, root: Cell | None = None) -> Cell:
             root = refined(root, {leaf: [(axis, None)] for leaf in leaves(root)})
         while crossed := {leaf: [plane] for leaf in leaves(root) if (plane := leaf.crossed()) is not None}:
             root = refined(root, crossed)
-    return follow_data(root, rows, tol, _MOST_CELLS // 8)
+    most = budget * RATE / (PER_CELL + _PER_WEIGHT * rows.width**3)
+    return follow_data(root, rows, tol, max(_FEWEST_CELLS, int(_DATA_BUDGET * most)))
 
 
 def solve_cells(problem: Problem, tol: float, budget: float, seed: int, report: Callable[..., None]) -> Solution:
@@ -280,4 +282,4 @@ def solve_cells(problem: Problem, tol: float, budget: float, seed: int, report: 
     rows = Rows(Layout(problem, draw_reference(d, degree_for(d, tol), seed)))
     linear = Linear(Glue(rows))
     loop = Loop(linear, tol, budget, seed, report)
-    return loop.run(linear.fit(first_tree(rows, tol), None))
+    return loop.run(linear.fit(first_tree(rows, tol, budget=budget), None))

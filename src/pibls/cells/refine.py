@@ -12,8 +12,10 @@ import numpy as np
 
 from pibls.cells.measure import Tails, missed_along
 from pibls.cells.parts import CellPart, Layout
+from pibls.cells.probe import Probe, missed_on_line
 from pibls.cells.rows import Rows
 from pibls.cells.solve import Fit
+from pibls.cells.surface import Piece
 from pibls.cells.tree import Cell, leaves, refined
 from pibls.checks import FloatArray
 from pibls.errors import ProblemError
@@ -107,7 +109,7 @@ def _source(statement: Statement, X: FloatArray | None = None) -> Function | Non
 
 def follow_data(root: Cell, rows: Rows, tol: float, most: int) -> Cell:
     """Split cells until sources, coefficients and boundary values are resolved on each, or there are too many."""
-    follower = _Follower(rows, Tails(rows.layout.reference))
+    follower = _Follower(rows, Tails(rows.layout.reference), Probe(rows.layout))
     done: dict[Cell, tuple[FloatArray, float]] = {}
     for _ in range(_ROUNDS):
         cells = leaves(root)
@@ -133,6 +135,7 @@ class _Follower:
 
     rows: Rows
     tails: Tails
+    probe: Probe
 
     def roughness(self, cell: Cell) -> tuple[FloatArray, float]:
         """Return the roughness along each axis, and the square of the size of the data."""
@@ -154,6 +157,8 @@ class _Follower:
             size += float(part.weights @ np.square(values))
             if function.constant is None:
                 rough = np.maximum(rough, self._rough(part, values))
+                if part.whole:
+                    rough = np.maximum(rough, factor * self.probe.missed(part, function, id(equation)))
         return rough, size
 
     def _factors(self, part: CellPart) -> FloatArray:
@@ -184,6 +189,8 @@ class _Follower:
                 if function is None or function.constant == 0.0:
                     continue
                 for piece in held:
+                    if not piece.is_plain:
+                        continue
                     rule = piece.rule(cell.low, cell.high, count)
                     if rule is None:
                         continue
@@ -193,8 +200,22 @@ class _Follower:
                     size += depth * float(rule.weights @ np.square(values))
                     if function.constant is None and len(values) > 2:
                         own = missed_along(values * np.sqrt(depth), rule.weights, len(piece.box), count)
+                        own = max(own, np.sqrt(depth) / unit * self._on_curve(piece, function))
                         rough = np.maximum(rough, own * (np.ptp(part.local(rule.points), axis=0) > 0.1))
         return rough, size
+
+    def _on_curve(self, piece: Piece, function: Any) -> float:
+        """Return what Gauss points on a curve miss of a function."""
+        if len(piece.box) != 1:
+            return 0.0
+        start, stop = piece.box[0]
+
+        def along(s: FloatArray) -> FloatArray:
+            X, normals, _ = piece.patch.at(start + (stop - start) * (s[:, None] + 1) / 2)
+            return np.asarray(function(X, normals))
+
+        length = piece.patch.measure * (stop - start)
+        return missed_on_line(along, self.rows.layout.reference.degree + 1) * float(np.sqrt(length / 2))
 
     def _unit(self, statement: Any, part: CellPart, rule: Any) -> float:
         if not statement.form.is_linear:

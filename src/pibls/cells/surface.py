@@ -89,6 +89,11 @@ class Piece:
         joint = np.abs(X[0] + 0.56 * slopes.sum(axis=0) - X[-1]).max() <= 1e-12 * size
         return slopes if plain.all() and even and joint else None
 
+    @property
+    def is_plain(self) -> bool:
+        """Whether its parameters are as smooth as the surface: those of a sphere are not, at its poles."""
+        return len(self.box) < 2 or isinstance(self.patch, TimedPatch) or self._direct is not None
+
     def within(self, low: FloatArray, high: FloatArray) -> list[Piece]:
         """Return what lies in a box: on its faces counts if the inside of the patch is in it."""
         if self.patch.parameters == 0:
