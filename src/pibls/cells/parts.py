@@ -107,6 +107,7 @@ class Layout:
 
     problem: Problem
     reference: Reference
+    seed: int = 0
     _parts: dict[Cell, tuple[CellPart, ...]] = field(default_factory=dict)
     _pieces: dict[Cell, dict[Any, list[Piece]]] = field(default_factory=dict)
     _faces: dict[tuple[Cell, Cell, int, float], list[Face]] = field(default_factory=dict)

@@ -60,6 +60,10 @@ class Marker:
         axes = np.flatnonzero(tails >= _SIDEWAYS * tails.max()) if tails.max() > 0 else [int(cell.size.argmax())]
         return [(int(axis), None) for axis in axes]
 
+    def is_smooth(self, fit: Fit) -> bool:
+        """Tell whether a solution is smooth on all parts."""
+        return all(self.tails.is_smooth(weights) for weights in fit.weights.values())
+
     def refined(self, fit: Fit, sizes: FloatArray) -> Cell:
         """Return a finer tree, split some more times towards the landmarks at which the solution is not smooth."""
         root = refined(fit.root, self.splits(fit, sizes))
