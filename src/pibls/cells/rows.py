@@ -16,7 +16,7 @@ from pibls.errors import ProblemError
 from pibls.features import MultiIndex
 from pibls.problem import AtPoints, Average, Opposite, Problem, Statement
 
-__all__ = ["PartRows", "Rows"]
+__all__ = ["PartRows", "Rows", "emphasised"]
 
 Term = tuple[int, MultiIndex, Any]
 State = Callable[[CellPart, FloatArray, Sequence[tuple[str, MultiIndex]]], list[FloatArray]]
@@ -125,7 +125,7 @@ class Rows:
         emphases = self.emphases(part)
         source = np.concatenate(
             [
-                _emphasised((-r * roots * values)[:, None], roots, emphasis)[:, 0]
+                emphasised((-r * roots * values)[:, None], roots, emphasis)[:, 0]
                 for r, emphasis, (_, values) in zip(rows, emphases, lowered, strict=True)
             ]
         )
@@ -136,7 +136,7 @@ class Rows:
             values = self._values(part, None, self._indices(self.equations))
             equation = np.concatenate(
                 [
-                    _emphasised(self._combined(found, values, part.half, units) * (r * roots)[:, None], roots, emphasis)
+                    emphasised(self._combined(found, values, part.half, units) * (r * roots)[:, None], roots, emphasis)
                     for r, emphasis, (found, _) in zip(rows, emphases, lowered, strict=True)
                 ]
             )
@@ -165,7 +165,7 @@ class Rows:
             self._emphases[part] = np.maximum(1.0, wide / self.balance(part)[0] * share)
         return self._emphases[part]
 
-    def _flux_emphasis(self, part: CellPart, number: int, order: int, axis: int | None) -> float:
+    def flux_emphasis(self, part: CellPart, number: int, order: int, axis: int | None) -> float:
         """Return the emphasis of the equations in which a derivative of a field is what flows across a face."""
         name = self.problem.field_names[number]
         axes = range(len(part.half)) if axis is None else [axis]
@@ -186,10 +186,10 @@ class Rows:
                 factor = self.factor(statement, part, found, units)
                 factors = factor * np.sqrt(rule.weights * depth)
                 roots = np.sqrt(rule.weights)
-                emphasis = max(self._flux_emphasis(part, number, sum(index), None) for number, index, _ in found)
+                emphasis = max(self.flux_emphasis(part, number, sum(index), None) for number, index, _ in found)
                 block = self._combined(found, values, part.half, units) * factors[:, None]
-                blocks.append(_emphasised(block, roots, emphasis))
-                rights.append(_emphasised((-factors * source)[:, None], roots, emphasis)[:, 0])
+                blocks.append(emphasised(block, roots, emphasis))
+                rights.append(emphasised((-factors * source)[:, None], roots, emphasis)[:, 0])
                 labels.append((statement.name, len(factors), factor * np.sqrt(depth)))
         for statement in self.problem.statements:
             if isinstance(statement.place, AtPoints):
@@ -269,7 +269,7 @@ class Rows:
         for (number, order), block in zip(self.shared(face), self.traces(part, face, units), strict=True):
             block = face.basis.T @ block
             # The first polynomial is the constant: what flows across the face in all.
-            sides = [self._flux_emphasis(side, number, order, face.axis) for side in (face.below, face.above)]
+            sides = [self.flux_emphasis(side, number, order, face.axis) for side in (face.below, face.above)]
             block[0] *= np.sqrt(sides[0] * sides[1])
             blocks.append(block)
         found = np.vstack(blocks)
@@ -378,7 +378,7 @@ class Rows:
         return found
 
 
-def _emphasised(block: FloatArray, roots: FloatArray, emphasis: float) -> FloatArray:
+def emphasised(block: FloatArray, roots: FloatArray, emphasis: float) -> FloatArray:
     """Return rows with one more, their average over the points, so that it counts as often as the emphasis says."""
     if emphasis <= 1.0:
         return block
