@@ -274,7 +274,7 @@ class Bench:
         for amplitude in _AMPLITUDES:
             if newton.flops > limit:
                 break
-            other = self._other(chosen, scaled(shape, amplitude))
+            other = self._other(chosen, scaled(shape, amplitude), limit)
             if other is not None:
                 sizes = [_root_mean_square(one.descent.fit) for one in (chosen, other)]
                 return (
@@ -283,7 +283,7 @@ class Bench:
                 )
         return ""
 
-    def _other(self, chosen: Coarse, start: Values) -> Coarse | None:
+    def _other(self, chosen: Coarse, start: Values, limit: float) -> Coarse | None:
         """Return a solution that is not the chosen one, confirmed on a finer tree: it may be a sharper one."""
         found = self.attempt("a larger start", chosen.descent.fit.root, start, most=_FEW_STEPS)
         before: Coarse | None = None
@@ -297,6 +297,8 @@ class Bench:
             stays = before is not None and self._apart(before, found) < _STAYS * away
             if found.solved and stays and self.newton.answer() < _LOOSE:
                 return found
+            if self.newton.flops > limit:
+                return None
             before, fit = found if found.solved else None, found.descent.fit
             found = self.attempt("a larger start", self.finer(fit), values_of(self.newton.layout, fit), most=_FEW_STEPS)
         return None

@@ -312,11 +312,7 @@ class Rows:
 
     def _values(self, part: CellPart, X: FloatArray | None, indices: list[MultiIndex]) -> dict[MultiIndex, FloatArray]:
         """Return derivatives of the functions in the coordinates of the part: at points, or at its own."""
-        reference = self.layout.reference
-        if X is None and part.whole:
-            return reference.on_rule(indices)
-        evaluate = reference.evaluate_again if part.whole else reference.evaluate
-        return evaluate(part.local(part.points if X is None else X), indices)
+        return self.layout.nodes(part, part.points if X is None else X, indices)
 
     def lowered(
         self, statement: Statement, part: CellPart, X: FloatArray, normals: FloatArray | None
