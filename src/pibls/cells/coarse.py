@@ -12,7 +12,7 @@ from functools import cached_property
 
 import numpy as np
 
-from pibls.cells.iterate import MOST_STEPS, Descent, Newton
+from pibls.cells.iterate import MOST_STEPS, PLAUSIBLE, Descent, Newton
 from pibls.cells.loop import RATE, field_sizes, landmarks
 from pibls.cells.measure import distances
 from pibls.cells.refine import Marker
@@ -25,7 +25,6 @@ from pibls.errors import PiblsError, ProblemError
 __all__ = ["Bench", "Coarse"]
 
 _ROUGH = 0.2  # share of the solution that rows lack where cells tell little of it
-_PLAUSIBLE = 0.03  # share of the solution that rows may lack
 _RESOLVED = 0.03  # the same of a linear problem: with more, finer cells help more than other starts
 _LEVELS = 4
 _SHARE = 0.3  # of the budget: after which no other start is tried
@@ -67,7 +66,7 @@ class Coarse:
     @property
     def solved(self) -> bool:
         """Whether it is a solution, as far as so few cells resolve it."""
-        return self.descent.settled and self.descent.lacking < _PLAUSIBLE
+        return self.descent.settled and self.descent.lacking < PLAUSIBLE
 
     @property
     def rough(self) -> bool:
@@ -193,7 +192,7 @@ class Bench:
             aim = min(1.0, share + length)
             try:
                 trial = newton.descend(root, here.fit.weights, share=aim, most=_FOLLOWING)
-                followed = trial.settled and trial.lacking < _PLAUSIBLE
+                followed = trial.settled and trial.lacking < PLAUSIBLE
             except PiblsError:
                 followed = False
             if followed:
@@ -235,7 +234,7 @@ class Bench:
                 found = self.newton.descend(root, weights, diffusion=factor, most=_FEW_STEPS)
             except PiblsError:
                 return None
-            if found.settled and found.lacking < _PLAUSIBLE:
+            if found.settled and found.lacking < PLAUSIBLE:
                 return found
             if found.linear < _RESOLVED:
                 return None

@@ -35,6 +35,7 @@ _MOST_CELLS = 20000
 _DOUBTFUL = 4  # so many trees in a row without a solution: there is none, or none can be found
 _UNDETERMINED = 1e6  # answers beyond this are those of a solution to which something can be added
 _UNMET, _PLAIN, _STAYS = 100.0, 1e-3, 0.5
+_FALLS = 0.01  # rows that lack so much less than three trees before: the solution is still being found
 _ROUNDING = 1e-10
 _RESIDUAL_POINTS = 200
 
@@ -108,6 +109,7 @@ class Loop:
     budget: float
     seed: int
     report: Callable[..., None]
+    undetermined: float = _UNDETERMINED
     stages: list[dict[str, float]] = field(default_factory=list)
     started: float = field(default_factory=time.perf_counter)
 
@@ -134,7 +136,7 @@ class Loop:
                 unsolved = self.fitter.doubt(fit) or self.fitter.doubt(other)
                 doubtful = doubtful + 1 if unsolved else 0
                 doubt = unsolved or self._unmet(fit, other, sizes)
-                if estimate <= self.tol and not doubt and answers[-1] < _UNDETERMINED:
+                if estimate <= self.tol and not doubt and answers[-1] < self.undetermined:
                     message = f"The estimated error {estimate:.1e} is within the tolerance {self.tol:g}."
                     return self.solution(*found, "converged", message)
                 limit = self._limit(self.fitter.flops - before, answers)
@@ -167,9 +169,10 @@ class Loop:
 
     def _limit(self, flops: float, answers: list[float]) -> str:
         last = [s["estimate"] for s in self.stages]
-        if min(answers[-2:]) > _UNDETERMINED:
+        if min(answers[-2:]) > self.undetermined:
             return "Nothing determines it."
-        if len(last) >= 5 and last[-1] < 0.1 and min(last[-3:]) > 0.5 * min(last[:-3]):
+        falls = len(last) > 3 and self.stages[-1]["residual"] < _FALLS * self.stages[-4]["residual"]
+        if len(last) >= 5 and last[-1] < 0.1 and min(last[-3:]) > 0.5 * min(last[:-3]) and not falls:
             if last[-1] < _ROUNDING:
                 return "Round-off limits it: no more digits are to be had in double precision. Ask for a larger tol."
             return "Splitting cells no longer pays: what limits it is not where cells are."

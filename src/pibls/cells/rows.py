@@ -71,7 +71,7 @@ class Rows:
     state: State | None = None
     share: float = 1.0
     diffusion: float = 1.0
-    _known: set[Any] = field(default_factory=set)
+    known: set[Any] = field(default_factory=set)
     _balances: dict[CellPart, tuple[FloatArray, FloatArray]] = field(default_factory=dict)
     _emphases: dict[CellPart, FloatArray] = field(default_factory=dict)
     _factors: dict[Any, float] = field(default_factory=dict)
@@ -130,9 +130,9 @@ class Rows:
             ]
         )
         equation = None
-        if key is None or key not in self._known:
+        if key is None or key not in self.known:
             if key is not None:
-                self._known.add(key)
+                self.known.add(key)
             values = self._values(part, None, self._indices(self.equations))
             equation = np.concatenate(
                 [
