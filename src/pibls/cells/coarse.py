@@ -13,7 +13,7 @@ from functools import cached_property
 import numpy as np
 
 from pibls.cells.iterate import MOST_STEPS, PLAUSIBLE, Descent, Newton
-from pibls.cells.loop import RATE, field_sizes, landmarks
+from pibls.cells.loop import RATE, field_sizes
 from pibls.cells.measure import distances
 from pibls.cells.refine import Marker
 from pibls.cells.solve import Fit
@@ -93,7 +93,7 @@ class Bench:
     def marker(self) -> Marker:
         """Chooses which cells to split."""
         layout = self.newton.layout
-        return Marker(layout, landmarks(layout))
+        return Marker(layout)
 
     def solution(self, root: Cell, start: Values | None) -> Coarse:
         """Return a coarse solution, from a start or from simple ones."""

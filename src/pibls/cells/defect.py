@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from pibls.cells.parts import CellPart, Face
-from pibls.cells.rows import Rows, emphasised
+from pibls.cells.rows import Rows
 from pibls.cells.state import TreeState
 from pibls.cells.tree import Cell, contacts
 from pibls.checks import FloatArray
@@ -21,7 +21,10 @@ __all__ = ["Defect"]
 
 @dataclass(frozen=True, eq=False)
 class Defect:
-    """Measures what is missing on one tree; the scales of rows are those that the rows have at hand."""
+    """Measures what is missing on one tree; the scales of rows are those that the rows have at hand.
+
+    Sums over branches of the tree, which rows have as well, follow from what the parts lack and are left out.
+    """
 
     rows: Rows
     root: Cell
@@ -63,23 +66,21 @@ class Defect:
         return float(row @ self._weights(part, state)) - right
 
     def _inside(self, part: CellPart, state: TreeState) -> float:
-        scales = zip(self.rows.balance(part)[0], self.rows.emphases(part), self.rows.equations, strict=True)
-        total, roots = 0.0, np.sqrt(part.weights)
-        for factor, emphasis, equation in scales:
-            values, _ = self._lacking(equation, part, part.points, None, state)
-            total += _square(factor * roots * values, roots, emphasis)
-        return total
+        factors = self.rows.balance(part)[0]
+        return sum(
+            float(part.weights @ np.square(factor * self._lacking(equation, part, part.points, None, state)[0]))
+            for factor, equation in zip(factors, self.rows.equations, strict=True)
+        )
 
     def _conditions(self, part: CellPart, state: TreeState) -> float:
         units, total = self.rows.balance(part)[1], 0.0
         for place, rule in part.boundary.items():
-            depth, roots = float((np.abs(rule.normals) @ (2 * part.half)).mean()), np.sqrt(rule.weights)
+            depth = float((np.abs(rule.normals) @ (2 * part.half)).mean())
             for statement in self.rows.problem.statements:
                 if statement.place is place or statement.place == place:
                     values, found = self._lacking(statement, part, rule.points, rule.normals, state)
-                    factor = self.rows.factor(statement, part, found, units) * np.sqrt(depth)
-                    emphasis = max(self.rows.flux_emphasis(part, f, sum(index), None) for f, index, _ in found)
-                    total += _square(factor * roots * values, roots, emphasis)
+                    factor = self.rows.factor(statement, part, found, units)
+                    total += factor**2 * depth * float(rule.weights @ np.square(values))
         for statement in self.rows.problem.statements:
             if isinstance(statement.place, AtPoints):
                 total += self._at_points(statement, part, state)
@@ -105,7 +106,3 @@ class Defect:
         slots = state(part, X, [(term.field, term.multi_index) for term in statement.form.terms])
         total = sum((value * slot for (_, _, value), slot in zip(found, slots, strict=True)), np.zeros(len(X)))
         return np.asarray(total + source), found
-
-
-def _square(values: FloatArray, roots: FloatArray, emphasis: float) -> float:
-    return float(np.square(emphasised(values[:, None], roots, emphasis)).sum())

@@ -17,8 +17,6 @@ from pibls.cells.solve import Fit, Glue
 from pibls.cells.tree import Cell, leaves, refined
 from pibls.checks import FloatArray
 from pibls.features.reference import draw_reference
-from pibls.geometry.landmarks import corners
-from pibls.geometry.patch import TimedPatch
 from pibls.problem import Problem
 from pibls.solution import Diagnostics, Solution
 from pibls.solution.celled import CellNetwork
@@ -26,7 +24,7 @@ from pibls.solution.diagnostics import Residual
 from pibls.solution.functions import ResidualFunction
 from pibls.solution.sizes import reference_sizes
 
-__all__ = ["Fitter", "Linear", "Loop", "degree_for", "field_sizes", "first_tree", "landmarks", "network_of", "solve_cells"]
+__all__ = ["Fitter", "Linear", "Loop", "degree_for", "field_sizes", "first_tree", "network_of", "solve_cells"]
 
 RATE = 5e9  # operations that count as a second
 PER_CELL = 5e6  # operations that the handling of a cell counts for
@@ -120,7 +118,7 @@ class Loop:
 
     def run(self, fit: Fit) -> Solution:
         """Solve, from the solution on a first tree on; an interrupt returns the best solution so far."""
-        marker = Marker(self.fitter.layout, landmarks(self.fitter.layout))
+        marker = Marker(self.fitter.layout)
         found: tuple[Fit, Fit, float] | None = None
         answers = [self.fitter.answer()]
         doubtful = 0
@@ -220,23 +218,6 @@ def field_sizes(problem: Problem, fit: Fit) -> FloatArray:
     own = dict(zip(problem.field_names, np.sqrt(squares).tolist(), strict=True))
     found = np.array(list(reference_sizes(problem, own).values()))
     return np.where(found > 0, found, 1.0)
-
-
-def landmarks(layout: Layout) -> FloatArray:
-    """Return the points of a plane where solutions may be singular: corners, and where conditions begin and end."""
-    d = len(layout.problem.domain.space)
-    if d != 2:
-        return np.empty((0, d))
-    found = [np.array([corner.point for corner in corners(layout.domain, above=0.0)]).reshape(-1, 2)]
-    for held in layout.pieces(layout.root).values():
-        for piece in held:
-            if len(piece.box) == d - 1 or isinstance(piece.patch, TimedPatch):
-                ends = np.tile(piece.box.mean(axis=1), (2, 1))
-                ends[:, 0] = piece.box[0]
-                found.append(piece.patch.at(ends)[0][:, :2])
-    points = np.concatenate(found)
-    grain = 1e-9 * layout.root.size[:2]
-    return points[np.unique(np.round((points - layout.root.low[:2]) / grain), axis=0, return_index=True)[1]]
 
 
 def network_of(layout: Layout, fit: Fit) -> CellNetwork:
