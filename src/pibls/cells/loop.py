@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any, Protocol
 
 import numpy as np
@@ -14,6 +15,7 @@ from pibls.cells.parts import Layout
 from pibls.cells.refine import Marker, follow_data
 from pibls.cells.rows import Rows
 from pibls.cells.solve import Fit, Glue
+from pibls.cells.switches import hidden_jump
 from pibls.cells.tree import Cell, leaves, refined
 from pibls.checks import FloatArray
 from pibls.features.reference import draw_reference
@@ -115,6 +117,11 @@ class Loop:
     def problem(self) -> Problem:
         """The problem."""
         return self.fitter.layout.problem
+
+    @cached_property
+    def hidden(self) -> str:
+        """What of the problem cells cannot see, as a sentence."""
+        return hidden_jump(self.problem)
 
     def run(self, fit: Fit) -> Solution:
         """Solve, from the solution on a first tree on; an interrupt returns the best solution so far."""
@@ -265,6 +272,8 @@ def first_tree(rows: Rows, tol: float, root: Cell | None = None) -> Cell:
         root = rows.layout.root
         for axis in rows.periodic:
             root = refined(root, {leaf: [(axis, None)] for leaf in leaves(root)})
+        while crossed := {leaf: [plane] for leaf in leaves(root) if (plane := leaf.crossed()) is not None}:
+            root = refined(root, crossed)
     return follow_data(root, rows, tol, _MOST_CELLS // 8)
 
 

@@ -12,6 +12,7 @@ from scipy import ndimage
 from scipy.spatial import cKDTree
 
 from pibls.cells.surface import Piece, Rule, _ranges, pieces
+from pibls.cells.switches import switching_planes
 from pibls.cells.tree import Cell, Contact
 from pibls.checks import FloatArray
 from pibls.features import MultiIndex
@@ -129,13 +130,13 @@ class Layout:
     def root(self) -> Cell:
         """The box around the domain."""
         bounds = np.asarray(self.domain.bounds, dtype=np.float64)
-        return Cell(bounds[:, 0].copy(), bounds[:, 1].copy(), marks=self.landmarks)
+        return Cell(bounds[:, 0].copy(), bounds[:, 1].copy(), marks=np.concatenate([self.landmarks, switching_planes(self.problem)]))
 
     @cached_property
     def landmarks(self) -> FloatArray:
         """Points of a plane where solutions may be singular: corners, and where conditions begin and end."""
-        d = len(self.problem.domain.space)
-        if d != 2:
+        d = len(self.domain.coordinates)
+        if len(self.problem.domain.space) != 2:
             return np.empty((0, d))
         low, high = np.asarray(self.domain.bounds)[:2].T
         grain = 1e-9 * (high - low)
@@ -154,7 +155,8 @@ class Layout:
             # Where a condition goes on beyond the end of a piece, nothing happens but at a corner.
             found.append(points[first[counts == 1]])
         points = np.concatenate(found)
-        return points[np.unique(np.round((points - low) / grain), axis=0, return_index=True)[1]]
+        points = points[np.unique(np.round((points - low) / grain), axis=0, return_index=True)[1]]
+        return np.hstack([points, np.full((len(points), d - 2), np.nan)])
 
     @cached_property
     def _outlines(self) -> dict[Any, list[Piece]]:

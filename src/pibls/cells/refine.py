@@ -64,10 +64,10 @@ class Marker:
         rough = {
             part.cell
             for part, weights in fit.weights.items()
-            if len(part.cell.marks) and not self.tails.is_smooth(weights)
+            if part.cell.has_corner and not self.tails.is_smooth(weights)
         }
         for _ in range(_LEVELS if rough else 0):
-            marked = [leaf for leaf in leaves(root) if len(leaf.marks) and _comes_from(leaf, rough)]
+            marked = [leaf for leaf in leaves(root) if leaf.has_corner and _comes_from(leaf, rough)]
             root = refined(root, {leaf: [(axis, None) for axis in range(len(leaf.low))] for leaf in marked})
         return root
 

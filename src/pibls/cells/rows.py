@@ -12,6 +12,7 @@ import numpy as np
 from pibls.cells.balance import balanced
 from pibls.cells.parts import CellPart, Face, Layout
 from pibls.cells.surface import Rule
+from pibls.cells.switches import switching_planes
 from pibls.checks import FloatArray
 from pibls.errors import ProblemError
 from pibls.features import MultiIndex
@@ -23,6 +24,8 @@ Term = tuple[int, MultiIndex, Any]
 State = Callable[[CellPart, FloatArray, Sequence[tuple[str, MultiIndex]]], list[FloatArray]]
 
 _EXACT = 1e5
+_BESIDE = 1e-7
+_JUMP = 1e-4  # relative change of a coefficient across a face that is a jump
 
 
 @dataclass(frozen=True, eq=False)
@@ -184,7 +187,7 @@ class Rows:
 
         Shape (equations, traces); what flows out counts as positive.
         """
-        X = self._on_side(part, face)
+        X = self._inward(part, face)
         out = 1.0 if face.below is part else -1.0
         area = float(face.weights.sum())
         sign = np.sign(face.basis[:, 0].sum())
@@ -197,7 +200,7 @@ class Rows:
                 if value is not None:
                     mean = float(face.weights @ np.broadcast_to(value, face.weights.shape)) / area
                     scale = np.sqrt(area) * sign * unit[number] / (np.sqrt(depth) * (depth / 2) ** order)
-                    found[i, k] = out * mean * scale
+                    found[i, k] = out * mean * scale / self._share_of_flux(part, face, number, order)
         return found
 
     def _only_terms(
@@ -321,7 +324,7 @@ class Rows:
         for (number, order), index in zip(wanted, indices, strict=True):
             block = np.zeros((len(X), self.width))
             factor = np.sqrt(face.thickness) * (face.thickness / 2) ** order / part.half[face.axis] ** order
-            factor *= units[number] / unit[number]
+            factor *= units[number] / unit[number] * self._share_of_flux(part, face, number, order)
             block[:, number * k : (number + 1) * k] = values[index] * (factor * np.sqrt(face.weights))[:, None]
             found.append(block)
         return found
@@ -333,6 +336,37 @@ class Rows:
         X = face.points.copy()
         X[:, face.axis] -= face.shift
         return X
+
+    def _inward(self, part: CellPart, face: Face) -> FloatArray:
+        """Return points of a part just beside a face, where its coefficients are its own."""
+        X = self._on_side(part, face).copy()
+        X[:, face.axis] += _BESIDE * part.half[face.axis] * (-1.0 if face.below is part else 1.0)
+        return X
+
+    def _share_of_flux(self, part: CellPart, face: Face, number: int, order: int) -> float:
+        """Return the coefficient of the flux on one side of a face over that of both; 1 unless it jumps there."""
+        if not self.switches or order + 1 < self.orders[number, face.axis]:
+            return 1.0
+        index, sides = self._along(face.axis, order + 1), []
+        for side in (face.below, face.above):
+            X = self._inward(side, face)
+            found = [
+                float(np.mean(np.broadcast_to(value, len(X))))
+                for e in self.equations
+                for n, i, value in self._only_terms(e, side, X, None)
+                if (n, i) == (number, index)
+            ]
+            sides.append(max(found, key=abs, default=1.0))
+        below, above = sides
+        if below * above <= 0 or abs(below - above) <= _JUMP * max(abs(below), abs(above)):
+            return 1.0
+        own = below if part is face.below else above
+        return own / float(np.sqrt(below * above))
+
+    @cached_property
+    def switches(self) -> bool:
+        """Whether data switch anywhere."""
+        return bool(len(switching_planes(self.problem)))
 
     def traced(self, part: CellPart, face: Face, units: FloatArray) -> FloatArray:
         """Return the coefficients on a face of all that is continuous across it, as rows."""
