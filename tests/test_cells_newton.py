@@ -288,7 +288,7 @@ def test_simple_starts_meet_the_conditions():
     problem = pb.problems.p_laplacian()
     layout = layout_of(problem)
     starts = dict(simple_starts(layout, layout.root, 0))
-    assert list(starts) == ["zero", "a harmonic function", "a bump", "a random function"]
+    assert list(starts) == ["zero", "a harmonic function", "a bump", "a constant", "a random function"]
     (part,) = layout.parts(layout.root)
     edge = problem.domain.boundary.sample(40).points
     for name in ("a harmonic function", "a bump"):
