@@ -33,9 +33,11 @@ PER_CELL = 5e6  # operations that the handling of a cell counts for
 _DEGREES = {1: ((1e-4, 10), (1e-7, 14), (0.0, 18)), 2: ((1e-4, 9), (1e-7, 13), (0.0, 17)), 3: ((1e-4, 6), (1e-7, 8), (0.0, 10))}
 _PER_WEIGHT = 20.0  # operations of a cell by the third power of its weights
 _DATA_BUDGET, _FEWEST_CELLS = 0.2, 16
+_LATELY = 4  # trees on which none may be in doubt for an estimate to mean anything
 _DOUBTFUL = 4  # so many trees in a row without a solution: there is none, or none can be found
 _UNDETERMINED = 1e6  # answers beyond this are those of a solution to which something can be added
 _UNMET, _PLAIN, _STAYS = 100.0, 1e-3, 0.5
+_FALLS = 0.01  # rows that lack so much less than three trees before: the solution is still being found
 _ROUNDING = 1e-10
 _RESIDUAL_POINTS = 200
 
@@ -143,6 +145,7 @@ class Loop:
     budget: float
     seed: int
     report: Callable[..., None]
+    undetermined: float = _UNDETERMINED
     stages: list[dict[str, float]] = field(default_factory=list)
     started: float = field(default_factory=time.perf_counter)
 
@@ -161,7 +164,7 @@ class Loop:
         marker = Marker(self.fitter.layout)
         found: Compared | None = None
         answers = [self.fitter.answer()]
-        doubtful = 0
+        doubtful, fits = 0, [fit]
         try:
             while True:
                 before = self.fitter.flops
@@ -170,11 +173,12 @@ class Loop:
                 if found is None:
                     found = self._with_more_cells(fit, marker, sizes)
                 answers.append(found.answer)
+                fits.append(found.other)
                 self._note(fit, found.estimate, answers[-2])
                 unsolved = self.fitter.doubt(fit) or self.fitter.doubt(found.other)
                 doubtful = doubtful + 1 if unsolved else 0
                 doubt = self.hidden or unsolved or self._unmet(fit, found.other, sizes)
-                if found.estimate <= self.tol and not doubt and answers[-1] < _UNDETERMINED:
+                if found.estimate <= self.tol and not doubt and answers[-1] < self.undetermined:
                     message = f"The estimated error {found.estimate:.1e} is within the tolerance {self.tol:g}."
                     return self.solution(found, found.estimate, "converged", message)
                 limit = self._limit(self.fitter.flops - before, answers)
@@ -187,7 +191,8 @@ class Loop:
             if found is None:
                 raise
             doubt, limit = "", "It was interrupted. Run it again to go on."
-        estimate = max(1.0, found.estimate) if doubt else found.estimate
+        lately = any(self.fitter.doubt(one) for one in fits[-_LATELY:])
+        estimate = max(1.0, found.estimate) if doubt or lately else found.estimate
         message = f"The estimated error is {estimate:.1e}, above the tolerance {self.tol:g}. {limit} {doubt}"
         return self.solution(found, estimate, "stalled", message.rstrip())
 
@@ -225,9 +230,10 @@ class Loop:
 
     def _limit(self, flops: float, answers: list[float]) -> str:
         last = [s["estimate"] for s in self.stages]
-        if min(answers[-2:]) > _UNDETERMINED:
+        if min(answers[-2:]) > self.undetermined:
             return "Nothing determines it."
-        if len(last) >= 5 and last[-1] < 0.1 and min(last[-3:]) > 0.5 * min(last[:-3]):
+        falls = len(last) > 3 and self.stages[-1]["residual"] < _FALLS * self.stages[-4]["residual"]
+        if len(last) >= 5 and last[-1] < 0.1 and min(last[-3:]) > 0.5 * min(last[:-3]) and not falls:
             if last[-1] < _ROUNDING:
                 return "Round-off limits it: no more digits are to be had in double precision. Ask for a larger tol."
             return "Splitting cells no longer pays: what limits it is not where cells are."

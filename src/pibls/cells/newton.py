@@ -29,6 +29,7 @@ __all__ = ["solve_cells_nonlinear"]
 
 _COARSE = 1e-3  # tolerance at which a solution is looked for
 _FIRST_DATA = 1e-3
+_LOOSE = 1e10  # layers move nearly freely, and still have their place
 _TOLD = 1e-2  # share of a solution that may be missed when it is told in other functions
 
 
@@ -55,7 +56,8 @@ def solve_cells_nonlinear(
         start = solve_cells_nonlinear(easier, max(tol, _COARSE), budget, seed, report, start=start)
     d = len(problem.domain.coordinates)
     newton = Newton(_layout(problem, d, max(tol, _COARSE), seed), max(tol, _COARSE))
-    loop = Loop(newton, tol, budget, seed, report)
+    loop = Loop(newton, tol, budget, seed, report, undetermined=_LOOSE)
+    report("scan", 0.0)
     root = first_tree(Rows(newton.layout), max(tol, _FIRST_DATA))
     given = None if start is None else values_from(given_start(start, problem), problem)
     coarse = Bench(newton, budget, seed).solution(root, given)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -15,6 +15,7 @@ from pibls.cells.surface import Piece, Rule, _ranges, pieces
 from pibls.cells.switches import switching_planes
 from pibls.cells.tree import Cell, Contact
 from pibls.checks import FloatArray
+from pibls.features import MultiIndex
 from pibls.features.reference import Reference, cube_rule
 from pibls.geometry import Box, Domain, Part as BoundaryPart, Product, TimeInterval
 from pibls.geometry.base import Region
@@ -36,6 +37,7 @@ _CANDIDATES = 2**15
 _OVERSAMPLING = 2.2
 _TRACE_SHARE = 0.62  # degree of what cells share on a face, by that of the cells: more brings nothing
 _QUADRATURE = 20000
+_REMEMBERED = 2000
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,6 +113,7 @@ class Layout:
     _parts: dict[Cell, tuple[CellPart, ...]] = field(default_factory=dict)
     _pieces: dict[Cell, dict[Any, list[Piece]]] = field(default_factory=dict)
     _faces: dict[tuple[Cell, Cell, int, float], list[Face]] = field(default_factory=dict)
+    _nodes: dict[Any, FloatArray] = field(default_factory=dict)
 
     @property
     def domain(self) -> Domain:
@@ -325,6 +328,21 @@ class Layout:
             if inside.sum() >= 2 * self.wanted or tries >= _CANDIDATES:
                 return X[inside], True, float(np.prod(high - low)) / tries
             tries *= 4
+
+    def nodes(self, part: CellPart, X: FloatArray, indices: Sequence[MultiIndex]) -> dict[MultiIndex, FloatArray]:
+        """Return derivatives of the functions in the coordinates of a part; those at its own points are kept."""
+        if part.whole:
+            own = X is part.points
+            return self.reference.on_rule(indices) if own else self.reference.evaluate_again(part.local(X), indices)
+        if not (X is part.points or any(X is rule.points for rule in part.boundary.values())):
+            return self.reference.evaluate(part.local(X), indices)
+        missing = [index for index in indices if (part, id(X), index) not in self._nodes]
+        if missing:
+            if len(self._nodes) >= _REMEMBERED:
+                self._nodes.clear()
+            found = self.reference.evaluate(part.local(X), missing)
+            self._nodes.update({(part, id(X), index): values for index, values in found.items()})
+        return {index: self._nodes[part, id(X), index] for index in indices}
 
     def part_at(self, cell: Cell, X: FloatArray) -> Any:
         """Return for points of a cell the number of the part each is in, or nearest to."""

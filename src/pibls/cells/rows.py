@@ -82,7 +82,7 @@ class Rows:
     state: State | None = None
     share: float = 1.0
     diffusion: float = 1.0
-    _known: set[Any] = field(default_factory=set)
+    known: set[Any] = field(default_factory=set)
     _balances: dict[CellPart, tuple[FloatArray, FloatArray]] = field(default_factory=dict)
     _magnitudes: dict[CellPart, Any] = field(default_factory=dict)
     _means: dict[Any, FloatArray] = field(default_factory=dict)
@@ -136,9 +136,9 @@ class Rows:
         roots = np.sqrt(part.weights)
         source = np.concatenate([-r * roots * values for r, (_, values) in zip(rows, lowered, strict=True)])
         equation = None
-        if key is None or key not in self._known:
+        if key is None or key not in self.known:
             if key is not None:
-                self._known.add(key)
+                self.known.add(key)
             values = self._values(part, None, self._indices(self.equations))
             equation = np.concatenate(
                 [
@@ -412,11 +412,7 @@ class Rows:
 
     def _values(self, part: CellPart, X: FloatArray | None, indices: list[MultiIndex]) -> dict[MultiIndex, FloatArray]:
         """Return derivatives of the functions in the coordinates of the part: at points, or at its own."""
-        reference = self.layout.reference
-        if X is None and part.whole:
-            return reference.on_rule(indices)
-        evaluate = reference.evaluate_again if part.whole else reference.evaluate
-        return evaluate(part.local(part.points if X is None else X), indices)
+        return self.layout.nodes(part, part.points if X is None else X, indices)
 
     def lowered(
         self, statement: Statement, part: CellPart, X: FloatArray, normals: FloatArray | None
