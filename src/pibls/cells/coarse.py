@@ -1,4 +1,4 @@
-"""A coarse solution of a nonlinear problem on a tree: where to start, what to try when that fails, and which branch it is.
+"""A coarse solution of a nonlinear problem on a tree: where to start, what to try when that fails, which branch it is.
 
 Attempts cost little, for the cells are few and their functions too. One is believed where the iteration settles and
 rows lack little: an iteration that ends anywhere but at a solution is noticed.
@@ -12,29 +12,32 @@ from functools import cached_property
 
 import numpy as np
 
-from pibls.cells.iterate import Descent, Newton
-from pibls.cells.loop import RATE, field_sizes, landmarks
+from pibls.cells.iterate import MOST_STEPS, Descent, Newton
+from pibls.cells.loop import RATE, field_sizes
 from pibls.cells.measure import distances
 from pibls.cells.refine import Marker
 from pibls.cells.solve import Fit
-from pibls.cells.starts import bump, scaled, simple_starts, values_from, zero
-from pibls.cells.state import Values, projected, values_of
-from pibls.cells.tree import Cell
+from pibls.cells.starts import bump, diffusion_lack, harmonic, scaled, simple_starts, values_from, zero
+from pibls.cells.state import Values, Weights, projected, values_of
+from pibls.cells.tree import Cell, refined
 from pibls.errors import PiblsError, ProblemError
 
 __all__ = ["Bench", "Coarse"]
 
+_ROUGH = 0.2  # share of the solution that rows lack where cells tell little of it
 _PLAUSIBLE = 0.03  # share of the solution that rows may lack
-_RESOLVED = 0.1  # the same of a linear problem: with more, finer cells help more than other starts
+_RESOLVED = 0.03  # the same of a linear problem: with more, finer cells help more than other starts
 _LEVELS = 4
 _SHARE = 0.3  # of the budget: after which no other start is tried
 _FIRST_SHARE, _SHORTEST_SHARE, _QUICKER = 0.2, 0.01, 1.6
-_DIFFERENT = 0.1
+_DIFFERENT, _STAYS = 0.1, 0.2
 _FEW_STEPS, _FOLLOWING = 12, 8
-_WIDER = 3
-_BRANCH_WORK = 2.0  # in terms of what the solution has cost
+_WIDER = 5
+_LOOSE = 10.0  # solutions that answer more strongly than this can be moved nearly freely
+_BRANCH_WORK, _BRANCH_SHARE = 0.5, 0.02  # in terms of what the solution has cost, and of the budget: the larger one
+_STIFF, _THINNED, _LEAST_THINNED = 10.0, 4.0, 1.1
 _PROMISING = 0.6
-_AMPLITUDES = (1.0, -1.0, 8.0, -8.0, 40.0)
+_AMPLITUDES = (1.0, 40.0, 8.0, -1.0, -8.0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,17 +54,25 @@ class Coarse:
         What a user should know of the way there: another branch, a continuation.
     failure
         Why there seems to be no solution, or an empty string.
+    trees
+        The trees on the way to it, coarsest first.
     """
 
     descent: Descent
     start: str
     remark: str = ""
     failure: str = ""
+    trees: tuple[Cell, ...] = ()
 
     @property
     def solved(self) -> bool:
         """Whether it is a solution, as far as so few cells resolve it."""
         return self.descent.settled and self.descent.lacking < _PLAUSIBLE
+
+    @property
+    def rough(self) -> bool:
+        """Whether it is hardly like a solution at all."""
+        return not self.descent.settled or self.descent.lacking > _ROUGH
 
     @property
     def resolved(self) -> bool:
@@ -83,7 +94,7 @@ class Bench:
     def marker(self) -> Marker:
         """Chooses which cells to split."""
         layout = self.newton.layout
-        return Marker(layout, landmarks(layout.problem))
+        return Marker(layout)
 
     def solution(self, root: Cell, start: Values | None) -> Coarse:
         """Return a coarse solution, from a start or from simple ones."""
@@ -101,23 +112,23 @@ class Bench:
         chosen = next((one for one in found if one.solved), None)
         if chosen is None:
             best = min(found, key=_rank)
-            return Coarse(best.descent, best.start, failure=self._failure(found))
+            return Coarse(best.descent, best.start, failure=self._failure(found), trees=(best.descent.fit.root,))
         remark = self._branches(chosen)
         if chosen.start == "continuation":
             remark = f"It was found by continuation from the linear part of the problem. {remark}".strip()
-        return Coarse(chosen.descent, chosen.start, remark)
+        trees = tuple(one.descent.fit.root for one in found[: found.index(chosen) + 1])
+        return Coarse(chosen.descent, chosen.start, remark, trees=trees)
 
     def finer(self, fit: Fit) -> Cell:
-        """Return a finer tree."""
-        return self.marker.refined(fit, field_sizes(self.newton.layout.problem, fit))
+        """Return a finer tree; corners can wait."""
+        return refined(fit.root, self.marker.splits(fit, field_sizes(self.newton.layout.problem, fit)))
 
-    def attempt(self, name: str, root: Cell, start: Values, *, most: int | None = None) -> Coarse | None:
+    def attempt(self, name: str, root: Cell, start: Values, *, most: int = MOST_STEPS) -> Coarse | None:
         """Iterate from a start; None where the equation has no value."""
         if name not in self.tried:
             self.tried.append(name)
-        limits = {} if most is None else {"most": most}
         try:
-            return Coarse(self.newton.settle(root, start, **limits), name)
+            return Coarse(self.newton.settle(root, start, most=most), name)
         except PiblsError:
             return None
 
@@ -134,13 +145,17 @@ class Bench:
             best = min(found, key=_rank, default=None)
             if best is not None:
                 root = self.finer(best.descent.fit)
-            if best is not None and swept:
+            again = None
+            if best is not None and (swept or best.descent.settled):
                 again = self.attempt(best.start, root, values_of(self.newton.layout, best.descent.fit))
-            else:
+            if not swept and (again is None or (again.resolved and not again.solved)):
                 own = simple_starts(self.newton.layout, root, self.seed) if starts is None else starts
-                again, swept = self._sweep(root, own, last=level == _LEVELS - 1)
+                other, swept = self._sweep(root, own, last=level == _LEVELS - 1)
+                again = _better(again, other)
                 if swept and starts is None and (again is None or not again.solved):
                     again = _better(again, self._followed(root))
+            if starts is None and level == 0 and (again is None or again.rough):
+                again = _better(again, self._thinned(root))
             if again is not None:
                 found.append(again)
                 if again.solved:
@@ -188,6 +203,46 @@ class Bench:
         self.reached = share
         return self.attempt("continuation", root, values_of(newton.layout, here.fit))
 
+    def _thinned(self, root: Cell) -> Coarse | None:
+        """Follow the solution from a larger diffusion, with which it has no layers; cells follow it too."""
+        newton = self.newton
+        factor = diffusion_lack(newton.layout, root)
+        start = harmonic(newton.layout, root)
+        if start is None or factor < _STIFF:
+            return None
+        weights, step = projected(newton.layout, root, start), _THINNED
+        here, trial = None, factor
+        self.tried.append("larger diffusion")
+        while not self.late:
+            found = self._at_diffusion(root, weights, trial)
+            if found is None:
+                step = np.sqrt(step)
+                if here is None or step < _LEAST_THINNED:
+                    return None
+            else:
+                here, factor = found, trial
+                if factor == 1.0:
+                    return Coarse(here, "larger diffusion")
+                root, weights = here.fit.root, here.fit.weights
+                step = min(step**1.5, _THINNED)
+            trial = max(1.0, factor / step)
+        return None
+
+    def _at_diffusion(self, root: Cell, weights: Weights, factor: float) -> Descent | None:
+        """Return the solution with some diffusion, on cells that resolve it, or None."""
+        for _ in range(_LEVELS):
+            try:
+                found = self.newton.descend(root, weights, diffusion=factor, most=_FEW_STEPS)
+            except PiblsError:
+                return None
+            if found.settled and found.lacking < _PLAUSIBLE:
+                return found
+            if found.linear < _RESOLVED:
+                return None
+            root = self.finer(found.fit)
+            weights = projected(self.newton.layout, root, values_of(self.newton.layout, found.fit), found.fit.weights)
+        return None
+
     def _failure(self, found: list[Coarse]) -> str:
         """Say that there seems to be no solution, if finer cells came no closer to one."""
         resolved = [one for one in found if one.resolved]
@@ -215,7 +270,7 @@ class Bench:
         shape = bump(newton.layout, root)
         if shape is None:
             return ""
-        limit = newton.flops * (1.0 + _BRANCH_WORK)
+        limit = newton.flops + max(_BRANCH_WORK * newton.flops, _BRANCH_SHARE * self.budget * RATE)
         for amplitude in _AMPLITUDES:
             if newton.flops > limit:
                 break
@@ -231,20 +286,27 @@ class Bench:
     def _other(self, chosen: Coarse, start: Values) -> Coarse | None:
         """Return a solution that is not the chosen one, confirmed on a finer tree: it may be a sharper one."""
         found = self.attempt("a larger start", chosen.descent.fit.root, start, most=_FEW_STEPS)
+        before: Coarse | None = None
         for _ in range(_WIDER):
-            if found is None or found.descent.lacking > _PROMISING or not self._differ(chosen, found):
+            if found is None or found.descent.lacking > _PROMISING or (found.resolved and not found.descent.settled):
                 return None
-            if found.solved:
+            away = self._apart(chosen, found)
+            if away < _DIFFERENT:
+                return None
+            # One that moves as cells get finer, or could do so freely, is on its way to somewhere else.
+            stays = before is not None and self._apart(before, found) < _STAYS * away
+            if found.solved and stays and self.newton.answer() < _LOOSE:
                 return found
-            fit = found.descent.fit
+            before, fit = found if found.solved else None, found.descent.fit
             found = self.attempt("a larger start", self.finer(fit), values_of(self.newton.layout, fit), most=_FEW_STEPS)
         return None
 
-    def _differ(self, one: Coarse, two: Coarse) -> bool:
+    def _apart(self, one: Coarse, two: Coarse) -> float:
+        """Return the distance of a solution to one on the same tree or a finer one, relative to both."""
         first, second = one.descent.fit, two.descent.fit
         apart, size, _ = distances(self.newton.layout, first, second)
-        own = np.sqrt(np.maximum(0.0, size**2)) + field_sizes(self.newton.layout.problem, first)
-        return bool((apart > _DIFFERENT * own).any())
+        own = size + field_sizes(self.newton.layout.problem, first)
+        return float((apart / own).max())
 
 
 def _rank(one: Coarse) -> tuple[bool, float]:

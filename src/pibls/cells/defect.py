@@ -33,7 +33,7 @@ class Defect:
         return tuple(chain.from_iterable(found))
 
     def of(self, state: TreeState) -> dict[CellPart, float]:
-        """Return the root of the square sum of the rows of each part at a state, what is shared as good as it can be."""
+        """Return the root of the square sum of the rows of each part at a state, with the best of what is shared."""
         before, self.rows.state = self.rows.state, state
         try:
             squares = {part: self._inside(part, state) + self._conditions(part, state) for part in state.weights}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -19,7 +18,7 @@ from pibls.checks import FloatArray
 from pibls.errors import PiblsError
 from pibls.solution.sizes import reference_sizes
 
-__all__ = ["Descent", "Newton"]
+__all__ = ["MOST_STEPS", "Descent", "Newton"]
 
 _LENGTHS = (1.0, 0.4, 0.16, 0.064, 0.026)
 _SUFFICIENT = 1e-2  # share of the decrease a linear model promises that a step must bring
@@ -27,11 +26,14 @@ _STATIONARY = 0.02  # share of the residual that no step removes any more
 _TOLERATED = 0.01  # of the tolerance: an iteration that goes on would change nothing
 _SETTLED = 0.02  # of what rows lack: likewise
 _UNRESOLVED = 0.05  # rows that lack more than this share of the solution say nothing of what is enough
+_CONTRACTION = 0.1  # share by which the next step must be shorter, after a whole one
+_SHORT = 0.1  # steps that are shorter may crawl along a valley
 _CLOSE = 0.3  # steps below are those of a quadratic iteration
 _SCALES_MOVE = 0.1  # steps above change the sizes of coefficients
 _DIGITS = 1e-9  # steps below may be rounding
+_NOTHING = 1e-6  # of the residual at the start: a solution of this size is zero
 _PATIENCE, _CRAWLING = 6, 0.9
-_MOST = 25
+MOST_STEPS = 25
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,13 +83,14 @@ class Newton:
     history: list[dict[str, Any]] = field(default_factory=list)
     _unsettled: dict[Fit, float] = field(default_factory=dict)
     _orders: dict[Any, Any] = field(default_factory=dict)
+    _last: Glue | None = None
 
     def fit(self, root: Cell, near: Fit | None) -> Fit:
         """Return the solution on a tree, from one on a coarser tree."""
         assert near is not None
         return self.settle(root, values_of(self.layout, near), near.weights).fit
 
-    def settle(self, root: Cell, values: Values, known: Weights | None = None, *, most: int = _MOST) -> Descent:
+    def settle(self, root: Cell, values: Values, known: Weights | None = None, *, most: int = MOST_STEPS) -> Descent:
         """Iterate from given fields until steps are small beside the error; keep in mind where they do not get so."""
         found = self.descend(root, projected(self.layout, root, values, known), most=most)
         if not found.settled:
@@ -104,9 +107,15 @@ class Newton:
             "back."
         )
 
-    def descend(self, root: Cell, weights: Weights, *, share: float = 1.0, most: int = _MOST) -> Descent:
-        """Iterate from weights on a tree, with a share of the nonlinearity."""
-        walk = _Walk(self, Rows(self.layout, share=share), root, weights)
+    def answer(self) -> float:
+        """Return how strongly the last linear problem answers to changes of what it must meet."""
+        return 1.0 if self._last is None else self._last.weakest()[0]
+
+    def descend(
+        self, root: Cell, weights: Weights, *, share: float = 1.0, diffusion: float = 1.0, most: int = MOST_STEPS
+    ) -> Descent:
+        """Iterate from weights on a tree, with a share of the nonlinearity or a multiple of the diffusion."""
+        walk = _Walk(self, Rows(self.layout, share=share, diffusion=diffusion), root, weights)
         for _ in range(most):
             if walk.advance():
                 break
@@ -114,21 +123,23 @@ class Newton:
 
     def solved(self, rows: Rows, root: Cell) -> Fit:
         """Return the solution of the problem linearised at the state of the rows."""
-        glue = Glue(rows, _orders=self._orders)
+        self._last = glue = Glue(rows, _orders=self._orders)
         found = glue.solve(root)
         self.flops += glue.flops + PER_CELL * len(found.parts)
         return found
 
-    def apart(self, one: Weights, two: Weights) -> float:
-        """Return the distance of two functions on a tree, relative to the second."""
-        gap, own = self._norms({part: two[part] - one[part] for part in two}), self._norms(two)
+    def apart(self, one: Weights, two: Weights, like: Weights | None = None) -> float:
+        """Return the distance of two functions on a tree, relative to the second or to a third."""
+        gap, own = self._norms(one, two), self._norms(None, two if like is None else like)
         names = self.layout.problem.field_names
-        sizes = np.array(list(reference_sizes(self.layout.problem, dict(zip(names, own.tolist(), strict=True))).values()))
+        sizes = np.array(
+            list(reference_sizes(self.layout.problem, dict(zip(names, own.tolist(), strict=True))).values())
+        )
         return float((gap / np.where(sizes > 0, sizes, 1.0)).max())
 
-    def _norms(self, weights: Weights) -> FloatArray:
-        squares = [np.prod(part.half) * np.square(own).sum(axis=1) for part, own in weights.items()]
-        return np.asarray(np.sqrt(np.sum(squares, axis=0)))
+    def _norms(self, one: Weights | None, two: Weights) -> FloatArray:
+        gaps = ((part, own if one is None else own - one[part]) for part, own in two.items())
+        return np.asarray(np.sqrt(sum(np.prod(part.half) * np.square(gap).sum(axis=1) for part, gap in gaps)))
 
 
 @dataclass(eq=False)
@@ -144,7 +155,8 @@ class _Walk:
 
     def __post_init__(self) -> None:
         self.defect = Defect(self.rows, self.root)
-        self.norms: list[float] = []
+        self.norms: list[tuple[float, float]] = []
+        self.ahead: Fit | None = None
         self.steps: list[float] = []
         self.full: Fit | None = None
         self._arrive(self.weights, scales=True)
@@ -156,6 +168,7 @@ class _Walk:
         self.rows.state = self.state
         if scales:
             self.rows.forget()
+            self.ahead = None
         if scales or lacking is None:
             lacking = self.defect.of(self.state)
         self.lacking = lacking
@@ -164,7 +177,8 @@ class _Walk:
     def advance(self) -> bool:
         """Take a step; tell whether it was the last."""
         newton = self.newton
-        self.full = full = newton.solved(self.rows, self.root)
+        self.full = full = newton.solved(self.rows, self.root) if self.ahead is None else self.ahead
+        self.ahead = None
         step = newton.apart(self.weights, full.weights)
         removable = float(np.sqrt(max(0.0, self.norm**2 - full.residual**2)))
         goal = self._goal(full)
@@ -173,15 +187,17 @@ class _Walk:
             self._record(removable, 1.0)
             self.settled = True
             return True
-        found = next(self._accepted(full, removable), None)
+        found = self._shortened(full, removable)
+        if found is None or found[0] < _SHORT:
+            found = self._contracting(full) or found
         if found is None:
             return True
         length, lacking = found
         self._arrive(between(self.weights, full.weights, length), scales=step * length > _SCALES_MOVE, lacking=lacking)
         self._record(removable, length)
-        self.settled = length == 1.0 and self._expected(step) <= goal
+        self.settled = length == 1.0 and self.ahead is None and self._expected(step) <= goal
         self.steps = [*self.steps, step] if length == 1.0 else []
-        return self.settled or self._crawls()
+        return self.settled or self._crawls(step)
 
     def _goal(self, full: Fit) -> float:
         """Return the relative size of steps that change nothing."""
@@ -208,23 +224,53 @@ class _Walk:
             found = min(found, step**2 / self.steps[-1])
         return found
 
-    def _accepted(self, full: Fit, removable: float) -> Iterator[tuple[float, dict[CellPart, float]]]:
-        """Yield lengths at which the residual falls as it should, longest first."""
+    def _shortened(self, full: Fit, removable: float) -> tuple[float, dict[CellPart, float]] | None:
+        """Return the longest part of a step with which the residual falls as it should, and what is lacking there."""
         for length in _LENGTHS:
-            trial = TreeState(self.rows.layout, between(self.weights, full.weights, length))
-            try:
-                lacking = self.defect.of(trial)
-            except PiblsError:
-                continue  # a step may leave the domain of a logarithm
+            lacking = self._lacking(between(self.weights, full.weights, length))
             promised = (1.0 - (1.0 - length) ** 2) * removable**2
-            found = _norm(lacking)
-            if found < self.norm and self.norm**2 - found**2 >= _SUFFICIENT * promised:
-                yield length, lacking
+            if _norm(lacking) < self.norm and self.norm**2 - _norm(lacking) ** 2 >= _SUFFICIENT * promised:
+                return length, lacking
+        return None
 
-    def _crawls(self) -> bool:
-        self.norms.append(self.norm)
+    def _contracting(self, full: Fit) -> tuple[float, dict[CellPart, float]] | None:
+        """Return the longest part of a step after which the next step is shorter.
+
+        Residuals may have to rise first: moving a layer is a small change of a solution and a large one of a residual.
+        """
+        here = self.weights
+        for length in _LENGTHS[:-1]:
+            trial = between(here, full.weights, length)
+            lacking = self._lacking(trial)
+            if _norm(lacking) == np.inf:
+                continue
+            self.rows.state = TreeState(self.rows.layout, trial)
+            try:
+                ahead = self.newton.solved(self.rows, self.root)
+            except (PiblsError, np.linalg.LinAlgError):
+                continue
+            finally:
+                self.rows.state = self.state
+            now, then = (
+                self.newton.apart(one, two, trial) for one, two in ((here, full.weights), (trial, ahead.weights))
+            )
+            if then <= (1.0 - _CONTRACTION * length) * now:
+                self.ahead = ahead
+                return length, lacking
+        return None
+
+    def _lacking(self, weights: Weights) -> dict[CellPart, float]:
+        try:
+            return self.defect.of(TreeState(self.rows.layout, weights))
+        except PiblsError:
+            return dict.fromkeys(weights, np.inf)  # a step may leave the domain of a logarithm
+
+    def _crawls(self, step: float) -> bool:
+        self.norms.append((self.norm, step))
         recent = self.norms[-_PATIENCE:]
-        return len(recent) == _PATIENCE and recent[-1] > _CRAWLING * recent[0]
+        return len(recent) == _PATIENCE and all(
+            now > _CRAWLING * then for now, then in zip(recent[-1], recent[0], strict=True)
+        )
 
     def _record(self, removable: float, length: float) -> None:
         entry = {"residual": self.norm, "removable": removable, "length": length, "damping": 0.0, "factorised": True}
@@ -234,7 +280,7 @@ class _Walk:
         """Return what the iteration came to."""
         assert self.full is not None
         fit = replace(self.full, weights=dict(self.weights), residuals=self.lacking)
-        size = max(self._size(fit), self.first) if self._size(fit) != 1.0 else self.first or 1.0
+        size = max(self._size(fit), _NOTHING * self.first)
         return Descent(fit, self.settled, self.norm / size, self.full.residual / size)
 
 

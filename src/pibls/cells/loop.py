@@ -17,8 +17,6 @@ from pibls.cells.solve import Fit, Glue
 from pibls.cells.tree import Cell, leaves, refined
 from pibls.checks import FloatArray
 from pibls.features.reference import draw_reference
-from pibls.geometry.landmarks import corners
-from pibls.geometry.patch import TimedPatch
 from pibls.problem import Problem
 from pibls.solution import Diagnostics, Solution
 from pibls.solution.celled import CellNetwork
@@ -26,12 +24,13 @@ from pibls.solution.diagnostics import Residual
 from pibls.solution.functions import ResidualFunction
 from pibls.solution.sizes import reference_sizes
 
-__all__ = ["Fitter", "Linear", "Loop", "degree_for", "field_sizes", "first_tree", "landmarks", "network_of", "solve_cells"]
+__all__ = ["Fitter", "Linear", "Loop", "degree_for", "field_sizes", "first_tree", "network_of", "solve_cells"]
 
 RATE = 5e9  # operations that count as a second
 PER_CELL = 5e6  # operations that the handling of a cell counts for
 _DEGREES = {1: ((1e-4, 10), (1e-7, 14), (0.0, 18)), 2: ((1e-4, 9), (1e-7, 13), (0.0, 17)), 3: ((1e-4, 6), (1e-7, 8), (0.0, 10))}
 _MOST_CELLS = 20000
+_DOUBTFUL = 4  # so many trees in a row without a solution: there is none, or none can be found
 _UNDETERMINED = 1e6  # answers beyond this are those of a solution to which something can be added
 _UNMET, _PLAIN, _STAYS = 100.0, 1e-3, 0.5
 _ROUNDING = 1e-10
@@ -117,9 +116,10 @@ class Loop:
 
     def run(self, fit: Fit) -> Solution:
         """Solve, from the solution on a first tree on; an interrupt returns the best solution so far."""
-        marker = Marker(self.fitter.layout, landmarks(self.fitter.layout))
+        marker = Marker(self.fitter.layout)
         found: tuple[Fit, Fit, float] | None = None
         answers = [self.fitter.answer()]
+        doubtful = 0
         try:
             while True:
                 before = self.fitter.flops
@@ -129,11 +129,15 @@ class Loop:
                 estimate = self._relative(*distances(self.fitter.layout, fit, other)[:2])
                 found = fit, other, estimate
                 self._note(fit, estimate, answers[-2])
-                doubt = self.fitter.doubt(fit) or self.fitter.doubt(other) or self._unmet(fit, other, sizes)
+                unsolved = self.fitter.doubt(fit) or self.fitter.doubt(other)
+                doubtful = doubtful + 1 if unsolved else 0
+                doubt = unsolved or self._unmet(fit, other, sizes)
                 if estimate <= self.tol and not doubt and answers[-1] < _UNDETERMINED:
                     message = f"The estimated error {estimate:.1e} is within the tolerance {self.tol:g}."
                     return self.solution(*found, "converged", message)
                 limit = self._limit(self.fitter.flops - before, answers)
+                if doubtful == _DOUBTFUL:
+                    limit = "Finer cells do not help."
                 if limit:
                     break
                 fit = other
@@ -185,7 +189,7 @@ class Loop:
         reference = self.fitter.layout.reference
         settings = {"cells": len(fit.parts), "degree": reference.degree, "functions": reference.size}
         record = Diagnostics(
-            "Cells", settings, self.seed, fit.unknowns, fit.rows, "elimination along the tree", None, self.stages[-1]["answer"], {},
+            "Cells", settings, self.seed, fit.unknowns, fit.rows, "elimination along the tree", None, self.stages[-1]["answer"] if self.stages else None, {},
             seconds={"total": time.perf_counter() - self.started}, message=message, stages=tuple(self.stages),
         )
         eye = np.eye(network.size)
@@ -211,23 +215,6 @@ def field_sizes(problem: Problem, fit: Fit) -> FloatArray:
     own = dict(zip(problem.field_names, np.sqrt(squares).tolist(), strict=True))
     found = np.array(list(reference_sizes(problem, own).values()))
     return np.where(found > 0, found, 1.0)
-
-
-def landmarks(layout: Layout) -> FloatArray:
-    """Return the points of a plane where solutions may be singular: corners, and where conditions begin and end."""
-    d = len(layout.problem.domain.space)
-    if d != 2:
-        return np.empty((0, d))
-    found = [np.array([corner.point for corner in corners(layout.domain, above=0.0)]).reshape(-1, 2)]
-    for held in layout.pieces(layout.root).values():
-        for piece in held:
-            if len(piece.box) == d - 1 or isinstance(piece.patch, TimedPatch):
-                ends = np.tile(piece.box.mean(axis=1), (2, 1))
-                ends[:, 0] = piece.box[0]
-                found.append(piece.patch.at(ends)[0][:, :2])
-    points = np.concatenate(found)
-    grain = 1e-9 * layout.root.size[:2]
-    return points[np.unique(np.round((points - layout.root.low[:2]) / grain), axis=0, return_index=True)[1]]
 
 
 def network_of(layout: Layout, fit: Fit) -> CellNetwork:

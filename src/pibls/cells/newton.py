@@ -12,12 +12,14 @@ import numpy as np
 
 from pibls.cells.coarse import Bench, Coarse
 from pibls.cells.iterate import Newton
-from pibls.cells.loop import Loop, degree_for, first_tree
-from pibls.cells.parts import Layout
+from pibls.cells.loop import Loop, degree_for, first_tree, network_of
+from pibls.cells.parts import CellPart, Layout
 from pibls.cells.rows import Rows
+from pibls.cells.solve import Fit
 from pibls.cells.starts import given_start, values_from
-from pibls.cells.state import values_of
-from pibls.checks import shorten
+from pibls.cells.state import missed, projected
+from pibls.cells.tree import Cell
+from pibls.checks import FloatArray, shorten
 from pibls.errors import InputError
 from pibls.features.reference import draw_reference
 from pibls.problem import Problem
@@ -26,7 +28,8 @@ from pibls.solution import Solution
 __all__ = ["solve_cells_nonlinear"]
 
 _COARSE = 1e-3  # tolerance at which a solution is looked for
-_FIRST_DATA = 1e-2
+_FIRST_DATA = 1e-3
+_TOLD = 1e-2  # share of a solution that may be missed when it is told in other functions
 
 
 def solve_cells_nonlinear(
@@ -44,7 +47,7 @@ def solve_cells_nonlinear(
     Examples
     --------
     >>> from pibls.problems import cubic_reaction
-    >>> solution = solve_cells_nonlinear(cubic_reaction(), 1e-8, 10.0, 0, lambda _: None)
+    >>> solution = solve_cells_nonlinear(cubic_reaction(), 1e-8, 10.0, 0, lambda *_: None)
     >>> solution.status, solution.true_error() < 1e-8
     ('converged', True)
     """
@@ -60,13 +63,31 @@ def solve_cells_nonlinear(
         return _failed(loop, coarse)
     fit = coarse.descent.fit
     if degree_for(d, tol) != newton.layout.reference.degree:
-        finer = Newton(_layout(problem, d, tol, seed), tol, newton.flops, newton.curvature, newton.history)
-        tree = first_tree(Rows(finer.layout), tol, fit.root)
-        fit = finer.settle(tree, values_of(newton.layout, fit)).fit
-        loop.fitter = newton = finer
+        richer = Newton(_layout(problem, d, tol, seed), tol, newton.flops, newton.curvature, newton.history)
+        fit = _carried(newton, richer, fit, coarse.trees)
+        loop.fitter = newton = richer
     solution = loop.run(fit)
     message = f"{solution.diagnostics.message} {coarse.remark}".rstrip()
-    return replace(solution, diagnostics=replace(solution.diagnostics, message=message, iterations=tuple(newton.history)))
+    return replace(
+        solution, diagnostics=replace(solution.diagnostics, message=message, iterations=tuple(newton.history))
+    )
+
+
+def _carried(newton: Newton, richer: Newton, fit: Fit, trees: Sequence[Cell]) -> Fit:
+    """Return a solution with richer functions, on the coarsest tree on which they can tell it."""
+    network, rows = network_of(newton.layout, fit), Rows(richer.layout)
+    zero = (0,) * network.dimension
+
+    def values(part: CellPart, X: FloatArray) -> FloatArray:
+        del part
+        return network.evaluate(X, [zero])[zero]
+
+    for tree in trees:
+        root = first_tree(rows, richer.tol, tree)
+        weights = projected(richer.layout, root, values)
+        if missed(richer.layout, weights, values) < _TOLD:
+            break
+    return richer.settle(root, values, weights).fit
 
 
 def _layout(problem: Problem, dimension: int, tol: float, seed: int) -> Layout:

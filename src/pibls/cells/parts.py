@@ -17,6 +17,8 @@ from pibls.checks import FloatArray
 from pibls.features.reference import Reference, cube_rule
 from pibls.geometry import Box, Domain, Part as BoundaryPart, Product, TimeInterval
 from pibls.geometry.base import Region
+from pibls.geometry.landmarks import corners
+from pibls.geometry.patch import TimedPatch
 from pibls.geometry.sampling import kronecker
 from pibls.problem import OnPart, Problem
 
@@ -24,6 +26,8 @@ __all__ = ["CellPart", "Face", "Layout", "part_values"]
 
 _GRID = {1: 65, 2: 25, 3: 11}
 _FITS = 3
+_PROPORTION = 6.0
+_OUTLINE = {1: 1, 2: 4, 3: 2}
 _SMALL = 0.6
 _FLAT = 1e-9
 _STEP = 1e-7
@@ -49,6 +53,8 @@ class CellPart:
         Whether it is the whole cell; the points are then those of the reference rule.
     boundary
         Points on each boundary part that carries conditions.
+    integral
+        Weights of the points that integrate polynomials exactly, where they are known.
     """
 
     cell: Cell
@@ -58,6 +64,12 @@ class CellPart:
     weights: FloatArray
     whole: bool
     boundary: Mapping[Any, Rule] = field(default_factory=dict)
+    integral: FloatArray | None = None
+
+    @cached_property
+    def integrals(self) -> FloatArray:
+        """Weights for integrals over the part, which may be negative."""
+        return self.weights if self.integral is None else self.integral
 
     @property
     def volume(self) -> float:
@@ -114,7 +126,39 @@ class Layout:
     def root(self) -> Cell:
         """The box around the domain."""
         bounds = np.asarray(self.domain.bounds, dtype=np.float64)
-        return Cell(bounds[:, 0].copy(), bounds[:, 1].copy())
+        return Cell(bounds[:, 0].copy(), bounds[:, 1].copy(), marks=self.landmarks)
+
+    @cached_property
+    def landmarks(self) -> FloatArray:
+        """Points of a plane where solutions may be singular: corners, and where conditions begin and end."""
+        d = len(self.problem.domain.space)
+        if d != 2:
+            return np.empty((0, d))
+        low, high = np.asarray(self.domain.bounds)[:2].T
+        grain = 1e-9 * (high - low)
+        found = [np.array([corner.point for corner in corners(self.domain, above=0.0)]).reshape(-1, 2)]
+        for held in self._outlines.values():
+            ends_of = [np.empty((0, 2))]
+            for piece in held:
+                if len(piece.box) == len(self.domain.coordinates) - 1 and (
+                    len(piece.box) == 1 or isinstance(piece.patch, TimedPatch)
+                ):
+                    ends = np.tile(piece.box.mean(axis=1), (2, 1))
+                    ends[:, 0] = piece.box[0]
+                    ends_of.append(piece.patch.at(ends)[0][:, :2])
+            points = np.concatenate(ends_of)
+            _, first, counts = np.unique(np.round((points - low) / grain), axis=0, return_index=True, return_counts=True)
+            # Where a condition goes on beyond the end of a piece, nothing happens but at a corner.
+            found.append(points[first[counts == 1]])
+        points = np.concatenate(found)
+        return points[np.unique(np.round((points - low) / grain), axis=0, return_index=True)[1]]
+
+    @cached_property
+    def _outlines(self) -> dict[Any, list[Piece]]:
+        """The pieces of the whole boundary, by the conditions they carry."""
+        return {
+            place: [piece for patch in part.patches for piece in pieces(patch)] for place, part in self.places.items()
+        }
 
     @cached_property
     def places(self) -> dict[Any, BoundaryPart]:
@@ -139,10 +183,7 @@ class Layout:
         """Return the pieces of the boundary in a cell, by the conditions they carry."""
         if cell not in self._pieces:
             if cell.parent is None:
-                self._pieces[cell] = {
-                    place: [piece for patch in part.patches for piece in pieces(patch)]
-                    for place, part in self.places.items()
-                }
+                self._pieces[cell] = self._outlines
             else:
                 above = self.pieces(cell.parent)
                 self._pieces[cell] = {
@@ -172,9 +213,10 @@ class Layout:
         return (CellPart(cell, center, half, center + half * U, weights * float(np.prod(half)), True, rules),)
 
     def _rules(self, cell: Cell) -> dict[Any, Rule]:
-        count = self.reference.degree + 1
         found = {}
         for place, held in self.pieces(cell).items():
+            # Integrals along the outline are those of polynomials along curves.
+            count = (self.reference.degree + 1) * (1 if place is not None else _OUTLINE[len(cell.low)])
             rules = [rule for piece in held if (rule := piece.rule(cell.low, cell.high, count)) is not None]
             if rules:
                 found[place] = Rule.joined(rules)
@@ -201,6 +243,8 @@ class Layout:
         places = {key: labels[finder.query(rule.points / step)[1]] for key, rule in rules.items()}
         candidates, kept, density = self._candidates(low, high)
         theirs = labels[finder.query(candidates / step)[1]] if len(candidates) else np.empty(0, dtype=int)
+        shell = self._shell(cell) if len(low) == 2 else None
+        walls = labels[finder.query(shell.points / step)[1]] if shell is not None and len(shell.weights) else np.empty(0)
         for label in np.unique(labels):
             own = grid[labels == label]
             hull = np.concatenate([own - step / 2, own + step / 2, near[owner == label]])
@@ -214,18 +258,44 @@ class Layout:
             if len(inside) > wanted:
                 inside = inside[:wanted] if kept else inside[:: len(inside) // wanted][:wanted]
             boundary = {key: _chosen(rule, places[key] == label) for key, rule in rules.items()}
+            weights, center = np.full(len(inside), volume / len(inside)), (box[0] + box[1]) / 2
+            integral = None
+            if shell is not None:
+                around = Rule.joined([_chosen(outline, owner == label), _chosen(shell, walls == label)])
+                integral = exact_weights((inside - center) / half, weights, around, center, half, self.reference.degree - 2)
             groups.append(
                 CellPart(
                     cell,
-                    (box[0] + box[1]) / 2,
+                    center,
                     half,
                     inside,
-                    np.full(len(inside), volume / len(inside)),
+                    weights,
                     False,
                     {key: rule for key, rule in boundary.items() if len(rule.weights)},
+                    integral,
                 )
             )
         return tuple(groups)
+
+    def _shell(self, cell: Cell) -> Rule:
+        """Return what of the sides of a plane cell lies inside the domain, with normals out of the cell."""
+        nodes, shares = cube_rule(1, self.reference.degree + 2)
+        found = [Rule(np.empty((0, 2)), np.empty((0, 2)), np.empty(0))]
+        for axis in range(2):
+            for end, out in ((cell.low, -1.0), (cell.high, 1.0)):
+                normal = np.zeros(2)
+                normal[axis] = out
+
+                def placed(s: FloatArray, axis: int = axis, end: FloatArray = end) -> FloatArray:
+                    X = np.tile(end, (len(s), 1))
+                    X[:, 1 - axis] = cell.low[1 - axis] + s * cell.size[1 - axis]
+                    return X
+
+                for a, b in _ranges(lambda s, placed=placed: self.inside(placed(s)), 0.0, 1.0):  # type: ignore[misc]
+                    X = placed(a + (b - a) * (nodes[:, 0] + 1) / 2)
+                    length = (b - a) * cell.size[1 - axis]
+                    found.append(Rule(X, np.tile(normal, (len(X), 1)), shares / 2 * length))
+        return Rule.joined(found)
 
     @cached_property
     def wanted(self) -> int:
@@ -281,8 +351,8 @@ class Layout:
 
     def quadrature(self, part: CellPart) -> tuple[FloatArray, FloatArray]:
         """Return points and weights for integrals over a part: its own if it is whole, else those of the domain in it."""
-        if self.is_box:
-            return part.points, part.weights
+        if part.whole or part.integral is not None:
+            return part.points, part.integrals
         X, weights = self._rule
         mine = self.owned(part, X)
         return X[mine], weights[mine]
@@ -350,6 +420,39 @@ def part_values(reference: Reference, part: CellPart, weights: FloatArray, X: Fl
     zero = (0,) * reference.dimension
     evaluate = reference.evaluate_again if part.whole else reference.evaluate
     return np.asarray(evaluate(part.local(X), [zero])[zero] @ weights.T)
+
+
+def exact_weights(
+    local: FloatArray, weights: FloatArray, around: Rule, center: FloatArray, half: FloatArray, degree: int
+) -> FloatArray:
+    """Return weights near the given ones that integrate polynomials over a plane part exactly.
+
+    The integrals follow from its boundary by the divergence theorem.
+
+    Examples
+    --------
+    >>> X, w = cube_rule(1, 4)
+    >>> zero, one = np.zeros(4), np.ones(4)
+    >>> sides = [Rule(np.stack([c * one, X[:, 0]], axis=1), np.stack([c * one, zero], axis=1), w) for c in (-1.0, 1.0)]
+    >>> points = np.random.default_rng(0).uniform(-1, 1, (40, 2))
+    >>> found = exact_weights(points, np.full(40, 0.1), Rule.joined(sides), np.zeros(2), np.ones(2), 3)
+    >>> bool(abs(found @ points[:, 0] ** 2 - 4 / 3) < 1e-12)
+    True
+    """
+    edge = (around.points - center) / half
+    tables = [np.polynomial.legendre.legvander(column, degree + 1) for column in edge.T]
+    rising = np.empty((len(edge), degree + 1))
+    rising[:, 0] = edge[:, 0]
+    for i in range(1, degree + 1):
+        rising[:, i] = (tables[0][:, i + 1] - tables[0][:, i - 1]) / (2 * i + 1)
+    pairs = [(i, j) for i in range(degree + 1) for j in range(degree + 1 - i)]
+    flux = half[0] * around.weights * around.normals[:, 0]
+    moments = np.array([flux @ (rising[:, i] * tables[1][:, j]) for i, j in pairs])
+    inner = [np.polynomial.legendre.legvander(column, degree) for column in local.T]
+    values = np.stack([inner[0][:, i] * inner[1][:, j] for i, j in pairs])
+    change = np.linalg.lstsq(values, moments - values @ weights, rcond=1e-8)[0]
+    # A boundary that was not found as a whole would ask for weights out of all proportion.
+    return np.asarray(weights + change) if np.abs(change).sum() <= _PROPORTION * weights.sum() else weights
 
 
 def _chosen(rule: Rule, mask: Any) -> Rule:

@@ -37,7 +37,6 @@ class Marker:
     """Chooses splits from a solution."""
 
     layout: Layout
-    landmarks: FloatArray
 
     @cached_property
     def tails(self) -> Tails:
@@ -65,19 +64,12 @@ class Marker:
         rough = {
             part.cell
             for part, weights in fit.weights.items()
-            if self._touches(part.cell) and not self.tails.is_smooth(weights)
+            if len(part.cell.marks) and not self.tails.is_smooth(weights)
         }
         for _ in range(_LEVELS if rough else 0):
-            marked = [leaf for leaf in leaves(root) if self._touches(leaf) and _comes_from(leaf, rough)]
+            marked = [leaf for leaf in leaves(root) if len(leaf.marks) and _comes_from(leaf, rough)]
             root = refined(root, {leaf: [(axis, None) for axis in range(len(leaf.low))] for leaf in marked})
         return root
-
-    def _touches(self, cell: Cell) -> bool:
-        if not len(self.landmarks):
-            return False
-        d = self.landmarks.shape[1]
-        slack = 1e-9 * cell.size[:d]
-        return bool(((self.landmarks >= cell.low[:d] - slack) & (self.landmarks <= cell.high[:d] + slack)).all(axis=1).any())
 
 
 def _bulk(values: Mapping[CellPart, float], share: float) -> list[CellPart]:

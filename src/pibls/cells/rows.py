@@ -11,6 +11,7 @@ import numpy as np
 
 from pibls.cells.balance import balanced
 from pibls.cells.parts import CellPart, Face, Layout
+from pibls.cells.surface import Rule
 from pibls.checks import FloatArray
 from pibls.errors import ProblemError
 from pibls.features import MultiIndex
@@ -36,6 +37,10 @@ class PartRows:
         Rows of the equations, and their right-hand side.
     condition, value
         Rows of the conditions, and their right-hand side.
+    means, given
+        Integrals of the equations over the part: rows, and the integrals of their sources.
+    flows
+        How the balance of every equation depends on the rows of the conditions.
     key
         Parts with equal keys have equal equation rows; None where they are its own.
     """
@@ -45,6 +50,9 @@ class PartRows:
     source: FloatArray
     condition: FloatArray
     value: FloatArray
+    means: FloatArray
+    given: FloatArray
+    flows: FloatArray
     key: Any
     labels: tuple[tuple[str, int, float], ...] = ()
 
@@ -63,20 +71,24 @@ class Rows:
         Where a nonlinear problem is linearised.
     share
         How much of what lies beyond the linearisation at zero is kept.
+    diffusion
+        What terms of second and higher order in nonlinear equations are multiplied with, as far as they are linear.
     """
 
     layout: Layout
     state: State | None = None
     share: float = 1.0
+    diffusion: float = 1.0
     _known: set[Any] = field(default_factory=set)
     _balances: dict[CellPart, tuple[FloatArray, FloatArray]] = field(default_factory=dict)
-    _emphases: dict[CellPart, FloatArray] = field(default_factory=dict)
+    _magnitudes: dict[CellPart, Any] = field(default_factory=dict)
+    _means: dict[Any, FloatArray] = field(default_factory=dict)
     _factors: dict[Any, float] = field(default_factory=dict)
     _traced: dict[Any, FloatArray] = field(default_factory=dict)
 
     def forget(self) -> None:
         """Scale rows anew."""
-        for known in (self._balances, self._emphases, self._factors, self._traced):
+        for known in (self._balances, self._magnitudes, self._factors, self._traced):
             known.clear()
 
     @property
@@ -119,13 +131,7 @@ class Rows:
         if part.whole and self.is_constant:
             key = tuple(float(f"{h:.12g}") for h in part.half)
         roots = np.sqrt(part.weights)
-        emphases = self.emphases(part)
-        source = np.concatenate(
-            [
-                _emphasised((-r * roots * values)[:, None], roots, emphasis)[:, 0]
-                for r, emphasis, (_, values) in zip(rows, emphases, lowered, strict=True)
-            ]
-        )
+        source = np.concatenate([-r * roots * values for r, (_, values) in zip(rows, lowered, strict=True)])
         equation = None
         if key is None or key not in self._known:
             if key is not None:
@@ -133,12 +139,18 @@ class Rows:
             values = self._values(part, None, self._indices(self.equations))
             equation = np.concatenate(
                 [
-                    _emphasised(self._combined(found, values, part.half, units) * (r * roots)[:, None], roots, emphasis)
-                    for r, emphasis, (found, _) in zip(rows, emphases, lowered, strict=True)
+                    self._combined(found, values, part.half, units) * (r * roots)[:, None]
+                    for r, (found, _) in zip(rows, lowered, strict=True)
                 ]
             )
-        condition, value, labels = self._conditions(part, units)
-        return PartRows(units, equation, source, condition, value, key, labels)
+            shares = part.integrals / roots
+            means = np.array([shares @ own for own in np.split(equation, len(rows))]) / rows[:, None]
+            if key is not None:
+                self._means[key] = means
+        means = self._means[key] if key is not None else means
+        given = np.array([part.integrals @ values for _, values in lowered])
+        condition, value, flows, labels = self._conditions(part, units)
+        return PartRows(units, equation, source, condition, value, means, given, flows, key, labels)
 
     def balance(self, part: CellPart, coefficients: list[Term] | None = None) -> tuple[FloatArray, FloatArray]:
         """Return a factor per equation and a unit per field on a part."""
@@ -148,46 +160,104 @@ class Rows:
             self._balances[part] = balanced(sizes, self.orders.max(axis=1))
         return self._balances[part]
 
-    def emphases(self, part: CellPart) -> FloatArray:
-        """Return how much more what an equation lacks on average over a part counts than what it lacks otherwise.
-
-        What comes to nothing on average is felt within the part only, what does not is a source that is felt
-        everywhere. Without this, a tiny cell could create or swallow what its equation conserves at no cost.
-        """
-        if part not in self._emphases:
+    def magnitudes(self, part: CellPart) -> list[list[tuple[int, MultiIndex, float]]]:
+        """Return the size of every term of every equation on a part, where the field is one and varies evenly."""
+        if part not in self._magnitudes:
             terms = [self.lowered(e, part, part.points, None)[0] for e in self.equations]
-            root = self.layout.root.size / 2
-            wide, _ = balanced(np.array([self.sizes(t, root) for t in terms]), self.orders.max(axis=1))
-            share = np.sqrt(part.volume / float(np.prod(2 * root)))
-            self._emphases[part] = np.maximum(1.0, wide / self.balance(part)[0] * share)
-        return self._emphases[part]
+            self._magnitudes[part] = [
+                [(number, index, float(np.sqrt(np.mean(np.square(value))))) for number, index, value in own]
+                for own in terms
+            ]
+        return self._magnitudes[part]
 
-    def _flux_emphasis(self, part: CellPart, number: int, order: int, axis: int | None) -> float:
-        """Return the emphasis of the equations in which a derivative of a field is what flows across a face."""
-        name = self.problem.field_names[number]
-        axes = range(len(part.half)) if axis is None else [axis]
-        symbols = self.problem.domain.coordinates
-        flows = [
-            max(e.form.order_along(symbols[a], name) for a in axes) == order + 1 for e in self.equations
-        ]
-        return float(self.emphases(part)[flows].max(initial=1.0))
+    def weights(self, part: CellPart, half: FloatArray) -> FloatArray:
+        """Return how much what an equation lacks in all over a box of some half sides counts, one per equation.
 
-    def _conditions(self, part: CellPart, units: FloatArray) -> tuple[FloatArray, FloatArray, Any]:
+        A source of one in the box changes the solution by as much, in the mean square over the box.
+        """
+        sizes = np.array([self.sizes(own, half) for own in self.magnitudes(part)])
+        factors, _ = balanced(sizes, self.orders.max(axis=1))
+        return factors / np.sqrt(np.prod(2 * half))
+
+    def flows(self, part: CellPart, face: Face) -> FloatArray:
+        """Return how the balance of every equation depends on the mean of each trace on a face.
+
+        Shape (equations, traces); what flows out counts as positive.
+        """
+        X = self._on_side(part, face)
+        out = 1.0 if face.below is part else -1.0
+        area = float(face.weights.sum())
+        sign = np.sign(face.basis[:, 0].sum())
+        unit, depth = self.face_units(face), face.thickness
+        found = np.zeros((len(self.equations), len(self.shared(face))))
+        for i, equation in enumerate(self.equations):
+            terms = {(number, index): value for number, index, value in self._only_terms(equation, part, X, None)}
+            for k, (number, order) in enumerate(self.shared(face)):
+                value = terms.get((number, self._along(face.axis, order + 1)))
+                if value is not None:
+                    mean = float(face.weights @ np.broadcast_to(value, face.weights.shape)) / area
+                    scale = np.sqrt(area) * sign * unit[number] / (np.sqrt(depth) * (depth / 2) ** order)
+                    found[i, k] = out * mean * scale
+        return found
+
+    def _only_terms(
+        self, statement: Statement, part: CellPart, X: FloatArray, normals: FloatArray | None
+    ) -> list[Term]:
+        if statement.form.is_linear:
+            return self._terms(statement, X, normals, [])
+        return self.lowered(statement, part, X, normals)[0]
+
+    def _condition_flows(
+        self, part: CellPart, rule: Rule, lowered: list[tuple[list[Term], float]], depth: float
+    ) -> FloatArray:
+        """Return how the balance of every equation depends on rows of conditions that say what flows out.
+
+        Shape (equations, conditions · points).
+        """
+        n, count = rule.normals, len(rule.weights)
+        found = np.zeros((len(self.equations), len(lowered) * count))
+        area = float(rule.weights.sum())
+        for i, equation in enumerate(self.equations):
+            flux: dict[tuple[int, int], float] = {}
+            for number, index, value in self._only_terms(equation, part, rule.points, None):
+                axis = int(np.argmax(index))
+                if sum(index) == index[axis] > 0:
+                    out = float(rule.weights @ (value * n[:, axis] ** index[axis])) / area
+                    flux[number, index[axis]] = flux.get((number, index[axis]), 0.0) + out
+            for (number, order), size in flux.items():
+                given = [self._given(terms, number, order - 1, rule) for terms, _ in lowered]
+                best = int(np.argmax(np.abs(given)))
+                if given[best] != 0.0 and size != 0.0:
+                    rows = slice(best * count, (best + 1) * count)
+                    found[i, rows] += size / given[best] * np.sqrt(rule.weights / depth) / lowered[best][1]
+        return found
+
+    def _given(self, terms: list[Term], number: int, order: int, rule: Rule) -> float:
+        """Return the mean coefficient of a normal derivative of a field in a condition."""
+        total, area = 0.0, float(rule.weights.sum())
+        for field_number, index, value in terms:
+            axis = int(np.argmax(index))
+            if field_number == number and sum(index) == index[axis] == order:
+                total += float(rule.weights @ (value * rule.normals[:, axis] ** order)) / area
+        return total
+
+    def _conditions(self, part: CellPart, units: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray, Any]:
         blocks, rights, labels = [np.empty((0, self.width))], [np.empty(0)], []
+        flows = [np.empty((len(self.equations), 0))]
         for place, rule in part.boundary.items():
             own = [s for s in self.problem.statements if s.place is place or s.place == place]
             values = self._values(part, rule.points, self._indices(own))
             depth = float((np.abs(rule.normals) @ (2 * part.half)).mean())
+            lowered: list[tuple[list[Term], float]] = []
             for statement in own:
                 found, source = self.lowered(statement, part, rule.points, rule.normals)
                 factor = self.factor(statement, part, found, units)
                 factors = factor * np.sqrt(rule.weights * depth)
-                roots = np.sqrt(rule.weights)
-                emphasis = max(self._flux_emphasis(part, number, sum(index), None) for number, index, _ in found)
-                block = self._combined(found, values, part.half, units) * factors[:, None]
-                blocks.append(_emphasised(block, roots, emphasis))
-                rights.append(_emphasised((-factors * source)[:, None], roots, emphasis)[:, 0])
+                blocks.append(self._combined(found, values, part.half, units) * factors[:, None])
+                rights.append(-factors * source)
+                lowered.append((found, factor))
                 labels.append((statement.name, len(factors), factor * np.sqrt(depth)))
+            flows.append(self._condition_flows(part, rule, lowered, depth))
         for statement in self.problem.statements:
             if isinstance(statement.place, AtPoints):
                 mine = self.layout.owned(part, statement.place.points)
@@ -195,7 +265,8 @@ class Rows:
                     block, right = self._at_points(part, units, statement, mine)
                     blocks.append(block)
                     rights.append(right)
-        return np.concatenate(blocks), np.concatenate(rights), tuple(labels)
+                    flows.append(np.zeros((len(self.equations), len(right))))
+        return np.concatenate(blocks), np.concatenate(rights), np.hstack(flows), tuple(labels)
 
     def factor(self, statement: Statement, part: CellPart, found: list[Term], units: FloatArray) -> float:
         """Return what the rows of a condition on a part are multiplied with, beside the roots of weights."""
@@ -240,10 +311,7 @@ class Rows:
 
     def traces(self, part: CellPart, face: Face, units: FloatArray) -> list[FloatArray]:
         """Return, for every field and derivative that is continuous across a face, its rows at the points there."""
-        X = face.points
-        if face.above is part and face.below is not part and face.shift:
-            X = X.copy()
-            X[:, face.axis] -= face.shift
+        X = self._on_side(part, face)
         wanted = self.shared(face)
         indices = [self._along(face.axis, order) for _, order in wanted]
         values = self._values(part, X, list(dict.fromkeys(indices)))
@@ -258,18 +326,19 @@ class Rows:
             found.append(block)
         return found
 
+    def _on_side(self, part: CellPart, face: Face) -> FloatArray:
+        """Return the points of a face as the part on one side of it has them: on a torus, those differ."""
+        if face.above is not part or face.below is part or not face.shift:
+            return face.points
+        X = face.points.copy()
+        X[:, face.axis] -= face.shift
+        return X
+
     def traced(self, part: CellPart, face: Face, units: FloatArray) -> FloatArray:
         """Return the coefficients on a face of all that is continuous across it, as rows."""
         if (part, face) in self._traced:
             return self._traced[part, face]
-        blocks = [np.empty((0, self.width))]
-        for (number, order), block in zip(self.shared(face), self.traces(part, face, units), strict=True):
-            block = face.basis.T @ block
-            # The first polynomial is the constant: what flows across the face in all.
-            sides = [self._flux_emphasis(side, number, order, face.axis) for side in (face.below, face.above)]
-            block[0] *= np.sqrt(sides[0] * sides[1])
-            blocks.append(block)
-        found = np.vstack(blocks)
+        found = np.vstack([np.empty((0, self.width)), *(face.basis.T @ t for t in self.traces(part, face, units))])
         if self.state is not None:
             self._traced[part, face] = found  # a nonlinear iteration asks again
         return found
@@ -346,7 +415,13 @@ class Rows:
         found = self._terms(statement, X, normals, slots)
         # The unknown is the next state itself, not the step to it.
         here = sum(value * slot for (_, _, value), slot in zip(found, slots, strict=True))
-        return found, np.asarray(statement.form.residual_function(X, normals, slots) - here)
+        source = np.asarray(statement.form.residual_function(X, normals, slots) - here)
+        if self.diffusion != 1.0 and statement.is_equation:
+            found = [
+                (*own[:2], own[2] * self.diffusion if term.order > 1 and not depends else own[2])
+                for own, term, depends in zip(found, statement.form.terms, statement.form.depends, strict=True)
+            ]
+        return found, source
 
     def sizes(self, coefficients: list[Term], half: FloatArray) -> FloatArray:
         """Return the largest term of every field."""
@@ -368,10 +443,3 @@ class Rows:
             found[:, number * k : (number + 1) * k] += block
         return found
 
-
-def _emphasised(block: FloatArray, roots: FloatArray, emphasis: float) -> FloatArray:
-    """Return rows with one more, their average over the points, so that it counts as often as the emphasis says."""
-    if emphasis <= 1.0:
-        return block
-    mean = roots / np.linalg.norm(roots)
-    return np.vstack([block, np.sqrt(emphasis**2 - 1.0) * (mean @ block)[None]])

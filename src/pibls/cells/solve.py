@@ -19,6 +19,7 @@ from pibls.solvers.elimination import Eliminated, absorb, merge, triangle
 __all__ = ["Fit", "Glue"]
 
 _RIDGE = 1e-13
+_STIFF = 300.0  # how strictly the sums of a part are what they are defined to be
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,6 +73,7 @@ class _Front:
     inner: tuple[Face, ...]
     inner_sizes: tuple[int, ...]
     parts: tuple[CellPart | _Front, ...]
+    sample: CellPart | None
     lost: float
 
 
@@ -109,7 +111,7 @@ class Glue:
         top = self._top = self._front(root, held, depths, before)
         weights: dict[CellPart, FloatArray] = {}
         residuals: dict[CellPart, float] = {}
-        self._back(top, {}, weights, residuals)
+        self._back(top, self._total(top), {}, weights, residuals)
         parts = tuple(weights)
         self._reduced = {part: self._reduced[part] for part in parts}
         return Fit(root, parts, weights, residuals, len(parts) * self.rows.width, 0)
@@ -163,15 +165,19 @@ class Glue:
                 continue
             blocks.append(self.rows.traced(part, face, rows.units))
             sizes.append(len(blocks[-1]))
-        below = np.vstack(blocks)[:, self._order(part, rows)]
-        width = sum(sizes)
+        count = len(rows.given)
+        below, width = np.vstack(blocks), count + sum(sizes)
+        columns = {face: count + column for face, column in columns.items()}
         bottom = np.zeros((len(below), width + 1), order="F")
         bottom[: len(rows.value), -1] = rows.value
         traced = np.concatenate([np.empty(0, int), *(np.arange(columns[f], columns[f] + n) for f, n in zip(faces, sizes, strict=True) if not isinstance(f, Link))])
         bottom[len(rows.value) + np.arange(len(traced)), traced] = -1.0
         if self.rows.averages:
             sums, theirs = self._sums(part, rows.units, faces, columns, width)
-            below, bottom = np.vstack([below, sums[:, self._order(part, rows)]]), np.asfortranarray(np.vstack([bottom, theirs]))
+            below, bottom = np.vstack([below, sums]), np.vstack([bottom, theirs])
+        balance, theirs = self._balance(part, faces, rows, below, bottom, columns)
+        below = np.vstack([below, balance])[:, self._order(part, rows)]
+        bottom = np.asfortranarray(np.vstack([bottom, theirs]))
         top = np.zeros((len(upper), width + 1), order="F")
         top[:, -1] = right
         self.flops += 2.0 * len(below) * len(upper) * (len(upper) + 2 * width) + 2.0 * len(below) * width**2
@@ -179,7 +185,48 @@ class Glue:
         found = triangle(bottom, width)
         lost = float(np.square(found[width:, -1]).sum())
         own = Eliminated(upper, top[:, :-1], top[:, -1:])
-        return _Front(faces, tuple(sizes), np.asfortranarray(found[:width]), own, (), (), (part,), lost)
+        return _Front(faces, tuple(sizes), np.asfortranarray(found[:width]), own, (), (), (part,), part, lost)
+
+    def _balance(
+        self,
+        part: CellPart,
+        faces: tuple[Any, ...],
+        rows: PartRows,
+        below: FloatArray,
+        bottom: FloatArray,
+        columns: dict[Any, int],
+    ) -> tuple[FloatArray, FloatArray]:
+        """Return the rows that define the sums of a part, and those that say they are zero.
+
+        What equations lack in all over a part, and what flows differ by from those shared on its faces and given on
+        its boundary, adds up over any branch of the tree to what the branch creates or swallows. Small cells count
+        little by themselves; without these sums they could be a source that is felt everywhere.
+        """
+        count = len(rows.given)
+        balance, theirs = rows.means.copy(), np.zeros((2 * count, bottom.shape[1]))
+        conditions = len(rows.value)
+        balance -= rows.flows @ rows.condition
+        theirs[:count, -1] = -rows.given - rows.flows @ rows.value
+        row = conditions
+        for face in faces:
+            if isinstance(face, Link):
+                continue
+            flows = self.rows.flows(part, face)
+            step = face.basis.shape[1]
+            chosen = row + step * np.arange(flows.shape[1])
+            balance -= flows @ below[chosen]
+            theirs[:count, columns[face] + step * np.arange(flows.shape[1])] += flows
+            row += step * flows.shape[1]
+        scale = self.rows.weights(part, self.layout.root.size / 2)[:, None]
+        theirs[:count] *= _STIFF * scale
+        theirs[np.arange(count), np.arange(count)] = -_STIFF
+        theirs[count + np.arange(count), np.arange(count)] = self._counts(part, part.cell)
+        return np.vstack([_STIFF * scale * balance, np.zeros_like(balance)]), theirs
+
+    def _counts(self, part: CellPart, cell: Cell) -> FloatArray:
+        """Return how much the sums of a branch count, relative to those of the whole tree."""
+        weights = self.rows.weights
+        return weights(part, cell.size / 2) / weights(part, self.layout.root.size / 2)
 
     def _reduce(self, part: CellPart) -> tuple[PartRows, FloatArray, FloatArray, float]:
         """Return the rows of a part, its equations as a triangle, and what of them nothing can fulfil."""
@@ -227,18 +274,18 @@ class Glue:
         if len(fronts) == 1:
             return fronts[0]
         if not fronts:
-            return _Front((), (), np.zeros((0, 1)), Eliminated(np.zeros((0, 0)), np.zeros((0, 0)), np.zeros((0, 1))), (), (), (), 0.0)
+            return _Front((), (), np.zeros((0, 1)), Eliminated(np.zeros((0, 0)), np.zeros((0, 0)), np.zeros((0, 1))), (), (), (), None, 0.0)
         found = fronts[0]
         for number, other in enumerate(fronts[1:]):
             key = (cell, number)
             kept = before.get(key)
             if kept is None or kept.parts != (found, other):
-                kept = self._pair(found, other, depths)
+                kept = self._pair(cell, found, other, depths)
             self._fronts[key] = kept
             found = kept
         return found
 
-    def _pair(self, one: _Front, two: _Front, depths: Any) -> _Front:
+    def _pair(self, cell: Cell, one: _Front, two: _Front, depths: Any) -> _Front:
         sizes = dict(zip(one.faces + two.faces, one.sizes + two.sizes, strict=True))
         theirs = set(two.faces)
         shared = tuple(face for face in one.faces if face in theirs)
@@ -251,10 +298,25 @@ class Glue:
         )
         count, width = sum(sizes[f] for f in shared), sum(sizes[f] for f in rest)
         self.flops += 4.0 * count**2 * width + 2.0 * count * width**2 + 2.0 * count**3
-        own, rows, lost = merge(one.rows, two.rows, count, places, width)
+        assert one.sample is not None
+        own, rows, lost = merge(one.rows, two.rows, count, places, width, self._counts(one.sample, cell))
         return _Front(
-            rest, tuple(sizes[f] for f in rest), rows, own, shared, tuple(sizes[f] for f in shared), (one, two), lost
+            rest,
+            tuple(sizes[f] for f in rest),
+            rows,
+            own,
+            shared,
+            tuple(sizes[f] for f in shared),
+            (one, two),
+            one.sample,
+            lost,
         )
+
+    def _total(self, top: _Front, rng: np.random.Generator | None = None) -> FloatArray:
+        """Return the sums of the whole tree, the last unknowns that are left."""
+        count = len(top.rows)
+        rhs = top.rows[:, count:] if rng is None else rng.standard_normal((count, 1))
+        return Eliminated(top.rows[:, :count], np.zeros((count, 0)), rhs).solve(np.zeros((0, 1)))
 
     def weakest(self, seed: int = 0) -> tuple[float, dict[CellPart, FloatArray]]:
         """Return how strongly the last solution answers to changes of what it must meet, and its largest answer.
@@ -264,7 +326,7 @@ class Glue:
         """
         rng = np.random.default_rng((seed, 5))
         weights: dict[CellPart, FloatArray] = {}
-        count = self._back(self._top, {}, weights, {}, rng)
+        count = self._back(self._top, self._total(self._top, rng), {}, weights, {}, rng)
         square = 0.0
         for part, found in weights.items():
             scaled = found / self._reduced[part][0].units[:, None]
@@ -279,23 +341,25 @@ class Glue:
     def _back(
         self,
         front: _Front,
+        sums: FloatArray,
         known: dict[Face, FloatArray],
         weights: dict[CellPart, FloatArray],
         residuals: dict[CellPart, float],
         rng: np.random.Generator | None = None,
     ) -> int:
-        """Find the unknowns of a branch from those around it, and return how many they are."""
-        others = np.concatenate([np.empty((0, 1)), *(known[face] for face in front.faces)])
+        """Find the unknowns of a branch from its sums and those around it, and return how many they are."""
+        others = np.concatenate([sums, *(known[face] for face in front.faces)])
         own = front.own.solve(others, None if rng is None else rng.standard_normal(front.own.rhs.shape))
         if front.inner or (front.parts and isinstance(front.parts[0], _Front)):
-            start = 0
+            start = len(sums)
+            shares = sums - own[:start], own[:start]
             for face, size in zip(front.inner, front.inner_sizes, strict=True):
                 known[face] = own[start : start + size]
                 start += size
             count = len(own)
-            for part in front.parts:
+            for part, share in zip(front.parts, shares, strict=True):
                 assert isinstance(part, _Front)
-                count += self._back(part, known, weights, residuals, rng)
+                count += self._back(part, share, known, weights, residuals, rng)
             return count
         for part in front.parts:
             assert isinstance(part, CellPart)

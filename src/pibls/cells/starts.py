@@ -1,4 +1,4 @@
-"""Functions to start a nonlinear iteration on a tree from: zero, simple functions that meet the conditions, a user's."""
+"""Functions to start a nonlinear iteration on a tree from: zero, simple ones that meet the conditions, a user's own."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import sympy as sp
 from pibls.cells.parts import CellPart, Layout
 from pibls.cells.rows import Rows
 from pibls.cells.solve import Glue
-from pibls.cells.state import Values, values_of
+from pibls.cells.state import TreeState, Values, projected, values_of
 from pibls.cells.tree import Cell
 from pibls.checks import FloatArray, shorten
 from pibls.errors import InputError, PiblsError
@@ -22,7 +22,7 @@ from pibls.problem.lowering import Form, Term
 from pibls.solution import Solution
 from pibls.system import Evaluate, linearised
 
-__all__ = ["bump", "given_start", "scaled", "simple_starts", "values_from", "zero"]
+__all__ = ["bump", "diffusion_lack", "given_start", "harmonic", "scaled", "simple_starts", "values_from", "zero"]
 
 _SMOOTH, _FEW_NODES = 2.0, 20
 
@@ -135,6 +135,42 @@ def _random_state(problem: Problem, seed: int) -> Evaluate:
         return [nodes @ weights[problem.field_names.index(name)] for name, _ in wanted]
 
     return evaluate
+
+
+def harmonic(layout: Layout, root: Cell) -> Values | None:
+    """Return the solution of Δv = 0 in normalised coordinates for every field, with the conditions of the problem."""
+    return _poisson(layout, root, 0.0)
+
+
+def diffusion_lack(layout: Layout, root: Cell) -> float:
+    """Return how much smaller linear terms of second order are than others, over the whole domain, at a harmonic state.
+
+    Equations without such terms, or of higher order, count as one.
+    """
+    start = harmonic(layout, root)
+    if start is None:
+        return 1.0
+    state = TreeState(layout, projected(layout, root, start))
+    rows, found = Rows(layout, state), 1.0
+    half = np.ptp(np.asarray(layout.domain.bounds), axis=1) / 2
+    parts = list(state.weights)
+    for equation in rows.equations:
+        form = equation.form
+        if form.is_linear:
+            continue
+        own = np.zeros(2)
+        for part in parts:
+            try:
+                terms, _ = rows.lowered(equation, part, part.points, None)
+            except PiblsError:
+                return 1.0
+            for (_, index, value), term, depends in zip(terms, form.terms, form.depends, strict=True):
+                size = float(np.sqrt(np.mean(np.square(value)))) / float(np.prod(half ** np.array(index)))
+                diffusive = int(term.order > 1 and not depends)
+                own[diffusive] = max(own[diffusive], size)
+        if own[1] > 0:
+            found = max(found, own[0] / own[1])
+    return found
 
 
 def bump(layout: Layout, root: Cell) -> Values | None:

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
 from pibls.cells.measure import ancestor_values
-from pibls.cells.parts import CellPart, Layout
+from pibls.cells.parts import CellPart, Layout, part_values
 from pibls.cells.solve import Fit
 from pibls.cells.tree import Cell, leaves
 from pibls.checks import FloatArray
 from pibls.features import MultiIndex
+from pibls.features.reference import Reference
 
-__all__ = ["TreeState", "between", "projected", "values_of"]
+__all__ = ["TreeState", "between", "missed", "projected", "values_of"]
 
 Values = Callable[[CellPart, FloatArray], FloatArray]
 Weights = Mapping[CellPart, FloatArray]
@@ -71,11 +73,29 @@ def projected(layout: Layout, root: Cell, values: Values, known: Weights | None 
             continue
         wanted = values(part, part.points)
         if part.whole:
-            found[part] = (wanted * reference.rule[1][:, None]).T @ reference.on_rule([zero])[zero]
+            found[part] = (_fitting(reference) @ wanted).T
         else:
             nodes = reference.evaluate(part.local(part.points), [zero])[zero]
-            found[part] = np.linalg.lstsq(nodes, wanted, rcond=_DEPENDENT)[0].T
+            found[part] = np.asarray(np.linalg.lstsq(nodes, wanted, rcond=_DEPENDENT)[0].T, dtype=np.float64)
     return found
+
+
+def missed(layout: Layout, weights: Weights, values: Values) -> float:
+    """Return the largest share of a field that weights on a tree miss, in the mean."""
+    gaps, sizes = np.zeros(len(layout.problem.field_names)), np.zeros(len(layout.problem.field_names))
+    for part, own in weights.items():
+        wanted = values(part, part.points)
+        gaps += part.weights @ np.square(wanted - part_values(layout.reference, part, own, part.points))
+        sizes += part.weights @ np.square(wanted)
+    return float(np.sqrt(gaps / np.where(sizes > 0, sizes, 1.0)).max())
+
+
+@lru_cache(maxsize=16)
+def _fitting(reference: Reference) -> FloatArray:
+    """Return the matrix from values at the points of the rule to weights; rounding makes it more than a transpose."""
+    zero = (0,) * reference.dimension
+    roots = np.sqrt(reference.rule[1])
+    return np.asarray(np.linalg.pinv(reference.on_rule([zero])[zero] * roots[:, None]) * roots, dtype=np.float64)
 
 
 def between(one: Weights, two: Weights, length: float) -> Weights:

@@ -15,6 +15,8 @@ from pibls.checks import FloatArray
 
 __all__ = ["Cell", "Contact", "contacts", "leaves", "refined"]
 
+_NEAREST = 0.25  # to an end, as a share of the side, for a split through a mark
+
 
 @dataclass(frozen=True, eq=False)
 class Cell:
@@ -28,6 +30,9 @@ class Cell:
         The box it is a half of.
     axis, at, halves
         Where it is halved, and its halves, if it is.
+    marks
+        Points through which it is halved, rather than through its middle, where they are not too near its ends. They may
+        have fewer coordinates than the box.
     """
 
     low: FloatArray
@@ -37,6 +42,7 @@ class Cell:
     axis: int = -1
     at: float = np.nan
     halves: tuple[Cell, ...] = field(default=())
+    marks: FloatArray = field(default_factory=lambda: np.empty((0, 0)))
 
     @property
     def size(self) -> FloatArray:
@@ -50,12 +56,21 @@ class Cell:
         >>> [half.high.tolist() for half in cell.halves]
         [[0.5, 1.0], [1.0, 1.0]]
         """
-        where = (self.low[axis] + self.high[axis]) / 2 if at is None else at
+        where = self._middle(axis) if at is None else at
         below, above = self.high.copy(), self.low.copy()
         below[axis] = above[axis] = where
-        depth = self.depth + 1
-        halves = (Cell(self.low, below, self, depth), Cell(above, self.high, self, depth))
+        ends = ((self.low, below), (above, self.high))
+        halves = tuple(Cell(*end, self, self.depth + 1, marks=_within_box(self.marks, *end)) for end in ends)
         return replace(self, axis=axis, at=float(where), halves=halves)
+
+    def _middle(self, axis: int) -> float:
+        low, high = float(self.low[axis]), float(self.high[axis])
+        if axis < self.marks.shape[1]:
+            values = self.marks[:, axis]
+            values = values[(values > low + _NEAREST * (high - low)) & (values < high - _NEAREST * (high - low))]
+            if len(values):
+                return float(values[np.abs(values - (low + high) / 2).argmin()])
+        return (low + high) / 2
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,6 +83,12 @@ class Contact:
     low: FloatArray
     high: FloatArray
     shift: float = 0.0
+
+
+def _within_box(marks: FloatArray, low: FloatArray, high: FloatArray) -> FloatArray:
+    d = marks.shape[1]
+    slack = 1e-9 * (high - low)[:d]
+    return marks[((marks >= low[:d] - slack) & (marks <= high[:d] + slack)).all(axis=1)]
 
 
 def leaves(cell: Cell) -> list[Cell]:

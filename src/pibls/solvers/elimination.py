@@ -89,39 +89,51 @@ def absorb(
 
 
 def merge(
-    one: FloatArray, two: FloatArray, shared: int, places: tuple[Any, Any], width: int
+    one: FloatArray, two: FloatArray, shared: int, places: tuple[Any, Any], width: int, sums: FloatArray
 ) -> tuple[Eliminated, FloatArray, float]:
     """Merge two fronts and eliminate the unknowns they share.
+
+    The first unknowns of a front are *sums*: those of the merged front are the ones of both fronts added up.
 
     Parameters
     ----------
     one, two
-        Triangles with right-hand sides appended. The shared unknowns are the first of both, in the same order.
+        Triangles with right-hand sides appended. After the sums come the shared unknowns, in the same order.
     shared
         How many those are.
     places
         For each front, where its other unknowns stand among those of the merged front, in increasing order.
     width
-        How many unknowns the merged front has.
+        How many unknowns the merged front has, beside its sums.
+    sums
+        How much each sum of the merged front, which should be zero, counts.
 
     Returns
     -------
-    The shared unknowns, the merged front, and the square sum of the rows that nothing can fulfil any more.
+    The unknowns that are gone (the sums of the second front, then the shared ones), the merged front, and the square
+    sum of the rows that nothing can fulfil any more.
     """
-    sides = one.shape[1] - len(one)
-    tops = [_placed(front[:shared, shared:], place, width, sides) for front, place in zip((one, two), places, strict=True)]
-    upper, top, bottom = absorb(
-        one[:shared, :shared], tops[0], two[:shared, :shared], tops[1], triangular=shared
-    )
-    eliminated = Eliminated(upper, top[:, :width], top[:, width:])
-    rest = np.zeros((width, width + sides), order="F")
-    for front, place in zip((one, two), places, strict=True):
-        own = front[shared:, shared:]
-        rest[np.ix_(place, np.append(place, np.arange(width, width + sides)))] = own
-    if not width:
+    count, sides = len(sums), one.shape[1] - len(one)
+    gone, left = count + shared, count + width
+    fronts = (one, two)
+    tops = [
+        _placed(front[:gone, gone:], place + count, left, sides) for front, place in zip(fronts, places, strict=True)
+    ]
+    # The sums of the first front are those of the merged one less those of the second.
+    first = one[:gone, :gone].copy(order="F")
+    tops[0][:, :count] = first[:, :count]
+    first[:, :count] *= -1.0
+    upper, top, bottom = absorb(first, tops[0], two[:gone, :gone], tops[1], triangular=gone)
+    eliminated = Eliminated(upper, top[:, :left], top[:, left:])
+    rest = np.zeros((left, left + sides), order="F")
+    rest[np.arange(count), np.arange(count)] = sums
+    for front, place in zip(fronts, places, strict=True):
+        columns = np.concatenate([place + count, np.arange(left, left + sides)])
+        rest[np.ix_(place + count, columns)] = front[gone:, gone:]
+    if not left:
         return eliminated, rest, float(np.square(bottom).sum(axis=0)[0]) if sides and len(bottom) else 0.0
-    upper, right, left = absorb(rest[:, :width], rest[:, width:], bottom[:, :width], bottom[:, width:])
-    lost = float(np.square(left[:, 0]).sum()) if len(left) and sides else 0.0
+    upper, right, over = absorb(rest[:, :left], rest[:, left:], bottom[:, :left], bottom[:, left:])
+    lost = float(np.square(over[:, 0]).sum()) if len(over) and sides else 0.0
     return eliminated, np.asfortranarray(np.hstack([upper, right])), lost
 
 

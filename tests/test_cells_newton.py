@@ -1,0 +1,313 @@
+"""Nonlinear problems on trees of cells: rows, residuals and steps are consistent, and solves say what they found."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import sympy as sp
+
+import pibls as pb
+from pibls.cells.coarse import Bench
+from pibls.cells.defect import Defect
+from pibls.cells.iterate import Newton
+from pibls.cells.loop import first_tree
+from pibls.cells.newton import solve_cells_nonlinear
+from pibls.cells.parts import Layout
+from pibls.cells.rows import Rows
+from pibls.cells.solve import Glue
+from pibls.cells.starts import given_start, simple_starts, values_from, zero
+from pibls.cells.state import TreeState, between, missed, projected, values_of
+from pibls.cells.tree import refined
+from pibls.errors import InputError, ProblemError
+from pibls.features.reference import draw_reference
+from pibls.problem import laplacian
+
+x, y = pb.coordinates("x y")
+w = pb.field("u", x)
+u2 = pb.field("u", x, y)
+line = pb.Interval((x, 0, 1))
+square = pb.Rectangle((x, 0, 1), (y, 0, 1))
+
+
+def bratu(load):
+    return pb.Problem(w.diff(x, 2) + load * sp.exp(w), line, [pb.Dirichlet(w, 0)])
+
+
+def solve(problem, tol=1e-6, budget=10.0, seed=0, **guesses):
+    return solve_cells_nonlinear(problem, tol, budget, seed, lambda *_: None, **guesses)
+
+
+def layout_of(problem, degree=9):
+    return Layout(problem, draw_reference(len(problem.domain.coordinates), degree, 0))
+
+
+def norm(lacking):
+    return float(np.sqrt(sum(value**2 for value in lacking.values())))
+
+
+@pytest.mark.parametrize(
+    "make", [pb.problems.minimal_surface, pb.problems.kovasznay, pb.problems.lane_emden], ids=lambda make: make.__name__
+)
+def test_a_settled_state_lacks_what_the_linear_solve_could_not_fulfil(make):
+    layout = layout_of(make())
+    root = layout.root.halved(0)
+    found = Newton(layout, 1e-12).settle(root, values_from(zero, make()))
+    assert found.settled
+    again, rows = found.fit, Rows(layout)
+    for _ in range(4):
+        rows.state = TreeState(layout, again.weights)
+        again = Glue(rows).solve(root)
+    # Two computations without anything in common but the scales: by elimination, and row by row.
+    assert norm(Defect(rows, root).of(rows.state)) == pytest.approx(again.residual, rel=1e-6)
+
+
+def test_a_measured_residual_is_that_of_the_equation():
+    problem = pb.Problem(-laplacian(u2) + u2**3 - x, square, [pb.Dirichlet(u2, 0)])
+    layout = layout_of(problem)
+    state = TreeState(layout, projected(layout, layout.root, lambda _, X: X[:, :1] * 0 + 2.0))
+    rows = Rows(layout, state)
+    (part,) = layout.parts(layout.root)
+    factor = rows.balance(part)[0][0]
+    inside = factor**2 * float(part.weights @ (8.0 - part.points[:, 0]) ** 2)
+    depth = 1.0  # of the cell, times a boundary of length four
+    assert norm(Defect(rows, layout.root).of(state)) ** 2 == pytest.approx(inside + 4 * depth * 4.0, rel=1e-6)
+
+
+def test_steps_shrink_like_squares_on_a_fixed_tree():
+    problem = pb.problems.cubic_reaction()
+    layout = layout_of(problem)
+    newton = Newton(layout, 1e-14)
+    newton.settle(layout.root.halved(1), values_from(zero, problem))
+    left = [np.sqrt(max(0.0, entry["removable"] ** 2)) for entry in newton.history]
+    assert len(left) <= 6
+    assert left[2] < 10 * left[1] ** 2 / left[0]
+    assert left[2] < 1e-2 * left[1]
+
+
+def test_a_share_of_the_nonlinearity_goes_from_the_linear_part_to_the_whole():
+    problem = bratu(1)
+    layout = layout_of(problem, 10)
+    start = projected(layout, layout.root, values_from(zero, problem))
+    middle = []
+    for share in (0.0, 0.5, 1.0):
+        fit = Newton(layout, 1e-10).descend(layout.root, start, share=share).fit
+        middle.append(values_of(layout, fit)(fit.parts[0], np.array([[0.5]]))[0, 0])
+    # u'' + 1 + u = 0 at share zero.
+    assert middle[0] == pytest.approx((1 - np.cos(0.5)) / np.cos(0.5), rel=1e-6)
+    assert middle[2] == pytest.approx(0.14053921, abs=1e-7)
+    assert middle[0] < middle[1] < middle[2]
+
+
+def test_more_diffusion_is_the_same_as_a_larger_coefficient():
+    thick, thin = pb.problems.burgers_steady(0.4), pb.problems.burgers_steady(0.1)
+    layout = layout_of(thin, 14)
+    conditions = [pb.Dirichlet(w, -sp.tanh(x / sp.Rational(1, 5)))]
+    same = pb.Problem(thick.equations, thick.domain, conditions)
+    start = projected(layout, layout.root, values_from(zero, thin))
+    one = Newton(layout, 1e-10).descend(layout.root, start, diffusion=4.0).fit
+    other = solve(same, 1e-8)
+    X = np.linspace(-0.9, 0.9, 7)[:, None]
+    np.testing.assert_allclose(values_of(layout, one)(one.parts[0], X)[:, 0], other(X[:, 0]), atol=1e-5)
+
+
+def test_fields_are_told_on_finer_trees():
+    problem = pb.problems.p_laplacian()
+    layout = layout_of(problem)
+    start = values_from(given_start(x**2 * y, problem), problem)
+    root = layout.root
+    weights = projected(layout, root, start)
+    assert missed(layout, weights, start) < 1e-8
+    fine = refined(root, {root: [(0, None), (1, None)]})
+    newton = Newton(layout, 1e-6)
+    fit = newton.settle(root, start).fit
+    (part,) = fit.parts
+    again = projected(layout, fine, values_of(layout, fit), fit.weights)
+    state = TreeState(layout, again)
+    for leaf in again:
+        X = leaf.points[:5]
+        there = TreeState(layout, fit.weights)(part, X, [("u", (1, 1))])
+        np.testing.assert_allclose(state(leaf, X, [("u", (1, 1))]), there, atol=1e-5)
+    half = between(weights, fit.weights, 0.5)
+    np.testing.assert_allclose(half[part], (weights[part] + fit.weights[part]) / 2)
+
+
+@pytest.mark.parametrize("name", ["bratu", "cubic_reaction", "lane_emden", "p_laplacian", "kovasznay"])
+def test_zoo_converges_to_the_tolerance(name):
+    solution = solve(pb.problems.catalogue()[name](), seed=1)
+    assert solution.status == "converged", solution.diagnostics.message
+    assert solution.error_estimate <= 1e-6
+    assert 0.2 < solution.error_estimate / solution.true_error() < 5
+    assert solution.diagnostics.iterations
+
+
+def test_layers_are_followed_from_a_larger_diffusion():
+    eps = sp.Rational(1, 20)
+    exact = sp.tanh((x + y / 2 - sp.Rational(3, 4)) / sp.sqrt(sp.Rational(5, 2)) / eps)
+    equation = -(eps**2) * laplacian(u2) + u2**3 - u2
+    problem = pb.Problem(equation, square, [pb.Dirichlet(u2, exact)], exact={"u": exact})
+    solution = solve(problem, 1e-3)
+    assert solution.status == "converged", solution.diagnostics.message
+    assert 0.2 < solution.error_estimate / solution.true_error() < 5
+
+
+def test_a_shock_finds_its_place():
+    solution = solve(pb.problems.burgers_steady())
+    assert solution.status == "converged"
+    assert solution.true_error() < 1e-6
+    assert "more than one" not in solution.diagnostics.message
+
+
+def test_no_solution_is_told_in_words():
+    for problem in (bratu(4), pb.problems.bratu_unforced(10)):
+        solution = solve(problem)
+        assert solution.status == "ill-posed"
+        assert solution.error_estimate == np.inf
+        for words in ("No solution was found", "% of the nonlinearity", "start="):
+            assert words in solution.diagnostics.message
+
+
+@pytest.mark.parametrize("tol", [1e-3, 1e-6])
+def test_just_beyond_a_fold_nothing_converges(tol):
+    # Solutions end at 6.808 on the square, and at 3.5138 on the line.
+    for problem in (pb.problems.bratu_unforced(6.9), bratu(3.52)):
+        solution = solve(problem, tol, budget=4.0)
+        assert solution.status != "converged"
+        assert solution.error_estimate >= 1
+    assert solve(bratu(3.51), tol).status == "converged"
+
+
+def test_a_solution_that_blows_up_is_not_taken_for_one():
+    t = pb.coordinates("t")
+    u = pb.field("u", t)
+    problem = pb.Problem(sp.Eq(u.diff(t), u**2), pb.TimeInterval(t, 0, 2), [pb.Initial(u, 1)])
+    solution = solve(problem, budget=3.0)
+    assert solution.status in {"stalled", "ill-posed"}
+    assert solution.error_estimate >= 1
+
+
+def bratu_middle(sign):
+    """Return u(½) of the smaller or larger solution for λ = 1, from the roots of θ = √2 cosh(θ/4)."""
+    theta = 1.0 if sign < 0 else 12.0
+    for _ in range(100):
+        value, slope = np.sqrt(2) * np.cosh(theta / 4) - theta, np.sqrt(2) * np.sinh(theta / 4) / 4 - 1
+        theta -= value / slope
+    return 2 * np.log(np.cosh(theta / 4))
+
+
+def test_of_two_solutions_the_start_chooses_and_the_message_tells():
+    small, large = solve(bratu(1)), solve(bratu(1), start={w: 4 * sp.sin(sp.pi * x)})
+    assert small([0.5]) == pytest.approx(bratu_middle(-1), abs=1e-6)
+    assert large([0.5]) == pytest.approx(bratu_middle(1), abs=1e-5)
+    for solution, start in ((small, "zero"), (large, "the given start")):
+        assert solution.status == "converged"
+        assert f"more than one solution: this is the one reached from {start}" in solution.diagnostics.message
+    again = solve(bratu(1.1), start=large)
+    assert again([0.5]) > 3
+
+
+def test_a_sharper_second_solution_on_a_square_is_found_and_said():
+    solution = solve(pb.problems.bratu_unforced(1), 1e-3)
+    assert solution([[0.5, 0.5]])[0] == pytest.approx(0.0781, rel=1e-2)
+    assert "more than one solution" in solution.diagnostics.message
+
+
+def test_a_trivial_solution_is_returned_and_the_branch_beside_it_named():
+    problem = pb.Problem(w.diff(x, 2) + 20 * (w - w**3), line, [pb.Dirichlet(w, 0)])
+    solution = solve(problem)
+    assert solution.status == "converged"
+    assert np.abs(solution(np.linspace(0, 1, 20))).max() < 1e-12
+    assert "more than one solution" in solution.diagnostics.message
+
+
+@pytest.mark.parametrize(
+    ("equation", "exact"),
+    [
+        (w.diff(x) - 1 / w, sp.sqrt(1 + 2 * x)),
+        (w.diff(x) - sp.sqrt(w), (1 + x / 2) ** 2),
+        (w.diff(x) + w * sp.log(w) - sp.exp(x) * (1 + x), sp.exp(x)),
+    ],
+)
+def test_equations_without_a_value_at_zero_start_elsewhere(equation, exact):
+    problem = pb.Problem(equation, line, [pb.Dirichlet(w, 1, on=line.left)], exact=exact)
+    solution = solve(problem)
+    assert solution.status == "converged"
+    assert solution.true_error() < 1e-6
+
+
+def test_nonlinear_conditions_and_conditions_that_hold_exactly():
+    # u = 2/(2 − x) with u² + u' = 3/2 at the left end; the other root of the condition gives another solution.
+    condition = pb.Condition(sp.Eq(w**2 + w.diff(x), sp.Rational(3, 2)), on=[0.0], exact=True)
+    problem = pb.Problem(sp.Eq(w.diff(x), w**2 / 2), line, [condition], exact=2 / (2 - x))
+    solution = solve(problem, start=1 + x / 2)
+    assert solution.status == "converged"
+    assert solution.true_error() < 1e-6
+    assert abs(float(np.asarray(solution.residual(problem.conditions[0]))[0])) < 1e-9
+
+
+def test_curved_domains_and_a_free_boundary_of_radiation():
+    disk = pb.Disk((x, y), (0, 0), 1)
+    exact = 1 + (x**2 + y**2) / 4
+    # ∂u/∂n = 1/2, so that u⁴ + ∂u/∂n has the value (5/4)⁴ + 1/2 on the circle.
+    total = u2**4 + x * u2.diff(x) + y * u2.diff(y)
+    radiation = pb.Condition(sp.Eq(total, sp.Rational(5, 4) ** 4 + sp.Rational(1, 2)), on=disk.boundary)
+    problem = pb.Problem(laplacian(u2) - u2**2 - 1 + exact**2, disk, [radiation], exact={"u": exact})
+    solution = solve(problem, start=1)
+    assert solution.status == "converged", solution.diagnostics.message
+    assert solution.true_error() < 1e-6
+
+
+def test_easier_problems_lead_the_way():
+    solution = solve(pb.problems.burgers_steady(0.1), continuation=[pb.problems.burgers_steady(0.3)])
+    assert solution.status == "converged"
+    assert solution.true_error() < 1e-6
+
+
+def test_equations_without_a_value_at_any_start_ask_for_one():
+    problem = pb.Problem(w.diff(x) - sp.log(w - 30), line, [pb.Dirichlet(w, 1)])
+    with pytest.raises(ProblemError, match=r"no finite value at any start.*zero.*start="):
+        solve(problem)
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"start": "x"}, "'start' parameter of solve must be a solution, or an expression"),
+        ({"start": {w: x, "v": x}}, "'start'"),
+        ({"start": y}, "'start'"),
+        ({"continuation": pb.problems.stokes()}, "'continuation' parameter of solve"),
+    ],
+)
+def test_bad_guesses_are_refused(options, words):
+    with pytest.raises(InputError, match=words):
+        solve(bratu(1), **options)
+
+
+def test_simple_starts_meet_the_conditions():
+    problem = pb.problems.p_laplacian()
+    layout = layout_of(problem)
+    starts = dict(simple_starts(layout, layout.root, 0))
+    assert list(starts) == ["zero", "a harmonic function", "a bump", "a random function"]
+    (part,) = layout.parts(layout.root)
+    edge = problem.domain.boundary.sample(40).points
+    for name in ("a harmonic function", "a bump"):
+        np.testing.assert_allclose(starts[name](part, edge)[:, 0], problem.exact_values(edge)["u"], rtol=1e-2)
+    state = TreeState(layout, projected(layout, layout.root, starts["a harmonic function"]))
+    assert np.abs(sum(state(part, part.points, [("u", (2, 0)), ("u", (0, 2))]))).max() < 0.1
+
+
+def test_continuation_finds_what_direct_iterations_do_not(monkeypatch):
+    # Without any other start, the solution is followed from the linear problem.
+    monkeypatch.setattr("pibls.cells.coarse.simple_starts", lambda *_: iter(()))
+    problem = bratu(3)
+    layout = layout_of(problem, 10)
+    found = Bench(Newton(layout, 1e-3), 10.0, 0).solution(first_tree(Rows(layout), 1e-3), None)
+    assert found.failure == ""
+    assert "by continuation" in found.remark
+    middle = values_of(layout, found.descent.fit)(found.descent.fit.parts[0], np.array([[0.5]]))[0, 0]
+    assert middle == pytest.approx(pb.problems.bratu_1d(3).exact_values([0.5])["u"][0], abs=1e-4)
+
+
+def test_the_same_seed_gives_the_same_solution():
+    one, two = (solve(pb.problems.bratu_1d(), seed=3) for _ in range(2))
+    X = np.linspace(0, 1, 9)
+    np.testing.assert_array_equal(one(X), two(X))
