@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from pibls.cells.loop import Linear, Loop, field_sizes, landmarks
+from pibls.cells.loop import Linear, Loop, field_sizes
 from pibls.cells.measure import distances
 from pibls.cells.parts import Layout
 from pibls.cells.refine import Marker
@@ -44,7 +44,7 @@ def grow_cells(solution: Solution, nodes: int, points: int) -> Solution:
     entries = _ENTRIES_PER_WEIGHT * linear.glue.rows.width
     require_memory(8.0 * entries * (record.nodes + nodes), f"Growing by {nodes} weights", "Grow by fewer.")
     loop = Loop(linear, 0.0, float("inf"), record.seed, lambda *_: None, [dict(stage) for stage in record.stages])
-    marker = Marker(layout, landmarks(layout))
+    marker = Marker(layout)
     with blas_threads(most=1):
         fit = start = linear.fit(tree_of(network, layout.root), None)
         while fit is start or fit.unknowns < start.unknowns + nodes or _inside(fit) < _inside(start) + points:
