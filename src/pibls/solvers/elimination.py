@@ -44,9 +44,9 @@ class Eliminated:
 def triangle(rows: FloatArray, columns: int) -> FloatArray:
     """Return rows, right-hand sides appended, as a square triangle over their first columns; the rest of them too.
 
-    >>> triangle(np.array([[3.0, 1.0], [4.0, 1.0]]), 1).round(6)
-    array([[-5. , -1.4],
-           [ 0. ,  0.2]])
+    >>> np.abs(triangle(np.array([[3.0, 1.0], [4.0, 1.0]]), 1)).round(6)
+    array([[5. , 1.4],
+           [0. , 0.2]])
     """
     if rows.shape[0] == 0:
         return np.zeros((columns, rows.shape[1]))
