@@ -30,7 +30,11 @@ __all__ = ["Fitter", "Linear", "Loop", "degree_for", "field_sizes", "first_tree"
 
 RATE = 5e9  # operations that count as a second
 PER_CELL = 5e6  # operations that the handling of a cell counts for
-_DEGREES = {1: ((1e-4, 10), (1e-7, 14), (0.0, 18)), 2: ((1e-4, 9), (1e-7, 13), (0.0, 17)), 3: ((1e-4, 6), (1e-7, 8), (0.0, 10))}
+_DEGREES = {
+    1: ((1e-4, 10), (1e-7, 14), (0.0, 18)),
+    2: ((1e-4, 9), (1e-7, 13), (0.0, 17)),
+    3: ((1e-4, 6), (1e-7, 8), (0.0, 10)),
+}
 _PER_WEIGHT = 20.0  # operations of a cell by the third power of its weights
 _DATA_BUDGET, _FEWEST_CELLS = 0.2, 16
 _LATELY = 4  # trees on which none may be in doubt for an estimate to mean anything
@@ -169,12 +173,10 @@ class Loop:
             while True:
                 before = self.fitter.flops
                 sizes = field_sizes(self.problem, fit)
-                found = self._with_richer_cells(fit) if marker.is_smooth(fit) else None
-                if found is None:
-                    found = self._with_more_cells(fit, marker, sizes)
+                found = self.compared(fit, marker)
                 answers.append(found.answer)
                 fits.append(found.other)
-                self._note(fit, found.estimate, answers[-2])
+                self.note(fit, found.estimate, answers[-2])
                 unsolved = self.fitter.doubt(fit) or self.fitter.doubt(found.other)
                 doubtful = doubtful + 1 if unsolved else 0
                 doubt = self.hidden or unsolved or self._unmet(fit, found.other, sizes)
@@ -199,9 +201,13 @@ class Loop:
     def _more_cells(self, fit: Fit, marker: Marker, sizes: FloatArray) -> Fit:
         return self.fitter.fit(marker.refined(fit, sizes), fit)
 
-    def _with_more_cells(self, fit: Fit, marker: Marker, sizes: FloatArray) -> Compared:
-        """Compare a solution with the one on a finer tree."""
-        other = self._more_cells(fit, marker, sizes)
+    def compared(self, fit: Fit, marker: Marker) -> Compared:
+        """Compare a solution with a better one: by richer cells where it is smooth, on a finer tree elsewhere."""
+        found = self._with_richer_cells(fit) if marker.is_smooth(fit) else None
+        return self._with_more_cells(fit, marker) if found is None else found
+
+    def _with_more_cells(self, fit: Fit, marker: Marker) -> Compared:
+        other = self._more_cells(fit, marker, field_sizes(self.problem, fit))
         layout = self.fitter.layout
         estimate = self._relative(*distances(layout, fit, layout, other)[:2])
         return Compared(fit, other, layout, estimate, self.fitter.answer())
@@ -215,7 +221,8 @@ class Loop:
         estimate = self._relative(*distances(self.fitter.layout, fit, richer.layout, other)[:2])
         return Compared(fit, other, richer.layout, estimate, richer.answer())
 
-    def _note(self, fit: Fit, estimate: float, answer: float) -> None:
+    def note(self, fit: Fit, estimate: float, answer: float) -> None:
+        """Record a stage, and tell it."""
         seconds = time.perf_counter() - self.started
         facts = {"cells": len(fit.parts), "nodes": fit.unknowns, "rows": fit.rows, "residual": fit.residual}
         self.stages.append({**facts, "estimate": estimate, "answer": answer, "seconds": seconds})
@@ -225,7 +232,9 @@ class Loop:
         """Return a sentence where rows lack much, and no less on the finer tree: then nothing may fulfil them."""
         much = other.residual > max(_UNMET * self.tol, _PLAIN) * float(sizes.max())
         if much and other.residual > _STAYS * fit.residual:
-            return "What equations and conditions lack does not fall as cells are split: they may contradict each other."
+            return (
+                "What equations and conditions lack does not fall as cells are split: they may contradict each other."
+            )
         return ""
 
     def _limit(self, flops: float, answers: list[float]) -> str:
@@ -256,8 +265,18 @@ class Loop:
         reference = self.fitter.layout.reference
         settings = {"cells": len(fit.parts), "degree": reference.degree, "functions": reference.size}
         record = Diagnostics(
-            "Cells", settings, self.seed, fit.unknowns, fit.rows, "elimination along the tree", None, self.stages[-1]["answer"] if self.stages else None, {},
-            seconds={"total": time.perf_counter() - self.started}, message=message, stages=tuple(self.stages),
+            "Cells",
+            settings,
+            self.seed,
+            fit.unknowns,
+            fit.rows,
+            "elimination along the tree",
+            None,
+            self.stages[-1]["answer"] if self.stages else None,
+            {},
+            seconds={"total": time.perf_counter() - self.started},
+            message=message,
+            stages=tuple(self.stages),
         )
         eye = np.eye(network.size)
         made = Solution(self.problem, network, eye, status, record, estimate, richer=(richer, eye))

@@ -73,7 +73,7 @@ class Tails:
         d, n, p = self.reference.dimension, self._count, self.reference.degree
         zero = (0,) * d
         coefficients = _analysis(d, n) @ self.reference.on_rule([zero])[zero]
-        total = sum(np.meshgrid(*[np.arange(n)] * d, indexing="ij")).ravel()
+        total = np.sum(np.meshgrid(*[np.arange(n)] * d, indexing="ij"), axis=0).ravel()
         return coefficients[total >= _TAIL * p], coefficients[(total >= (2 * _TAIL - 1) * p) & (total < _TAIL * p)]
 
     def is_smooth(self, weights: FloatArray) -> bool:

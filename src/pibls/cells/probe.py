@@ -29,9 +29,7 @@ _OUTLIER = 3.0
 
 @lru_cache(maxsize=16)
 def _line(count: int) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
-    """Return Gauss points of [−1, 1], others between and beyond them with weights, and the interpolation from one to
-    the other.
-    """
+    """Return Gauss points of [−1, 1], other points with weights, and the interpolation from one to the other."""
     nodes, shares = np.polynomial.legendre.leggauss(count)
     ends = 1.0 - 2.0 ** -np.arange(4.0, _FINEST)
     others = np.sort(np.concatenate([(nodes[1:] + nodes[:-1]) / 2, ends, -ends]))
@@ -68,7 +66,7 @@ class Probe:
         """Return the L2 norm of what the points of a whole part miss of a function, by axis."""
         d = len(part.half)
         found = np.array([self._on_lines(part, function, axis) for axis in range(d)])
-        return np.maximum(found, self._scattered(part, function, key))
+        return np.asarray(np.maximum(found, self._scattered(part, function, key)))
 
     def _on_lines(self, part: CellPart, function: Values, axis: int) -> float:
         d, count = len(part.half), rule_count(self.layout.reference.degree)

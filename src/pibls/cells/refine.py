@@ -1,4 +1,4 @@
-"""Which cells to split, and across which axes: where data are rough before the first solve, where solutions are after it."""
+"""Which cells to split, and across which axes: where data are rough, and later where solutions are."""
 
 from __future__ import annotations
 
@@ -178,7 +178,10 @@ class _Follower:
         few = math.comb(max(reference.degree - 2, 1) + reference.dimension, reference.dimension)
         basis = reference.evaluate(part.local(part.points), [zero])[zero][:, :few]
         roots = np.sqrt(part.weights)
-        left = values * roots - (basis * roots[:, None]) @ np.linalg.lstsq(basis * roots[:, None], values * roots, rcond=1e-10)[0]
+        left = (
+            values * roots
+            - (basis * roots[:, None]) @ np.linalg.lstsq(basis * roots[:, None], values * roots, rcond=1e-10)[0]
+        )
         return np.full(len(part.half), float(np.linalg.norm(left)))
 
     def _boundary(self, part: CellPart) -> tuple[FloatArray, float]:

@@ -13,6 +13,7 @@ from functools import cached_property
 import numpy as np
 
 from pibls.checks import FloatArray
+from pibls.geometry.base import BoolArray
 from pibls.geometry.patch import FlippedPatch, Patch, TimedPatch
 from pibls.geometry.restricted import RestrictedPatch
 from pibls.geometry.rules import gauss, tensor
@@ -104,10 +105,10 @@ class Piece:
             return self._timed(low, high)
         return self._sheets(low, high)
 
-    def _inside(self, U: FloatArray, low: FloatArray, high: FloatArray, slack: float = 0.0) -> FloatArray:
+    def _inside(self, U: FloatArray, low: FloatArray, high: FloatArray) -> BoolArray:
         X, normals, keep = self.patch.at(U)
         X = X - _STEP * (high - low).min() * normals
-        inside = ((X >= low - slack) & (X <= high + slack)).all(axis=1)
+        inside = np.asarray(((low <= X) & (high >= X)).all(axis=1))
         return inside if keep is None else inside & keep
 
     def _curves(self, low: FloatArray, high: FloatArray) -> list[Piece]:
@@ -119,7 +120,10 @@ class Piece:
         patch = self.patch
         assert isinstance(patch, TimedPatch)
         length = patch.stop - patch.start
-        start, stop = (max(self.box[1, 0], (low[-1] - patch.start) / length), min(self.box[1, 1], (high[-1] - patch.start) / length))
+        start, stop = (
+            max(self.box[1, 0], (low[-1] - patch.start) / length),
+            min(self.box[1, 1], (high[-1] - patch.start) / length),
+        )
         if not stop > start:
             return []
         middle = (start + stop) / 2

@@ -25,7 +25,7 @@ _POINTS = 200
 
 
 def suits_cells(problem: Problem) -> bool:
-    """Tell whether a problem can be solved on a tree of cells: one to three coordinates, and a domain with an inside."""
+    """Tell whether a problem can be solved on cells: one to three coordinates, and a domain with an inside."""
     domain = problem.domain
     return len(domain.coordinates) <= _MOST_COORDINATES and getattr(domain, "atoms", None) is None
 
