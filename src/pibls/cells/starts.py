@@ -26,6 +26,7 @@ __all__ = ["bump", "diffusion_lack", "given_start", "harmonic", "scaled", "simpl
 
 _SMOOTH, _FEW_NODES = 2.0, 20
 _SAMPLES = 50
+_UNDETERMINED = 1e4
 
 
 def zero(X: FloatArray, wanted: Sequence[tuple[str, MultiIndex]]) -> list[FloatArray]:
@@ -112,14 +113,14 @@ def scaled(values: Values, factor: float) -> Values:
 
 
 def simple_starts(layout: Layout, root: Cell, seed: int) -> Iterator[tuple[str, Values]]:
-    """Yield starts by name: zero, harmonic functions and a bump that meet the conditions, a constant, and at random."""
+    """Yield starts by name: zero, a constant, harmonic functions and a bump that meet the conditions, and at random."""
     problem = layout.problem
     yield "zero", values_from(zero, problem)
+    yield "a constant", values_from(_constant_state(problem), problem)
     for name, load in (("a harmonic function", 0.0), ("a bump", 1.0)):
         found = _poisson(layout, root, load)
         if found is not None:
             yield name, found
-    yield "a constant", values_from(_constant_state(problem), problem)
     yield "a random function", values_from(_random_state(problem, seed), problem)
 
 
@@ -206,7 +207,10 @@ def _poisson(layout: Layout, root: Cell, load: float, *, homogeneous: bool = Fal
                 form = replace(statement.form, source=sp.S.Zero) if homogeneous else statement.form
             statements.append(replace(statement, form=form, targets=None if homogeneous else statement.targets))
         own = Layout(problem.with_statements(statements), layout.reference)
-        return values_of(own, Glue(Rows(own)).solve(root))
+        glue = Glue(Rows(own))
+        found = glue.solve(root)
+        # Equations of first order have fewer conditions than a Poisson equation needs.
+        return values_of(own, found) if glue.weakest()[0] < _UNDETERMINED else None
     except PiblsError:
         return None
 
