@@ -32,7 +32,6 @@ RATE = 5e9  # operations that count as a second
 PER_CELL = 5e6  # operations that the handling of a cell counts for
 _DEGREES = {1: ((1e-4, 10), (1e-7, 14), (0.0, 18)), 2: ((1e-4, 9), (1e-7, 13), (0.0, 17)), 3: ((1e-4, 6), (1e-7, 8), (0.0, 10))}
 _MOST_CELLS = 20000
-_LATELY = 4  # trees on which none may be in doubt for an estimate to mean anything
 _DOUBTFUL = 4  # so many trees in a row without a solution: there is none, or none can be found
 _UNDETERMINED = 1e6  # answers beyond this are those of a solution to which something can be added
 _UNMET, _PLAIN, _STAYS = 100.0, 1e-3, 0.5
@@ -129,14 +128,13 @@ class Loop:
         marker = Marker(self.fitter.layout)
         found: tuple[Fit, Fit, float] | None = None
         answers = [self.fitter.answer()]
-        doubtful, fits = 0, [fit]
+        doubtful = 0
         try:
             while True:
                 before = self.fitter.flops
                 sizes = field_sizes(self.problem, fit)
                 other = self.fitter.fit(marker.refined(fit, sizes), fit)
                 answers.append(self.fitter.answer())
-                fits.append(other)
                 estimate = self._relative(*distances(self.fitter.layout, fit, other)[:2])
                 found = fit, other, estimate
                 self._note(fit, estimate, answers[-2])
@@ -157,8 +155,9 @@ class Loop:
                 raise
             doubt, limit = "", "It was interrupted. Run it again to go on."
         fit, other, estimate = found
-        lately = any(self.fitter.doubt(one) for one in fits[-_LATELY:])
-        estimate = max(1.0, estimate) if doubt or lately else estimate
+        # A coarse tree that tells little of a solution may be compared with a finer one that is in no doubt.
+        if self.fitter.doubt(other) or (doubt and not self.fitter.doubt(fit)):
+            estimate = max(1.0, estimate)
         message = f"The estimated error is {estimate:.1e}, above the tolerance {self.tol:g}. {limit} {doubt}"
         return self.solution(fit, other, estimate, "stalled", message.rstrip())
 
