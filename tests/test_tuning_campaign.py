@@ -32,6 +32,12 @@ QUICK = [
 QUICK += ["heat_robin", "l_shape", "oscillator", "poisson", "poisson_star", "robin_disk", "variable_coefficient_data"]
 
 
+def by_network(name, *, tol=1e-6, budget=AMPLE, progress=lambda _: None):
+    """Solve with one network, as where there are no cells: in four coordinates, on point clouds, on devices."""
+    lab = Laboratory(pb.problems.catalogue()[name](), 0)
+    return campaign_module.Campaign(lab, tol, budget, progress).run().finished()
+
+
 @pytest.mark.parametrize("name", QUICK)
 def test_zoo_converges_to_the_tolerance(name):
     solution = pb.solve(pb.problems.catalogue()[name](), budget=AMPLE)
@@ -204,20 +210,20 @@ def test_interrupt_returns_the_best_so_far():
         if state.stage == "solve" and state.nodes > 500:
             raise KeyboardInterrupt
 
-    solution = pb.solve(pb.problems.helmholtz(), tol=1e-18, progress=stop, budget=AMPLE)
+    solution = by_network("helmholtz", tol=1e-18, progress=stop)
     assert solution.status == "stalled"
     assert "interrupted" in solution.diagnostics.message
     assert np.isfinite(solution([[0.5, 0.5]])).all()
     with pytest.raises(KeyboardInterrupt):
-        pb.solve(pb.problems.helmholtz(), progress=lambda _: (_ for _ in ()).throw(KeyboardInterrupt))
+        by_network("helmholtz", progress=lambda _: (_ for _ in ()).throw(KeyboardInterrupt))
 
 
 def test_budget_and_memory_are_named_as_limits(monkeypatch):
-    solution = pb.solve(pb.problems.helmholtz(), tol=1e-18, budget=0.01)
+    solution = by_network("helmholtz", tol=1e-18, budget=0.01)
     assert solution.status == "stalled"
     assert "budget of 0.01 s" in solution.diagnostics.message
     monkeypatch.setattr(campaign_module, "available_memory", lambda: 10)
-    solution = pb.solve(pb.problems.helmholtz(), tol=1e-18, budget=AMPLE)
+    solution = by_network("helmholtz", tol=1e-18)
     assert solution.status == "stalled"
     assert "memory limits" in solution.diagnostics.message
     with pytest.raises(InputError, match="'budget'"):
@@ -225,14 +231,14 @@ def test_budget_and_memory_are_named_as_limits(monkeypatch):
 
 
 def test_round_off_is_named_as_limit():
-    solution = pb.solve(pb.problems.advection(), tol=1e-18, budget=AMPLE)
+    solution = by_network("advection", tol=1e-18)
     assert solution.status == "stalled"
     assert "Round-off" in solution.diagnostics.message
     assert solution.true_error() < 1e-13
 
 
 def test_stages_and_settings_are_recorded_and_printed():
-    solution = pb.solve(pb.problems.helmholtz())
+    solution = by_network("helmholtz")
     widths = [stage["nodes"] for stage in solution.diagnostics.stages]
     assert widths == sorted(widths)
     assert solution.diagnostics.settings["activation"] == "sin"
@@ -242,7 +248,7 @@ def test_stages_and_settings_are_recorded_and_printed():
 
 
 def test_holes_bring_their_own_nodes():
-    solution = pb.solve(pb.problems.annulus())
+    solution = by_network("annulus")
     assert solution.network.special_nodes > 0
     assert solution.true_error() < 1e-10
 

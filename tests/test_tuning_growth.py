@@ -73,7 +73,8 @@ def test_enhancement_nodes_can_be_appended_and_features_below_them_cannot():
 
 
 def test_grow_gains_digits_and_grows_again():
-    coarse = pb.solve(pb.problems.helmholtz(), tol=1e-3)
+    lab = Laboratory(pb.problems.helmholtz(), 0)
+    coarse = lab.grown([Block(150, (5.0, 5.0))], lab.points(150)).solution()
     fine = coarse.grow(nodes=150, points=300)
     finer = fine.grow(nodes=150, points=300)
     assert fine.diagnostics.nodes == coarse.diagnostics.nodes + 150
@@ -102,7 +103,7 @@ def test_what_cannot_grow_says_why():
     line = pb.Interval((x, 0, 1))
     exact = pb.Problem(u.diff(x, 2) + 1, line, [pb.Dirichlet(u, 0, exact=True)])
     with pytest.raises(InputError, match="exact=True cannot be grown"):
-        pb.solve(exact).grow(nodes=10)
+        pb.PIELM(nodes=20).fit(exact, pb.Points.sample(exact, 40)).grow(nodes=10)
     with pytest.raises(InputError, match="'nodes' parameter of grow"):
         pb.solve(pb.problems.advection()).grow(nodes=-1)
 
@@ -140,7 +141,8 @@ def test_measurements_and_averages_are_not_counted_twice():
         line,
         [pb.Dirichlet(u, 0), pb.Observation(u, places, np.sin(np.pi * places))],
     )
-    solution = pb.solve(problem)
+    lab = Laboratory(problem, 0)
+    solution = lab.grown([Block(40, (3.0,))], lab.points(40)).solution()
     assert solution.grow(points=50).diagnostics.rows == solution.diagnostics.rows + 50
 
 

@@ -8,10 +8,10 @@ import pytest
 import sympy as sp
 
 import pibls as pb
+from pibls.cells import loop
 from pibls.errors import InputError
 from pibls.solution.evolved import EvolvedNetwork
 from pibls.solution.windowed import WindowedNetwork
-from pibls.tuning.campaign import Campaign
 
 
 def test_nonlinear_evolutions_are_solved_by_lines_and_linear_ones_in_space_time():
@@ -42,8 +42,9 @@ def test_what_stalls_in_space_time_is_tried_by_lines(monkeypatch: pytest.MonkeyP
     conditions = [pb.Dirichlet(u, exact, on=interval.left), pb.Initial(u, exact.subs(t, 0))]
     equation = sp.Eq(u.diff(t) + u.diff(x) / 20, sp.Rational(1, 20))
     problem = pb.Problem(equation, interval * pb.TimeInterval(t, 0, 1), conditions, exact)
-    # No wider network: whatever the first one leaves is too much.
-    monkeypatch.setattr(Campaign, "_limit", lambda *_: "It ends here.")
+    # Few cells, and no finer ones: whatever the first ones leave is too much.
+    monkeypatch.setattr(loop, "follow_data", lambda root, *_: root)
+    monkeypatch.setattr(loop.Loop, "_limit", lambda *_: "It ends here.")
     assert pb.solve(problem, tol=1e-5, time="space-time").status == "stalled"
     solution = pb.solve(problem, tol=1e-5, budget=60)
     assert isinstance(solution.network, EvolvedNetwork)

@@ -305,7 +305,7 @@ class Bench:
     def _apart(self, one: Coarse, two: Coarse) -> float:
         """Return the distance of a solution to one on the same tree or a finer one, relative to both."""
         first, second = one.descent.fit, two.descent.fit
-        apart, size, _ = distances(self.newton.layout, first, second)
+        apart, size, _ = distances(self.newton.layout, first, self.newton.layout, second)
         own = size + field_sizes(self.newton.layout.problem, first)
         return float((apart / own).max())
 

@@ -111,6 +111,9 @@ class Newton:
         """Return how strongly the last linear problem answers to changes of what it must meet."""
         return 1.0 if self._last is None else self._last.weakest()[0]
 
+    def richer(self) -> None:
+        """Return nothing: a nonlinear problem is compared with the one on a finer tree."""
+
     def descend(
         self, root: Cell, weights: Weights, *, share: float = 1.0, diffusion: float = 1.0, most: int = MOST_STEPS
     ) -> Descent:

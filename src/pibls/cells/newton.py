@@ -12,7 +12,7 @@ import numpy as np
 
 from pibls.cells.coarse import Bench, Coarse
 from pibls.cells.iterate import Newton
-from pibls.cells.loop import Loop, degree_for, first_tree, network_of
+from pibls.cells.loop import Compared, Loop, degree_for, first_tree, network_of
 from pibls.cells.parts import CellPart, Layout
 from pibls.cells.rows import Rows
 from pibls.cells.solve import Fit
@@ -98,7 +98,7 @@ def _layout(problem: Problem, dimension: int, tol: float, seed: int) -> Layout:
 
 def _failed(loop: Loop, coarse: Coarse) -> Solution:
     fit = coarse.descent.fit
-    return loop.solution(fit, fit, np.inf, "ill-posed", coarse.failure)
+    return loop.solution(Compared(fit, fit, loop.fitter.layout, np.inf, 1.0), np.inf, "ill-posed", coarse.failure)
 
 
 def _checked(continuation: object, problem: Problem) -> tuple[Problem, ...]:

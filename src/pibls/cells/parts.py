@@ -17,7 +17,8 @@ from pibls.cells.tree import Cell, Contact
 from pibls.checks import FloatArray
 from pibls.features import MultiIndex
 from pibls.features.reference import Reference, cube_rule
-from pibls.geometry import Box, Domain, Part as BoundaryPart, Product, TimeInterval
+from pibls.geometry import Box, Domain, Product, TimeInterval
+from pibls.geometry import Part as BoundaryPart
 from pibls.geometry.base import Region
 from pibls.geometry.landmarks import corners
 from pibls.geometry.patch import TimedPatch
@@ -109,6 +110,7 @@ class Layout:
 
     problem: Problem
     reference: Reference
+    seed: int = 0
     _parts: dict[Cell, tuple[CellPart, ...]] = field(default_factory=dict)
     _pieces: dict[Cell, dict[Any, list[Piece]]] = field(default_factory=dict)
     _faces: dict[tuple[Cell, Cell, int, float], list[Face]] = field(default_factory=dict)
@@ -130,7 +132,11 @@ class Layout:
     def root(self) -> Cell:
         """The box around the domain."""
         bounds = np.asarray(self.domain.bounds, dtype=np.float64)
-        return Cell(bounds[:, 0].copy(), bounds[:, 1].copy(), marks=np.concatenate([self.landmarks, switching_planes(self.problem)]))
+        return Cell(
+            bounds[:, 0].copy(),
+            bounds[:, 1].copy(),
+            marks=np.concatenate([self.landmarks, switching_planes(self.problem)]),
+        )
 
     @cached_property
     def landmarks(self) -> FloatArray:
@@ -151,7 +157,9 @@ class Layout:
                     ends[:, 0] = piece.box[0]
                     ends_of.append(piece.patch.at(ends)[0][:, :2])
             points = np.concatenate(ends_of)
-            _, first, counts = np.unique(np.round((points - low) / grain), axis=0, return_index=True, return_counts=True)
+            _, first, counts = np.unique(
+                np.round((points - low) / grain), axis=0, return_index=True, return_counts=True
+            )
             # Where a condition goes on beyond the end of a piece, nothing happens but at a corner.
             found.append(points[first[counts == 1]])
         points = np.concatenate(found)
@@ -249,7 +257,9 @@ class Layout:
         candidates, kept, density = self._candidates(low, high)
         theirs = labels[finder.query(candidates / step)[1]] if len(candidates) else np.empty(0, dtype=int)
         shell = self._shell(cell) if len(low) == 2 else None
-        walls = labels[finder.query(shell.points / step)[1]] if shell is not None and len(shell.weights) else np.empty(0)
+        walls = (
+            labels[finder.query(shell.points / step)[1]] if shell is not None and len(shell.weights) else np.empty(0)
+        )
         for label in np.unique(labels):
             own = grid[labels == label]
             hull = np.concatenate([own - step / 2, own + step / 2, near[owner == label]])
@@ -267,7 +277,9 @@ class Layout:
             integral = None
             if shell is not None:
                 around = Rule.joined([_chosen(outline, owner == label), _chosen(shell, walls == label)])
-                integral = exact_weights((inside - center) / half, weights, around, center, half, self.reference.degree - 2)
+                integral = exact_weights(
+                    (inside - center) / half, weights, around, center, half, self.reference.degree - 2
+                )
             groups.append(
                 CellPart(
                     cell,
@@ -296,7 +308,7 @@ class Layout:
                     X[:, 1 - axis] = cell.low[1 - axis] + s * cell.size[1 - axis]
                     return X
 
-                for a, b in _ranges(lambda s, placed=placed: self.inside(placed(s)), 0.0, 1.0):  # type: ignore[misc]
+                for a, b in _ranges(lambda s, placed=placed: self.inside(placed(s)), 0.0, 1.0):
                     X = placed(a + (b - a) * (nodes[:, 0] + 1) / 2)
                     length = (b - a) * cell.size[1 - axis]
                     found.append(Rule(X, np.tile(normal, (len(X), 1)), shares / 2 * length))
@@ -355,8 +367,8 @@ class Layout:
     def owned(self, part: CellPart, X: FloatArray) -> Any:
         """Return which of some points are in a part; one on a face is in one part only."""
         cell, start = part.cell, self.root.low
-        above = (X > cell.low) | ((cell.low <= start) & (X >= start))
-        mine = np.flatnonzero((above & (X <= cell.high)).all(axis=1))
+        above = (cell.low < X) | ((cell.low <= start) & (start <= X))
+        mine = np.flatnonzero((above & (cell.high >= X)).all(axis=1))
         parts = self.parts(cell)
         return mine[self.part_at(cell, X[mine]) == parts.index(part)] if len(parts) > 1 else mine
 
@@ -370,7 +382,7 @@ class Layout:
         return self.domain.quadrature(_QUADRATURE)
 
     def quadrature(self, part: CellPart) -> tuple[FloatArray, FloatArray]:
-        """Return points and weights for integrals over a part: its own if it is whole, else those of the domain in it."""
+        """Return points and weights for integrals over a part: its own if exact, else those of the domain in it."""
         if part.whole or part.integral is not None:
             return part.points, part.integrals
         X, weights = self._rule
@@ -400,7 +412,9 @@ class Layout:
 
         area = float(np.prod(span[others]))
         if below[0].whole and above[0].whole:
-            return [self._face(contact, below[0], above[0], placed((U + 1) / 2), weights * area / 2 ** len(others), True)]
+            return [
+                self._face(contact, below[0], above[0], placed((U + 1) / 2), weights * area / 2 ** len(others), True)
+            ]
         if not others:
             X = contact.low[None]
             return [self._face(contact, below[0], above[0], X, np.ones(1), True)] if self.inside(X)[0] else []

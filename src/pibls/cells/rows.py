@@ -84,7 +84,7 @@ class Rows:
     diffusion: float = 1.0
     known: set[Any] = field(default_factory=set)
     _balances: dict[CellPart, tuple[FloatArray, FloatArray]] = field(default_factory=dict)
-    _magnitudes: dict[CellPart, Any] = field(default_factory=dict)
+    _magnitudes: dict[CellPart, list[list[Term]]] = field(default_factory=dict)
     _means: dict[Any, FloatArray] = field(default_factory=dict)
     _factors: dict[Any, float] = field(default_factory=dict)
     _traced: dict[Any, FloatArray] = field(default_factory=dict)
@@ -155,7 +155,7 @@ class Rows:
         condition, value, flows, labels = self._conditions(part, units)
         return PartRows(units, equation, source, condition, value, means, given, flows, key, labels)
 
-    def balance(self, part: CellPart, coefficients: list[Term] | None = None) -> tuple[FloatArray, FloatArray]:
+    def balance(self, part: CellPart, coefficients: list[list[Term]] | None = None) -> tuple[FloatArray, FloatArray]:
         """Return a factor per equation and a unit per field on a part."""
         if part not in self._balances:
             found = coefficients or [self.lowered(e, part, part.points, None)[0] for e in self.equations]
@@ -163,7 +163,7 @@ class Rows:
             self._balances[part] = balanced(sizes, self.orders.max(axis=1))
         return self._balances[part]
 
-    def magnitudes(self, part: CellPart) -> list[list[tuple[int, MultiIndex, float]]]:
+    def magnitudes(self, part: CellPart) -> list[list[Term]]:
         """Return the size of every term of every equation on a part, where the field is one and varies evenly."""
         if part not in self._magnitudes:
             terms = [self.lowered(e, part, part.points, None)[0] for e in self.equations]
@@ -180,7 +180,7 @@ class Rows:
         """
         sizes = np.array([self.sizes(own, half) for own in self.magnitudes(part)])
         factors, _ = balanced(sizes, self.orders.max(axis=1))
-        return factors / np.sqrt(np.prod(2 * half))
+        return np.asarray(factors / np.sqrt(np.prod(2 * half)))
 
     def flows(self, part: CellPart, face: Face) -> FloatArray:
         """Return how the balance of every equation depends on the mean of each trace on a face.
@@ -429,10 +429,14 @@ class Rows:
             return found, source
         nothing = [np.zeros(len(X)) for _ in slots]
         base, at_base = self._tangent(statement, X, normals, nothing)
-        mixed = [(*one[:2], self.share * one[2] + (1.0 - self.share) * two[2]) for one, two in zip(found, base, strict=True)]
+        mixed = [
+            (*one[:2], self.share * one[2] + (1.0 - self.share) * two[2]) for one, two in zip(found, base, strict=True)
+        ]
         return mixed, self.share * source + (1.0 - self.share) * at_base
 
-    def _terms(self, statement: Statement, X: FloatArray, normals: FloatArray | None, slots: list[FloatArray]) -> list[Term]:
+    def _terms(
+        self, statement: Statement, X: FloatArray, normals: FloatArray | None, slots: list[FloatArray]
+    ) -> list[Term]:
         form, names = statement.form, self.problem.field_names
         return [
             (names.index(term.field), term.multi_index, f(X, normals, slots) if f.constant is None else f.constant)
@@ -472,4 +476,3 @@ class Rows:
             block = values[index] * (scale[:, None] if np.ndim(scale) else scale)
             found[:, number * k : (number + 1) * k] += block
         return found
-

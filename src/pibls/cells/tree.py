@@ -59,7 +59,10 @@ class Cell:
         slack = 1e-9 * self.size
         for mark in self.marks:
             (axes,) = np.isfinite(mark).nonzero()
-            if len(axes) == 1 and self.low[axes[0]] + slack[axes[0]] < mark[axes[0]] < self.high[axes[0]] - slack[axes[0]]:
+            if (
+                len(axes) == 1
+                and self.low[axes[0]] + slack[axes[0]] < mark[axes[0]] < self.high[axes[0]] - slack[axes[0]]
+            ):
                 return int(axes[0]), float(mark[axes[0]])
         return None
 
@@ -119,7 +122,9 @@ def refined(cell: Cell, splits: Mapping[Cell, Sequence[tuple[int, float | None]]
     if not cell.halves:
         return _split(cell, list(splits.get(cell, ())))
     halves = tuple(refined(half, splits) for half in cell.halves)
-    return cell if all(new is old for new, old in zip(halves, cell.halves, strict=True)) else replace(cell, halves=halves)
+    return (
+        cell if all(new is old for new, old in zip(halves, cell.halves, strict=True)) else replace(cell, halves=halves)
+    )
 
 
 def _split(cell: Cell, cuts: list[tuple[int, float | None]]) -> Cell:
@@ -147,7 +152,8 @@ def _within(cell: Cell) -> Iterator[Contact]:
     if cell.halves:
         for half in cell.halves:
             yield from _within(half)
-        yield from _across(*cell.halves, cell.axis, 0.0)
+        below, above = cell.halves
+        yield from _across(below, above, cell.axis, 0.0)
 
 
 def _across(below: Cell, above: Cell, axis: int, shift: float) -> Iterator[Contact]:

@@ -97,7 +97,7 @@ class Result:
         facts["estimated error"] = f"{f'{estimate:.1e}' if known else 'unknown'} (tolerance {self.options['tol']:g})"
         if self.true_error is not None:
             facts["true error"] = f"{self.true_error:.1e}"
-        facts["size"] = f"{d.nodes} nodes, {d.rows} rows"
+        facts["size"] = d.size
         facts["time"] = f"{self.seconds:.2f} s"
         facts |= {f"wrote {kind}": str(path) for kind, path in self.files.items()}
         width = max(map(len, facts))

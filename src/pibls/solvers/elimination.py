@@ -44,16 +44,16 @@ class Eliminated:
 def triangle(rows: FloatArray, columns: int) -> FloatArray:
     """Return rows, right-hand sides appended, as a square triangle over their first columns; the rest of them too.
 
-    >>> triangle(np.array([[3.0, 1.0], [4.0, 1.0]]), 1).round(6)
-    array([[-5. , -1.4],
-           [ 0. ,  0.2]])
+    >>> np.abs(triangle(np.array([[3.0, 1.0], [4.0, 1.0]]), 1)).round(6)
+    array([[5. , 1.4],
+           [0. , 0.2]])
     """
     if rows.shape[0] == 0:
         return np.zeros((columns, rows.shape[1]))
     factored, _, _, info = lapack.dgeqrf(rows)
     if info != 0:
         raise SolveError("A front could not be factorised; its rows are not finite.")
-    found = np.triu(factored)
+    found: FloatArray = np.triu(factored)
     if len(found) < columns:
         found = np.vstack([found, np.zeros((columns - len(found), rows.shape[1]))])
     return found

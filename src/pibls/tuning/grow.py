@@ -1,4 +1,7 @@
-"""What ``solution.grow`` does: more points where the residual is large, more nodes where the solution is steep."""
+"""What ``solution.grow`` does: more points where the residual is large, more nodes where the solution is steep.
+
+A solution by cells is split further instead.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +9,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from pibls.cells.grow import grow_cells
 from pibls.checks import FloatArray, check_integer
 from pibls.errors import InputError
 from pibls.features import BroadNetwork, EnhancementGroup, FeatureGroup
@@ -13,6 +17,7 @@ from pibls.features.scales import draw_enhancement, draw_features, draw_steep_fe
 from pibls.geometry import Points, PointSet
 from pibls.geometry.points import interior_points
 from pibls.solution import Solution
+from pibls.solution.celled import CellNetwork
 from pibls.system import check_linear
 from pibls.tuning.growth import Grown
 from pibls.tuning.judge import Judge
@@ -31,9 +36,12 @@ def grow(solution: Solution, nodes: int, points: int) -> Solution:
     """Return the solution with so many more nodes and points; see :meth:`pibls.Solution.grow`."""
     more_nodes = check_integer("nodes", nodes, "grow", minimum=0)
     more_points = check_integer("points", points, "grow", minimum=0)
-    state = _state(solution)
+    by_cells = isinstance(solution.network, CellNetwork)
+    state = None if by_cells else _state(solution)
     if more_nodes == more_points == 0:
         return solution
+    if state is None:
+        return grow_cells(solution, more_nodes, more_points)
     # Each growth draws anew: how many nodes and rows there are tells it from earlier ones.
     seed = np.random.SeedSequence((solution.diagnostics.seed, state.network.size, len(state.rhs)))
     rng = np.random.default_rng(seed)

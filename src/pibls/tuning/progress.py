@@ -21,11 +21,11 @@ class Progress:
     Attributes
     ----------
     stage
-        ``"scan"`` (choice of scales), ``"solve"`` or ``"estimate"``.
+        ``"scan"`` (choice of scales of a network), ``"solve"`` or ``"estimate"``.
     seconds
         Since the start.
     nodes
-        Width of the network at hand.
+        Width of the network at hand; the weights of all cells of a solve by cells.
     residual
         Relative residual at held-out points of the best solution so far.
     estimate

@@ -1,0 +1,78 @@
+"""Growing a solution by cells: its tree is split on, where it is rough or lacks most, until it is large enough."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from pibls.cells.loop import Linear, Loop, field_sizes
+from pibls.cells.parts import Layout
+from pibls.cells.refine import Marker
+from pibls.cells.rows import Rows
+from pibls.cells.solve import Fit, Glue
+from pibls.cells.tree import Cell
+from pibls.errors import InputError
+from pibls.features.reference import draw_reference
+from pibls.runtime import blas_threads, require_memory
+from pibls.solution import Solution
+from pibls.solution.celled import CellNetwork
+
+__all__ = ["grow_cells", "tree_of"]
+
+_ENTRIES_PER_WEIGHT = 3  # times the weights of a cell: its triangle, and what it shares with others
+
+
+def grow_cells(solution: Solution, nodes: int, points: int) -> Solution:
+    """Return a solution on a finer tree, with at least so many more weights and points inside, and its own estimate.
+
+    Examples
+    --------
+    >>> from pibls import problems, solve
+    >>> coarse = solve(problems.helmholtz(), tol=1e-3)
+    >>> fine = grow_cells(coarse, nodes=100, points=0)
+    >>> fine.network.cells > coarse.network.cells, fine.error_estimate < coarse.error_estimate
+    (True, True)
+    """
+    network, record, problem = solution.network, solution.diagnostics, solution.problem
+    if not isinstance(network, CellNetwork) or "degree" not in record.settings or not problem.is_linear:
+        raise InputError(
+            f"A solution by {record.method} grows by cells if pibls.solve made it for a linear problem. Solve again "
+            "with a smaller tol."
+        )
+    layout = Layout(problem, draw_reference(network.dimension, record.settings["degree"], record.seed), record.seed)
+    linear = Linear(Glue(Rows(layout)))
+    entries = _ENTRIES_PER_WEIGHT * linear.glue.rows.width
+    require_memory(8.0 * entries * (record.nodes + nodes), f"Growing by {nodes} weights", "Grow by fewer.")
+    stages = [dict(stage) for stage in record.stages]
+    loop = Loop(linear, 0.0, float("inf"), record.seed, lambda *_: None, stages=stages)
+    marker = Marker(layout)
+    with blas_threads(most=1):
+        fit = start = linear.fit(tree_of(network, layout.root), None)
+        while fit is start or fit.unknowns < start.unknowns + nodes or _inside(fit) < _inside(start) + points:
+            fit = linear.fit(marker.refined(fit, field_sizes(problem, fit)), fit)
+        answer = linear.answer()
+        found = loop.compared(fit, marker)
+        loop.note(fit, found.estimate, answer)
+        message = (
+            f"Grown by {fit.unknowns - start.unknowns} weights and {_inside(fit) - _inside(start)} points, to "
+            f"{len(fit.parts)} cells. The estimated error is {found.estimate:.1e}."
+        )
+        return loop.solution(found, found.estimate, "fitted", message)
+
+
+def tree_of(network: CellNetwork, root: Cell) -> Cell:
+    """Return the tree of a network, from the box of the domain."""
+
+    def built(cell: Cell, number: int) -> Cell:
+        axis, first, second = network.tree[number].tolist()
+        if axis < 0:
+            return cell
+        halved = cell.halved(axis, float(network.cuts[number]))
+        below, above = halved.halves
+        return replace(halved, halves=(built(below, first), built(above, second)))
+
+    return built(root, 0)
+
+
+def _inside(fit: Fit) -> int:
+    """Return the number of points at which equations are to hold."""
+    return sum(len(part.points) for part in fit.parts)
