@@ -37,7 +37,7 @@ _DEGREES = {
 }
 _PER_WEIGHT = 20.0  # operations of a cell by the third power of its weights
 _DATA_BUDGET, _FEWEST_CELLS = 0.2, 16
-_DOUBTFUL = 4  # so many trees in a row without a solution: there is none, or none can be found
+_DOUBTFUL = 8  # so many trees in a row without a solution: there is none, or none can be found
 _UNDETERMINED = 1e6  # answers beyond this are those of a solution to which something can be added
 _UNMET, _PLAIN, _STAYS = 100.0, 1e-3, 0.5
 _FALLS = 0.01  # rows that lack so much less than three trees before: the solution is still being found
