@@ -36,7 +36,7 @@ def test_cells_tile_the_box(d):
     assert len(cells) > 5
     assert sum(float(np.prod(cell.size)) for cell in cells) == pytest.approx(float(np.prod(root.size)))
     X = np.random.default_rng(1).uniform(root.low, root.high, (500, d))
-    inside = np.array([((X > cell.low) & (X <= cell.high)).all(axis=1) for cell in cells])
+    inside = np.array([((cell.low < X) & (cell.high >= X)).all(axis=1) for cell in cells])
     assert (inside.sum(axis=0) == 1).all()
 
 
