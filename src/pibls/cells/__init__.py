@@ -7,6 +7,7 @@
 """
 
 from pibls.cells.loop import solve_cells
+from pibls.cells.newton import solve_cells_nonlinear
 from pibls.cells.posed import even_answers
 
-__all__ = ["even_answers", "solve_cells"]
+__all__ = ["even_answers", "solve_cells", "solve_cells_nonlinear"]

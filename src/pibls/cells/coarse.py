@@ -12,7 +12,7 @@ from functools import cached_property
 
 import numpy as np
 
-from pibls.cells.iterate import MOST_STEPS, Descent, Newton
+from pibls.cells.iterate import MOST_STEPS, PLAUSIBLE, Descent, Newton
 from pibls.cells.loop import RATE, field_sizes
 from pibls.cells.measure import distances
 from pibls.cells.refine import Marker
@@ -25,7 +25,6 @@ from pibls.errors import PiblsError, ProblemError
 __all__ = ["Bench", "Coarse"]
 
 _ROUGH = 0.2  # share of the solution that rows lack where cells tell little of it
-_PLAUSIBLE = 0.03  # share of the solution that rows may lack
 _RESOLVED = 0.03  # the same of a linear problem: with more, finer cells help more than other starts
 _LEVELS = 4
 _SHARE = 0.3  # of the budget: after which no other start is tried
@@ -67,7 +66,7 @@ class Coarse:
     @property
     def solved(self) -> bool:
         """Whether it is a solution, as far as so few cells resolve it."""
-        return self.descent.settled and self.descent.lacking < _PLAUSIBLE
+        return self.descent.settled and self.descent.lacking < PLAUSIBLE
 
     @property
     def rough(self) -> bool:
@@ -193,7 +192,7 @@ class Bench:
             aim = min(1.0, share + length)
             try:
                 trial = newton.descend(root, here.fit.weights, share=aim, most=_FOLLOWING)
-                followed = trial.settled and trial.lacking < _PLAUSIBLE
+                followed = trial.settled and trial.lacking < PLAUSIBLE
             except PiblsError:
                 followed = False
             if followed:
@@ -235,7 +234,7 @@ class Bench:
                 found = self.newton.descend(root, weights, diffusion=factor, most=_FEW_STEPS)
             except PiblsError:
                 return None
-            if found.settled and found.lacking < _PLAUSIBLE:
+            if found.settled and found.lacking < PLAUSIBLE:
                 return found
             if found.linear < _RESOLVED:
                 return None
@@ -274,7 +273,7 @@ class Bench:
         for amplitude in _AMPLITUDES:
             if newton.flops > limit:
                 break
-            other = self._other(chosen, scaled(shape, amplitude))
+            other = self._other(chosen, scaled(shape, amplitude), limit)
             if other is not None:
                 sizes = [_root_mean_square(one.descent.fit) for one in (chosen, other)]
                 return (
@@ -283,7 +282,7 @@ class Bench:
                 )
         return ""
 
-    def _other(self, chosen: Coarse, start: Values) -> Coarse | None:
+    def _other(self, chosen: Coarse, start: Values, limit: float) -> Coarse | None:
         """Return a solution that is not the chosen one, confirmed on a finer tree: it may be a sharper one."""
         found = self.attempt("a larger start", chosen.descent.fit.root, start, most=_FEW_STEPS)
         before: Coarse | None = None
@@ -297,6 +296,8 @@ class Bench:
             stays = before is not None and self._apart(before, found) < _STAYS * away
             if found.solved and stays and self.newton.answer() < _LOOSE:
                 return found
+            if self.newton.flops > limit:
+                return None
             before, fit = found if found.solved else None, found.descent.fit
             found = self.attempt("a larger start", self.finer(fit), values_of(self.newton.layout, fit), most=_FEW_STEPS)
         return None
@@ -304,7 +305,7 @@ class Bench:
     def _apart(self, one: Coarse, two: Coarse) -> float:
         """Return the distance of a solution to one on the same tree or a finer one, relative to both."""
         first, second = one.descent.fit, two.descent.fit
-        apart, size, _ = distances(self.newton.layout, first, second)
+        apart, size, _ = distances(self.newton.layout, first, self.newton.layout, second)
         own = size + field_sizes(self.newton.layout.problem, first)
         return float((apart / own).max())
 

@@ -21,7 +21,10 @@ __all__ = ["Defect"]
 
 @dataclass(frozen=True, eq=False)
 class Defect:
-    """Measures what is missing on one tree; the scales of rows are those that the rows have at hand."""
+    """Measures what is missing on one tree; the scales of rows are those that the rows have at hand.
+
+    Sums over branches of the tree, which rows have as well, follow from what the parts lack and are left out.
+    """
 
     rows: Rows
     root: Cell

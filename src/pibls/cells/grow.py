@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 
 from pibls.cells.loop import Linear, Loop, field_sizes
-from pibls.cells.measure import distances
 from pibls.cells.parts import Layout
 from pibls.cells.refine import Marker
 from pibls.cells.rows import Rows
@@ -39,25 +38,25 @@ def grow_cells(solution: Solution, nodes: int, points: int) -> Solution:
             f"A solution by {record.method} grows by cells if pibls.solve made it for a linear problem. Solve again "
             "with a smaller tol."
         )
-    layout = Layout(problem, draw_reference(network.dimension, record.settings["degree"], record.seed))
+    layout = Layout(problem, draw_reference(network.dimension, record.settings["degree"], record.seed), record.seed)
     linear = Linear(Glue(Rows(layout)))
     entries = _ENTRIES_PER_WEIGHT * linear.glue.rows.width
     require_memory(8.0 * entries * (record.nodes + nodes), f"Growing by {nodes} weights", "Grow by fewer.")
-    loop = Loop(linear, 0.0, float("inf"), record.seed, lambda *_: None, [dict(stage) for stage in record.stages])
+    stages = [dict(stage) for stage in record.stages]
+    loop = Loop(linear, 0.0, float("inf"), record.seed, lambda *_: None, stages=stages)
     marker = Marker(layout)
     with blas_threads(most=1):
         fit = start = linear.fit(tree_of(network, layout.root), None)
         while fit is start or fit.unknowns < start.unknowns + nodes or _inside(fit) < _inside(start) + points:
             fit = linear.fit(marker.refined(fit, field_sizes(problem, fit)), fit)
         answer = linear.answer()
-        other = linear.fit(marker.refined(fit, field_sizes(problem, fit)), fit)
-        estimate = loop._relative(*distances(layout, fit, other)[:2])
-        loop._note(fit, estimate, answer)
+        found = loop.compared(fit, marker)
+        loop.note(fit, found.estimate, answer)
         message = (
             f"Grown by {fit.unknowns - start.unknowns} weights and {_inside(fit) - _inside(start)} points, to "
-            f"{len(fit.parts)} cells. The estimated error is {estimate:.1e}."
+            f"{len(fit.parts)} cells. The estimated error is {found.estimate:.1e}."
         )
-        return loop.solution(fit, other, estimate, "fitted", message)
+        return loop.solution(found, found.estimate, "fitted", message)
 
 
 def tree_of(network: CellNetwork, root: Cell) -> Cell:

@@ -18,8 +18,9 @@ from pibls.checks import FloatArray
 from pibls.errors import PiblsError
 from pibls.solution.sizes import reference_sizes
 
-__all__ = ["MOST_STEPS", "Descent", "Newton"]
+__all__ = ["MOST_STEPS", "PLAUSIBLE", "Descent", "Newton"]
 
+PLAUSIBLE = 0.03  # share of a solution that rows may lack
 _LENGTHS = (1.0, 0.4, 0.16, 0.064, 0.026)
 _SUFFICIENT = 1e-2  # share of the decrease a linear model promises that a step must bring
 _STATIONARY = 0.02  # share of the residual that no step removes any more
@@ -31,6 +32,7 @@ _SHORT = 0.1  # steps that are shorter may crawl along a valley
 _CLOSE = 0.3  # steps below are those of a quadratic iteration
 _SCALES_MOVE = 0.1  # steps above change the sizes of coefficients
 _DIGITS = 1e-9  # steps below may be rounding
+_ROUNDING = 1e-12  # of the solution: residuals below are rounding
 _NOTHING = 1e-6  # of the residual at the start: a solution of this size is zero
 _PATIENCE, _CRAWLING = 6, 0.9
 MOST_STEPS = 25
@@ -81,7 +83,7 @@ class Newton:
     flops: float = 0.0
     curvature: float = np.inf
     history: list[dict[str, Any]] = field(default_factory=list)
-    _unsettled: dict[Fit, float] = field(default_factory=dict)
+    _reached: dict[Fit, Descent] = field(default_factory=dict)
     _orders: dict[Any, Any] = field(default_factory=dict)
     _last: Glue | None = None
 
@@ -91,25 +93,26 @@ class Newton:
         return self.settle(root, values_of(self.layout, near), near.weights).fit
 
     def settle(self, root: Cell, values: Values, known: Weights | None = None, *, most: int = MOST_STEPS) -> Descent:
-        """Iterate from given fields until steps are small beside the error; keep in mind where they do not get so."""
-        found = self.descend(root, projected(self.layout, root, values, known), most=most)
-        if not found.settled:
-            self._unsettled[found.fit] = found.lacking
-        return found
+        """Iterate from given fields until steps are small beside the error."""
+        return self.descend(root, projected(self.layout, root, values, known), most=most)
 
     def doubt(self, fit: Fit) -> str:
         """Return why a fit may be no solution at all, as a sentence, or an empty string."""
-        if fit not in self._unsettled:
+        found = self._reached[fit]
+        if found.settled and found.lacking < PLAUSIBLE:
             return ""
+        fact = "The equations keep" if found.settled else "The nonlinear iteration does not settle and keeps"
         return (
-            f"The nonlinear iteration does not settle and keeps a relative residual of {self._unsettled[fit]:.1g}: a "
-            "layer is not resolved, or there is no solution on the whole domain, as when it blows up or a branch turns "
-            "back."
+            f"{fact} a relative residual of {found.lacking:.1g}: a layer is not resolved, or there is no solution on "
+            "the whole domain, as when it blows up or a branch turns back."
         )
 
     def answer(self) -> float:
         """Return how strongly the last linear problem answers to changes of what it must meet."""
         return 1.0 if self._last is None else self._last.weakest()[0]
+
+    def richer(self) -> None:
+        """Return nothing: a nonlinear problem is compared with the one on a finer tree."""
 
     def descend(
         self, root: Cell, weights: Weights, *, share: float = 1.0, diffusion: float = 1.0, most: int = MOST_STEPS
@@ -119,10 +122,13 @@ class Newton:
         for _ in range(most):
             if walk.advance():
                 break
-        return walk.ended()
+        found = walk.ended()
+        self._reached[found.fit] = found
+        return found
 
     def solved(self, rows: Rows, root: Cell) -> Fit:
         """Return the solution of the problem linearised at the state of the rows."""
+        rows.known.clear()  # every elimination begins with none
         self._last = glue = Glue(rows, _orders=self._orders)
         found = glue.solve(root)
         self.flops += glue.flops + PER_CELL * len(found.parts)
@@ -281,7 +287,8 @@ class _Walk:
         assert self.full is not None
         fit = replace(self.full, weights=dict(self.weights), residuals=self.lacking)
         size = max(self._size(fit), _NOTHING * self.first)
-        return Descent(fit, self.settled, self.norm / size, self.full.residual / size)
+        settled = self.settled or self.norm <= _ROUNDING * size
+        return Descent(fit, settled, self.norm / size, self.full.residual / size)
 
 
 def _norm(lacking: dict[CellPart, float]) -> float:

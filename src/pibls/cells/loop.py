@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any, Protocol
 
 import numpy as np
@@ -14,6 +15,7 @@ from pibls.cells.parts import Layout
 from pibls.cells.refine import Marker, follow_data
 from pibls.cells.rows import Rows
 from pibls.cells.solve import Fit, Glue
+from pibls.cells.switches import hidden_jump
 from pibls.cells.tree import Cell, leaves, refined
 from pibls.checks import FloatArray
 from pibls.features.reference import draw_reference
@@ -28,11 +30,18 @@ __all__ = ["Fitter", "Linear", "Loop", "degree_for", "field_sizes", "first_tree"
 
 RATE = 5e9  # operations that count as a second
 PER_CELL = 5e6  # operations that the handling of a cell counts for
-_DEGREES = {1: ((1e-4, 10), (1e-7, 14), (0.0, 18)), 2: ((1e-4, 9), (1e-7, 13), (0.0, 17)), 3: ((1e-4, 6), (1e-7, 8), (0.0, 10))}
-_MOST_CELLS = 20000
+_DEGREES = {
+    1: ((1e-4, 10), (1e-7, 14), (0.0, 18)),
+    2: ((1e-4, 9), (1e-7, 13), (0.0, 17)),
+    3: ((1e-4, 6), (1e-7, 8), (0.0, 10)),
+}
+_PER_WEIGHT = 20.0  # operations of a cell by the third power of its weights
+_DATA_BUDGET, _FEWEST_CELLS = 0.2, 16
+_LATELY = 4  # trees on which none may be in doubt for an estimate to mean anything
 _DOUBTFUL = 4  # so many trees in a row without a solution: there is none, or none can be found
 _UNDETERMINED = 1e6  # answers beyond this are those of a solution to which something can be added
 _UNMET, _PLAIN, _STAYS = 100.0, 1e-3, 0.5
+_FALLS = 0.01  # rows that lack so much less than three trees before: the solution is still being found
 _ROUNDING = 1e-10
 _RESIDUAL_POINTS = 200
 
@@ -62,6 +71,9 @@ class Fitter(Protocol):
     def answer(self) -> float:
         """Return how strongly the last solution answers to changes of what it must meet."""
 
+    def richer(self) -> Fitter | None:
+        """Return what solves the same problem with richer cells, if there is a use for it."""
+
 
 @dataclass(eq=False)
 class Linear:
@@ -69,6 +81,7 @@ class Linear:
 
     glue: Glue
     cells: int = 0
+    _richer: Linear | None = None
 
     @property
     def layout(self) -> Layout:
@@ -78,7 +91,8 @@ class Linear:
     @property
     def flops(self) -> float:
         """Operations so far."""
-        return self.glue.flops + PER_CELL * self.cells
+        own = self.glue.flops + PER_CELL * self.cells
+        return own if self._richer is None else own + self._richer.flops
 
     def fit(self, root: Cell, near: Fit | None) -> Fit:
         """Return the solution on a tree; where it starts from does not matter."""
@@ -96,6 +110,35 @@ class Linear:
         """Return how strongly the last solution answers to changes of what it must meet."""
         return self.glue.weakest()[0]
 
+    def richer(self) -> Linear | None:
+        """Return what solves the same problem with functions of two degrees more: one would miss odd or even ones.
+
+        On a line more cells cost no more than that.
+        """
+        reference = self.layout.reference
+        if reference.dimension == 1:
+            return None
+        if self._richer is None:
+            higher = draw_reference(reference.dimension, reference.degree + 2, self.layout.seed)
+            self._richer = Linear(Glue(Rows(Layout(self.problem, higher, self.layout.seed))))
+        return self._richer
+
+    @property
+    def problem(self) -> Problem:
+        """The problem."""
+        return self.layout.problem
+
+
+@dataclass(frozen=True, eq=False)
+class Compared:
+    """A solution, another one that is better, the cells of that one, and what they say of the first one's error."""
+
+    fit: Fit
+    other: Fit
+    layout: Layout
+    estimate: float
+    answer: float
+
 
 @dataclass(eq=False)
 class Loop:
@@ -106,6 +149,7 @@ class Loop:
     budget: float
     seed: int
     report: Callable[..., None]
+    undetermined: float = _UNDETERMINED
     stages: list[dict[str, float]] = field(default_factory=list)
     started: float = field(default_factory=time.perf_counter)
 
@@ -114,43 +158,71 @@ class Loop:
         """The problem."""
         return self.fitter.layout.problem
 
+    @cached_property
+    def hidden(self) -> str:
+        """What of the problem cells cannot see, as a sentence."""
+        return hidden_jump(self.problem)
+
     def run(self, fit: Fit) -> Solution:
         """Solve, from the solution on a first tree on; an interrupt returns the best solution so far."""
         marker = Marker(self.fitter.layout)
-        found: tuple[Fit, Fit, float] | None = None
+        found: Compared | None = None
         answers = [self.fitter.answer()]
-        doubtful = 0
+        doubtful, fits = 0, [fit]
         try:
             while True:
                 before = self.fitter.flops
                 sizes = field_sizes(self.problem, fit)
-                other = self.fitter.fit(marker.refined(fit, sizes), fit)
-                answers.append(self.fitter.answer())
-                estimate = self._relative(*distances(self.fitter.layout, fit, other)[:2])
-                found = fit, other, estimate
-                self._note(fit, estimate, answers[-2])
-                unsolved = self.fitter.doubt(fit) or self.fitter.doubt(other)
+                found = self.compared(fit, marker)
+                answers.append(found.answer)
+                fits.append(found.other)
+                self.note(fit, found.estimate, answers[-2])
+                unsolved = self.fitter.doubt(fit) or self.fitter.doubt(found.other)
                 doubtful = doubtful + 1 if unsolved else 0
-                doubt = unsolved or self._unmet(fit, other, sizes)
-                if estimate <= self.tol and not doubt and answers[-1] < _UNDETERMINED:
-                    message = f"The estimated error {estimate:.1e} is within the tolerance {self.tol:g}."
-                    return self.solution(*found, "converged", message)
+                doubt = self.hidden or unsolved or self._unmet(fit, found.other, sizes)
+                if found.estimate <= self.tol and not doubt and answers[-1] < self.undetermined:
+                    message = f"The estimated error {found.estimate:.1e} is within the tolerance {self.tol:g}."
+                    return self.solution(found, found.estimate, "converged", message)
                 limit = self._limit(self.fitter.flops - before, answers)
                 if doubtful == _DOUBTFUL:
                     limit = "Finer cells do not help."
                 if limit:
                     break
-                fit = other
+                fit = found.other if found.layout is self.fitter.layout else self._more_cells(fit, marker, sizes)
         except KeyboardInterrupt:
             if found is None:
                 raise
             doubt, limit = "", "It was interrupted. Run it again to go on."
-        fit, other, estimate = found
-        estimate = max(1.0, estimate) if doubt else estimate
+        lately = any(self.fitter.doubt(one) for one in fits[-_LATELY:])
+        estimate = max(1.0, found.estimate) if doubt or lately else found.estimate
         message = f"The estimated error is {estimate:.1e}, above the tolerance {self.tol:g}. {limit} {doubt}"
-        return self.solution(fit, other, estimate, "stalled", message.rstrip())
+        return self.solution(found, estimate, "stalled", message.rstrip())
 
-    def _note(self, fit: Fit, estimate: float, answer: float) -> None:
+    def _more_cells(self, fit: Fit, marker: Marker, sizes: FloatArray) -> Fit:
+        return self.fitter.fit(marker.refined(fit, sizes), fit)
+
+    def compared(self, fit: Fit, marker: Marker) -> Compared:
+        """Compare a solution with a better one: by richer cells where it is smooth, on a finer tree elsewhere."""
+        found = self._with_richer_cells(fit) if marker.is_smooth(fit) else None
+        return self._with_more_cells(fit, marker) if found is None else found
+
+    def _with_more_cells(self, fit: Fit, marker: Marker) -> Compared:
+        other = self._more_cells(fit, marker, field_sizes(self.problem, fit))
+        layout = self.fitter.layout
+        estimate = self._relative(*distances(layout, fit, layout, other)[:2])
+        return Compared(fit, other, layout, estimate, self.fitter.answer())
+
+    def _with_richer_cells(self, fit: Fit) -> Compared | None:
+        """Compare a solution with the one by richer cells on the same tree: enough where it is smooth, and cheaper."""
+        richer = self.fitter.richer()
+        if richer is None:
+            return None
+        other = richer.fit(fit.root, fit)
+        estimate = self._relative(*distances(self.fitter.layout, fit, richer.layout, other)[:2])
+        return Compared(fit, other, richer.layout, estimate, richer.answer())
+
+    def note(self, fit: Fit, estimate: float, answer: float) -> None:
+        """Record a stage, and tell it."""
         seconds = time.perf_counter() - self.started
         facts = {"cells": len(fit.parts), "nodes": fit.unknowns, "rows": fit.rows, "residual": fit.residual}
         self.stages.append({**facts, "estimate": estimate, "answer": answer, "seconds": seconds})
@@ -160,14 +232,17 @@ class Loop:
         """Return a sentence where rows lack much, and no less on the finer tree: then nothing may fulfil them."""
         much = other.residual > max(_UNMET * self.tol, _PLAIN) * float(sizes.max())
         if much and other.residual > _STAYS * fit.residual:
-            return "What equations and conditions lack does not fall as cells are split: they may contradict each other."
+            return (
+                "What equations and conditions lack does not fall as cells are split: they may contradict each other."
+            )
         return ""
 
     def _limit(self, flops: float, answers: list[float]) -> str:
         last = [s["estimate"] for s in self.stages]
-        if min(answers[-2:]) > _UNDETERMINED:
+        if min(answers[-2:]) > self.undetermined:
             return "Nothing determines it."
-        if len(last) >= 5 and last[-1] < 0.1 and min(last[-3:]) > 0.5 * min(last[:-3]):
+        falls = len(last) > 3 and self.stages[-1]["residual"] < _FALLS * self.stages[-4]["residual"]
+        if len(last) >= 5 and last[-1] < 0.1 and min(last[-3:]) > 0.5 * min(last[:-3]) and not falls:
             if last[-1] < _ROUNDING:
                 return "Round-off limits it: no more digits are to be had in double precision. Ask for a larger tol."
             return "Splitting cells no longer pays: what limits it is not where cells are."
@@ -183,18 +258,29 @@ class Loop:
         found = np.array(list(reference_sizes(self.problem, own).values()))
         return float((apart / np.where(found > 0, found, 1.0)).max())
 
-    def solution(self, fit: Fit, other: Fit, estimate: float, status: str, message: str) -> Solution:
+    def solution(self, found: Compared, estimate: float, status: str, message: str) -> Solution:
         """Return a fit as a solution, with its record."""
-        network, richer = (network_of(self.fitter.layout, one) for one in (fit, other))
+        fit = found.fit
+        network, richer = network_of(self.fitter.layout, fit), network_of(found.layout, found.other)
         reference = self.fitter.layout.reference
         settings = {"cells": len(fit.parts), "degree": reference.degree, "functions": reference.size}
         record = Diagnostics(
-            "Cells", settings, self.seed, fit.unknowns, fit.rows, "elimination along the tree", None, self.stages[-1]["answer"] if self.stages else None, {},
-            seconds={"total": time.perf_counter() - self.started}, message=message, stages=tuple(self.stages),
+            "Cells",
+            settings,
+            self.seed,
+            fit.unknowns,
+            fit.rows,
+            "elimination along the tree",
+            None,
+            self.stages[-1]["answer"] if self.stages else None,
+            {},
+            seconds={"total": time.perf_counter() - self.started},
+            message=message,
+            stages=tuple(self.stages),
         )
         eye = np.eye(network.size)
-        found = Solution(self.problem, network, eye, status, record, estimate, richer=(richer, eye))
-        return replace(found, diagnostics=replace(record, residuals=residuals_of(found)))
+        made = Solution(self.problem, network, eye, status, record, estimate, richer=(richer, eye))
+        return replace(made, diagnostics=replace(record, residuals=residuals_of(made)))
 
 
 def residuals_of(solution: Solution) -> dict[str, Residual]:
@@ -256,19 +342,22 @@ def network_of(layout: Layout, fit: Fit) -> CellNetwork:
     )
 
 
-def first_tree(rows: Rows, tol: float, root: Cell | None = None) -> Cell:
+def first_tree(rows: Rows, tol: float, root: Cell | None = None, *, budget: float = 10.0) -> Cell:
     """Return a tree whose cells resolve the data, and on a torus no cell meets itself."""
     if root is None:
         root = rows.layout.root
         for axis in rows.periodic:
             root = refined(root, {leaf: [(axis, None)] for leaf in leaves(root)})
-    return follow_data(root, rows, tol, _MOST_CELLS // 8)
+        while crossed := {leaf: [plane] for leaf in leaves(root) if (plane := leaf.crossed()) is not None}:
+            root = refined(root, crossed)
+    most = budget * RATE / (PER_CELL + _PER_WEIGHT * rows.width**3)
+    return follow_data(root, rows, tol, max(_FEWEST_CELLS, int(_DATA_BUDGET * most)))
 
 
 def solve_cells(problem: Problem, tol: float, budget: float, seed: int, report: Callable[..., None]) -> Solution:
     """Solve a linear problem in one to three coordinates by cells."""
     d = len(problem.domain.coordinates)
-    rows = Rows(Layout(problem, draw_reference(d, degree_for(d, tol), seed)))
+    rows = Rows(Layout(problem, draw_reference(d, degree_for(d, tol), seed), seed))
     linear = Linear(Glue(rows))
     loop = Loop(linear, tol, budget, seed, report)
-    return loop.run(linear.fit(first_tree(rows, tol), None))
+    return loop.run(linear.fit(first_tree(rows, tol, budget=budget), None))

@@ -73,7 +73,7 @@ class Tails:
         d, n, p = self.reference.dimension, self._count, self.reference.degree
         zero = (0,) * d
         coefficients = _analysis(d, n) @ self.reference.on_rule([zero])[zero]
-        total = sum(np.meshgrid(*[np.arange(n)] * d, indexing="ij")).ravel()
+        total = np.sum(np.meshgrid(*[np.arange(n)] * d, indexing="ij"), axis=0).ravel()
         return coefficients[total >= _TAIL * p], coefficients[(total >= (2 * _TAIL - 1) * p) & (total < _TAIL * p)]
 
     def is_smooth(self, weights: FloatArray) -> bool:
@@ -119,7 +119,9 @@ def _samples(part: CellPart) -> tuple[FloatArray, FloatArray]:
     return X, np.full(len(X), part.volume / len(X))
 
 
-def distances(layout: Layout, coarse: Fit, fine: Fit) -> tuple[FloatArray, FloatArray, dict[CellPart, float]]:
+def distances(
+    layout: Layout, coarse: Fit, finer: Layout, fine: Fit
+) -> tuple[FloatArray, FloatArray, dict[CellPart, FloatArray]]:
     """Return the L2 distance of two solutions and the size of the finer one, per field, and where they are apart."""
     fields = len(layout.problem.field_names)
     apart, size = np.zeros(fields), np.zeros(fields)
@@ -127,7 +129,7 @@ def distances(layout: Layout, coarse: Fit, fine: Fit) -> tuple[FloatArray, Float
     cells = {part.cell for part in coarse.parts}
     for part in fine.parts:
         X, weights = _samples(part)
-        new = part_values(layout.reference, part, fine.weights[part], X)
+        new = part_values(finer.reference, part, fine.weights[part], X)
         if part in coarse.weights:
             old = part_values(layout.reference, part, coarse.weights[part], X)
         else:
@@ -136,7 +138,7 @@ def distances(layout: Layout, coarse: Fit, fine: Fit) -> tuple[FloatArray, Float
         apart += gap
         size += weights @ np.square(new)
         where[part] = gap
-    return np.sqrt(apart), np.sqrt(size), where  # type: ignore[return-value]
+    return np.sqrt(apart), np.sqrt(size), where
 
 
 def ancestor_values(layout: Layout, coarse: Fit, cells: set[Any], part: CellPart, X: FloatArray) -> FloatArray:

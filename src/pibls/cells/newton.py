@@ -12,7 +12,7 @@ import numpy as np
 
 from pibls.cells.coarse import Bench, Coarse
 from pibls.cells.iterate import Newton
-from pibls.cells.loop import Loop, degree_for, first_tree, network_of
+from pibls.cells.loop import Compared, Loop, degree_for, first_tree, network_of
 from pibls.cells.parts import CellPart, Layout
 from pibls.cells.rows import Rows
 from pibls.cells.solve import Fit
@@ -29,6 +29,7 @@ __all__ = ["solve_cells_nonlinear"]
 
 _COARSE = 1e-3  # tolerance at which a solution is looked for
 _FIRST_DATA = 1e-3
+_LOOSE = 1e10  # layers move nearly freely, and still have their place
 _TOLD = 1e-2  # share of a solution that may be missed when it is told in other functions
 
 
@@ -55,7 +56,8 @@ def solve_cells_nonlinear(
         start = solve_cells_nonlinear(easier, max(tol, _COARSE), budget, seed, report, start=start)
     d = len(problem.domain.coordinates)
     newton = Newton(_layout(problem, d, max(tol, _COARSE), seed), max(tol, _COARSE))
-    loop = Loop(newton, tol, budget, seed, report)
+    loop = Loop(newton, tol, budget, seed, report, undetermined=_LOOSE)
+    report("scan", 0.0)
     root = first_tree(Rows(newton.layout), max(tol, _FIRST_DATA))
     given = None if start is None else values_from(given_start(start, problem), problem)
     coarse = Bench(newton, budget, seed).solution(root, given)
@@ -96,7 +98,7 @@ def _layout(problem: Problem, dimension: int, tol: float, seed: int) -> Layout:
 
 def _failed(loop: Loop, coarse: Coarse) -> Solution:
     fit = coarse.descent.fit
-    return loop.solution(fit, fit, np.inf, "ill-posed", coarse.failure)
+    return loop.solution(Compared(fit, fit, loop.fitter.layout, np.inf, 1.0), np.inf, "ill-posed", coarse.failure)
 
 
 def _checked(continuation: object, problem: Problem) -> tuple[Problem, ...]:

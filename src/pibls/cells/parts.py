@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -12,10 +12,13 @@ from scipy import ndimage
 from scipy.spatial import cKDTree
 
 from pibls.cells.surface import Piece, Rule, _ranges, pieces
+from pibls.cells.switches import switching_planes
 from pibls.cells.tree import Cell, Contact
 from pibls.checks import FloatArray
+from pibls.features import MultiIndex
 from pibls.features.reference import Reference, cube_rule
-from pibls.geometry import Box, Domain, Part as BoundaryPart, Product, TimeInterval
+from pibls.geometry import Box, Domain, Product, TimeInterval
+from pibls.geometry import Part as BoundaryPart
 from pibls.geometry.base import Region
 from pibls.geometry.landmarks import corners
 from pibls.geometry.patch import TimedPatch
@@ -35,6 +38,7 @@ _CANDIDATES = 2**15
 _OVERSAMPLING = 2.2
 _TRACE_SHARE = 0.62  # degree of what cells share on a face, by that of the cells: more brings nothing
 _QUADRATURE = 20000
+_REMEMBERED = 2000
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,9 +110,11 @@ class Layout:
 
     problem: Problem
     reference: Reference
+    seed: int = 0
     _parts: dict[Cell, tuple[CellPart, ...]] = field(default_factory=dict)
     _pieces: dict[Cell, dict[Any, list[Piece]]] = field(default_factory=dict)
     _faces: dict[tuple[Cell, Cell, int, float], list[Face]] = field(default_factory=dict)
+    _nodes: dict[Any, FloatArray] = field(default_factory=dict)
 
     @property
     def domain(self) -> Domain:
@@ -126,13 +132,17 @@ class Layout:
     def root(self) -> Cell:
         """The box around the domain."""
         bounds = np.asarray(self.domain.bounds, dtype=np.float64)
-        return Cell(bounds[:, 0].copy(), bounds[:, 1].copy(), marks=self.landmarks)
+        return Cell(
+            bounds[:, 0].copy(),
+            bounds[:, 1].copy(),
+            marks=np.concatenate([self.landmarks, switching_planes(self.problem)]),
+        )
 
     @cached_property
     def landmarks(self) -> FloatArray:
         """Points of a plane where solutions may be singular: corners, and where conditions begin and end."""
-        d = len(self.problem.domain.space)
-        if d != 2:
+        d = len(self.domain.coordinates)
+        if len(self.problem.domain.space) != 2:
             return np.empty((0, d))
         low, high = np.asarray(self.domain.bounds)[:2].T
         grain = 1e-9 * (high - low)
@@ -147,11 +157,14 @@ class Layout:
                     ends[:, 0] = piece.box[0]
                     ends_of.append(piece.patch.at(ends)[0][:, :2])
             points = np.concatenate(ends_of)
-            _, first, counts = np.unique(np.round((points - low) / grain), axis=0, return_index=True, return_counts=True)
+            _, first, counts = np.unique(
+                np.round((points - low) / grain), axis=0, return_index=True, return_counts=True
+            )
             # Where a condition goes on beyond the end of a piece, nothing happens but at a corner.
             found.append(points[first[counts == 1]])
         points = np.concatenate(found)
-        return points[np.unique(np.round((points - low) / grain), axis=0, return_index=True)[1]]
+        points = points[np.unique(np.round((points - low) / grain), axis=0, return_index=True)[1]]
+        return np.hstack([points, np.full((len(points), d - 2), np.nan)])
 
     @cached_property
     def _outlines(self) -> dict[Any, list[Piece]]:
@@ -244,7 +257,9 @@ class Layout:
         candidates, kept, density = self._candidates(low, high)
         theirs = labels[finder.query(candidates / step)[1]] if len(candidates) else np.empty(0, dtype=int)
         shell = self._shell(cell) if len(low) == 2 else None
-        walls = labels[finder.query(shell.points / step)[1]] if shell is not None and len(shell.weights) else np.empty(0)
+        walls = (
+            labels[finder.query(shell.points / step)[1]] if shell is not None and len(shell.weights) else np.empty(0)
+        )
         for label in np.unique(labels):
             own = grid[labels == label]
             hull = np.concatenate([own - step / 2, own + step / 2, near[owner == label]])
@@ -262,7 +277,9 @@ class Layout:
             integral = None
             if shell is not None:
                 around = Rule.joined([_chosen(outline, owner == label), _chosen(shell, walls == label)])
-                integral = exact_weights((inside - center) / half, weights, around, center, half, self.reference.degree - 2)
+                integral = exact_weights(
+                    (inside - center) / half, weights, around, center, half, self.reference.degree - 2
+                )
             groups.append(
                 CellPart(
                     cell,
@@ -291,7 +308,7 @@ class Layout:
                     X[:, 1 - axis] = cell.low[1 - axis] + s * cell.size[1 - axis]
                     return X
 
-                for a, b in _ranges(lambda s, placed=placed: self.inside(placed(s)), 0.0, 1.0):  # type: ignore[misc]
+                for a, b in _ranges(lambda s, placed=placed: self.inside(placed(s)), 0.0, 1.0):
                     X = placed(a + (b - a) * (nodes[:, 0] + 1) / 2)
                     length = (b - a) * cell.size[1 - axis]
                     found.append(Rule(X, np.tile(normal, (len(X), 1)), shares / 2 * length))
@@ -323,6 +340,21 @@ class Layout:
                 return X[inside], True, float(np.prod(high - low)) / tries
             tries *= 4
 
+    def nodes(self, part: CellPart, X: FloatArray, indices: Sequence[MultiIndex]) -> dict[MultiIndex, FloatArray]:
+        """Return derivatives of the functions in the coordinates of a part; those at its own points are kept."""
+        if part.whole:
+            own = X is part.points
+            return self.reference.on_rule(indices) if own else self.reference.evaluate_again(part.local(X), indices)
+        if not (X is part.points or any(X is rule.points for rule in part.boundary.values())):
+            return self.reference.evaluate(part.local(X), indices)
+        missing = [index for index in indices if (part, id(X), index) not in self._nodes]
+        if missing:
+            if len(self._nodes) >= _REMEMBERED:
+                self._nodes.clear()
+            found = self.reference.evaluate(part.local(X), missing)
+            self._nodes.update({(part, id(X), index): values for index, values in found.items()})
+        return {index: self._nodes[part, id(X), index] for index in indices}
+
     def part_at(self, cell: Cell, X: FloatArray) -> Any:
         """Return for points of a cell the number of the part each is in, or nearest to."""
         parts = self.parts(cell)
@@ -335,8 +367,8 @@ class Layout:
     def owned(self, part: CellPart, X: FloatArray) -> Any:
         """Return which of some points are in a part; one on a face is in one part only."""
         cell, start = part.cell, self.root.low
-        above = (X > cell.low) | ((cell.low <= start) & (X >= start))
-        mine = np.flatnonzero((above & (X <= cell.high)).all(axis=1))
+        above = (cell.low < X) | ((cell.low <= start) & (start <= X))
+        mine = np.flatnonzero((above & (cell.high >= X)).all(axis=1))
         parts = self.parts(cell)
         return mine[self.part_at(cell, X[mine]) == parts.index(part)] if len(parts) > 1 else mine
 
@@ -350,7 +382,7 @@ class Layout:
         return self.domain.quadrature(_QUADRATURE)
 
     def quadrature(self, part: CellPart) -> tuple[FloatArray, FloatArray]:
-        """Return points and weights for integrals over a part: its own if it is whole, else those of the domain in it."""
+        """Return points and weights for integrals over a part: its own if exact, else those of the domain in it."""
         if part.whole or part.integral is not None:
             return part.points, part.integrals
         X, weights = self._rule
@@ -380,7 +412,9 @@ class Layout:
 
         area = float(np.prod(span[others]))
         if below[0].whole and above[0].whole:
-            return [self._face(contact, below[0], above[0], placed((U + 1) / 2), weights * area / 2 ** len(others), True)]
+            return [
+                self._face(contact, below[0], above[0], placed((U + 1) / 2), weights * area / 2 ** len(others), True)
+            ]
         if not others:
             X = contact.low[None]
             return [self._face(contact, below[0], above[0], X, np.ones(1), True)] if self.inside(X)[0] else []

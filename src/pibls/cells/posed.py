@@ -8,11 +8,12 @@ finer functions are seen less and less, as in a heat equation run backwards, it 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 
 from pibls.cells.loop import network_of
-from pibls.cells.parts import Layout
+from pibls.cells.parts import CellPart, Layout
 from pibls.cells.rows import Rows
 from pibls.cells.solve import Fit, Glue
 from pibls.cells.tree import Cell, leaves, refined
@@ -59,7 +60,7 @@ class Answers:
     def falls_at_every_level(self) -> bool:
         """Whether every finer tree has functions that are seen much less."""
         last = self.sizes[-3:]
-        return last[-1] > _WEAK and all(after > _FALLS * before for before, after in zip(last, last[1:], strict=False))
+        return last[-1] > _WEAK and all(after > _FALLS * before for before, after in pairwise(last))
 
     def in_words(self) -> str:
         """Say what is wrong, where it shows most, and what to do."""
@@ -98,7 +99,8 @@ def even_answers(problem: Problem, seed: int = 0) -> Answers:
     layout = Layout(problem, draw_reference(d, _DEGREE[d], seed))
     glue = Glue(Rows(layout))
     root = _even(layout.root, glue.rows.periodic)
-    sizes, weights = [], {}
+    sizes: list[float] = []
+    weights: dict[CellPart, FloatArray] = {}
     for level in range(_LEVELS[d]):
         root = root if level == 0 else _even(root, tuple(range(d)))
         fit = glue.solve(root)

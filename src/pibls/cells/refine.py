@@ -1,4 +1,4 @@
-"""Which cells to split, and across which axes: where data are rough before the first solve, where solutions are after it."""
+"""Which cells to split, and across which axes: where data are rough, and later where solutions are."""
 
 from __future__ import annotations
 
@@ -12,8 +12,10 @@ import numpy as np
 
 from pibls.cells.measure import Tails, missed_along
 from pibls.cells.parts import CellPart, Layout
+from pibls.cells.probe import Probe, missed_on_line
 from pibls.cells.rows import Rows
 from pibls.cells.solve import Fit
+from pibls.cells.surface import Piece
 from pibls.cells.tree import Cell, leaves, refined
 from pibls.checks import FloatArray
 from pibls.errors import ProblemError
@@ -58,16 +60,20 @@ class Marker:
         axes = np.flatnonzero(tails >= _SIDEWAYS * tails.max()) if tails.max() > 0 else [int(cell.size.argmax())]
         return [(int(axis), None) for axis in axes]
 
+    def is_smooth(self, fit: Fit) -> bool:
+        """Tell whether a solution is smooth on all parts."""
+        return all(self.tails.is_smooth(weights) for weights in fit.weights.values())
+
     def refined(self, fit: Fit, sizes: FloatArray) -> Cell:
         """Return a finer tree, split some more times towards the landmarks at which the solution is not smooth."""
         root = refined(fit.root, self.splits(fit, sizes))
         rough = {
             part.cell
             for part, weights in fit.weights.items()
-            if len(part.cell.marks) and not self.tails.is_smooth(weights)
+            if part.cell.has_corner and not self.tails.is_smooth(weights)
         }
         for _ in range(_LEVELS if rough else 0):
-            marked = [leaf for leaf in leaves(root) if len(leaf.marks) and _comes_from(leaf, rough)]
+            marked = [leaf for leaf in leaves(root) if leaf.has_corner and _comes_from(leaf, rough)]
             root = refined(root, {leaf: [(axis, None) for axis in range(len(leaf.low))] for leaf in marked})
         return root
 
@@ -107,7 +113,7 @@ def _source(statement: Statement, X: FloatArray | None = None) -> Function | Non
 
 def follow_data(root: Cell, rows: Rows, tol: float, most: int) -> Cell:
     """Split cells until sources, coefficients and boundary values are resolved on each, or there are too many."""
-    follower = _Follower(rows, Tails(rows.layout.reference))
+    follower = _Follower(rows, Tails(rows.layout.reference), Probe(rows.layout))
     done: dict[Cell, tuple[FloatArray, float]] = {}
     for _ in range(_ROUNDS):
         cells = leaves(root)
@@ -133,6 +139,7 @@ class _Follower:
 
     rows: Rows
     tails: Tails
+    probe: Probe
 
     def roughness(self, cell: Cell) -> tuple[FloatArray, float]:
         """Return the roughness along each axis, and the square of the size of the data."""
@@ -154,6 +161,8 @@ class _Follower:
             size += float(part.weights @ np.square(values))
             if function.constant is None:
                 rough = np.maximum(rough, self._rough(part, values))
+                if part.whole:
+                    rough = np.maximum(rough, factor * self.probe.missed(part, function, id(equation)))
         return rough, size
 
     def _factors(self, part: CellPart) -> FloatArray:
@@ -169,7 +178,10 @@ class _Follower:
         few = math.comb(max(reference.degree - 2, 1) + reference.dimension, reference.dimension)
         basis = reference.evaluate(part.local(part.points), [zero])[zero][:, :few]
         roots = np.sqrt(part.weights)
-        left = values * roots - (basis * roots[:, None]) @ np.linalg.lstsq(basis * roots[:, None], values * roots, rcond=1e-10)[0]
+        left = (
+            values * roots
+            - (basis * roots[:, None]) @ np.linalg.lstsq(basis * roots[:, None], values * roots, rcond=1e-10)[0]
+        )
         return np.full(len(part.half), float(np.linalg.norm(left)))
 
     def _boundary(self, part: CellPart) -> tuple[FloatArray, float]:
@@ -184,6 +196,8 @@ class _Follower:
                 if function is None or function.constant == 0.0:
                     continue
                 for piece in held:
+                    if not piece.is_plain:
+                        continue
                     rule = piece.rule(cell.low, cell.high, count)
                     if rule is None:
                         continue
@@ -193,8 +207,22 @@ class _Follower:
                     size += depth * float(rule.weights @ np.square(values))
                     if function.constant is None and len(values) > 2:
                         own = missed_along(values * np.sqrt(depth), rule.weights, len(piece.box), count)
+                        own = max(own, np.sqrt(depth) / unit * self._on_curve(piece, function))
                         rough = np.maximum(rough, own * (np.ptp(part.local(rule.points), axis=0) > 0.1))
         return rough, size
+
+    def _on_curve(self, piece: Piece, function: Any) -> float:
+        """Return what Gauss points on a curve miss of a function."""
+        if len(piece.box) != 1:
+            return 0.0
+        start, stop = piece.box[0]
+
+        def along(s: FloatArray) -> FloatArray:
+            X, normals, _ = piece.patch.at(start + (stop - start) * (s[:, None] + 1) / 2)
+            return np.asarray(function(X, normals))
+
+        length = piece.patch.measure * (stop - start)
+        return missed_on_line(along, self.rows.layout.reference.degree + 1) * float(np.sqrt(length / 2))
 
     def _unit(self, statement: Any, part: CellPart, rule: Any) -> float:
         if not statement.form.is_linear:

@@ -12,6 +12,7 @@ import numpy as np
 from pibls.cells.balance import balanced
 from pibls.cells.parts import CellPart, Face, Layout
 from pibls.cells.surface import Rule
+from pibls.cells.switches import switching_planes
 from pibls.checks import FloatArray
 from pibls.errors import ProblemError
 from pibls.features import MultiIndex
@@ -23,6 +24,8 @@ Term = tuple[int, MultiIndex, Any]
 State = Callable[[CellPart, FloatArray, Sequence[tuple[str, MultiIndex]]], list[FloatArray]]
 
 _EXACT = 1e5
+_BESIDE = 1e-7
+_JUMP = 1e-4  # relative change of a coefficient across a face that is a jump
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,9 +82,9 @@ class Rows:
     state: State | None = None
     share: float = 1.0
     diffusion: float = 1.0
-    _known: set[Any] = field(default_factory=set)
+    known: set[Any] = field(default_factory=set)
     _balances: dict[CellPart, tuple[FloatArray, FloatArray]] = field(default_factory=dict)
-    _magnitudes: dict[CellPart, Any] = field(default_factory=dict)
+    _magnitudes: dict[CellPart, list[list[Term]]] = field(default_factory=dict)
     _means: dict[Any, FloatArray] = field(default_factory=dict)
     _factors: dict[Any, float] = field(default_factory=dict)
     _traced: dict[Any, FloatArray] = field(default_factory=dict)
@@ -133,9 +136,9 @@ class Rows:
         roots = np.sqrt(part.weights)
         source = np.concatenate([-r * roots * values for r, (_, values) in zip(rows, lowered, strict=True)])
         equation = None
-        if key is None or key not in self._known:
+        if key is None or key not in self.known:
             if key is not None:
-                self._known.add(key)
+                self.known.add(key)
             values = self._values(part, None, self._indices(self.equations))
             equation = np.concatenate(
                 [
@@ -152,7 +155,7 @@ class Rows:
         condition, value, flows, labels = self._conditions(part, units)
         return PartRows(units, equation, source, condition, value, means, given, flows, key, labels)
 
-    def balance(self, part: CellPart, coefficients: list[Term] | None = None) -> tuple[FloatArray, FloatArray]:
+    def balance(self, part: CellPart, coefficients: list[list[Term]] | None = None) -> tuple[FloatArray, FloatArray]:
         """Return a factor per equation and a unit per field on a part."""
         if part not in self._balances:
             found = coefficients or [self.lowered(e, part, part.points, None)[0] for e in self.equations]
@@ -160,7 +163,7 @@ class Rows:
             self._balances[part] = balanced(sizes, self.orders.max(axis=1))
         return self._balances[part]
 
-    def magnitudes(self, part: CellPart) -> list[list[tuple[int, MultiIndex, float]]]:
+    def magnitudes(self, part: CellPart) -> list[list[Term]]:
         """Return the size of every term of every equation on a part, where the field is one and varies evenly."""
         if part not in self._magnitudes:
             terms = [self.lowered(e, part, part.points, None)[0] for e in self.equations]
@@ -177,14 +180,14 @@ class Rows:
         """
         sizes = np.array([self.sizes(own, half) for own in self.magnitudes(part)])
         factors, _ = balanced(sizes, self.orders.max(axis=1))
-        return factors / np.sqrt(np.prod(2 * half))
+        return np.asarray(factors / np.sqrt(np.prod(2 * half)))
 
     def flows(self, part: CellPart, face: Face) -> FloatArray:
         """Return how the balance of every equation depends on the mean of each trace on a face.
 
         Shape (equations, traces); what flows out counts as positive.
         """
-        X = self._on_side(part, face)
+        X = self._inward(part, face)
         out = 1.0 if face.below is part else -1.0
         area = float(face.weights.sum())
         sign = np.sign(face.basis[:, 0].sum())
@@ -197,7 +200,7 @@ class Rows:
                 if value is not None:
                     mean = float(face.weights @ np.broadcast_to(value, face.weights.shape)) / area
                     scale = np.sqrt(area) * sign * unit[number] / (np.sqrt(depth) * (depth / 2) ** order)
-                    found[i, k] = out * mean * scale
+                    found[i, k] = out * mean * scale / self._share_of_flux(part, face, number, order)
         return found
 
     def _only_terms(
@@ -321,7 +324,7 @@ class Rows:
         for (number, order), index in zip(wanted, indices, strict=True):
             block = np.zeros((len(X), self.width))
             factor = np.sqrt(face.thickness) * (face.thickness / 2) ** order / part.half[face.axis] ** order
-            factor *= units[number] / unit[number]
+            factor *= units[number] / unit[number] * self._share_of_flux(part, face, number, order)
             block[:, number * k : (number + 1) * k] = values[index] * (factor * np.sqrt(face.weights))[:, None]
             found.append(block)
         return found
@@ -333,6 +336,37 @@ class Rows:
         X = face.points.copy()
         X[:, face.axis] -= face.shift
         return X
+
+    def _inward(self, part: CellPart, face: Face) -> FloatArray:
+        """Return points of a part just beside a face, where its coefficients are its own."""
+        X = self._on_side(part, face).copy()
+        X[:, face.axis] += _BESIDE * part.half[face.axis] * (-1.0 if face.below is part else 1.0)
+        return X
+
+    def _share_of_flux(self, part: CellPart, face: Face, number: int, order: int) -> float:
+        """Return the coefficient of the flux on one side of a face over that of both; 1 unless it jumps there."""
+        if not self.switches or order + 1 < self.orders[number, face.axis]:
+            return 1.0
+        index, sides = self._along(face.axis, order + 1), []
+        for side in (face.below, face.above):
+            X = self._inward(side, face)
+            found = [
+                float(np.mean(np.broadcast_to(value, len(X))))
+                for e in self.equations
+                for n, i, value in self._only_terms(e, side, X, None)
+                if (n, i) == (number, index)
+            ]
+            sides.append(max(found, key=abs, default=1.0))
+        below, above = sides
+        if below * above <= 0 or abs(below - above) <= _JUMP * max(abs(below), abs(above)):
+            return 1.0
+        own = below if part is face.below else above
+        return own / float(np.sqrt(below * above))
+
+    @cached_property
+    def switches(self) -> bool:
+        """Whether data switch anywhere."""
+        return bool(len(switching_planes(self.problem)))
 
     def traced(self, part: CellPart, face: Face, units: FloatArray) -> FloatArray:
         """Return the coefficients on a face of all that is continuous across it, as rows."""
@@ -378,11 +412,7 @@ class Rows:
 
     def _values(self, part: CellPart, X: FloatArray | None, indices: list[MultiIndex]) -> dict[MultiIndex, FloatArray]:
         """Return derivatives of the functions in the coordinates of the part: at points, or at its own."""
-        reference = self.layout.reference
-        if X is None and part.whole:
-            return reference.on_rule(indices)
-        evaluate = reference.evaluate_again if part.whole else reference.evaluate
-        return evaluate(part.local(part.points if X is None else X), indices)
+        return self.layout.nodes(part, part.points if X is None else X, indices)
 
     def lowered(
         self, statement: Statement, part: CellPart, X: FloatArray, normals: FloatArray | None
@@ -399,10 +429,14 @@ class Rows:
             return found, source
         nothing = [np.zeros(len(X)) for _ in slots]
         base, at_base = self._tangent(statement, X, normals, nothing)
-        mixed = [(*one[:2], self.share * one[2] + (1.0 - self.share) * two[2]) for one, two in zip(found, base, strict=True)]
+        mixed = [
+            (*one[:2], self.share * one[2] + (1.0 - self.share) * two[2]) for one, two in zip(found, base, strict=True)
+        ]
         return mixed, self.share * source + (1.0 - self.share) * at_base
 
-    def _terms(self, statement: Statement, X: FloatArray, normals: FloatArray | None, slots: list[FloatArray]) -> list[Term]:
+    def _terms(
+        self, statement: Statement, X: FloatArray, normals: FloatArray | None, slots: list[FloatArray]
+    ) -> list[Term]:
         form, names = statement.form, self.problem.field_names
         return [
             (names.index(term.field), term.multi_index, f(X, normals, slots) if f.constant is None else f.constant)
@@ -442,4 +476,3 @@ class Rows:
             block = values[index] * (scale[:, None] if np.ndim(scale) else scale)
             found[:, number * k : (number + 1) * k] += block
         return found
-

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Any
 
@@ -157,7 +157,8 @@ class Glue:
 
     def _leaf(self, part: CellPart, faces: tuple[Face, ...]) -> _Front:
         rows, upper, right, _ = self._reduce(part)
-        blocks, sizes, columns = [rows.condition], [], {}
+        blocks, columns = [rows.condition], {}
+        sizes: list[int] = []
         for face in faces:
             columns[face] = sum(sizes)
             if isinstance(face, Link):
@@ -170,7 +171,16 @@ class Glue:
         columns = {face: count + column for face, column in columns.items()}
         bottom = np.zeros((len(below), width + 1), order="F")
         bottom[: len(rows.value), -1] = rows.value
-        traced = np.concatenate([np.empty(0, int), *(np.arange(columns[f], columns[f] + n) for f, n in zip(faces, sizes, strict=True) if not isinstance(f, Link))])
+        traced = np.concatenate(
+            [
+                np.empty(0, int),
+                *(
+                    np.arange(columns[f], columns[f] + n)
+                    for f, n in zip(faces, sizes, strict=True)
+                    if not isinstance(f, Link)
+                ),
+            ]
+        )
         bottom[len(rows.value) + np.arange(len(traced)), traced] = -1.0
         if self.rows.averages:
             sums, theirs = self._sums(part, rows.units, faces, columns, width)
@@ -238,7 +248,11 @@ class Glue:
         if rows.key is None:
             assert rows.equation is not None
             ridge = _RIDGE * np.sqrt(part.volume) * np.eye(width)
-            stacked = np.asfortranarray(np.vstack([np.column_stack([rows.equation[:, order], rows.source]), np.column_stack([ridge, np.zeros(width)])]))
+            stacked = np.asfortranarray(
+                np.vstack(
+                    [np.column_stack([rows.equation[:, order], rows.source]), np.column_stack([ridge, np.zeros(width)])]
+                )
+            )
             found = triangle(stacked, width)
             self.flops += 2.0 * len(stacked) * width**2
             upper, right = found[:width, :width], found[:width, -1]
@@ -252,7 +266,8 @@ class Glue:
             orthogonal, upper = self._shared[rows.key]
             right = orthogonal.T @ rows.source
             lost = max(0.0, float(rows.source @ rows.source - right @ right))
-        self._reduced[part] = (rows, np.asfortranarray(upper), right, lost)
+        # The triangle says all that the rows do.
+        self._reduced[part] = (replace(rows, equation=None), np.asfortranarray(upper), right, lost)
         return self._reduced[part]
 
     def _order(self, part: CellPart, rows: PartRows) -> Any:
@@ -274,7 +289,17 @@ class Glue:
         if len(fronts) == 1:
             return fronts[0]
         if not fronts:
-            return _Front((), (), np.zeros((0, 1)), Eliminated(np.zeros((0, 0)), np.zeros((0, 0)), np.zeros((0, 1))), (), (), (), None, 0.0)
+            return _Front(
+                (),
+                (),
+                np.zeros((0, 1)),
+                Eliminated(np.zeros((0, 0)), np.zeros((0, 0)), np.zeros((0, 1))),
+                (),
+                (),
+                (),
+                None,
+                0.0,
+            )
         found = fronts[0]
         for number, other in enumerate(fronts[1:]):
             key = (cell, number)
@@ -292,14 +317,20 @@ class Glue:
         common = set(shared)
         rest = tuple(sorted((f for f in sizes if f not in common), key=depths.__getitem__))
         starts = dict(zip(rest, np.cumsum([0, *(sizes[f] for f in rest)])[:-1].tolist(), strict=True)) if rest else {}
-        places = tuple(
-            np.concatenate([np.empty(0, int), *(np.arange(starts[f], starts[f] + sizes[f]) for f in front.faces if f not in common)])
+        one_place, two_place = (
+            np.concatenate(
+                [
+                    np.empty(0, int),
+                    *(np.arange(starts[f], starts[f] + sizes[f]) for f in front.faces if f not in common),
+                ]
+            )
             for front in (one, two)
         )
         count, width = sum(sizes[f] for f in shared), sum(sizes[f] for f in rest)
         self.flops += 4.0 * count**2 * width + 2.0 * count * width**2 + 2.0 * count**3
         assert one.sample is not None
-        own, rows, lost = merge(one.rows, two.rows, count, places, width, self._counts(one.sample, cell))
+        counts = self._counts(one.sample, cell)
+        own, rows, lost = merge(one.rows, two.rows, count, (one_place, two_place), width, counts)
         return _Front(
             rest,
             tuple(sizes[f] for f in rest),

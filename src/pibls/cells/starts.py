@@ -16,7 +16,7 @@ from pibls.cells.state import TreeState, Values, projected, values_of
 from pibls.cells.tree import Cell
 from pibls.checks import FloatArray, shorten
 from pibls.errors import InputError, PiblsError
-from pibls.problem import Field, MultiIndex, Problem
+from pibls.problem import Field, MultiIndex, OnPart, Problem
 from pibls.problem.evaluate import compile_function
 from pibls.problem.lowering import Form, Term
 from pibls.solution import Solution
@@ -25,6 +25,7 @@ from pibls.system import Evaluate, linearised
 __all__ = ["bump", "diffusion_lack", "given_start", "harmonic", "scaled", "simple_starts", "values_from", "zero"]
 
 _SMOOTH, _FEW_NODES = 2.0, 20
+_SAMPLES = 50
 
 
 def zero(X: FloatArray, wanted: Sequence[tuple[str, MultiIndex]]) -> list[FloatArray]:
@@ -111,14 +112,28 @@ def scaled(values: Values, factor: float) -> Values:
 
 
 def simple_starts(layout: Layout, root: Cell, seed: int) -> Iterator[tuple[str, Values]]:
-    """Yield starts by name: zero, harmonic functions and a bump that meet the conditions, and a random function."""
+    """Yield starts by name: zero, harmonic functions and a bump that meet the conditions, a constant, and at random."""
     problem = layout.problem
     yield "zero", values_from(zero, problem)
     for name, load in (("a harmonic function", 0.0), ("a bump", 1.0)):
         found = _poisson(layout, root, load)
         if found is not None:
             yield name, found
+    yield "a constant", values_from(_constant_state(problem), problem)
     yield "a random function", values_from(_random_state(problem, seed), problem)
+
+
+def _constant_state(problem: Problem) -> Evaluate:
+    """Return the mean of what is given for each field on the boundary, or one."""
+    given: dict[str, list[float]] = {name: [] for name in problem.field_names}
+    for statement in problem.statements:
+        form = statement.form
+        if isinstance(statement.place, OnPart) and form.is_linear and len(form.terms) == 1 and form.order == 0:
+            samples = statement.place.part.sample(_SAMPLES, "kronecker")
+            factors = form.coefficient_functions[0](samples.points, samples.normals)
+            given[form.terms[0].field] += (-form.source_function(samples.points, samples.normals) / factors).tolist()
+    means = {name: float(np.mean(values)) if values else 1.0 for name, values in given.items()}
+    return lambda X, wanted: [np.full(len(X), 0.0 if any(index) else means[name]) for name, index in wanted]
 
 
 def _random_state(problem: Problem, seed: int) -> Evaluate:

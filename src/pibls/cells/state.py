@@ -39,7 +39,7 @@ class TreeState:
         found = {key: self._seen[part, key] for key in wanted if own and (part, key) in self._seen}
         missing = [key for key in wanted if key not in found]
         if missing:
-            nodes = self._nodes(part, None if own else X, list(dict.fromkeys(index for _, index in missing)))
+            nodes = self.layout.nodes(part, X, list(dict.fromkeys(index for _, index in missing)))
             names = self.layout.problem.field_names
             for name, index in missing:
                 scale = float(np.prod(part.half ** np.array(index)))
@@ -47,13 +47,6 @@ class TreeState:
         if own:
             self._seen.update({(part, key): values for key, values in found.items()})
         return [found[key] for key in wanted]
-
-    def _nodes(self, part: CellPart, X: FloatArray | None, indices: list[MultiIndex]) -> dict[MultiIndex, FloatArray]:
-        reference = self.layout.reference
-        if X is None and part.whole:
-            return reference.on_rule(indices)
-        evaluate = reference.evaluate_again if part.whole else reference.evaluate
-        return evaluate(part.local(part.points if X is None else X), indices)
 
 
 def values_of(layout: Layout, fit: Fit) -> Values:

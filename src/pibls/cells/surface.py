@@ -13,6 +13,7 @@ from functools import cached_property
 import numpy as np
 
 from pibls.checks import FloatArray
+from pibls.geometry.base import BoolArray
 from pibls.geometry.patch import FlippedPatch, Patch, TimedPatch
 from pibls.geometry.restricted import RestrictedPatch
 from pibls.geometry.rules import gauss, tensor
@@ -89,6 +90,11 @@ class Piece:
         joint = np.abs(X[0] + 0.56 * slopes.sum(axis=0) - X[-1]).max() <= 1e-12 * size
         return slopes if plain.all() and even and joint else None
 
+    @property
+    def is_plain(self) -> bool:
+        """Whether its parameters are as smooth as the surface: those of a sphere are not, at its poles."""
+        return len(self.box) < 2 or isinstance(self.patch, TimedPatch) or self._direct is not None
+
     def within(self, low: FloatArray, high: FloatArray) -> list[Piece]:
         """Return what lies in a box: on its faces counts if the inside of the patch is in it."""
         if self.patch.parameters == 0:
@@ -99,10 +105,10 @@ class Piece:
             return self._timed(low, high)
         return self._sheets(low, high)
 
-    def _inside(self, U: FloatArray, low: FloatArray, high: FloatArray, slack: float = 0.0) -> FloatArray:
+    def _inside(self, U: FloatArray, low: FloatArray, high: FloatArray) -> BoolArray:
         X, normals, keep = self.patch.at(U)
         X = X - _STEP * (high - low).min() * normals
-        inside = ((X >= low - slack) & (X <= high + slack)).all(axis=1)
+        inside = np.asarray(((low <= X) & (high >= X)).all(axis=1))
         return inside if keep is None else inside & keep
 
     def _curves(self, low: FloatArray, high: FloatArray) -> list[Piece]:
@@ -114,7 +120,10 @@ class Piece:
         patch = self.patch
         assert isinstance(patch, TimedPatch)
         length = patch.stop - patch.start
-        start, stop = (max(self.box[1, 0], (low[-1] - patch.start) / length), min(self.box[1, 1], (high[-1] - patch.start) / length))
+        start, stop = (
+            max(self.box[1, 0], (low[-1] - patch.start) / length),
+            min(self.box[1, 1], (high[-1] - patch.start) / length),
+        )
         if not stop > start:
             return []
         middle = (start + stop) / 2

@@ -31,8 +31,8 @@ class Cell:
     axis, at, halves
         Where it is halved, and its halves, if it is.
     marks
-        Points through which it is halved, rather than through its middle, where they are not too near its ends. They may
-        have fewer coordinates than the box.
+        Points through which it is halved, rather than through its middle, where they are not too near its ends. A
+        coordinate that is NaN is any.
     """
 
     low: FloatArray
@@ -48,6 +48,23 @@ class Cell:
     def size(self) -> FloatArray:
         """Its sides."""
         return self.high - self.low
+
+    @property
+    def has_corner(self) -> bool:
+        """Whether a mark of it is a point, or a line in time, rather than a plane."""
+        return bool((np.isfinite(self.marks).sum(axis=1) > 1).any())
+
+    def crossed(self) -> tuple[int, float] | None:
+        """Return the axis and place of a plane among its marks that runs through its inside."""
+        slack = 1e-9 * self.size
+        for mark in self.marks:
+            (axes,) = np.isfinite(mark).nonzero()
+            if (
+                len(axes) == 1
+                and self.low[axes[0]] + slack[axes[0]] < mark[axes[0]] < self.high[axes[0]] - slack[axes[0]]
+            ):
+                return int(axes[0]), float(mark[axes[0]])
+        return None
 
     def halved(self, axis: int, at: float | None = None) -> Cell:
         """Return the box halved across an axis, at its middle or elsewhere.
@@ -65,7 +82,7 @@ class Cell:
 
     def _middle(self, axis: int) -> float:
         low, high = float(self.low[axis]), float(self.high[axis])
-        if axis < self.marks.shape[1]:
+        if len(self.marks):
             values = self.marks[:, axis]
             values = values[(values > low + _NEAREST * (high - low)) & (values < high - _NEAREST * (high - low))]
             if len(values):
@@ -86,9 +103,11 @@ class Contact:
 
 
 def _within_box(marks: FloatArray, low: FloatArray, high: FloatArray) -> FloatArray:
-    d = marks.shape[1]
-    slack = 1e-9 * (high - low)[:d]
-    return marks[((marks >= low[:d] - slack) & (marks <= high[:d] + slack)).all(axis=1)]
+    if not len(marks):
+        return marks
+    slack = 1e-9 * (high - low)
+    inside = (marks >= low - slack) & (marks <= high + slack)
+    return marks[(inside | np.isnan(marks)).all(axis=1)]
 
 
 def leaves(cell: Cell) -> list[Cell]:
@@ -103,7 +122,9 @@ def refined(cell: Cell, splits: Mapping[Cell, Sequence[tuple[int, float | None]]
     if not cell.halves:
         return _split(cell, list(splits.get(cell, ())))
     halves = tuple(refined(half, splits) for half in cell.halves)
-    return cell if all(new is old for new, old in zip(halves, cell.halves, strict=True)) else replace(cell, halves=halves)
+    return (
+        cell if all(new is old for new, old in zip(halves, cell.halves, strict=True)) else replace(cell, halves=halves)
+    )
 
 
 def _split(cell: Cell, cuts: list[tuple[int, float | None]]) -> Cell:
@@ -131,7 +152,8 @@ def _within(cell: Cell) -> Iterator[Contact]:
     if cell.halves:
         for half in cell.halves:
             yield from _within(half)
-        yield from _across(*cell.halves, cell.axis, 0.0)
+        below, above = cell.halves
+        yield from _across(below, above, cell.axis, 0.0)
 
 
 def _across(below: Cell, above: Cell, axis: int, shift: float) -> Iterator[Contact]:

@@ -96,7 +96,7 @@ class Reference:
 
 
 def rule_count(degree: int) -> int:
-    """Return how many Gauss points per axis go with a degree: an even number, since data like to be singular at centres.
+    """Return how many Gauss points per axis go with a degree: an even number, as data may be singular at centres.
 
     >>> rule_count(13), rule_count(14)
     (16, 16)

@@ -53,7 +53,7 @@ def triangle(rows: FloatArray, columns: int) -> FloatArray:
     factored, _, _, info = lapack.dgeqrf(rows)
     if info != 0:
         raise SolveError("A front could not be factorised; its rows are not finite.")
-    found = np.triu(factored)
+    found: FloatArray = np.triu(factored)
     if len(found) < columns:
         found = np.vstack([found, np.zeros((columns - len(found), rows.shape[1]))])
     return found

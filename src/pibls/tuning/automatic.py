@@ -19,7 +19,7 @@ from pibls.problem import Problem
 from pibls.solution import Solution
 from pibls.system import check_known
 from pibls.text.files import WAYS
-from pibls.tuning.by_cells import solve_by_cells, suits_cells
+from pibls.tuning.by_cells import solve_by_cells, solve_nonlinear_by_cells, suits_cells
 from pibls.tuning.campaign import Campaign, estimated_error
 from pibls.tuning.grow import new_nodes
 from pibls.tuning.laboratory import Laboratory
@@ -144,6 +144,8 @@ def solve(
                 raise InputError(f"This problem cannot be solved with time='lines': {evolved.reason}.")
         if not problem.is_linear:
             guesses = {"start": start, "continuation": continuation}
+            if device is None and suits_cells(problem):
+                return solve_nonlinear_by_cells(problem, tolerance, limit, first, report, **guesses)
             return solve_nonlinear(problem, tolerance, limit, first, report, device=device, **guesses)
         if device is None and suits_cells(problem):
             solution = solve_by_cells(problem, tolerance, limit, first, report)

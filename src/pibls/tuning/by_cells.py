@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
-from pibls.cells import even_answers, solve_cells
+from pibls.cells import even_answers, solve_cells, solve_cells_nonlinear
 from pibls.problem import OnPart, Problem
 from pibls.runtime import blas_threads
 from pibls.solution import Solution
@@ -15,7 +16,7 @@ from pibls.tuning.campaign import Campaign
 from pibls.tuning.laboratory import Laboratory
 from pibls.tuning.progress import Progress
 
-__all__ = ["solve_by_cells", "suits_cells"]
+__all__ = ["solve_by_cells", "solve_nonlinear_by_cells", "suits_cells"]
 
 _MOST_COORDINATES = 3
 _SENSITIVE = 100.0  # answers of well-posed problems are of the size of one
@@ -24,7 +25,7 @@ _POINTS = 200
 
 
 def suits_cells(problem: Problem) -> bool:
-    """Tell whether a problem can be solved on a tree of cells: one to three coordinates, and a domain with an inside."""
+    """Tell whether a problem can be solved on cells: one to three coordinates, and a domain with an inside."""
     domain = problem.domain
     return len(domain.coordinates) <= _MOST_COORDINATES and getattr(domain, "atoms", None) is None
 
@@ -46,6 +47,22 @@ def solve_by_cells(
     if not message:
         return solution
     return replace(solution, status="ill-posed", diagnostics=replace(solution.diagnostics, message=message))
+
+
+def solve_nonlinear_by_cells(
+    problem: Problem,
+    tol: float,
+    budget: float,
+    seed: int,
+    report: Callable[[Progress], None],
+    *,
+    start: Any = None,
+    continuation: Sequence[Problem] = (),
+) -> Solution:
+    """Solve a nonlinear problem by cells."""
+    guesses: dict[str, Any] = {"start": start, "continuation": continuation}
+    with blas_threads(most=1):
+        return solve_cells_nonlinear(problem, tol, budget, seed, lambda *facts: report(Progress(*facts)), **guesses)
 
 
 def _is_unmet(solution: Solution) -> bool:

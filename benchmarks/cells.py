@@ -1,0 +1,186 @@
+"""Cells on problems that are not smooth, and what they cost.
+
+    python -m benchmarks.cells families [--seeds 5] [--tol 1e-6 ...] [--only NAME ...]
+    python -m benchmarks.cells cost [--levels 6]
+
+``families`` solves members of well-known families for adaptive methods (peaks, layers, fronts, oscillations towards a
+point, singular lines, kinks, corners) with default arguments; true errors are relative L2 at 20 000 uniformly random
+points that no solve has seen. Every run is written to ``out/cells.csv`` as it ends. ``cost`` refines an even tree and
+fits seconds and memory to a power of the number of weights.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import resource
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import sympy as sp
+
+import pibls as pb
+from pibls.cells.parts import Layout
+from pibls.cells.rows import Rows
+from pibls.cells.solve import Glue
+from pibls.cells.tree import leaves, refined
+from pibls.features.reference import draw_reference
+from pibls.runtime import blas_threads
+
+x, y = pb.coordinates("x y")
+u = pb.field("u", x, y)
+SQUARE = pb.Rectangle((x, 0, 1), (y, 0, 1))
+WIDE = pb.Rectangle((x, -1, 1), (y, -1, 1))
+R = sp.Rational
+
+
+def _minus_laplacian(w: sp.Expr) -> sp.Expr:
+    return -w.diff(x, 2) - w.diff(y, 2)
+
+
+def _made(exact: sp.Expr, domain: object, operator: Callable[[sp.Expr], sp.Expr] = _minus_laplacian) -> pb.Problem:
+    return pb.Problem(sp.Eq(operator(u), operator(exact)), domain, [pb.Dirichlet(u, exact)], exact=exact)
+
+
+def peak(steepness: int, cx: sp.Expr, cy: sp.Expr) -> pb.Problem:
+    """Return Poisson's equation for a Gaussian."""
+    return _made(sp.exp(-steepness * ((x - cx) ** 2 + (y - cy) ** 2)), SQUARE)
+
+
+def layer(width: sp.Expr) -> pb.Problem:
+    """Return convection with little diffusion, and layers at two sides."""
+    exact = (1 - sp.exp(-(1 - x) / width)) * (1 - sp.exp(-(1 - y) / width)) * sp.cos(sp.pi * (x + y))
+    return _made(exact, WIDE, lambda w: width * _minus_laplacian(w) + 2 * w.diff(x) + w.diff(y))
+
+
+def front(steepness: int, cx: sp.Expr, cy: sp.Expr, radius: sp.Expr) -> pb.Problem:
+    """Return Poisson's equation for a circular front."""
+    return _made(sp.atan(steepness * (sp.sqrt((x - cx) ** 2 + (y - cy) ** 2) - radius)), SQUARE)
+
+
+def oscillation(offset: sp.Expr) -> pb.Problem:
+    """Return a wave equation whose solution oscillates faster and faster towards a corner."""
+    r = sp.sqrt(x**2 + y**2)
+    return _made(sp.sin(1 / (offset + r)), SQUARE, lambda w: _minus_laplacian(w) - w / (offset + r) ** 4)
+
+
+def corner(turns: sp.Expr) -> pb.Problem:
+    """Return Laplace's equation on a square less a wedge, singular at the re-entrant corner."""
+    angle = turns * sp.pi
+    power, polar = sp.pi / angle, sp.atan2(y, x)
+    turn = sp.Piecewise((polar, polar >= 0), (polar + 2 * sp.pi, True))
+    exact = (x**2 + y**2) ** (power / 2) * sp.sin(power * turn)
+    directions = [0.0, *np.arange(np.pi / 4, float(angle) - 1e-9, np.pi / 4), float(angle)]
+    points = [(0.0, 0.0)]
+    for a in directions:
+        reach = max(abs(np.cos(a)), abs(np.sin(a)))
+        points.append((float(np.cos(a) / reach), float(np.sin(a) / reach)))
+    wedge = pb.Polygon((x, y), points)
+    return pb.Problem(sp.Eq(-pb.laplacian(u), 0), wedge, [pb.Dirichlet(u, exact)], exact=exact)
+
+
+def kink(slope: sp.Expr, power: sp.Expr) -> pb.Problem:
+    """Return a solution that is rough along a slanted line."""
+    edge, smooth = slope * (y + 1), sp.cos(sp.pi * y / 2)
+    return _made(sp.Piecewise((smooth, x <= edge), (smooth + (x - edge) ** power, True)), WIDE)
+
+
+FAMILIES: dict[str, Callable[[], pb.Problem]] = {
+    "peak 1e3": lambda: peak(1000, R(37, 100), R(61, 100)),
+    "peak 1e5": lambda: peak(100000, R(51, 100), R(117, 1000)),
+    "layer 1e-1": lambda: layer(R(1, 10)),
+    "layer 1e-2": lambda: layer(R(1, 100)),
+    "layer 1e-3": lambda: layer(R(1, 1000)),
+    "front 20": lambda: front(20, R(-1, 20), R(-1, 20), R(7, 10)),
+    "front 50": lambda: front(50, R(1, 2), R(1, 2), R(1, 4)),
+    "front 200": lambda: front(200, R(-1, 20), R(-1, 20), R(7, 10)),
+    "front 1000": lambda: front(1000, R(-1, 20), R(-1, 20), R(7, 10)),
+    "oscillation 1/10π": lambda: oscillation(1 / (10 * sp.pi)),
+    "oscillation 1/50π": lambda: oscillation(1 / (50 * sp.pi)),
+    "x^0.6": lambda: _made(x ** R(3, 5), SQUARE),
+    "kink": lambda: kink(R(3, 5), R(5, 2)),
+    "corner 5/4 π": lambda: corner(R(5, 4)),
+    "corner 3/2 π": lambda: corner(R(3, 2)),
+    "corner 7/4 π": lambda: corner(R(7, 4)),
+    "corner 2π": lambda: corner(R(199, 100)),
+}
+FIELDS = ("problem", "tol", "seed", "status", "error", "estimate", "seconds", "cells")
+
+
+def families(names: list[str], tolerances: list[float], seeds: int) -> None:
+    out = Path("out/cells.csv")
+    out.parent.mkdir(exist_ok=True)
+    fresh = not out.exists()
+    with out.open("a", newline="") as file:
+        writer = csv.writer(file)
+        if fresh:
+            writer.writerow(FIELDS)
+        for name in names or FAMILIES:
+            for tol in tolerances:
+                runs = [_run(name, tol, seed) for seed in range(seeds)]
+                writer.writerows(runs)
+                file.flush()
+                errors, times = [r[4] for r in runs], [r[6] for r in runs]
+                ratios = [r[5] / r[4] for r in runs]
+                said = "/".join(sorted({r[3] for r in runs}))
+                print(
+                    f"{name:20s} tol {tol:g}: {said:18s} error {np.median(errors):.1e} (worst {max(errors):.1e}), "
+                    f"estimate/error {min(ratios):.2f} … {max(ratios):.2f}, {np.median(times):.2f} s "
+                    f"(worst {max(times):.2f}), {runs[0][7]} cells",
+                    flush=True,
+                )
+
+
+def _run(name: str, tol: float, seed: int) -> tuple[object, ...]:
+    problem = FAMILIES[name]()
+    start = time.perf_counter()
+    solution = pb.solve(problem, tol=tol, seed=seed)
+    seconds = time.perf_counter() - start
+    cells = solution.diagnostics.settings["cells"]
+    return name, tol, seed, solution.status, solution.true_error(20000), solution.error_estimate, seconds, cells
+
+
+def cost(levels: int) -> None:
+    """Refine an even tree for Helmholtz's equation with a varying coefficient, so that no two cells are alike."""
+    exact = sp.sin(30 * x) * sp.sin(30 * y)
+    operator = _minus_laplacian(u) - 900 * (1 + x * y) * u
+    problem = pb.Problem(sp.Eq(operator, operator.subs(u, exact).doit()), SQUARE, [pb.Dirichlet(u, exact)], exact=exact)
+    weights, seconds = [], []
+    for level in range(levels + 1):
+        glue = Glue(Rows(Layout(problem, draw_reference(2, 13, 0))))
+        root = glue.layout.root
+        for _ in range(level):
+            root = refined(root, {leaf: [(0, None), (1, None)] for leaf in leaves(root)})
+        start = time.perf_counter()
+        with blas_threads(most=1):
+            fit = glue.solve(root)
+        weights.append(fit.unknowns)
+        seconds.append(time.perf_counter() - start)
+        peak_memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
+        print(
+            f"{len(fit.parts):6d} cells {weights[-1]:8d} weights {seconds[-1]:8.2f} s {peak_memory:6.2f} GiB",
+            flush=True,
+        )
+    tail = slice(-4, None)
+    exponent = np.polyfit(np.log(weights[tail]), np.log(seconds[tail]), 1)[0]
+    print(f"seconds ~ weights^{exponent:.2f} over the last four")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("what", choices=("families", "cost"))
+    parser.add_argument("--seeds", type=int, default=5)
+    parser.add_argument("--tol", type=float, nargs="+", default=[1e-6])
+    parser.add_argument("--only", nargs="+", default=[])
+    parser.add_argument("--levels", type=int, default=6)
+    options = parser.parse_args()
+    if options.what == "cost":
+        cost(options.levels)
+    else:
+        families(options.only, options.tol, options.seeds)
+
+
+if __name__ == "__main__":
+    main()

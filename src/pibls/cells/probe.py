@@ -1,0 +1,95 @@
+"""Looks for what the points of a cell miss: narrow features of data inside it, and layers at its ends.
+
+A function of data is also evaluated on lines across the cell, at points that crowd towards their ends, and at points
+scattered over the whole domain. What polynomials through the points of the cell do not say about it is not resolved.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import lru_cache
+
+import numpy as np
+
+from pibls.cells.parts import CellPart, Layout
+from pibls.checks import FloatArray
+from pibls.features.reference import rule_count
+from pibls.geometry.sampling import kronecker
+
+__all__ = ["Probe", "missed_on_line"]
+
+Values = Callable[[FloatArray], FloatArray]
+
+_LINES = 6
+_FINEST = 24  # halvings towards the ends of a line
+_SCATTERED = 2**13
+_OUTLIER = 3.0
+
+
+@lru_cache(maxsize=16)
+def _line(count: int) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+    """Return Gauss points of [−1, 1], other points with weights, and the interpolation from one to the other."""
+    nodes, shares = np.polynomial.legendre.leggauss(count)
+    ends = 1.0 - 2.0 ** -np.arange(4.0, _FINEST)
+    others = np.sort(np.concatenate([(nodes[1:] + nodes[:-1]) / 2, ends, -ends]))
+    walls = np.concatenate([[-1.0], (others[1:] + others[:-1]) / 2, [1.0]])
+    scale = np.arange(count) + 0.5
+    table = np.polynomial.legendre.legvander(nodes, count - 1)
+    analysis = scale[:, None] * table.T * shares
+    return nodes, others, np.diff(walls), np.polynomial.legendre.legvander(others, count - 1) @ analysis
+
+
+def missed_on_line(values: Values, count: int) -> float:
+    """Return the L2 norm on [−1, 1] of what a polynomial through Gauss points misses of a function.
+
+    Examples
+    --------
+    >>> missed_on_line(lambda s: s**3, 8) < 1e-14, missed_on_line(lambda s: np.exp((s - 1) / 1e-5), 8) > 1e-3
+    (True, True)
+    """
+    nodes, others, weights, interpolation = _line(count)
+    found = values(np.concatenate([nodes, others]))
+    gap = found[count:] - interpolation @ found[:count]
+    return float(np.sqrt(weights @ np.square(gap)))
+
+
+@dataclass(eq=False)
+class Probe:
+    """Looks at functions of data on cells."""
+
+    layout: Layout
+    _known: dict[int, FloatArray] = field(default_factory=dict)
+    _points: FloatArray | None = None
+
+    def missed(self, part: CellPart, function: Values, key: int) -> FloatArray:
+        """Return the L2 norm of what the points of a whole part miss of a function, by axis."""
+        d = len(part.half)
+        found = np.array([self._on_lines(part, function, axis) for axis in range(d)])
+        return np.asarray(np.maximum(found, self._scattered(part, function, key)))
+
+    def _on_lines(self, part: CellPart, function: Values, axis: int) -> float:
+        d, count = len(part.half), rule_count(self.layout.reference.degree)
+        across = 2.0 * kronecker(_LINES, d - 1) - 1.0 if d > 1 else np.zeros((1, 0))
+        worst = 0.0
+        for place in across:
+
+            def along(s: FloatArray, place: FloatArray = place) -> FloatArray:
+                U = np.insert(np.tile(place, (len(s), 1)), axis, s, axis=1)
+                return function(part.center + part.half * U)
+
+            worst = max(worst, missed_on_line(along, count))
+        return worst * float(np.sqrt(np.prod(part.half) * 2.0 ** (d - 1)))
+
+    def _scattered(self, part: CellPart, function: Values, key: int) -> float:
+        """Return what a few points say where a function is far larger than the points of the part know."""
+        if self._points is None:
+            low, high = self.layout.root.low, self.layout.root.high
+            X = low + (high - low) * kronecker(_SCATTERED, len(low))
+            self._points = X[self.layout.inside(X)]
+        if key not in self._known:
+            self._known[key] = function(self._points)
+        mine = ((self._points > part.cell.low) & (self._points < part.cell.high)).all(axis=1)
+        values = np.abs(self._known[key][mine])
+        large = values[values > _OUTLIER * np.abs(function(part.points)).max()]
+        return float(np.sqrt(part.volume / max(len(values), 1) * np.square(large).sum()))
