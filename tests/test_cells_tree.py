@@ -56,16 +56,28 @@ def test_what_is_not_split_is_shared_and_nothing_changes():
 
 
 def test_splits_go_through_marks_that_are_not_too_near_an_end():
-    marks = np.array([[0.4, 0.9], [0.05, 0.55]])
+    marks = np.array([[0.4, 0.9, np.nan], [0.05, 0.55, np.nan]])
     cell = Cell(np.zeros(3), np.ones(3), marks=marks)
     assert cell.halved(0).at == 0.4
     assert cell.halved(1).at == 0.55
-    assert cell.halved(2).at == 0.5  # marks know nothing of the third coordinate
+    assert cell.halved(2).at == 0.5  # marks say nothing of the third coordinate
     assert cell.halved(0, 0.25).at == 0.25
     first, second = cell.halved(0).halves
     assert first.halved(1).at == 0.55
     assert second.halved(1).at == 0.5  # a mark at 0.9 is too near the end, the other is in the first half
     assert second.halved(0).at == pytest.approx(0.7)  # a mark at its end
+
+
+def test_planes_among_the_marks_run_through_cells_until_they_are_split_there():
+    corner, plane = [0.4, 0.9], [np.nan, 0.3]
+    cell = Cell(np.zeros(2), np.ones(2), marks=np.array([corner, plane]))
+    assert cell.has_corner
+    assert cell.crossed() == (1, 0.3)
+    below, above = cell.halved(1, 0.3).halves
+    assert (below.crossed(), above.crossed()) == (None, None)
+    assert (below.has_corner, above.has_corner) == (False, True)
+    assert cell.halved(0).halves[1].crossed() == (1, 0.3)
+    assert not Cell(np.zeros(2), np.ones(2), marks=np.array([plane])).has_corner
 
 
 @pytest.mark.parametrize(("d", "rounds", "seed"), [(1, 4, 0), (2, 4, 1), (2, 5, 2), (3, 3, 3)])
