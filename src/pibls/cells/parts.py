@@ -95,6 +95,7 @@ class Face:
     points: FloatArray
     weights: FloatArray
     basis: FloatArray
+    ends: FloatArray | None
     shift: float = 0.0
     whole: bool = True
 
@@ -445,8 +446,8 @@ class Layout:
     ) -> Face:
         others = [axis for axis in range(X.shape[1]) if axis != contact.axis]
         degree = round(_TRACE_SHARE * self.reference.degree)
-        basis = _polynomials(X[:, others], weights, degree)
-        return Face(below, above, contact.axis, X, weights, basis, contact.shift, whole)
+        basis, ends = _polynomials(X[:, others], weights, degree)
+        return Face(below, above, contact.axis, X, weights, basis, ends, contact.shift, whole)
 
 
 def part_values(reference: Reference, part: CellPart, weights: FloatArray, X: FloatArray) -> FloatArray:
@@ -499,11 +500,14 @@ def _on_faces(X: FloatArray, cell: Cell) -> bool:
     return bool(((np.abs(X - cell.low) <= slack) | (np.abs(X - cell.high) <= slack)).any(axis=1).all())
 
 
-def _polynomials(X: FloatArray, weights: FloatArray, degree: int) -> FloatArray:
-    """Return polynomials of a total degree, orthonormal in the weights, at points: (points, functions)."""
+def _polynomials(X: FloatArray, weights: FloatArray, degree: int) -> tuple[FloatArray, FloatArray | None]:
+    """Return polynomials of a total degree, orthonormal in the weights, times their roots, at points.
+
+    On a line also their rise from its lower to its upper end.
+    """
     roots = np.sqrt(weights)[:, None]
     if not X.shape[1]:
-        return np.ones((1, 1))
+        return np.ones((1, 1)), None
     low, high = X.min(axis=0), X.max(axis=0)
     local = np.where(high > low, (2 * X - low - high) / np.where(high > low, high - low, 1.0), 0.0)
     tables = [np.polynomial.legendre.legvander(column, degree) for column in local.T]
@@ -514,4 +518,9 @@ def _polynomials(X: FloatArray, weights: FloatArray, degree: int) -> FloatArray:
     values = values[:, : max(1, len(X) - 1)] if len(X) <= values.shape[1] else values
     basis, triangle = np.linalg.qr(values * roots)
     diagonal = np.abs(np.diag(triangle))
-    return basis[:, diagonal > 1e-10 * diagonal.max()]
+    kept = diagonal > 1e-10 * diagonal.max()
+    if len(tables) == 2 or not kept.all():
+        return basis[:, kept], None
+    reach = float(weights.sum() / np.maximum(high - low, 1e-300)[0])
+    ends = np.polynomial.legendre.legvander(np.array([-reach, reach]), values.shape[1] - 1)
+    return basis, np.linalg.solve(triangle.T, ends[1] - ends[0])

@@ -16,7 +16,7 @@ from pibls.cells.switches import switching_planes
 from pibls.checks import FloatArray
 from pibls.errors import ProblemError
 from pibls.features import MultiIndex
-from pibls.problem import AtPoints, Average, Opposite, Problem, Statement
+from pibls.problem import AtPoints, Average, OnPart, Opposite, Problem, Statement
 
 __all__ = ["PartRows", "Rows"]
 
@@ -182,25 +182,71 @@ class Rows:
         factors, _ = balanced(sizes, self.orders.max(axis=1))
         return np.asarray(factors / np.sqrt(np.prod(2 * half)))
 
-    def flows(self, part: CellPart, face: Face) -> FloatArray:
-        """Return how the balance of every equation depends on the mean of each trace on a face.
+    def flows(self, part: CellPart, face: Face, below: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return what flows out of a part across a face, by every equation: by its own weights, and by what is shared.
 
-        Shape (equations, traces); what flows out counts as positive.
+        ``below`` are the rows of the part for what is shared.
         """
         X = self._inward(part, face)
         out = 1.0 if face.below is part else -1.0
         area = float(face.weights.sum())
         sign = np.sign(face.basis[:, 0].sum())
         unit, depth = self.face_units(face), face.thickness
-        found = np.zeros((len(self.equations), len(self.shared(face))))
+        shared, step = self.shared(face), face.basis.shape[1]
+        found = np.zeros((len(self.equations), step * len(shared)))
+        rises = np.zeros_like(found)
+        own = np.zeros((len(self.equations), self.width))
         for i, equation in enumerate(self.equations):
             terms = {(number, index): value for number, index, value in self._only_terms(equation, part, X, None)}
-            for k, (number, order) in enumerate(self.shared(face)):
+            for k, (number, order) in enumerate(shared):
                 value = terms.get((number, self._along(face.axis, order + 1)))
                 if value is not None:
                     mean = float(face.weights @ np.broadcast_to(value, face.weights.shape)) / area
                     scale = np.sqrt(area) * sign * unit[number] / (np.sqrt(depth) * (depth / 2) ** order)
-                    found[i, k] = out * mean * scale / self._share_of_flux(part, face, number, order)
+                    found[i, k * step] = out * mean * scale / self._share_of_flux(part, face, number, order)
+                if order == 0 and face.ends is not None:
+                    mixed = terms.get((number, (1, 1)))
+                    if mixed is not None:
+                        share = float(np.mean(mixed)) * self.mixed_shares.get((i, number, face.axis), 0.5)
+                        rises[i, k * step : (k + 1) * step] = out * share * face.ends * unit[number] / np.sqrt(depth)
+                        own[i] += out * share * self._rise(part, face, number)
+        return own + found @ below, found + rises
+
+    def _rise(self, part: CellPart, face: Face, number: int) -> FloatArray:
+        """Return by how much a field rises from the lower to the upper end of a face, as a row."""
+        X = self._on_side(part, face)
+        other = 1 - face.axis
+        middle, length = (X[:, other].min() + X[:, other].max()) / 2, float(face.weights.sum())
+        ends = np.tile(X[0], (2, 1))
+        ends[:, other] = middle - length / 2, middle + length / 2
+        zero, k = (0, 0), self.layout.reference.size
+        values = self._values(part, ends, [zero])[zero]
+        row = np.zeros(self.width)
+        row[number * k : (number + 1) * k] = (values[1] - values[0]) * self.balance(part)[1][number]
+        return row
+
+    @cached_property
+    def mixed_shares(self) -> dict[tuple[int, int, int], float]:
+        """Which share of a mixed derivative of a field flows across the faces of an axis, in a plane.
+
+        The equation alone does not say; conditions that give what flows out do. Without any it does not matter.
+        """
+        found: dict[tuple[int, int, int], float] = {}
+        for statement in self.problem.statements:
+            if not isinstance(statement.place, OnPart) or len(self.problem.domain.coordinates) != 2:
+                continue
+            if not statement.form.is_linear:
+                continue
+            X, normals = statement.place.part.sample(1)
+            axis = int(np.abs(normals[0]).argmax())
+            if abs(normals[0, axis]) < 1 - 1e-9:
+                continue
+            given = {(n, index): float(np.mean(v)) for n, index, v in self._terms(statement, X, normals, [])}
+            for i, equation in enumerate(self.equations):
+                if not equation.form.is_linear:
+                    continue
+                own = {(n, index): float(np.mean(v)) for n, index, v in self._terms(equation, X, None, [])}
+                found.update(_shares(own, given, i, axis))
         return found
 
     def _only_terms(
@@ -476,3 +522,20 @@ class Rows:
             block = values[index] * (scale[:, None] if np.ndim(scale) else scale)
             found[:, number * k : (number + 1) * k] += block
         return found
+
+
+def _shares(
+    own: dict[tuple[int, MultiIndex], float], given: dict[tuple[int, MultiIndex], float], i: int, axis: int
+) -> dict[tuple[int, int, int], float]:
+    """Return the shares of the mixed derivatives of an equation that a condition on a side across an axis tells."""
+    along, across = ((1, 0), (0, 1)) if axis == 0 else ((0, 1), (1, 0))
+    double = (2 * along[0], 2 * along[1])
+    ratios = [own[n, double] / value for (n, index), value in given.items() if index == along and own.get((n, double))]
+    if not ratios:
+        return {}
+    found = {}
+    for (number, index), value in own.items():
+        if index == (1, 1) and value:
+            share = ratios[0] * given.get((number, across), 0.0) / value
+            found[i, number, axis], found[i, number, 1 - axis] = share, 1.0 - share
+    return found

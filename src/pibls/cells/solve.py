@@ -221,12 +221,11 @@ class Glue:
         for face in faces:
             if isinstance(face, Link):
                 continue
-            flows = self.rows.flows(part, face)
-            step = face.basis.shape[1]
-            chosen = row + step * np.arange(flows.shape[1])
-            balance -= flows @ below[chosen]
-            theirs[:count, columns[face] + step * np.arange(flows.shape[1])] += flows
-            row += step * flows.shape[1]
+            width = len(self.rows.shared(face)) * face.basis.shape[1]
+            own, shared = self.rows.flows(part, face, below[row : row + width])
+            balance -= own
+            theirs[:count, columns[face] : columns[face] + width] += shared
+            row += width
         scale = self.rows.weights(part, self.layout.root.size / 2)[:, None]
         theirs[:count] *= _STIFF * scale
         theirs[np.arange(count), np.arange(count)] = -_STIFF
