@@ -48,7 +48,7 @@ def test_growing_gains_digits_and_estimates_them(helmholtz):
     # The tree it was compared with is the one it grows to first.
     X = fine.problem.domain.sample(50)
     np.testing.assert_allclose(fine(X), helmholtz(X), atol=1.01 * helmholtz.error_field(X).max())
-    assert np.abs(fine(X) - helmholtz(X)).max() == pytest.approx(helmholtz.error_field(X).max(), rel=1e-6)
+    assert np.abs(fine(X) - helmholtz(X)).max() == pytest.approx(helmholtz.error_field(X).max(), rel=1e-3)
 
 
 def test_singular_solutions_go_on_growing(corner):

@@ -1,0 +1,262 @@
+"""Solves by cells: rates, every kind of condition, and answers that do not depend on units or order."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+import sympy as sp
+
+import pibls as pb
+from pibls.cells.loop import network_of
+from pibls.cells.parts import Layout
+from pibls.cells.rows import Rows
+from pibls.cells.solve import Glue
+from pibls.cells.tree import leaves, refined
+from pibls.features.reference import draw_reference
+from pibls.solution.celled import CellNetwork
+from pibls.tuning.progress import Progress
+
+x, y, t = pb.coordinates("x y t")
+u, v = pb.field("u", x, y), pb.field("v", x, y)
+SQUARE = pb.Rectangle((x, 0, 1), (y, 0, 1))
+WAVES = sp.sin(3 * x + 1) * sp.cos(2 * y)
+
+
+def manufactured(operator, exact, conditions, domain=SQUARE):
+    """A problem with a given solution."""
+    return pb.Problem(operator(u) - operator(exact).doit(), domain, conditions, exact=exact)
+
+
+def laplace(w):
+    return sp.diff(w, x, 2) + sp.diff(w, y, 2)
+
+
+def solved(problem, tol=1e-6, **options):
+    """A solution by cells, with what everyone may expect of it."""
+    solution = pb.solve(problem, tol=tol, **options)
+    assert isinstance(solution.network, CellNetwork)
+    assert solution.status == "converged", solution.diagnostics.message
+    assert solution.error_estimate <= tol
+    return solution
+
+
+# Rates
+
+
+@pytest.mark.parametrize("wave_number", [0.0, 6.0])
+@pytest.mark.parametrize("degree", [4, 6])
+def test_errors_fall_with_the_size_of_cells_as_the_degree_says(degree, wave_number):
+    exact = sp.sin(14 * x + 1) * sp.cos(11 * y)
+    problem = manufactured(lambda w: laplace(w) + wave_number**2 * w, exact, [pb.Dirichlet(u, exact)])
+    layout = Layout(problem, draw_reference(2, degree))
+    glue, root = Glue(Rows(layout)), layout.root
+    X = SQUARE.sample(500)
+    errors = []
+    for _ in range(4):
+        root = refined(root, {leaf: [(0, None), (1, None)] for leaf in leaves(root)})
+        values = network_of(layout, glue.solve(root)).evaluate(X, [(0, 0)])[0, 0][:, 0]
+        errors.append(float(np.abs(values - problem.exact_values(X)["u"]).max()))
+    rates = np.log2(np.array(errors[:-1]) / errors[1:])
+    assert rates[1:].min() > degree - 0.5
+
+
+@pytest.mark.parametrize(("degree", "floor"), [(4, 3e-5), (9, 1e-8)])
+def test_functions_of_a_degree_end_at_a_floor_and_stay_there(degree, floor):
+    # Sines on a cell are nearly polynomials, however small the cell: how nearly, the degree decides.
+    problem = manufactured(laplace, WAVES, [pb.Dirichlet(u, WAVES)])
+    layout = Layout(problem, draw_reference(2, degree))
+    glue, root = Glue(Rows(layout)), layout.root
+    X = SQUARE.sample(500)
+    for _ in range(4):
+        root = refined(root, {leaf: [(0, None), (1, None)] for leaf in leaves(root)})
+    values = network_of(layout, glue.solve(root)).evaluate(X, [(0, 0)])[0, 0][:, 0]
+    assert np.abs(values - problem.exact_values(X)["u"]).max() < floor
+
+
+@pytest.mark.parametrize("tol", [1e-3, 1e-6, 1e-10])
+def test_tolerances_are_met_and_estimates_are_near(tol):
+    peak = sp.exp(-20 * ((x - 0.3) ** 2 + y**2))
+    solution = solved(manufactured(laplace, peak, [pb.Dirichlet(u, peak)]), tol)
+    assert solution.true_error() < 2 * tol
+    assert 0.1 < solution.true_error() / solution.error_estimate < 10
+
+
+@pytest.fixture(scope="module")
+def singular():
+    return solved(pb.problems.l_shape(), 1e-4)
+
+
+def test_cells_crowd_where_the_solution_is_rough(singular):
+    corner = singular.problem.domain.bounds.mean(axis=1)
+    distance = np.linalg.norm(singular.network.centers - corner, axis=1)
+    size = singular.network.halves.max(axis=1)
+    assert size[distance.argmin()] < 0.02 * size.max()
+    assert size[distance.argmin()] <= 2 * size.min()
+
+
+# What can be solved
+
+
+def test_systems_and_a_gauge():
+    solution = solved(pb.problems.stokes(), 1e-3)
+    assert solution.true_error() < 1e-3
+    X, weights = solution.problem.domain.quadrature(2000)
+    assert abs(weights @ solution(X)["p"]) < 1e-3 * np.abs(solution(X)["p"]).max()
+
+
+def test_ends_that_meet():
+    wave = sp.sin(2 * sp.pi * x) * sp.exp(y)
+    problem = manufactured(laplace, wave, [pb.Periodic(u, x), pb.Dirichlet(u, wave, on=SQUARE.bottom | SQUARE.top)])
+    solution = solved(problem)
+    assert solution.true_error() < 1e-6
+    ends = [solution.derivative(u, x)(np.stack([np.full(9, end), np.linspace(0.1, 0.9, 9)], axis=1)) for end in (0, 1)]
+    np.testing.assert_allclose(*ends, atol=1e-3)
+
+
+@pytest.mark.parametrize(
+    "condition",
+    [
+        pb.Mean(u, float(sp.integrate(WAVES, (x, 0, 1), (y, 0, 1)))),
+        pb.Dirichlet(u, WAVES, on=[(0.3, 0.6)]),
+        pb.Observation(
+            u, [(0.3, 0.6), (0.8, 0.1)], [float(WAVES.subs({x: a, y: b})) for a, b in ((0.3, 0.6), (0.8, 0.1))]
+        ),
+    ],
+    ids=["average", "point", "measurements"],
+)
+def test_what_fluxes_leave_open_is_settled(condition):
+    slope = pb.normal(x) * sp.diff(WAVES, x) + pb.normal(y) * sp.diff(WAVES, y)
+    solution = solved(manufactured(laplace, WAVES, [pb.Neumann(u, slope), condition]))
+    assert solution.true_error() < 1e-5
+
+
+def test_mixed_derivatives_and_variable_coefficients():
+    def operator(w):
+        return 2 * sp.diff(w, x, 2) + sp.diff(w, x, y) + (1 + x) * sp.diff(w, y, 2) - sp.diff(w, x) / 2
+
+    assert solved(manufactured(operator, WAVES, [pb.Dirichlet(u, WAVES)])).true_error() < 1e-6
+
+
+def test_fourth_order():
+    def operator(w):
+        return sp.diff(w, x, 4) + 2 * sp.diff(w, x, 2, y, 2) + sp.diff(w, y, 4)
+
+    slope = pb.normal(x) * sp.diff(WAVES, x) + pb.normal(y) * sp.diff(WAVES, y)
+    solution = solved(manufactured(operator, WAVES, [pb.Dirichlet(u, WAVES), pb.Neumann(u, slope)]), 1e-5)
+    assert solution.true_error() < 1e-5
+
+
+def test_cut_cells_on_curved_domains():
+    ring = pb.Disk((x, y), (0, 0), 1) - pb.Disk((x, y), (0.2, 0.1), 0.4)
+    solution = solved(manufactured(laplace, WAVES, [pb.Dirichlet(u, WAVES)], ring))
+    assert solution.true_error() < 1e-6
+
+
+def test_three_coordinates_and_time():
+    w = pb.field("w", x, t)
+    exact = sp.exp(-t) * sp.sin(2 * x)
+    rod = pb.Interval((x, 0, 1))
+    problem = pb.Problem(
+        w.diff(t) - w.diff(x, 2) / 4,
+        rod * pb.TimeInterval(t, 0, 1),
+        [pb.Dirichlet(w, exact), pb.Initial(w, exact)],
+        exact,
+    )
+    assert solved(problem).true_error() < 1e-6
+    z = pb.coordinates("z")
+    q = pb.field("q", x, y, z)
+    harmonic = sp.sin(3 * x) * sp.cos(4 * y) * sp.exp(5 * z)
+    cube = pb.Box((x, 0, 1), (y, 0, 1), (z, 0, 1))
+    solution = solved(pb.Problem(pb.laplacian(q), cube, [pb.Dirichlet(q, harmonic)], exact=harmonic), 1e-3)
+    assert solution.true_error() < 1e-3
+
+
+# What must not matter
+
+
+def rescaled(length=1.0, size=1.0, shift=0.0, order=1):
+    """The same problem in other units, elsewhere, or with its conditions in another order."""
+    a, b = (x - shift) / length, (y + 2 * shift) / length
+    box = pb.Rectangle((x, shift, shift + length), (y, -2 * shift, -2 * shift + length))
+    exact = size * sp.exp(-8 * ((a - sp.Rational(1, 3)) ** 2 + b**2)) * (1 + a)
+    slope = pb.normal(x) * sp.diff(exact, x) + pb.normal(y) * sp.diff(exact, y)
+    held = [pb.Dirichlet(u, exact, on=box.left | box.bottom), pb.Dirichlet(u, exact, on=box.top)]
+    conditions = [held[0], pb.Neumann(u, slope, on=box.right), held[1]]
+    operator = length**2 * laplace(u) + 9 * u
+    source = (length**2 * laplace(exact) + 9 * exact).doit()
+    return pb.Problem(operator - source, box, conditions[::order], exact=exact)
+
+
+@pytest.fixture(scope="module")
+def plain():
+    return solved(rescaled())
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"length": 1e3}, {"length": 1e-3}, {"size": 1e3}, {"size": 1e-3}, {"shift": 100.0}, {"order": -1}],
+    ids=str,
+)
+def test_units_places_and_order_do_not_matter(plain, change):
+    other = solved(rescaled(**change))
+    assert other.network.cells == plain.network.cells
+    assert other.error_estimate == pytest.approx(plain.error_estimate, rel=0.05)
+    assert other.true_error() == pytest.approx(plain.true_error(), rel=0.1)
+
+
+def test_the_same_call_gives_the_same_bits(plain):
+    again = solved(rescaled())
+    X = again.problem.domain.sample(100)
+    assert (again(X) == plain(X)).all()
+    assert again.error_estimate == plain.error_estimate
+    other = solved(rescaled(), seed=1)
+    assert (other(X) != plain(X)).any()
+    np.testing.assert_allclose(other(X), plain(X), atol=3e-6)
+
+
+# How it ends
+
+
+def test_budgets_and_rounding_are_named_as_limits():
+    stalled = pb.solve(pb.problems.l_shape(), tol=1e-6, budget=1e-3)
+    assert stalled.status == "stalled"
+    assert "more than 0.001 nominal seconds" in stalled.diagnostics.message
+    assert "budget=0.01" in stalled.diagnostics.message
+    fine = pb.solve(pb.problems.convection_diffusion(), tol=1e-18)
+    assert fine.status == "stalled"
+    assert "Round-off" in fine.diagnostics.message
+    assert fine.true_error() < 1e-11
+
+
+def test_an_interrupt_returns_the_best_so_far(monkeypatch):
+    seen = []
+
+    def stop(state: Progress) -> None:
+        seen.append(state)
+        if state.nodes > 500:
+            raise KeyboardInterrupt
+
+    solution = pb.solve(pb.problems.helmholtz(), tol=1e-13, progress=stop)
+    assert solution.status == "stalled"
+    assert "interrupted" in solution.diagnostics.message
+    assert solution.diagnostics.nodes == seen[-1].nodes > 500
+    assert solution.error_estimate == seen[-1].estimate
+    assert [state.nodes for state in seen] == sorted(state.nodes for state in seen)
+
+    def at_once(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Glue, "solve", at_once)
+    with pytest.raises(KeyboardInterrupt):
+        pb.solve(pb.problems.helmholtz())
+
+
+def test_stages_tell_of_finer_and_finer_trees(singular):
+    stages = singular.diagnostics.stages
+    assert all(a["cells"] < b["cells"] for a, b in pairwise(stages))
+    assert stages[-1]["residual"] < 1e-2 * stages[0]["residual"]
+    assert stages[-1]["estimate"] == singular.error_estimate
+    assert all(stage["nodes"] == stage["cells"] * singular.diagnostics.settings["functions"] for stage in stages)
+    assert f"{singular.network.cells} cells" in str(singular.diagnostics)
