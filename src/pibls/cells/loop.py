@@ -37,8 +37,7 @@ _DEGREES = {
 }
 _PER_WEIGHT = 20.0  # operations of a cell by the third power of its weights
 _DATA_BUDGET, _FEWEST_CELLS = 0.2, 16
-_LATELY = 4  # trees on which none may be in doubt for an estimate to mean anything
-_DOUBTFUL = 4  # so many trees in a row without a solution: there is none, or none can be found
+_DOUBTFUL = 8  # so many trees in a row without a solution: there is none, or none can be found
 _UNDETERMINED = 1e6  # answers beyond this are those of a solution to which something can be added
 _UNMET, _PLAIN, _STAYS = 100.0, 1e-3, 0.5
 _FALLS = 0.01  # rows that lack so much less than three trees before: the solution is still being found
@@ -168,14 +167,13 @@ class Loop:
         marker = Marker(self.fitter.layout)
         found: Compared | None = None
         answers = [self.fitter.answer()]
-        doubtful, fits = 0, [fit]
+        doubtful = 0
         try:
             while True:
                 before = self.fitter.flops
                 sizes = field_sizes(self.problem, fit)
                 found = self.compared(fit, marker)
                 answers.append(found.answer)
-                fits.append(found.other)
                 self.note(fit, found.estimate, answers[-2])
                 unsolved = self.fitter.doubt(fit) or self.fitter.doubt(found.other)
                 doubtful = doubtful + 1 if unsolved else 0
@@ -193,8 +191,9 @@ class Loop:
             if found is None:
                 raise
             doubt, limit = "", "It was interrupted. Run it again to go on."
-        lately = any(self.fitter.doubt(one) for one in fits[-_LATELY:])
-        estimate = max(1.0, found.estimate) if doubt or lately else found.estimate
+        # A coarse tree that tells little of a solution may be compared with a finer one that is in no doubt.
+        serious = self.fitter.doubt(found.other) or (doubt and not self.fitter.doubt(found.fit))
+        estimate = max(1.0, found.estimate) if serious else found.estimate
         message = f"The estimated error is {estimate:.1e}, above the tolerance {self.tol:g}. {limit} {doubt}"
         return self.solution(found, estimate, "stalled", message.rstrip())
 

@@ -26,6 +26,8 @@ __all__ = ["bump", "diffusion_lack", "given_start", "harmonic", "scaled", "simpl
 
 _SMOOTH, _FEW_NODES = 2.0, 20
 _SAMPLES = 50
+_UNDETERMINED = 1e4
+_SECOND = 2
 
 
 def zero(X: FloatArray, wanted: Sequence[tuple[str, MultiIndex]]) -> list[FloatArray]:
@@ -112,14 +114,19 @@ def scaled(values: Values, factor: float) -> Values:
 
 
 def simple_starts(layout: Layout, root: Cell, seed: int) -> Iterator[tuple[str, Values]]:
-    """Yield starts by name: zero, harmonic functions and a bump that meet the conditions, a constant, and at random."""
+    """Yield starts by name: zero, harmonic functions and a bump that meet the conditions, and a random function.
+
+    Equations of first order have fewer conditions than harmonic functions need; for them it is a constant.
+    """
     problem = layout.problem
     yield "zero", values_from(zero, problem)
-    for name, load in (("a harmonic function", 0.0), ("a bump", 1.0)):
-        found = _poisson(layout, root, load)
-        if found is not None:
-            yield name, found
-    yield "a constant", values_from(_constant_state(problem), problem)
+    if max(s.form.order for s in problem.statements if s.is_equation) < _SECOND:
+        yield "a constant", values_from(_constant_state(problem), problem)
+    else:
+        for name, load in (("a harmonic function", 0.0), ("a bump", 1.0)):
+            found = _poisson(layout, root, load)
+            if found is not None:
+                yield name, found
     yield "a random function", values_from(_random_state(problem, seed), problem)
 
 
@@ -206,7 +213,9 @@ def _poisson(layout: Layout, root: Cell, load: float, *, homogeneous: bool = Fal
                 form = replace(statement.form, source=sp.S.Zero) if homogeneous else statement.form
             statements.append(replace(statement, form=form, targets=None if homogeneous else statement.targets))
         own = Layout(problem.with_statements(statements), layout.reference)
-        return values_of(own, Glue(Rows(own)).solve(root))
+        glue = Glue(Rows(own))
+        found = glue.solve(root)
+        return values_of(own, found) if glue.weakest()[0] < _UNDETERMINED else None
     except PiblsError:
         return None
 

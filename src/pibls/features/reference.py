@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 
 import numpy as np
@@ -25,9 +25,23 @@ FloatArray = npt.NDArray[np.float64]
 
 _NODES_PER_FUNCTION = 2
 _WAVES = 0.12  # largest weight of a sine, per degree: smaller is nearer to polynomials, and limited by rounding only
-_GRAIN = 2.0**36
-_REMEMBERED = 1000
+_GRAIN = 2.0**44  # coarser than the rounding of places in a cell, and too fine to matter
+_REMEMBERED = 2**22  # numbers in all
 _NOISE = 1e-15  # singular values below this share of the first are rounding
+
+
+@dataclass(eq=False)
+class _Memory:
+    """Values at places, forgotten when they are too many."""
+
+    arrays: dict[bytes, dict[MultiIndex, FloatArray]] = field(default_factory=dict)
+    held: int = 0
+
+    def add(self, count: int) -> None:
+        self.held += count
+        if self.held > _REMEMBERED:
+            self.arrays.clear()
+            self.held = 0
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,18 +88,19 @@ class Reference:
         return {index: nodes[index] @ self.transform for index in multi_indices}
 
     @cached_property
-    def _seen(self) -> dict[tuple[bytes, MultiIndex], FloatArray]:
-        return {}
+    def _memory(self) -> _Memory:
+        return _Memory()
 
     def evaluate_again(self, X: FloatArray, multi_indices: Sequence[MultiIndex]) -> dict[MultiIndex, FloatArray]:
-        """Return :meth:`evaluate`, from memory at points where it was asked before, up to rounding."""
-        place = (np.round(X * _GRAIN) + 0.0).tobytes()
-        missing = [index for index in multi_indices if (place, index) not in self._seen]
+        """Return :meth:`evaluate` at points rounded to a fine grid, from memory where it was asked there before."""
+        grid = np.round(X * _GRAIN) + 0.0
+        place = grid.tobytes()
+        known = self._memory.arrays.setdefault(place, {})
+        missing = [index for index in multi_indices if index not in known]
         if missing:
-            if len(self._seen) >= _REMEMBERED:
-                self._seen.clear()
-            self._seen.update({(place, index): values for index, values in self.evaluate(X, missing).items()})
-        return {index: self._seen[place, index] for index in multi_indices}
+            known.update(self.evaluate(grid / _GRAIN, missing))
+            self._memory.add(sum(known[index].size for index in missing))
+        return {index: known[index] for index in multi_indices}
 
     def on_rule(self, multi_indices: Sequence[MultiIndex]) -> dict[MultiIndex, FloatArray]:
         """Return derivatives of all functions at the points of the rule; each is computed once and kept."""
