@@ -11,6 +11,7 @@ from pibls.errors import InputError, ProblemError
 from pibls.tuning import coarse as coarse_module
 from pibls.tuning.campaign import Campaign
 from pibls.tuning.laboratory import Laboratory
+from pibls.tuning.nonlinear import solve_nonlinear
 from pibls.tuning.starts import bump, given_start, simple_starts
 
 # Enough on a slow machine too.
@@ -128,10 +129,17 @@ def test_one_solution_is_not_taken_for_two():
 
 def test_corners_of_a_square_get_their_own_nodes_where_they_help():
     reference = pb.problems.references()["bratu_unforced"]
-    solution = pb.solve(reference.problem(), tol=1e-7, budget=AMPLE)
+    solution = solve_nonlinear(reference.problem(), 1e-7, AMPLE, 0, lambda _: None)
     assert solution.network.special_nodes > 0
     assert np.abs(solution(reference.points) - reference.values).max() < 1e-7
-    assert pb.solve(pb.problems.cubic_reaction(), budget=AMPLE).network.special_nodes == 0
+    smooth = solve_nonlinear(pb.problems.cubic_reaction(), 1e-6, AMPLE, 0, lambda _: None)
+    assert smooth.network.special_nodes == 0
+
+
+def test_cells_follow_the_corners_of_a_square():
+    reference = pb.problems.references()["bratu_unforced"]
+    solution = pb.solve(reference.problem(), tol=1e-7, budget=AMPLE)
+    assert np.abs(solution(reference.points) - reference.values).max() < 1e-7
 
 
 def test_easier_problems_lead_the_way():
