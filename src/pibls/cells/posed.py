@@ -54,7 +54,7 @@ class Answers:
     @property
     def is_unstable(self) -> bool:
         """Whether finer functions are seen less."""
-        return self.sizes[-2] > _WEAK and self.sizes[-2] > _WEAKER * self.sizes[0]
+        return max(self.sizes) > max(_WEAK, _WEAKER * self.sizes[0])
 
     @property
     def falls_at_every_level(self) -> bool:

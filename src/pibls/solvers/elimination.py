@@ -31,12 +31,18 @@ class Eliminated:
     rhs: FloatArray
 
     def solve(self, others: FloatArray, rhs: FloatArray | None = None) -> FloatArray:
-        """Return the unknowns, given the others; what nothing determines is as small as it can be."""
+        """Return the unknowns, given the others; what nothing determines is as small as it can be.
+
+        With a right-hand side of one's own it is as large as that makes it: this is how to find out.
+        """
         right = (self.rhs if rhs is None else rhs) - self.coupling @ others
         if not len(self.triangle):
             return right
         diagonal = np.abs(np.diag(self.triangle))
         if diagonal.min() <= _SINGULAR * diagonal.max():
+            if rhs is not None:
+                least = np.diag(np.where(diagonal <= _SINGULAR * diagonal.max(), _SINGULAR * diagonal.max(), 0.0))
+                return np.asarray(solve_triangular(self.triangle + least, right, check_finite=False))
             return np.asarray(np.linalg.lstsq(self.triangle, right, rcond=_SINGULAR)[0])
         return np.asarray(solve_triangular(self.triangle, right, check_finite=False))
 

@@ -19,8 +19,8 @@ from pibls.tuning.progress import Progress
 __all__ = ["solve_by_cells", "solve_nonlinear_by_cells", "suits_cells"]
 
 _MOST_COORDINATES = 3
-_SENSITIVE = 100.0  # answers of well-posed problems are of the size of one
-_UNMET = 0.1
+_SENSITIVE = 30.0  # answers of well-posed problems are of the size of one
+_UNMET = 0.02
 _POINTS = 200
 
 
