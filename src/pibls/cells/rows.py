@@ -530,7 +530,8 @@ def _shares(
     """Return the shares of the mixed derivatives of an equation that a condition on a side across an axis tells."""
     along, across = ((1, 0), (0, 1)) if axis == 0 else ((0, 1), (1, 0))
     double = (2 * along[0], 2 * along[1])
-    ratios = [own[n, double] / value for (n, index), value in given.items() if index == along and own.get((n, double))]
+    normal = [(n, value) for (n, index), value in given.items() if index == along and value]
+    ratios = [own[n, double] / value for n, value in normal if own.get((n, double))]
     if not ratios:
         return {}
     found = {}

@@ -35,6 +35,7 @@ _DEFAULT_POINTS = 2000
 _SOLID = 4  # three dimensions of space, and time
 _EVENTFUL = 100.0  # radians from the first time to the last
 _LEAST_NODES = 120
+_ROUNDING = 1e-10  # what stalls below this is limited by round-off
 _JUDGE_NODES = 1000
 _COMPARISON_TOL, _COMPARISON_BUDGET = 1e-8, 5.0
 
@@ -152,7 +153,8 @@ def solve(
         else:
             campaign = Campaign(Laboratory(problem, first, device=device), tolerance, limit, report)
             solution = campaign.run().finished()
-        if solution.status == "stalled" and time is None and device is None and _is_flat_evolution(problem):
+        limited = solution.status == "stalled" and (solution.error_estimate or 0.0) > _ROUNDING
+        if limited and time is None and device is None and _is_flat_evolution(problem):
             other = _by_lines(problem, tolerance, limit, first, report)
             return other if isinstance(other, Solution) and _better(other, solution) else solution
         return solution
