@@ -22,7 +22,7 @@ from pibls.geometry.sampling import kronecker
 __all__ = ["Piece", "Rule", "pieces"]
 
 _SCAN = 33
-_BISECTIONS = 40
+_SECTIONS, _ROUNDS = 32, 8
 _STEP = 1e-7  # inwards, relative to the box: which side of a face of the box a patch in that face belongs to
 _GRID = 24
 _MOST_TRIES = 2**15
@@ -220,9 +220,14 @@ def _ranges(inside: object, start: float, stop: float) -> list[tuple[float, floa
         return [(start, stop)]
     left = np.flatnonzero(held[1:] != held[:-1])
     yes, no = np.where(held[left], s[left], s[left + 1]), np.where(held[left], s[left + 1], s[left])
-    for _ in range(_BISECTIONS if len(left) else 0):
-        middle = (yes + no) / 2
-        now = np.asarray(inside(middle))
-        yes, no = np.where(now, middle, yes), np.where(now, no, middle)
+    shares = np.linspace(0.0, 1.0, _SECTIONS + 1)
+    for _ in range(_ROUNDS if len(left) else 0):
+        # Many sections at once: a patch may take long to find one point, and hardly longer to find many.
+        places = yes[:, None] + (no - yes)[:, None] * shares
+        now = np.asarray(inside(places.ravel())).reshape(places.shape)
+        now[:, 0], now[:, -1] = True, False
+        first = now.argmin(axis=1)
+        rows = np.arange(len(places))
+        yes, no = places[rows, first - 1], places[rows, first]
     ends = np.concatenate([[start] * bool(held[0]), yes, [stop] * bool(held[-1])]).reshape(-1, 2)
     return [(float(a), float(b)) for a, b in ends if b - a > 1e-13]
