@@ -20,6 +20,7 @@ from pibls.cells.tree import Cell, leaves, refined
 from pibls.checks import FloatArray
 from pibls.features.reference import draw_reference
 from pibls.problem import Problem
+from pibls.runtime import available_memory, format_bytes
 from pibls.solution import Diagnostics, Solution
 from pibls.solution.celled import CellNetwork
 from pibls.solution.diagnostics import Residual
@@ -28,7 +29,7 @@ from pibls.solution.sizes import reference_sizes
 
 __all__ = ["Fitter", "Linear", "Loop", "degree_for", "field_sizes", "first_tree", "network_of", "solve_cells"]
 
-RATE = 5e9  # operations that count as a second
+RATE = 1e10  # operations that count as a second
 PER_CELL = 5e6  # operations that the handling of a cell counts for
 _DEGREES = {
     1: ((1e-4, 10), (1e-7, 14), (0.0, 18)),
@@ -42,6 +43,9 @@ _UNDETERMINED = 1e6  # answers beyond this are those of a solution to which some
 _UNMET, _PLAIN, _STAYS = 100.0, 1e-3, 0.5
 _FALLS = 0.01  # rows that lack so much less than three trees before: the solution is still being found
 _ROUNDING = 1e-10
+_PATIENCE = 4  # trees in a row that bring nothing
+_ENTRIES = 4.0  # numbers kept for a cell, over the square of its weights
+_GROWTH = {1: 2.0, 2: 2.0, 3: 6.0}  # what the next tree costs, over what the last one did
 _RESIDUAL_POINTS = 200
 
 
@@ -245,7 +249,12 @@ class Loop:
             if last[-1] < _ROUNDING:
                 return "Round-off limits it: no more digits are to be had in double precision. Ask for a larger tol."
             return "Splitting cells no longer pays: what limits it is not where cells are."
-        if (self.fitter.flops + 2 * flops) / RATE > self.budget:
+        growth = _GROWTH[self.fitter.layout.reference.dimension]
+        width = self.fitter.layout.reference.size * len(self.problem.field_names)
+        needed = 8.0 * _ENTRIES * width**2 * growth * self.stages[-1]["cells"]
+        if needed > available_memory() / 2:
+            return f"The memory limits it: a finer tree of cells would take about {format_bytes(needed)}."
+        if (self.fitter.flops + growth * flops) / RATE > self.budget:
             return (
                 f"The budget limits it: a finer tree of cells would take more than {self.budget:g} nominal seconds. "
                 f"Give a larger budget, such as budget={10 * self.budget:g}."
