@@ -245,7 +245,8 @@ class Loop:
         if min(answers[-2:]) > self.undetermined:
             return "Nothing determines it."
         falls = len(last) > 3 and self.stages[-1]["residual"] < _FALLS * self.stages[-4]["residual"]
-        if len(last) >= 5 and last[-1] < 0.1 and min(last[-3:]) > 0.5 * min(last[:-3]) and not falls:
+        recent, earlier = last[-_PATIENCE:], last[:-_PATIENCE]
+        if earlier and last[-1] < 0.1 and min(recent) > 0.5 * min(earlier) and not falls:
             if last[-1] < _ROUNDING:
                 return "Round-off limits it: no more digits are to be had in double precision. Ask for a larger tol."
             return "Splitting cells no longer pays: what limits it is not where cells are."
