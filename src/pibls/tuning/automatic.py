@@ -64,9 +64,10 @@ def solve(
 ) -> Solution:
     """Solve a problem to a tolerance; choose everything, and say how accurate the answer is.
 
-    Feature scales per axis are chosen with small pilot networks by the residual at held-out points; the network is
-    widened until its estimated error meets the tolerance. The estimate is the distance to a richer network, with half
-    as many nodes again. No exact solution is used.
+    In one to three coordinates the domain is cut into cells, each with the same small network, and those are split where
+    data and solution are rough, until the estimated error meets the tolerance. The estimate is the distance to a richer
+    solution, with more functions or more cells. In more coordinates, on point clouds and on a device one network is
+    widened instead, with scales chosen by small pilots. No exact solution is used.
 
     Parameters
     ----------
@@ -83,7 +84,8 @@ def solve(
     device
         A torch device such as ``"cuda"`` to assemble and solve on; NumPy if left out.
     budget
-        Seconds of work after which no wider network is tried; waiting for other programs hardly counts.
+        After how much work nothing finer is tried. For cells in nominal seconds of 10¹⁰ operations, counted and not
+        timed, so that the same call gives the same answer everywhere; for one network and for lines in seconds of work.
     progress
         Called with a :class:`Progress` at every step. ``True`` shows a line on the terminal, ``False`` none; left
         out, it is shown on a terminal only.
