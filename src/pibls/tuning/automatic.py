@@ -64,8 +64,8 @@ def solve(
 ) -> Solution:
     """Solve a problem to a tolerance; choose everything, and say how accurate the answer is.
 
-    In one to three coordinates the domain is cut into cells, each with the same small network, and those are split where
-    data and solution are rough, until the estimated error meets the tolerance. The estimate is the distance to a richer
+    In one to three coordinates the domain is cut into cells, each with the same small network. They split where data
+    or solution are rough, until the estimated error meets the tolerance. The estimate is the distance to a richer
     solution, with more functions or more cells. In more coordinates, on point clouds and on a device one network is
     widened instead, with scales chosen by small pilots. No exact solution is used.
 
