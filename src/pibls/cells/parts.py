@@ -255,7 +255,7 @@ class Layout:
         finder = cKDTree(grid / step)
         owner = labels[finder.query(near / step)[1]]
         places = {key: labels[finder.query(rule.points / step)[1]] for key, rule in rules.items()}
-        candidates, kept, density = self._candidates(low, high)
+        candidates, density = self._candidates(low, high)
         theirs = labels[finder.query(candidates / step)[1]] if len(candidates) else np.empty(0, dtype=int)
         shell = self._shell(cell) if len(low) == 2 else None
         walls = (
@@ -271,8 +271,7 @@ class Layout:
                 continue
             volume = len(inside) * density
             wanted = self.wanted
-            if len(inside) > wanted:
-                inside = inside[:wanted] if kept else inside[:: len(inside) // wanted][:wanted]
+            inside = inside[:wanted]
             boundary = {key: _chosen(rule, places[key] == label) for key, rule in rules.items()}
             weights, center = np.full(len(inside), volume / len(inside)), (box[0] + box[1]) / 2
             integral = None
@@ -331,14 +330,14 @@ class Layout:
         labels, _ = ndimage.label(inside.reshape((count,) * d))
         return grid[inside], labels.ravel()[inside], step
 
-    def _candidates(self, low: FloatArray, high: FloatArray) -> tuple[FloatArray, bool, float]:
+    def _candidates(self, low: FloatArray, high: FloatArray) -> tuple[FloatArray, float]:
         """Return points inside the domain and a box, and the volume each stands for."""
         tries = 4 * self.wanted
         while True:
             X = low + (high - low) * kronecker(tries, len(low))
             inside = self.inside(X)
             if inside.sum() >= 2 * self.wanted or tries >= _CANDIDATES:
-                return X[inside], True, float(np.prod(high - low)) / tries
+                return X[inside], float(np.prod(high - low)) / tries
             tries *= 4
 
     def nodes(self, part: CellPart, X: FloatArray, indices: Sequence[MultiIndex]) -> dict[MultiIndex, FloatArray]:

@@ -57,7 +57,6 @@ class PartRows:
     given: FloatArray
     flows: FloatArray
     key: Any
-    labels: tuple[tuple[str, int, float], ...] = ()
 
 
 @dataclass(eq=False)
@@ -152,8 +151,8 @@ class Rows:
                 self._means[key] = means
         means = self._means[key] if key is not None else means
         given = np.array([part.integrals @ values for _, values in lowered])
-        condition, value, flows, labels = self._conditions(part, units)
-        return PartRows(units, equation, source, condition, value, means, given, flows, key, labels)
+        condition, value, flows = self._conditions(part, units)
+        return PartRows(units, equation, source, condition, value, means, given, flows, key)
 
     def balance(self, part: CellPart, coefficients: list[list[Term]] | None = None) -> tuple[FloatArray, FloatArray]:
         """Return a factor per equation and a unit per field on a part."""
@@ -290,8 +289,8 @@ class Rows:
                 total += float(rule.weights @ (value * rule.normals[:, axis] ** order)) / area
         return total
 
-    def _conditions(self, part: CellPart, units: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray, Any]:
-        blocks, rights, labels = [np.empty((0, self.width))], [np.empty(0)], []
+    def _conditions(self, part: CellPart, units: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+        blocks, rights = [np.empty((0, self.width))], [np.empty(0)]
         flows = [np.empty((len(self.equations), 0))]
         for place, rule in part.boundary.items():
             own = [s for s in self.problem.statements if s.place is place or s.place == place]
@@ -305,7 +304,6 @@ class Rows:
                 blocks.append(self._combined(found, values, part.half, units) * factors[:, None])
                 rights.append(-factors * source)
                 lowered.append((found, factor))
-                labels.append((statement.name, len(factors), factor * np.sqrt(depth)))
             flows.append(self._condition_flows(part, rule, lowered, depth))
         for statement in self.problem.statements:
             if isinstance(statement.place, AtPoints):
@@ -315,7 +313,7 @@ class Rows:
                     blocks.append(block)
                     rights.append(right)
                     flows.append(np.zeros((len(self.equations), len(right))))
-        return np.concatenate(blocks), np.concatenate(rights), np.hstack(flows), tuple(labels)
+        return np.concatenate(blocks), np.concatenate(rights), np.hstack(flows)
 
     def factor(self, statement: Statement, part: CellPart, found: list[Term], units: FloatArray) -> float:
         """Return what the rows of a condition on a part are multiplied with, beside the roots of weights."""
