@@ -129,7 +129,7 @@ def test_as_an_array_it_is_the_residual_at_fresh_points_of_its_place(heat):
     residual = solution.residual(solution.problem.conditions[1])
     values = np.asarray(residual)
     assert values.shape == (500,)
-    X = solution.problem.domain.initial.sample(500, "sobol", 1).points
+    X = solution.problem.domain.initial.sample(500, "kronecker", 1).points
     assert (values == residual(X)).all()
     assert np.asarray(residual, dtype=np.float32).dtype == np.float32
     assert residual.values(20, seed=3).shape == (20,)

@@ -124,7 +124,7 @@ class ResidualFunction:
         place = self.statement.place
         domain = self.solution.problem.domain
         if isinstance(place, Interior):
-            return self(interior_points(domain, count, "sobol", seed))
+            return self(interior_points(domain, count, "kronecker", seed))
         if isinstance(place, Average):
             points, weights = domain.quadrature(count)
             return np.atleast_1d(weights @ self._at(points, None) / weights.sum())
@@ -132,7 +132,7 @@ class ResidualFunction:
             values = self._at(place.points, None)
             return values if self.statement.targets is None else values - self.statement.targets
         part = place.low if isinstance(place, Opposite) else place.part
-        return self(part.sample(count, "sobol", seed).points)
+        return self(part.sample(count, "kronecker", seed).points)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
         del copy

@@ -70,9 +70,9 @@ def _is_unmet(solution: Solution) -> bool:
     domain = solution.problem.domain
     for statement in solution.problem.statements:
         if isinstance(statement.place, OnPart):
-            X, normals = statement.place.part.sample(_POINTS, "sobol", 3)
+            X, normals = statement.place.part.sample(_POINTS, "kronecker", 3)
         elif statement.is_equation:
-            X, normals = domain.sample(_POINTS, "sobol", 3), None
+            X, normals = domain.sample(_POINTS, "kronecker", 3), None
         else:
             continue
         form = statement.form
