@@ -15,12 +15,13 @@ from pibls.cells.newton import solve_cells_nonlinear
 from pibls.cells.parts import Layout
 from pibls.cells.rows import Rows
 from pibls.cells.solve import Glue
-from pibls.cells.starts import given_start, simple_starts, values_from, zero
+from pibls.cells.starts import simple_starts, values_from
 from pibls.cells.state import TreeState, between, missed, projected, values_of
 from pibls.cells.tree import refined
 from pibls.errors import InputError, ProblemError
 from pibls.features.reference import draw_reference
 from pibls.problem import laplacian
+from pibls.solution.starts import given_start, zero
 
 x, y = pb.coordinates("x y")
 w = pb.field("u", x)

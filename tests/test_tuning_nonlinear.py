@@ -8,11 +8,12 @@ import sympy as sp
 
 import pibls as pb
 from pibls.errors import InputError, ProblemError
+from pibls.solution.starts import given_start
 from pibls.tuning import coarse as coarse_module
 from pibls.tuning.campaign import Campaign
 from pibls.tuning.laboratory import Laboratory
 from pibls.tuning.nonlinear import solve_nonlinear
-from pibls.tuning.starts import bump, given_start, simple_starts
+from pibls.tuning.starts import bump, simple_starts
 
 # Enough on a slow machine too.
 AMPLE = 40.0

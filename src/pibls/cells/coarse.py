@@ -17,10 +17,11 @@ from pibls.cells.loop import RATE, field_sizes
 from pibls.cells.measure import distances
 from pibls.cells.refine import Marker
 from pibls.cells.solve import Fit
-from pibls.cells.starts import bump, diffusion_lack, harmonic, scaled, simple_starts, values_from, zero
+from pibls.cells.starts import bump, diffusion_lack, harmonic, scaled, simple_starts, values_from
 from pibls.cells.state import Values, Weights, projected, values_of
 from pibls.cells.tree import Cell, refined
 from pibls.errors import PiblsError, ProblemError
+from pibls.solution.starts import zero
 
 __all__ = ["Bench", "Coarse"]
 

@@ -16,14 +16,14 @@ from pibls.cells.loop import Compared, Loop, degree_for, first_tree, network_of
 from pibls.cells.parts import CellPart, Layout
 from pibls.cells.rows import Rows
 from pibls.cells.solve import Fit
-from pibls.cells.starts import given_start, values_from
+from pibls.cells.starts import values_from
 from pibls.cells.state import missed, projected
 from pibls.cells.tree import Cell
-from pibls.checks import FloatArray, shorten
-from pibls.errors import InputError
+from pibls.checks import FloatArray
 from pibls.features.reference import draw_reference
 from pibls.problem import Problem
 from pibls.solution import Solution
+from pibls.solution.starts import checked_continuation, given_start
 
 __all__ = ["solve_cells_nonlinear"]
 
@@ -52,7 +52,7 @@ def solve_cells_nonlinear(
     >>> solution.status, solution.true_error() < 1e-8
     ('converged', True)
     """
-    for easier in _checked(continuation, problem):
+    for easier in checked_continuation(continuation, problem):
         start = solve_cells_nonlinear(easier, max(tol, _COARSE), budget, seed, report, start=start)
     d = len(problem.domain.coordinates)
     newton = Newton(_layout(problem, d, max(tol, _COARSE), seed), max(tol, _COARSE))
@@ -99,14 +99,3 @@ def _layout(problem: Problem, dimension: int, tol: float, seed: int) -> Layout:
 def _failed(loop: Loop, coarse: Coarse) -> Solution:
     fit = coarse.descent.fit
     return loop.solution(Compared(fit, fit, loop.fitter.layout, np.inf, 1.0), np.inf, "ill-posed", coarse.failure)
-
-
-def _checked(continuation: object, problem: Problem) -> tuple[Problem, ...]:
-    problems = tuple(continuation) if isinstance(continuation, Sequence) else (continuation,)
-    for easier in problems:
-        if not isinstance(easier, Problem) or easier.field_names != problem.field_names:
-            raise InputError(
-                "The 'continuation' parameter of solve must be a list of problems in the same fields "
-                f"{problem.field_names}, from the easiest to one close to the problem. Got {shorten(easier)} in it."
-            )
-    return problems

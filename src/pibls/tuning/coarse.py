@@ -17,6 +17,7 @@ from pibls.methods.nonlinear import prepared, wrapped
 from pibls.problem import Problem
 from pibls.runtime import blas_threads
 from pibls.solution import Solution
+from pibls.solution.starts import scaled, zero
 from pibls.solvers import LeastSquares
 from pibls.solvers.gauss_newton import Descent, gauss_newton
 from pibls.system import Balanced, Evaluate, Linearisation, States, linearised
@@ -25,7 +26,7 @@ from pibls.tuning.laboratory import Laboratory, relative_distance
 from pibls.tuning.pilots import Pilots
 from pibls.tuning.progress import Progress
 from pibls.tuning.scan import Scan, choose_scale
-from pibls.tuning.starts import bump, scaled, simple_starts, zero
+from pibls.tuning.starts import bump, simple_starts
 
 __all__ = ["Coarse", "coarse_solution"]
 

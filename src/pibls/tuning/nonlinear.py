@@ -14,8 +14,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from pibls.checks import shorten
-from pibls.errors import InputError, PiblsError, ProblemError
+from pibls.errors import PiblsError, ProblemError
 from pibls.features import BroadNetwork
 from pibls.features.harmonic import HarmonicGroup, draw_special
 from pibls.features.jumps import draw_jumps
@@ -27,6 +26,7 @@ from pibls.methods.nonlinear import fit_nonlinear
 from pibls.problem import Problem
 from pibls.runtime import blas_threads
 from pibls.solution import Solution
+from pibls.solution.starts import checked_continuation, given_start, zero
 from pibls.solvers import LeastSquares
 from pibls.system import Balanced, Evaluate, check_known, linearised
 from pibls.tuning.campaign import Campaign
@@ -37,7 +37,6 @@ from pibls.tuning.jumps import eased, jump_corners
 from pibls.tuning.laboratory import Block, Laboratory
 from pibls.tuning.pilots import Pilots
 from pibls.tuning.progress import Progress
-from pibls.tuning.starts import given_start, zero
 
 __all__ = ["NonlinearLaboratory", "laboratory_near", "solve_nonlinear"]
 
@@ -172,7 +171,7 @@ def solve_nonlinear(
         lab = _with_singular_corners(lab)
     begun = Campaign(lab, tol, budget, report)
     state = None if start is None else given_start(start, problem)
-    for easier in _checked(continuation, problem):
+    for easier in checked_continuation(continuation, problem):
         state = coarse_solution(eased(easier, lab.jumps), begun, state).solution.evaluate
     coarse = coarse_solution(lab.problem, begun, state)
     if coarse.failure:
@@ -243,14 +242,3 @@ def _remarked(solution: Solution, remark: str, hardly: float) -> Solution:
 def _failed(found: Solution, failure: str, begun: Campaign) -> Solution:
     diagnostics = replace(found.diagnostics, message=failure, seconds={"total": begun.elapsed})
     return replace(found, status="ill-posed", error_estimate=np.inf, diagnostics=diagnostics)
-
-
-def _checked(continuation: object, problem: Problem) -> tuple[Problem, ...]:
-    problems = tuple(continuation) if isinstance(continuation, Sequence) else (continuation,)
-    for easier in problems:
-        if not isinstance(easier, Problem) or easier.field_names != problem.field_names:
-            raise InputError(
-                "The 'continuation' parameter of solve must be a list of problems in the same fields "
-                f"{problem.field_names}, from the easiest to one close to the problem. Got {shorten(easier)} in it."
-            )
-    return problems
