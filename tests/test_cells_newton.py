@@ -13,6 +13,7 @@ from pibls.cells.iterate import Newton
 from pibls.cells.loop import first_tree
 from pibls.cells.newton import solve_cells_nonlinear
 from pibls.cells.parts import Layout
+from pibls.cells.refine import Follower
 from pibls.cells.rows import Rows
 from pibls.cells.solve import Glue
 from pibls.cells.starts import simple_starts, values_from
@@ -302,7 +303,7 @@ def test_continuation_finds_what_direct_iterations_do_not(monkeypatch):
     monkeypatch.setattr("pibls.cells.coarse.simple_starts", lambda *_: iter(()))
     problem = bratu(3)
     layout = layout_of(problem, 10)
-    found = Bench(Newton(layout, 1e-3), 10.0, 0).solution(first_tree(Rows(layout), 1e-3), None)
+    found = Bench(Newton(layout, 1e-3), 10.0, 0).solution(first_tree(Follower(Rows(layout)), 1e-3), None)
     assert found.failure == ""
     assert "by continuation" in found.remark
     middle = values_of(layout, found.descent.fit)(found.descent.fit.parts[0], np.array([[0.5]]))[0, 0]

@@ -13,7 +13,7 @@ import numpy as np
 
 from pibls.cells.measure import distances, tails_of
 from pibls.cells.parts import Layout
-from pibls.cells.refine import Marker, follow_data
+from pibls.cells.refine import Follower, Marker
 from pibls.cells.rows import Rows
 from pibls.cells.solve import PER_CELL, Fit, Glue
 from pibls.cells.switches import hidden_jump
@@ -40,12 +40,14 @@ _HIGHEST = {1: 0, 2: 19, 3: 12}  # degrees up to which cells become richer in th
 _PER_WEIGHT = 20.0  # operations of a cell by the third power of its weights
 _DATA_BUDGET, _FEWEST_CELLS = 0.2, 16
 _DOUBTFUL = 8  # so many trees in a row without a solution: there is none, or none can be found
-_UNDETERMINED = 1e6  # answers beyond this are those of a solution to which something can be added
-_UNMET, _PLAIN, _STAYS = 100.0, 1e-3, 0.5
-_FALLS = 0.01  # rows that lack so much less than three trees before: the solution is still being found
+_UNDETERMINED = 1e9  # answers beyond this are those of a solution to which something can be added
+_UNMET, _PLAIN, _MUCH, _STAYS = 100.0, 1e-3, 0.03, 0.5
+_FALLS = 0.2  # rows that lack so much less than three trees before: the solution is still being found
 _ROUNDING = 1e-10
 _PATIENCE, _RESOLVED = 4, 1e-3  # trees in a row that bring nothing, where a solution is known to some digits
 _GROWTH = {1: 2.0, 2: 2.0, 3: 6.0}  # what the next tree costs, over what the last one did
+_SLENDER = 4.0  # first cells are not longer than so many times their width
+_SLOWEST = 0.8  # share of an error that is left on the next tree
 _HOPE = 3.0  # what coefficients promise is less than what comes of it
 _FRONTS = 2.0  # more cells also share more with each other
 _RESIDUAL_POINTS = 200
@@ -168,10 +170,12 @@ class Loop:
     budget: float
     seed: int
     report: Callable[..., None]
+    follower: Follower | None = None
     undetermined: float = _UNDETERMINED
     stages: list[dict[str, float]] = field(default_factory=list)
     started: float = field(default_factory=time.perf_counter)
     poorer: list[Fitter] = field(default_factory=list)
+    _apart: float = 0.0
 
     @property
     def flops(self) -> float:
@@ -203,12 +207,16 @@ class Loop:
                 unsolved = self.fitter.doubt(fit) or self.fitter.doubt(found.other)
                 doubtful = doubtful + 1 if unsolved else 0
                 doubt = self.hidden or unsolved or self._unmet(fit, found.other, sizes)
+                if found.estimate <= self.tol and not doubt:
+                    doubt = self._unseen(fit)
                 if found.estimate <= self.tol and not doubt and answers[-1] < self.undetermined:
                     message = f"The estimated error {found.estimate:.1e} is within the tolerance {self.tol:g}."
                     return self.solution(found, found.estimate, "converged", message)
                 limit = self._limit(self.flops - before, answers)
                 if doubtful == _DOUBTFUL:
                     limit = "Finer cells do not help."
+                if self.hidden and len(self.stages) > 1:
+                    limit = "Finer cells would not help."
                 if limit:
                     break
                 fit = (
@@ -278,7 +286,10 @@ class Loop:
         other, share = self._more_cells(fit, field_sizes(self.problem, fit))
         layout = self.fitter.layout
         # Cells that were to be split and are not have their share of the error, too.
-        estimate = self._relative(*distances(layout, fit, layout, other)[:2]) / math.sqrt(share)
+        apart = self._relative(*distances(layout, fit, layout, other)[:2]) / math.sqrt(share)
+        # What is left of the error after one more tree, and the next, falls as it did before.
+        fall = min(apart / self._apart, _SLOWEST) if self._apart > 0 else 0.0
+        self._apart, estimate = apart, apart / (1.0 - fall)
         return Compared(fit, layout, other, layout, estimate, self.fitter.answer())
 
     def _with_richer_cells(self, fit: Fit) -> Compared | None:
@@ -287,6 +298,7 @@ class Loop:
         if richer is None:
             return None
         other = richer.fit(fit.root, fit)
+        self._apart = 0.0
         estimate = self._relative(*distances(self.fitter.layout, fit, richer.layout, other)[:2])
         return Compared(fit, self.fitter.layout, other, richer.layout, estimate, richer.answer())
 
@@ -299,12 +311,18 @@ class Loop:
 
     def _unmet(self, fit: Fit, other: Fit, sizes: FloatArray) -> str:
         """Return a sentence where rows lack much, and no less on the finer tree: then nothing may fulfil them."""
-        much = other.residual > max(_UNMET * self.tol, _PLAIN) * float(sizes.max())
+        much = other.residual > min(max(_UNMET * self.tol, _PLAIN), _MUCH) * float(sizes.max())
         if much and other.residual > _STAYS * fit.residual:
             return (
                 "What equations and conditions lack does not fall as cells are split: they may contradict each other."
             )
         return ""
+
+    def _unseen(self, fit: Fit) -> str:
+        """Return a sentence where data are narrower than cells."""
+        if self.follower is None or not self.follower.unseen(fit.root, self.tol):
+            return ""
+        return "A source, a coefficient or a condition has features that are too narrow for the cells there can be."
 
     def _limit(self, flops: float, answers: list[float]) -> str:
         last = [s["estimate"] for s in self.stages]
@@ -313,7 +331,7 @@ class Loop:
         falls = len(last) > 3 and self.stages[-1]["residual"] < _FALLS * self.stages[-4]["residual"]
         # What is not resolved yet may seem to stay as it is for a while.
         patience = _PATIENCE if min(last) < _RESOLVED else 2 * _PATIENCE
-        recent, earlier = last[-patience:], last[:-patience]
+        recent, earlier = last[-patience:], last[-2 * patience : -patience]
         if earlier and last[-1] < 0.1 and min(recent) > 0.5 * min(earlier) and not falls:
             if last[-1] < _ROUNDING:
                 return "Round-off limits it: no more digits are to be had in double precision. Ask for a larger tol."
@@ -418,16 +436,26 @@ def network_of(layout: Layout, fit: Fit) -> CellNetwork:
     )
 
 
-def first_tree(rows: Rows, tol: float, root: Cell | None = None, *, budget: float = 10.0) -> Cell:
+def first_tree(follower: Follower, tol: float, root: Cell | None = None, *, budget: float = 10.0) -> Cell:
     """Return a tree whose cells resolve the data, and on a torus no cell meets itself."""
+    rows = follower.rows
     if root is None:
         root = rows.layout.root
         for axis in rows.periodic:
             root = refined(root, {leaf: [(axis, None)] for leaf in leaves(root)})
+        space = slice(len(rows.problem.domain.space))
+        while long := {
+            leaf: [(int(leaf.size[space].argmax()), None)]
+            for leaf in leaves(root)
+            if leaf.size[space].max(initial=0.0) > _SLENDER * leaf.size[space].min(initial=np.inf)
+        }:
+            root = refined(root, long)
+            if len(leaves(root)) > _FEWEST_CELLS:
+                break
         while crossed := {leaf: [plane] for leaf in leaves(root) if (plane := leaf.crossed()) is not None}:
             root = refined(root, crossed)
     most = budget * RATE / (PER_CELL + _PER_WEIGHT * rows.width**3)
-    return follow_data(root, rows, tol, max(_FEWEST_CELLS, int(_DATA_BUDGET * most)))
+    return follower.followed(root, tol, max(_FEWEST_CELLS, int(_DATA_BUDGET * most)))
 
 
 def solve_cells(problem: Problem, tol: float, budget: float, seed: int, report: Callable[..., None]) -> Solution:
@@ -435,5 +463,6 @@ def solve_cells(problem: Problem, tol: float, budget: float, seed: int, report: 
     d = len(problem.domain.coordinates)
     rows = Rows(Layout(problem, draw_reference(d, degree_for(d, tol), seed), seed))
     linear = Linear(Glue(rows))
-    loop = Loop(linear, tol, budget, seed, report)
-    return loop.run(linear.fit(first_tree(rows, tol, budget=budget), None))
+    follower = Follower(rows)
+    loop = Loop(linear, tol, budget, seed, report, follower)
+    return loop.run(linear.fit(first_tree(follower, tol, budget=budget), None))

@@ -14,6 +14,7 @@ from pibls.cells.coarse import Bench, Coarse
 from pibls.cells.iterate import Newton
 from pibls.cells.loop import Compared, Loop, degree_for, first_tree, network_of
 from pibls.cells.parts import CellPart, Layout
+from pibls.cells.refine import Follower
 from pibls.cells.rows import Rows
 from pibls.cells.solve import Fit
 from pibls.cells.starts import values_from
@@ -58,7 +59,8 @@ def solve_cells_nonlinear(
     newton = Newton(_layout(problem, d, max(tol, _COARSE), seed), max(tol, _COARSE))
     loop = Loop(newton, tol, budget, seed, report, undetermined=_LOOSE)
     report("scan", 0.0)
-    root = first_tree(Rows(newton.layout), max(tol, _FIRST_DATA))
+    loop.follower = Follower(Rows(newton.layout))
+    root = first_tree(loop.follower, max(tol, _FIRST_DATA))
     given = None if start is None else values_from(given_start(start, problem), problem)
     coarse = Bench(newton, budget, seed).solution(root, given)
     if coarse.failure:
@@ -77,7 +79,7 @@ def solve_cells_nonlinear(
 
 def _carried(newton: Newton, richer: Newton, fit: Fit, trees: Sequence[Cell]) -> Fit:
     """Return a solution with richer functions, on the coarsest tree on which they can tell it."""
-    network, rows = network_of(newton.layout, fit), Rows(richer.layout)
+    network, follower = network_of(newton.layout, fit), Follower(Rows(richer.layout))
     zero = (0,) * network.dimension
 
     def values(part: CellPart, X: FloatArray) -> FloatArray:
@@ -85,7 +87,7 @@ def _carried(newton: Newton, richer: Newton, fit: Fit, trees: Sequence[Cell]) ->
         return network.evaluate(X, [zero])[zero]
 
     for tree in trees:
-        root = first_tree(rows, richer.tol, tree)
+        root = first_tree(follower, richer.tol, tree)
         weights = projected(richer.layout, root, values)
         if missed(richer.layout, weights, values) < _TOLD:
             break

@@ -26,6 +26,7 @@ from pibls.geometry.patch import TimedPatch
 from pibls.geometry.sampling import kronecker
 from pibls.problem import OnPart, Problem
 
+_ALONG = 32  # points on a piece of the boundary
 __all__ = ["CellPart", "Face", "Layout", "part_values"]
 
 _GRID = {1: 65, 2: 25, 3: 11}
@@ -123,7 +124,7 @@ class Layout:
         old = self.reference
         made = Layout(self.problem, draw_reference(old.dimension, old.degree + degrees, self.seed), self.seed)
         made._pieces = self._pieces
-        for name in ("root", "_outlines", "places", "is_box"):
+        for name in ("root", "_outlines", "extents", "places", "is_box"):
             made.__dict__[name] = getattr(self, name)
         return made
 
@@ -184,6 +185,20 @@ class Layout:
         return {
             place: [piece for patch in part.patches for piece in pieces(patch)] for place, part in self.places.items()
         }
+
+    @cached_property
+    def extents(self) -> list[tuple[FloatArray, FloatArray]]:
+        """Points on each piece of the boundary, and how far it extends; through time that is NaN."""
+        found = []
+        for piece in (piece for held in self._outlines.values() for piece in held):
+            timed = isinstance(piece.patch, TimedPatch)
+            if len(piece.box) > timed:
+                low, high = piece.box.T
+                X = piece.patch.at(low + (high - low) * kronecker(_ALONG, len(low)))[0]
+                extent = np.ptp(X, axis=0)
+                extent[len(extent) - timed :] = np.nan
+                found.append((X, extent))
+        return found
 
     @cached_property
     def places(self) -> dict[Any, BoundaryPart]:

@@ -23,10 +23,10 @@ from pibls.problem import Problem
 
 __all__ = ["Answers", "even_answers"]
 
-_DEGREE = {1: 10, 2: 9, 3: 6}
-_LEVELS = {1: 4, 2: 4, 3: 3}
-_UNSEEN = 1e4
-_WEAK, _WEAKER, _FALLS = 50.0, 20.0, 4.0
+_DEGREE = {1: 10, 2: 17, 3: 12}  # enough to tell what nothing sees from what is seen little, by many digits
+_LEVELS = {1: 4, 2: 3, 3: 2}
+_UNSEEN = {1: 3e8, 2: 3e8, 3: 1e7}
+_WEAK, _FALLS = 50.0, 4.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,18 +49,14 @@ class Answers:
     @property
     def is_unseen(self) -> bool:
         """Whether something can be added to a solution that nothing sees."""
-        return min(self.sizes[-2:]) > _UNSEEN
+        return min(self.sizes[-2:]) > _UNSEEN[len(self.place)]
 
     @property
     def is_unstable(self) -> bool:
-        """Whether finer functions are seen less."""
-        return max(self.sizes) > max(_WEAK, _WEAKER * self.sizes[0])
-
-    @property
-    def falls_at_every_level(self) -> bool:
-        """Whether every finer tree has functions that are seen much less."""
+        """Whether every finer tree has functions that are seen much less: not on a line, where there are few."""
         last = self.sizes[-3:]
-        return last[-1] > _WEAK and all(after > _FALLS * before for before, after in pairwise(last))
+        falls = len(last) == 3 and all(after > _FALLS * before for before, after in pairwise(last))
+        return len(self.place) > 1 and last[-1] > _WEAK and falls
 
     def in_words(self) -> str:
         """Say what is wrong, where it shows most, and what to do."""

@@ -13,9 +13,13 @@ from functools import lru_cache
 import numpy as np
 
 from pibls.cells.parts import CellPart, Layout
+from pibls.cells.spots import Spots
+from pibls.cells.surface import Piece
 from pibls.checks import FloatArray
 from pibls.features.reference import rule_count
 from pibls.geometry.sampling import kronecker
+from pibls.problem.evaluate import Function
+from pibls.problem.symbols import Data
 
 __all__ = ["Probe", "missed_on_line"]
 
@@ -23,7 +27,7 @@ Values = Callable[[FloatArray], FloatArray]
 
 _LINES = 6
 _FINEST = 24  # halvings towards the ends of a line
-_SCATTERED = 2**13
+_SCATTERED, _MANY = 2**13, 2**16  # the more for what only its values tell of
 _OUTLIER = 3.0
 
 
@@ -59,14 +63,48 @@ class Probe:
     """Looks at functions of data on cells."""
 
     layout: Layout
-    _known: dict[int, FloatArray] = field(default_factory=dict)
-    _points: FloatArray | None = None
+    _known: dict[Function, FloatArray] = field(default_factory=dict)
+    _spots: dict[Function, Spots] = field(default_factory=dict)
+    _points: dict[int, FloatArray] = field(default_factory=dict)
 
-    def missed(self, part: CellPart, function: Values, key: int) -> FloatArray:
+    def missed(self, part: CellPart, function: Function) -> FloatArray:
         """Return the L2 norm of what the points of a whole part miss of a function, by axis."""
         d = len(part.half)
         found = np.array([self._on_lines(part, function, axis) for axis in range(d)])
-        return np.asarray(np.maximum(found, self._scattered(part, function, key)))
+        return np.asarray(np.maximum(found, self._scattered(part, function)))
+
+    def missed_at_spots(self, part: CellPart, function: Function, unit: float | None = None) -> FloatArray:
+        """Return the L2 norm of narrow features of a function that the points of a part miss, by axis.
+
+        The unit is that of what a coefficient multiplies.
+        """
+
+        def place(U: FloatArray) -> FloatArray:
+            return np.asarray(part.center + part.half * U)
+
+        root = self.layout.root
+        outer = np.stack([part.cell.low <= root.low, part.cell.high >= root.high])
+        known = function(part.points)
+        found = self.spots(function).missed(place, lambda U: function(place(U)), known, outer, unit=unit)
+        return np.asarray(found * float(np.sqrt(np.prod(part.half))))
+
+    def missed_on(self, piece: Piece, function: Function, known: FloatArray, unit: float | None = None) -> float:
+        """Return the same on a piece of the boundary."""
+        if not len(piece.box):
+            return 0.0
+        low, high = piece.box.T
+
+        def at(U: FloatArray) -> tuple[FloatArray, FloatArray]:
+            X, normals, _ = piece.patch.at(low + (high - low) * (U + 1) / 2)
+            return X, normals
+
+        outer = np.stack([low <= 0.0, high >= 1.0])
+        found = self.spots(function).missed(lambda U: at(U)[0], lambda U: function(*at(U)), known, outer, unit=unit)
+        return float(found.max(initial=0.0) * np.sqrt(piece.patch.measure * np.prod((high - low) / 2)))
+
+    def spots(self, function: Function) -> Spots:
+        """Return what looks for narrow features of a function."""
+        return self._spots.setdefault(function, Spots(function))
 
     def _on_lines(self, part: CellPart, function: Values, axis: int) -> float:
         d, count = len(part.half), rule_count(self.layout.reference.degree)
@@ -81,15 +119,17 @@ class Probe:
             worst = max(worst, missed_on_line(along, count))
         return worst * float(np.sqrt(np.prod(part.half) * 2.0 ** (d - 1)))
 
-    def _scattered(self, part: CellPart, function: Values, key: int) -> float:
+    def _scattered(self, part: CellPart, function: Function) -> float:
         """Return what a few points say where a function is far larger than the points of the part know."""
-        if self._points is None:
+        count = _MANY if function.expression.has(Data) else _SCATTERED
+        if count not in self._points:
             low, high = self.layout.root.low, self.layout.root.high
-            X = low + (high - low) * kronecker(_SCATTERED, len(low))
-            self._points = X[self.layout.inside(X)]
-        if key not in self._known:
-            self._known[key] = function(self._points)
-        mine = ((self._points > part.cell.low) & (self._points < part.cell.high)).all(axis=1)
-        values = np.abs(self._known[key][mine])
+            X = low + (high - low) * kronecker(count, len(low))
+            self._points[count] = X[self.layout.inside(X)]
+        points = self._points[count]
+        if function not in self._known:
+            self._known[function] = function(points)
+        mine = ((points > part.cell.low) & (points < part.cell.high)).all(axis=1)
+        values = np.abs(self._known[function][mine])
         large = values[values > _OUTLIER * np.abs(function(part.points)).max()]
         return float(np.sqrt(part.volume / max(len(values), 1) * np.square(large).sum()))

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -14,14 +15,15 @@ from pibls.cells.parts import CellPart, Layout
 from pibls.cells.probe import Probe, missed_on_line
 from pibls.cells.rows import Rows
 from pibls.cells.solve import Fit
-from pibls.cells.surface import Piece
+from pibls.cells.surface import Piece, Rule
 from pibls.cells.tree import Cell, leaves, refined
 from pibls.checks import FloatArray
 from pibls.errors import ProblemError
+from pibls.features import MultiIndex
 from pibls.problem import Statement
 from pibls.problem.evaluate import Function
 
-__all__ = ["Marker", "follow_data"]
+__all__ = ["Follower", "Marker"]
 
 Splits = dict[Cell, list[tuple[int, float | None]]]
 
@@ -29,7 +31,10 @@ _REST, _LEAST_REST, _MOST_REST = 0.3, 1e-4, 0.02  # of all that is rough (square
 _LACKING_SHARE = 0.5  # of all that rows lack, likewise
 _SIDEWAYS = 0.1  # an axis this much smoother than the roughest one is not split
 _DATA_SHARE = 100.0  # data need not be better than this many tolerances: solving smooths them
+_ROUGHEST = 0.03  # of their size, however large the tolerance is
+_SMALL = 1 / 16  # of a cell: boundary pieces that are smaller are not lost in it
 _ROUNDS = 60
+_NONE = 1e-300
 _LEVELS = 3  # towards a landmark, at once
 
 
@@ -96,6 +101,36 @@ class Marker:
         return root, share
 
 
+@dataclass(eq=False)
+class _Roughness:
+    """How rough data are on a cell, along each axis.
+
+    Attributes
+    ----------
+    data
+        Sources and boundary values, in units of the solution.
+    spots
+        What of them is narrow and not seen by any point.
+    coefficients
+        The same of coefficients, in terms of themselves; infinite where a piece of boundary is lost in the cell.
+    square
+        Square of the size of the data.
+    """
+
+    data: FloatArray
+    spots: FloatArray
+    coefficients: FloatArray
+    square: float = 0.0
+
+
+def _coefficients(statement: Statement, names: Sequence[str]) -> Iterator[tuple[Function, tuple[int, MultiIndex]]]:
+    """Yield the coefficients of a statement that vary and do not depend on the solution, with what they multiply."""
+    form = statement.form
+    for term, function, depends in zip(form.terms, form.coefficient_functions, form.depends, strict=True):
+        if not depends and function.constant is None:
+            yield function, (list(names).index(term.field), term.multi_index)
+
+
 def _bulk(values: Mapping[CellPart, float], share: float) -> list[CellPart]:
     """Return the fewest parts whose values hold a share of the square sum of all."""
     total, held, chosen = sum(value**2 for value in values.values()), 0.0, []
@@ -129,66 +164,93 @@ def _source(statement: Statement, X: FloatArray | None = None) -> Function | Non
     return found
 
 
-def follow_data(root: Cell, rows: Rows, tol: float, most: int) -> Cell:
-    """Split cells until sources, coefficients and boundary values are resolved on each, or there are too many."""
-    follower = _Follower(rows, tails_of(rows.layout.reference), Probe(rows.layout))
-    done: dict[Cell, tuple[FloatArray, float]] = {}
-    for _ in range(_ROUNDS):
-        cells = leaves(root)
-        for cell in cells:
-            if cell not in done:
-                done[cell] = follower.roughness(cell)
-        scale = float(np.sqrt(sum(done[cell][1] for cell in cells)))
-        limit = _DATA_SHARE * tol * scale
-        splits: Splits = {}
-        for cell in cells:
-            tails = done[cell][0]
-            if tails.max() > limit:
-                splits[cell] = [(int(a), None) for a in np.flatnonzero(tails >= max(limit, _SIDEWAYS * tails.max()))]
-        if not splits or len(cells) + sum(2 ** len(s) for s in splits.values()) > most:
-            return root
-        root = refined(root, splits)
-    return root
-
-
-@dataclass(frozen=True, eq=False)
-class _Follower:
-    """Measures how rough the data of a problem are on a cell, in units of the solution."""
+@dataclass(eq=False)
+class Follower:
+    """Splits cells until they resolve the data of a problem, in units of the solution."""
 
     rows: Rows
-    tails: Tails
-    probe: Probe
+    _done: dict[Cell, _Roughness] = field(default_factory=dict)
 
-    def roughness(self, cell: Cell) -> tuple[FloatArray, float]:
-        """Return the roughness along each axis, and the square of the size of the data."""
-        rough, size = np.zeros(len(cell.low)), 0.0
-        for part in self.rows.layout.parts(cell):
-            for own, square in (self._inside(part), self._boundary(part)):
-                rough = np.maximum(rough, own)
-                size += square
-        return rough, size
+    @cached_property
+    def tails(self) -> Tails:
+        """Measures roughness."""
+        return tails_of(self.rows.layout.reference)
 
-    def _inside(self, part: CellPart) -> tuple[FloatArray, float]:
-        factors = self._factors(part)
-        rough, size = np.zeros(len(part.half)), 0.0
+    @cached_property
+    def probe(self) -> Probe:
+        """Looks for what points miss."""
+        return Probe(self.rows.layout)
+
+    def followed(self, root: Cell, tol: float, most: int) -> Cell:
+        """Split cells until sources, coefficients and boundary values are resolved on each, or there are too many."""
+        for _ in range(_ROUNDS):
+            cells = leaves(root)
+            splits: Splits = {}
+            limit, relative = self._limits(cells, tol)
+            for cell in cells:
+                found = self._rough(cell)
+                tails = np.maximum(found.data / max(limit, _NONE), found.coefficients / relative)
+                if tails.max() > 1.0:
+                    axes = np.flatnonzero(tails >= max(1.0, _SIDEWAYS * tails.max()))
+                    splits[cell] = [(int(axis), None) for axis in axes]
+            if not splits or len(cells) + sum(2 ** len(s) for s in splits.values()) > most:
+                return root
+            root = refined(root, splits)
+        return root
+
+    def unseen(self, root: Cell, tol: float) -> bool:
+        """Tell whether data have narrow features that no cell of a tree sees."""
+        cells = leaves(root)
+        limit, relative = self._limits(cells, tol)
+        rough = [self._rough(cell) for cell in cells]
+        return any(one.spots.max() > limit or one.coefficients.max() > relative for one in rough)
+
+    def _limits(self, cells: list[Cell], tol: float) -> tuple[float, float]:
+        """Return how rough data may be, and coefficients."""
+        share = min(_DATA_SHARE * tol, _ROUGHEST)
+        scale = float(np.sqrt(sum(self._rough(cell).square for cell in cells)))
+        return share * scale, share * float(np.sqrt(np.prod(self.rows.layout.root.size)))
+
+    def _rough(self, cell: Cell) -> _Roughness:
+        if cell not in self._done:
+            self._done[cell] = found = _Roughness(*np.zeros((3, len(cell.low))))
+            for part in self.rows.layout.parts(cell):
+                self._inside(part, found)
+                self._boundary(part, found)
+            for points, extent in self.rows.layout.extents:
+                small = (extent < _SMALL * cell.size) | np.isnan(extent)
+                inside = (points >= cell.low) & (points <= cell.high)
+                if small.all() and inside.all(axis=1).any():
+                    found.coefficients = np.where(np.isnan(extent), found.coefficients, np.inf)
+        return self._done[cell]
+
+    def _inside(self, part: CellPart, found: _Roughness) -> None:
+        factors, units = self._balance(part)
         for factor, equation in zip(factors, self.rows.equations, strict=True):
-            function = _source(equation, part.points)
-            if function is None or function.constant == 0.0:
+            for function, (number, index) in _coefficients(equation, self.rows.problem.field_names):
+                unit = factor * units[number] / float(np.prod(part.half ** np.array(index)))
+                own = self.probe.missed_at_spots(part, function, unit)
+                found.coefficients = np.maximum(found.coefficients, own)
+            source = _source(equation, part.points)
+            if source is None or source.constant == 0.0:
                 continue
-            values = factor * function(part.points)
-            size += float(part.weights @ np.square(values))
-            if function.constant is None:
-                rough = np.maximum(rough, self._rough(part, values))
+            values = factor * source(part.points)
+            found.square += float(part.weights @ np.square(values))
+            if source.constant is None:
+                spots = factor * self.probe.missed_at_spots(part, source)
+                found.spots = np.maximum(found.spots, spots)
+                found.data = np.maximum.reduce([found.data, spots, self._roughness(part, values)])
                 if part.whole:
-                    rough = np.maximum(rough, factor * self.probe.missed(part, function, id(equation)))
-        return rough, size
+                    found.data = np.maximum(found.data, factor * self.probe.missed(part, source))
 
-    def _factors(self, part: CellPart) -> FloatArray:
+    def _balance(self, part: CellPart) -> tuple[FloatArray, FloatArray]:
+        """Return a factor per equation and a unit per field."""
         if self.rows.problem.is_linear:
-            return self.rows.balance(part)[0]
-        return np.array([float((part.half**2).min())] * len(self.rows.equations))
+            return self.rows.balance(part)
+        factor = float((part.half**2).min())
+        return np.full(len(self.rows.equations), factor), np.ones(len(self.rows.problem.field_names))
 
-    def _rough(self, part: CellPart, values: FloatArray) -> FloatArray:
+    def _roughness(self, part: CellPart, values: FloatArray) -> FloatArray:
         if part.whole:
             return self.tails.of_values(values, part.half)
         reference = self.rows.layout.reference
@@ -202,32 +264,40 @@ class _Follower:
         )
         return np.full(len(part.half), float(np.linalg.norm(left)))
 
-    def _boundary(self, part: CellPart) -> tuple[FloatArray, float]:
+    def _boundary(self, part: CellPart, found: _Roughness) -> None:
         layout, cell = self.rows.layout, part.cell
-        rough, size = np.zeros(len(part.half)), 0.0
         count = layout.reference.degree + 1
         for place, held in layout.pieces(cell).items():
             for statement in self.rows.problem.statements:
                 if statement.place != place or place is None:
                     continue
-                function = _source(statement)
-                if function is None or function.constant == 0.0:
-                    continue
                 for piece in held:
-                    if not piece.is_plain:
-                        continue
-                    rule = piece.rule(cell.low, cell.high, count)
-                    if rule is None:
-                        continue
-                    unit = self._unit(statement, part, rule)
-                    depth = float((np.abs(rule.normals) @ (2 * part.half)).mean())
-                    values = function(rule.points, rule.normals) / unit
-                    size += depth * float(rule.weights @ np.square(values))
-                    if function.constant is None and len(values) > 2:
-                        own = missed_along(values * np.sqrt(depth), rule.weights, len(piece.box), count)
-                        own = max(own, np.sqrt(depth) / unit * self._on_curve(piece, function))
-                        rough = np.maximum(rough, own * (np.ptp(part.local(rule.points), axis=0) > 0.1))
-        return rough, size
+                    rule = piece.rule(cell.low, cell.high, count) if piece.is_plain else None
+                    if rule is not None:
+                        self._on_piece(part, statement, piece, rule, found)
+
+    def _on_piece(self, part: CellPart, statement: Statement, piece: Piece, rule: Rule, found: _Roughness) -> None:
+        """Look at the data of a condition on a piece of the boundary."""
+        along = np.ptp(part.local(rule.points), axis=0) > 0.1
+        depth = float((np.abs(rule.normals) @ (2 * part.half)).mean())
+        sizes = self._sizes(statement, part, rule)
+        unit = float(sizes.max()) or 1.0
+        for function, (_, index) in _coefficients(statement, self.rows.problem.field_names):
+            own = 1.0 / (unit * float(np.prod(part.half ** np.array(index))))
+            missed = self.probe.missed_on(piece, function, function(rule.points, rule.normals), own)
+            found.coefficients = np.maximum(found.coefficients, np.sqrt(depth) * missed * along)
+        source = _source(statement)
+        if source is None or source.constant == 0.0:
+            return
+        values = source(rule.points, rule.normals) / unit
+        found.square += depth * float(rule.weights @ np.square(values))
+        if source.constant is None and len(values) > 2:
+            count = self.rows.layout.reference.degree + 1
+            spots = np.sqrt(depth) / unit * self.probe.missed_on(piece, source, values * unit)
+            own = missed_along(values * np.sqrt(depth), rule.weights, len(piece.box), count)
+            own = max(own, spots, np.sqrt(depth) / unit * self._on_curve(piece, source))
+            found.spots = np.maximum(found.spots, spots * along)
+            found.data = np.maximum(found.data, own * along)
 
     def _on_curve(self, piece: Piece, function: Any) -> float:
         """Return what Gauss points on a curve miss of a function."""
@@ -242,8 +312,9 @@ class _Follower:
         length = piece.patch.measure * (stop - start)
         return missed_on_line(along, self.rows.layout.reference.degree + 1) * float(np.sqrt(length / 2))
 
-    def _unit(self, statement: Any, part: CellPart, rule: Any) -> float:
+    def _sizes(self, statement: Statement, part: CellPart, rule: Rule) -> FloatArray:
+        """Return the size of the terms of a condition, by field."""
         if not statement.form.is_linear:
-            return 1.0
+            return np.ones(1)
         terms, _ = self.rows.lowered(statement, part, rule.points, rule.normals)
-        return float(self.rows.sizes(terms, part.half).max()) or 1.0
+        return self.rows.sizes(terms, part.half)

@@ -267,13 +267,17 @@ class Rows:
         area = float(rule.weights.sum())
         for i, equation in enumerate(self.equations):
             flux: dict[tuple[int, int], float] = {}
-            for number, index, value in self._only_terms(equation, part, rule.points, None):
+            try:
+                terms = self._only_terms(equation, part, rule.points, None)
+            except ProblemError:
+                continue  # coefficients may be infinite at the boundary, as in polar coordinates
+            for number, index, value in terms:
                 axis = int(np.argmax(index))
                 if sum(index) == index[axis] > 0:
                     out = float(rule.weights @ (value * n[:, axis] ** index[axis])) / area
                     flux[number, index[axis]] = flux.get((number, index[axis]), 0.0) + out
             for (number, order), size in flux.items():
-                given = [self._given(terms, number, order - 1, rule) for terms, _ in lowered]
+                given = [self._given(own, number, order - 1, rule) for own, _ in lowered]
                 best = int(np.argmax(np.abs(given)))
                 if given[best] != 0.0 and size != 0.0:
                     rows = slice(best * count, (best + 1) * count)

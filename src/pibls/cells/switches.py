@@ -17,6 +17,8 @@ from pibls.problem import Problem
 
 __all__ = ["hidden_jump", "switching_planes"]
 
+_REAL = 1e-9
+
 
 def switching_planes(problem: Problem) -> FloatArray:
     """Return the planes at which data of a problem switch: one row each, NaN along the axes that they extend in.
@@ -34,11 +36,11 @@ def switching_planes(problem: Problem) -> FloatArray:
     found: dict[tuple[int, float], FloatArray] = {}
     for statement in problem.statements:
         for edge in _edges([statement.form.residual]):
-            plane = _plane(edge, symbols)
-            if plane is not None and problem.domain.bounds[plane[0], 0] < plane[1] < problem.domain.bounds[plane[0], 1]:
-                row = np.full(len(symbols), np.nan)
-                row[plane[0]] = plane[1]
-                found[plane] = row
+            for axis, place in _planes(edge, symbols) or ():
+                if problem.domain.bounds[axis, 0] < place < problem.domain.bounds[axis, 1]:
+                    row = np.full(len(symbols), np.nan)
+                    row[axis] = place
+                    found[axis, place] = row
     return np.array(list(found.values())).reshape(-1, len(symbols))
 
 
@@ -50,7 +52,7 @@ def hidden_jump(problem: Problem) -> str:
             continue
         top = statement.form.order
         for term in statement.form.terms:
-            if term.order == top and any(_plane(edge, symbols) is None for edge in _edges([term.coefficient])):
+            if term.order == top and any(_planes(edge, symbols) is None for edge in _edges([term.coefficient])):
                 return (
                     f"The coefficient {term.coefficient} jumps along a curve, and what flows across it is not "
                     "continued: use one that changes over a short distance instead."
@@ -69,12 +71,25 @@ def _edges(expressions: Iterable[sp.Expr]) -> list[sp.Expr]:
     return found
 
 
-def _plane(edge: sp.Expr, symbols: tuple[sp.Symbol, ...]) -> tuple[int, float] | None:
-    """Return the axis and the place where an expression of one coordinate, linear in it, is zero."""
-    own = [s for s in symbols if s in edge.free_symbols]
-    if len(own) != 1 or edge.free_symbols != set(own):
-        return None
-    slope = sp.diff(edge, own[0])
-    if slope.free_symbols or slope == 0:
-        return None
-    return symbols.index(own[0]), float(-edge.subs(own[0], 0) / slope)
+def _planes(edge: sp.Expr, symbols: tuple[sp.Symbol, ...]) -> list[tuple[int, float]] | None:
+    """Return the axes and places of the planes on which an expression is zero, or None if it is zero elsewhere too."""
+    found: list[tuple[int, float]] = []
+    for part in _signed(edge):
+        if part.free_symbols - set(symbols) or not part.is_polynomial(*symbols):
+            return None
+        for factor, _ in sp.factor_list(part)[1]:
+            own = [symbol for symbol in symbols if symbol in factor.free_symbols]
+            if len(own) != 1:
+                return None
+            roots = np.roots([float(c) for c in sp.Poly(factor, own[0]).all_coeffs()])
+            real = roots.real[np.abs(roots.imag) <= _REAL * np.abs(roots)]
+            found += [(symbols.index(own[0]), float(root)) for root in real]
+    return found
+
+
+def _signed(edge: sp.Expr) -> list[sp.Expr]:
+    """Return an expression with either sign of every absolute value in it."""
+    inner = next(iter(edge.atoms(sp.Abs)), None)
+    if inner is None:
+        return [edge]
+    return [one for sign in (1, -1) for one in _signed(edge.xreplace({inner: sign * inner.args[0]}))]

@@ -39,8 +39,7 @@ def solve_by_cells(
         message = ""
         if solution.diagnostics.stages[-1]["answer"] > _SENSITIVE:
             answers = even_answers(problem, seed)
-            converged = solution.status == "converged"
-            if answers.is_unseen or (answers.falls_at_every_level if converged else answers.is_unstable):
+            if answers.is_unseen or answers.is_unstable:
                 message = answers.in_words()
         if not message and solution.status != "converged" and _is_unmet(solution):
             message = _contradiction(solution, tol, budget, seed)
