@@ -12,7 +12,6 @@ from pibls.features import BroadNetwork
 from pibls.features.deep import DeepNetwork
 from pibls.solution.celled import CellNetwork
 from pibls.solution.evolved import EvolvedNetwork
-from pibls.solution.windowed import WindowedNetwork
 
 if TYPE_CHECKING:
     from pibls.solution.solution import Solution
@@ -35,11 +34,6 @@ def to_torch(solution: Solution) -> Any:
         raise InputError(
             "A solution by the method of lines cannot become a torch module: its weights are polynomials in time. "
             "Evaluate it with solution(X), or fit the problem with PIBLS."
-        )
-    if isinstance(network, WindowedNetwork):
-        raise InputError(
-            "A solution by windows cannot become a torch module: each window has a network of its own. Evaluate it "
-            "with solution(X), or fit the problem with PIBLS."
         )
     if isinstance(network, DeepNetwork):
         return _deep(network, solution.weights, torch)

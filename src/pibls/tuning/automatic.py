@@ -25,7 +25,6 @@ from pibls.tuning.grow import new_nodes
 from pibls.tuning.laboratory import Laboratory
 from pibls.tuning.nonlinear import laboratory_near, solve_nonlinear
 from pibls.tuning.progress import Progress, reporter
-from pibls.tuning.windows import march
 
 __all__ = ["Method", "solve"]
 
@@ -95,8 +94,7 @@ def solve(
     continuation
         For a nonlinear problem, easier ones to solve on the way to it, such as the same flow at lower speeds.
     time
-        For a problem in time, ``"space-time"``: time is one more coordinate of the network; ``"windows"``: the same on
-        one window of time after the other, whose lengths are chosen; or ``"lines"``: features in space, and an
+        For a problem in time, ``"space-time"``: time is one more coordinate; or ``"lines"``: features in space, and an
         ordinary differential equation for their weights. Left out, nonlinear evolutions, those in three space
         dimensions and those in which very much happens are solved by lines where their form allows it, all else in
         space–time, and by lines where that stalls.
@@ -136,8 +134,6 @@ def solve(
     with reporter(progress) as report:
         if method is not None or points is not None:
             return _as_told(problem, tolerance, method, points, first, device, report)
-        if time == "windows":
-            return march(problem, tolerance, limit, first, report, device=device)
         guessed = start is not None or bool(continuation)
         if time == "lines" or (time is None and not guessed and _suits_lines(problem)):
             evolved = _by_lines(problem, tolerance, limit, first, report)
