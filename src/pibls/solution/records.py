@@ -12,7 +12,6 @@ from pibls.checks import FloatArray
 from pibls.errors import FileFormatError, GeometryError
 from pibls.features import BroadNetwork, EnhancementGroup, FeatureGroup
 from pibls.features.deep import DeepNetwork
-from pibls.features.harmonic import HarmonicGroup
 from pibls.geometry import Domain
 from pibls.problem import AnyCondition, Condition, Mean, Observation, Periodic, Problem
 from pibls.problem.conditions import INITIAL
@@ -28,8 +27,6 @@ Network = RicherNetwork | DeepNetwork
 _SIDES = ("features", "enhancement")
 _PATH = ("transform", "breaks", "coefficients")
 _CELLS = ("tree", "cuts", "centers", "halves", "weights", "samples", "owners")
-_SPECIAL = ("centers", "exponents", "directions", "scales")
-_FLAGS = ("parts", "logarithms", "conjugates", "angles")
 
 
 def network_record(network: Network, arrays: Arrays) -> dict[str, Any]:
@@ -50,11 +47,6 @@ def network_record(network: Network, arrays: Arrays) -> dict[str, Any]:
         for i, group in enumerate(groups):
             arrays[f"{side}_{i}_weights"] = np.asarray(group.weights)
             arrays[f"{side}_{i}_bias"] = np.asarray(group.bias)
-    if isinstance(network, DeepNetwork):
-        return record
-    record["special"] = [{name: list(getattr(g, name)) for name in _FLAGS} for g in network.special]
-    for i, special in enumerate(network.special):
-        arrays.update({f"special_{i}_{name}": np.asarray(getattr(special, name)) for name in _SPECIAL})
     return record
 
 
@@ -93,17 +85,9 @@ def network_from(record: Mapping[str, Any], arrays: Mapping[str, FloatArray]) ->
 
     if "layers" in record:
         return DeepNetwork(arrays["center"], groups("layers", FeatureGroup, EnhancementGroup))
-    special = tuple(_special_from(entry, i, arrays) for i, entry in enumerate(record.get("special", ())))
     features = groups("features", FeatureGroup, FeatureGroup)
     enhancement = groups("enhancement", EnhancementGroup, EnhancementGroup)
-    return BroadNetwork(arrays["center"], features, enhancement, special)
-
-
-def _special_from(record: Mapping[str, Any], number: int, arrays: Mapping[str, FloatArray]) -> HarmonicGroup:
-    centers, exponents, directions, scales = (arrays[f"special_{number}_{name}"] for name in _SPECIAL)
-    # Files of the first versions have no powers of the conjugate and of the angle.
-    parts, logarithms, conjugates, angles = (record.get(name, ()) for name in _FLAGS)
-    return HarmonicGroup(centers, exponents, directions, scales, parts, logarithms, conjugates, angles)
+    return BroadNetwork(arrays["center"], features, enhancement)
 
 
 def problem_record(problem: Problem, arrays: Arrays) -> dict[str, Any]:

@@ -63,15 +63,10 @@ def _nodes(network: BroadNetwork, torch: Any) -> Any:
                 nodes.append(group.activation.derivatives(z, (0,))[0])
             return nodes
 
-        def _special(self, X: Any) -> list[Any]:
-            # Fixed, and needed in double precision: they follow the points instead of the module.
-            groups = [group.to(lambda a: torch.as_tensor(np.array(a), device=X.device)) for group in network.special]
-            return [group.combine(X.double(), [{(0, 0): 1.0}])[0].to(X.dtype) for group in groups]
-
         def nodes(self, X: Any) -> Any:
             """Return all nodes at the rows of ``X``."""
             features = torch.cat(self._layer(X - self.center, "features", network.features), dim=1)
-            nodes = [features, *self._layer(features, "enhancement", network.enhancement), *self._special(X)]
+            nodes = [features, *self._layer(features, "enhancement", network.enhancement)]
             return torch.cat(nodes, dim=1)
 
     return Nodes
