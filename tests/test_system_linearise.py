@@ -5,8 +5,6 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import sympy as sp
-from hypothesis import given
-from hypothesis import strategies as st
 
 import pibls as pb
 from pibls.errors import InputError, ProblemError
@@ -113,27 +111,6 @@ def test_a_linear_problem_has_the_system_of_the_linear_assembly_at_any_state():
         system = model.balanced(()).tangent(model.states(weights))
         np.testing.assert_array_equal(system.matrix, expected.matrix)
         np.testing.assert_array_equal(system.rhs, expected.rhs)
-
-
-@pytest.fixture(scope="module")
-def reaction():
-    return model_of(pb.Problem(sp.Eq(-pb.laplacian(u) + sp.exp(u), x), square, [pb.Dirichlet(u, 0)]))
-
-
-@given(share=st.floats(0.0, 1.0), seed=st.integers(0, 100))
-def test_a_share_of_the_nonlinearity(reaction, share, seed):
-    model = reaction
-    weights, base = np.random.default_rng(seed).standard_normal((2, model.size)) / 3
-    at = model.states(base)
-    part = model.continued(at, share).residual(weights)[0]
-    linear = model.continued(at, 0.0).residual(weights)[0]
-    whole = model.residual(weights)[0]
-    np.testing.assert_allclose(part, share * whole + (1 - share) * linear, atol=1e-10)
-    step = model.tangent(at)
-    np.testing.assert_allclose(linear, step.matrix @ weights - step.rhs, atol=1e-10)
-    system = model.continued(at, share).system(weights)
-    blend = share * model.system(weights).matrix + (1 - share) * step.matrix
-    np.testing.assert_allclose(system.matrix, blend, atol=1e-10)
 
 
 def test_torch_gives_the_same_system():

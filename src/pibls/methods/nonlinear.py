@@ -20,7 +20,7 @@ from pibls.solvers.gauss_newton import Descent, gauss_newton
 from pibls.solvers.step_rules import LineSearch, TrustRegion
 from pibls.system import Evaluate, Linearisation
 
-__all__ = ["fit_nonlinear", "prepared", "wrapped"]
+__all__ = ["fit_nonlinear"]
 
 _FEW_STEPS, _MANY_STEPS = 8, 30
 _MESSAGES = {
@@ -58,25 +58,17 @@ def fit_nonlinear(
             f"Got {recipe.ridge:g} instead."
         )
     with blas_threads():
-        model = prepared(problem, points, network, recipe, start)
+        rows = Linearisation.of(problem, points, network)
+        model = rows.balanced(rows.states(rows.zeros()) if start is None else rows.states_of(start), recipe.scaling)
         assembled = time.perf_counter()
         first = None if start is None else model.tangent(model.states_of(start))
         rules, most = ((LineSearch(),), _FEW_STEPS) if near else ((LineSearch(), TrustRegion()), _MANY_STEPS)
         descent = gauss_newton(model, model.zeros(), first=first, solver=recipe.solver, rules=rules, most=most)
     seconds = {"assembly": assembled - begun, "solve": time.perf_counter() - assembled}
-    return wrapped(model, descent, recipe, seconds)
+    return _wrapped(model, descent, recipe, seconds)
 
 
-def prepared(
-    problem: Problem, points: Points, network: BroadNetwork, recipe: Recipe, start: Evaluate | None
-) -> Linearisation:
-    """Return the rows of a problem, scaled at the state to start from."""
-    model = Linearisation.of(problem, points, network)
-    states = model.states(model.zeros()) if start is None else model.states_of(start)
-    return model.balanced(states, recipe.scaling)
-
-
-def wrapped(model: Linearisation, descent: Descent, recipe: Recipe, seconds: dict[str, float]) -> Solution:
+def _wrapped(model: Linearisation, descent: Descent, recipe: Recipe, seconds: dict[str, float]) -> Solution:
     """Return the end of an iteration as a solution with its record."""
     system, factor = descent.tangent.system, descent.tangent.factor
     soft, hard = _host(descent.point.soft), _host(descent.point.hard)

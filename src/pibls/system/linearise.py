@@ -68,9 +68,6 @@ class Linearisation:
         What is solved, where, and with which nodes.
     scales
         Factor per statement, least-squares rows first, then conditions that hold exactly.
-    base, share
-        For continuation: with a ``share`` below one, the residual is that share of the problem's own, and the rest is
-        its linearisation at ``base``.
 
     Examples
     --------
@@ -94,8 +91,6 @@ class Linearisation:
     hard: Target
     moving: tuple[_Moving, ...]
     scales: tuple[float, ...]
-    base: States | None = None
-    share: float = 1.0
 
     @classmethod
     def of(cls, problem: Problem, points: Points, network: BroadNetwork) -> Linearisation:
@@ -164,21 +159,17 @@ class Linearisation:
         blocks = (*scale_rows(soft, rule), *scale_rows(hard, Balanced()))
         return replace(self, scales=tuple(block.scale for block in blocks))
 
-    def continued(self, base: States | None, share: float) -> Linearisation:
-        """Return the problem with only a share of its nonlinearity: what lies beyond its linearisation at a state."""
-        return replace(self, base=base, share=share)
-
     def residual(self, weights: Any) -> tuple[Any, Any]:
         """Return the scaled residual of the least-squares rows, and of those that hold exactly."""
         states = self.states(weights)
         xp = array_namespace(self.network.center)
         pair = tuple(xp.empty_like(target.rhs) for target in (self.soft, self.hard))
-        moved = {id(move.part): (move, state) for move, state in zip(self.moving, states, strict=True)}
+        moved = {id(move.part): move.residual(state) for move, state in zip(self.moving, states, strict=True)}
         first = 0
         for target, out in zip((self.soft, self.hard), pair, strict=True):
             for statement, block in zip(target.statements, target.blocks, strict=True):
                 if id(statement) in moved:
-                    out[block.rows] = self.place(self._residual(*moved[id(statement)]))
+                    out[block.rows] = self.place(moved[id(statement)])
                 else:
                     out[block.rows] = target.matrix[block.rows, :] @ weights - target.rhs[block.rows]
             self._scaled(target, None, out, self.scales[first : first + len(target.blocks)])
@@ -216,9 +207,9 @@ class Linearisation:
         """Return unscaled copies of the rows, with the coefficients at a state filled in."""
         soft, hard = (replace(t, matrix=_copied(t.matrix), rhs=_copied(t.rhs)) for t in (self.soft, self.hard))
         names, size = self.problem.field_names, self.network.size
-        for position, (move, state) in enumerate(zip(self.moving, states, strict=True)):
+        for move, state in zip(self.moving, states, strict=True):
             target = hard if move.statement.exact else soft
-            coefficients = self._coefficients(position, move, state)
+            coefficients = move.coefficients(state)
             tangent = np.zeros(len(move.where))
             terms = zip(move.statement.form.terms, coefficients, state, move.statement.form.depends, strict=True)
             for term, coefficient, values, depends in terms:
@@ -227,25 +218,8 @@ class Linearisation:
                     first = names.index(term.field) * size
                     out = target.matrix[move.rows, first : first + size]
                     out += self.place(coefficient)[:, None] * move.nodes[term.multi_index]
-            target.rhs[move.rows] = self.place(tangent - self._residual(move, state))
+            target.rhs[move.rows] = self.place(tangent - move.residual(state))
         return soft, hard
-
-    def _coefficients(self, position: int, move: _Moving, state: Sequence[FloatArray]) -> list[FloatArray]:
-        own = move.coefficients(state)
-        if self.base is None or self.share == 1.0:
-            return own
-        there = move.coefficients(self.base[position])
-        return [self.share * c + (1.0 - self.share) * b for c, b in zip(own, there, strict=True)]
-
-    def _residual(self, move: _Moving, state: Sequence[FloatArray]) -> FloatArray:
-        own = move.residual(state)
-        if self.base is None or self.share == 1.0:
-            return own
-        base = self.base[self.moving.index(move)]
-        there = move.residual(base)
-        for coefficient, here, from_ in zip(move.coefficients(base), state, base, strict=True):
-            there = there + coefficient * (here - from_)
-        return self.share * own + (1.0 - self.share) * there
 
 
 def _moving(
