@@ -46,15 +46,14 @@ def test_systems_of_fields():
     assert solution.true_error() < 1e-6
 
 
-def test_a_solution_that_blows_up_is_not_taken_for_one():
+def test_lines_tell_when_a_solution_blows_up():
     t = pb.coordinates("t")
     u = pb.field("u", t)
     problem = pb.Problem(sp.Eq(u.diff(t), u**2), pb.TimeInterval(t, 0, 2), [pb.Initial(u, 1)])
-    for way, words in (("space-time", "no solution"), ("lines", "blows up, or becomes infinitely steep, near t = 1,")):
-        solution = pb.solve(problem, budget=3, time=way)
-        assert solution.status in {"stalled", "ill-posed"}
-        assert solution.error_estimate >= 1
-        assert words in solution.diagnostics.message.replace("No", "no")
+    solution = pb.solve(problem, budget=3, time="lines")
+    assert solution.status in {"stalled", "ill-posed"}
+    assert solution.error_estimate >= 1
+    assert "blows up, or becomes infinitely steep, near t = 1," in solution.diagnostics.message
 
 
 def test_one_solution_is_not_taken_for_two():

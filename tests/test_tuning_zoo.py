@@ -46,7 +46,8 @@ def test_estimate_is_near_the_true_error(name, tol):
 @pytest.mark.parametrize("name", sorted(ill_posed()))
 def test_ill_posed_problems_are_told(name):
     case = ill_posed()[name]
-    solution = pb.solve(case.problem())
+    # What contradicts itself keeps no tolerance, however much work is spent on it.
+    solution = pb.solve(case.problem(), budget=1.0)
     assert solution.status == "ill-posed"
     # With data that no solution fits, and many that nearly do, either is right.
     words = {"non-unique": "not unique", "unstable": "unstable", "inconsistent": "contradict|no solution"}

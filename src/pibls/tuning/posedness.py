@@ -171,7 +171,7 @@ def joint_defects(problem: Problem, points: Points, network: BroadNetwork) -> tu
     system = assemble(problem, points, network, Balanced())
     alone = [_defect(system.matrix[block.rows], system.rhs[block.rows]) for block in system.blocks]
     size = float(np.sqrt(sum(np.mean(system.rhs[block.rows] ** 2) for block in system.blocks)))
-    weights = linalg.lstsq(system.matrix, system.rhs, cond=_RESOLVED)[0]
+    weights = linalg.lstsq(system.matrix, system.rhs, cond=_RESOLVED, lapack_driver="gelsy")[0]
     residual = system.rhs - system.matrix @ weights
     together = float(np.sqrt(sum(np.mean(residual[block.rows] ** 2) for block in system.blocks)))
     return (together / size if size > 0 else 0.0), max(alone, default=0.0)
@@ -206,5 +206,5 @@ def _defect(matrix: FloatArray, rhs: FloatArray) -> float:
     size = float(np.linalg.norm(rhs))
     if size == 0:
         return 0.0
-    weights = linalg.lstsq(matrix, rhs, cond=_RESOLVED)[0]
+    weights = linalg.lstsq(matrix, rhs, cond=_RESOLVED, lapack_driver="gelsy")[0]
     return float(np.linalg.norm(rhs - matrix @ weights)) / size
