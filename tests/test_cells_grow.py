@@ -45,10 +45,10 @@ def test_growing_gains_digits_and_estimates_them(helmholtz):
     assert fine.true_error() < 0.01 * helmholtz.true_error()
     assert 0.3 < fine.error_estimate / fine.true_error() < 3
     assert fine.status == "fitted"
-    # The tree it was compared with is the one it grows to first.
+    # What it was compared with is as far away as what it grows to.
     X = fine.problem.domain.sample(50)
     np.testing.assert_allclose(fine(X), helmholtz(X), atol=1.01 * helmholtz.error_field(X).max())
-    assert np.abs(fine(X) - helmholtz(X)).max() == pytest.approx(helmholtz.error_field(X).max(), rel=1e-3)
+    assert np.abs(fine(X) - helmholtz(X)).max() == pytest.approx(helmholtz.error_field(X).max(), rel=0.05)
 
 
 def test_singular_solutions_go_on_growing(corner):

@@ -115,11 +115,8 @@ def test_every_part_is_closed_by_its_faces_and_its_boundary(name):
     assert unclosed(layout, root) < 1e-5
 
 
-@pytest.mark.xfail(
-    reason="a face at which two parts end in cusps is shared out by their nearest points, which lie elsewhere"
-)
 def test_cusps_keep_their_faces():
-    # The hole touches the side of four cells.
+    # The hole would touch the sides of four cells if they were halved.
     layout = layout_of(pb.Rectangle((x, -1, 1), (y, -1, 1)) - pb.Disk((x, y), (0.1, -0.2), 0.7))
     root = layout.root
     for _ in range(2):

@@ -121,7 +121,7 @@ class Bench:
 
     def finer(self, fit: Fit) -> Cell:
         """Return a finer tree; corners can wait."""
-        return refined(fit.root, self.marker.splits(fit, field_sizes(self.newton.layout.problem, fit)))
+        return refined(fit.root, self.marker.splits(fit, field_sizes(self.newton.layout.problem, fit), 1.0)[0])
 
     def attempt(self, name: str, root: Cell, start: Values, *, most: int = MOST_STEPS) -> Coarse | None:
         """Iterate from a start; None where the equation has no value."""

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from pibls.cells.defect import Defect
-from pibls.cells.loop import PER_CELL
 from pibls.cells.parts import CellPart, Layout
 from pibls.cells.rows import Rows
 from pibls.cells.solve import Fit, Glue
@@ -35,6 +34,7 @@ _DIGITS = 1e-9  # steps below may be rounding
 _ROUNDING = 1e-11  # of the solution: residuals below are rounding
 _NOTHING = 1e-6  # of the residual at the start: a solution of this size is zero
 _PATIENCE, _CRAWLING = 6, 0.9
+_STEPS = 3.0  # on a tree, from the solution on the last one
 MOST_STEPS = 25
 
 
@@ -87,6 +87,16 @@ class Newton:
     _orders: dict[Any, Any] = field(default_factory=dict)
     _last: Glue | None = None
 
+    @property
+    def unit(self) -> float:
+        """Operations that a cell takes: some steps."""
+        return 0.0 if self._last is None else _STEPS * self._last.unit
+
+    @property
+    def held(self) -> float:
+        """Bytes that the last solution takes."""
+        return 0.0 if self._last is None else self._last.held
+
     def fit(self, root: Cell, near: Fit | None) -> Fit:
         """Return the solution on a tree, from one on a coarser tree."""
         assert near is not None
@@ -131,7 +141,7 @@ class Newton:
         rows.known.clear()  # every elimination begins with none
         self._last = glue = Glue(rows, _orders=self._orders)
         found = glue.solve(root)
-        self.flops += glue.flops + PER_CELL * len(found.parts)
+        self.flops += glue.flops
         return found
 
     def apart(self, one: Weights, two: Weights, like: Weights | None = None) -> float:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
@@ -10,11 +11,11 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from pibls.cells.measure import distances
+from pibls.cells.measure import distances, tails_of
 from pibls.cells.parts import Layout
 from pibls.cells.refine import Marker, follow_data
 from pibls.cells.rows import Rows
-from pibls.cells.solve import Fit, Glue
+from pibls.cells.solve import PER_CELL, Fit, Glue
 from pibls.cells.switches import hidden_jump
 from pibls.cells.tree import Cell, leaves, refined
 from pibls.checks import FloatArray
@@ -30,12 +31,12 @@ from pibls.solution.sizes import reference_sizes
 __all__ = ["Fitter", "Linear", "Loop", "degree_for", "field_sizes", "first_tree", "network_of", "solve_cells"]
 
 RATE = 1e10  # operations that count as a second
-PER_CELL = 5e6  # operations that the handling of a cell counts for
 _DEGREES = {
     1: ((1e-4, 10), (1e-7, 14), (0.0, 18)),
     2: ((1e-4, 9), (1e-7, 13), (0.0, 17)),
-    3: ((1e-4, 6), (1e-7, 8), (0.0, 10)),
+    3: ((1e-4, 8), (1e-7, 10), (0.0, 12)),
 }
+_HIGHEST = {1: 0, 2: 19, 3: 12}  # degrees up to which cells become richer in the course of a solve
 _PER_WEIGHT = 20.0  # operations of a cell by the third power of its weights
 _DATA_BUDGET, _FEWEST_CELLS = 0.2, 16
 _DOUBTFUL = 8  # so many trees in a row without a solution: there is none, or none can be found
@@ -43,9 +44,10 @@ _UNDETERMINED = 1e6  # answers beyond this are those of a solution to which some
 _UNMET, _PLAIN, _STAYS = 100.0, 1e-3, 0.5
 _FALLS = 0.01  # rows that lack so much less than three trees before: the solution is still being found
 _ROUNDING = 1e-10
-_PATIENCE = 4  # trees in a row that bring nothing
-_ENTRIES = 4.0  # numbers kept for a cell, over the square of its weights
+_PATIENCE, _RESOLVED = 4, 1e-3  # trees in a row that bring nothing, where a solution is known to some digits
 _GROWTH = {1: 2.0, 2: 2.0, 3: 6.0}  # what the next tree costs, over what the last one did
+_HOPE = 3.0  # what coefficients promise is less than what comes of it
+_FRONTS = 2.0  # more cells also share more with each other
 _RESIDUAL_POINTS = 200
 
 
@@ -65,6 +67,14 @@ class Fitter(Protocol):
     def flops(self) -> float:
         """Operations so far."""
 
+    @property
+    def unit(self) -> float:
+        """Operations that a cell takes."""
+
+    @property
+    def held(self) -> float:
+        """Bytes that the last solution takes, with the one it was compared with."""
+
     def fit(self, root: Cell, near: Fit | None) -> Fit:
         """Return the solution on a tree, given one on a coarser tree."""
 
@@ -83,7 +93,6 @@ class Linear:
     """Solves a linear problem on trees."""
 
     glue: Glue
-    cells: int = 0
     _richer: Linear | None = None
 
     @property
@@ -94,15 +103,22 @@ class Linear:
     @property
     def flops(self) -> float:
         """Operations so far."""
-        own = self.glue.flops + PER_CELL * self.cells
-        return own if self._richer is None else own + self._richer.flops
+        return self.glue.flops + (0.0 if self._richer is None else self._richer.flops)
+
+    @property
+    def unit(self) -> float:
+        """Operations that a cell takes."""
+        return self.glue.unit
+
+    @property
+    def held(self) -> float:
+        """Bytes that the last solution takes, with the one it was compared with."""
+        return self.glue.held + (0.0 if self._richer is None else self._richer.held)
 
     def fit(self, root: Cell, near: Fit | None) -> Fit:
         """Return the solution on a tree; where it starts from does not matter."""
         del near
-        found = self.glue.solve(root)
-        self.cells += len(found.parts)
-        return found
+        return self.glue.solve(root)
 
     def doubt(self, fit: Fit) -> str:
         """Return an empty string: a linear problem is solved in one go."""
@@ -122,8 +138,7 @@ class Linear:
         if reference.dimension == 1:
             return None
         if self._richer is None:
-            higher = draw_reference(reference.dimension, reference.degree + 2, self.layout.seed)
-            self._richer = Linear(Glue(Rows(Layout(self.problem, higher, self.layout.seed))))
+            self._richer = Linear(Glue(Rows(self.layout.enriched(2))))
         return self._richer
 
     @property
@@ -134,9 +149,10 @@ class Linear:
 
 @dataclass(frozen=True, eq=False)
 class Compared:
-    """A solution, another one that is better, the cells of that one, and what they say of the first one's error."""
+    """A solution, another one that is better, the cells of both, and what they say of the first one's error."""
 
     fit: Fit
+    own: Layout
     other: Fit
     layout: Layout
     estimate: float
@@ -155,6 +171,12 @@ class Loop:
     undetermined: float = _UNDETERMINED
     stages: list[dict[str, float]] = field(default_factory=list)
     started: float = field(default_factory=time.perf_counter)
+    poorer: list[Fitter] = field(default_factory=list)
+
+    @property
+    def flops(self) -> float:
+        """Operations so far."""
+        return (self.poorer or [self.fitter])[0].flops
 
     @property
     def problem(self) -> Problem:
@@ -168,15 +190,14 @@ class Loop:
 
     def run(self, fit: Fit) -> Solution:
         """Solve, from the solution on a first tree on; an interrupt returns the best solution so far."""
-        marker = Marker(self.fitter.layout)
         found: Compared | None = None
         answers = [self.fitter.answer()]
         doubtful = 0
         try:
             while True:
-                before = self.fitter.flops
+                before = self.flops
                 sizes = field_sizes(self.problem, fit)
-                found = self.compared(fit, marker)
+                found = self.compared(fit)
                 answers.append(found.answer)
                 self.note(fit, found.estimate, answers[-2])
                 unsolved = self.fitter.doubt(fit) or self.fitter.doubt(found.other)
@@ -185,12 +206,14 @@ class Loop:
                 if found.estimate <= self.tol and not doubt and answers[-1] < self.undetermined:
                     message = f"The estimated error {found.estimate:.1e} is within the tolerance {self.tol:g}."
                     return self.solution(found, found.estimate, "converged", message)
-                limit = self._limit(self.fitter.flops - before, answers)
+                limit = self._limit(self.flops - before, answers)
                 if doubtful == _DOUBTFUL:
                     limit = "Finer cells do not help."
                 if limit:
                     break
-                fit = found.other if found.layout is self.fitter.layout else self._more_cells(fit, marker, sizes)
+                fit = (
+                    found.other if self._accepts(found, sizes) else self._more_cells(fit, sizes, self._short(found))[0]
+                )
         except KeyboardInterrupt:
             if found is None:
                 raise
@@ -201,19 +224,62 @@ class Loop:
         message = f"The estimated error is {estimate:.1e}, above the tolerance {self.tol:g}. {limit} {doubt}"
         return self.solution(found, estimate, "stalled", message.rstrip())
 
-    def _more_cells(self, fit: Fit, marker: Marker, sizes: FloatArray) -> Fit:
-        return self.fitter.fit(marker.refined(fit, sizes), fit)
+    def _more_cells(self, fit: Fit, sizes: FloatArray, goal: float = 1.0) -> tuple[Fit, float]:
+        """Return the solution on a finer tree, and the share of what is rough in the cells that are split for it."""
+        root, share = self.marker.refined(fit, sizes, goal, self._room(fit))
+        return self.fitter.fit(root, fit), share
 
-    def compared(self, fit: Fit, marker: Marker) -> Compared:
+    def _short(self, found: Compared) -> float:
+        """Return what the error has to fall to, as a share of itself."""
+        return min(self.tol / found.estimate, 1.0) if found.estimate > 0 else 1.0
+
+    def _room(self, fit: Fit) -> float:
+        """Return how many more cells there can be within budget and memory: at least about as many as there are."""
+        cells = len(fit.parts)
+        work = (self.budget * RATE - self.flops) / max(self.fitter.unit, 1.0)
+        memory = cells * (available_memory() / (_FRONTS * max(self.fitter.held, 1.0)) - 1.0)
+        return min(max(work, cells), max(memory, 1.0))
+
+    def _accepts(self, found: Compared, sizes: FloatArray) -> bool:
+        """Tell whether to go on from the better solution; if it has richer cells, all following ones have them too.
+
+        That is so where it takes less work to meet the tolerance than splitting cells, by how fast coefficients fall.
+        """
+        if found.layout is found.own:
+            return True
+        richer = self.fitter.richer()
+        old, new = found.own.reference, found.layout.reference
+        short = self._short(found)
+        hoped = _HOPE * short
+        gain = tails_of(old).gain(found.fit) ** (new.degree - old.degree)
+        steps = 1 if gain <= hoped else math.ceil(math.log(hoped) / math.log(gain)) if gain < 1.0 else math.inf
+        if richer is None or old.degree + steps * (new.degree - old.degree) > _HIGHEST[new.dimension]:
+            return False
+        more = (new.size / old.size) ** 3
+        splits, _ = self.marker.splits(found.fit, sizes, short)
+        cells = 1.0 + sum(2 ** len(axes) - 1 for axes in splits.values()) / len(found.fit.parts)
+        if more ** (steps + 1) > cells * (1.0 + more):
+            return False
+        self.poorer.append(self.fitter)
+        self.fitter = richer
+        return True
+
+    @property
+    def marker(self) -> Marker:
+        """What chooses cells to split."""
+        return Marker(self.fitter.layout)
+
+    def compared(self, fit: Fit) -> Compared:
         """Compare a solution with a better one: by richer cells where it is smooth, on a finer tree elsewhere."""
-        found = self._with_richer_cells(fit) if marker.is_smooth(fit) else None
-        return self._with_more_cells(fit, marker) if found is None else found
+        found = self._with_richer_cells(fit) if self.marker.is_smooth(fit) else None
+        return self._with_more_cells(fit) if found is None else found
 
-    def _with_more_cells(self, fit: Fit, marker: Marker) -> Compared:
-        other = self._more_cells(fit, marker, field_sizes(self.problem, fit))
+    def _with_more_cells(self, fit: Fit) -> Compared:
+        other, share = self._more_cells(fit, field_sizes(self.problem, fit))
         layout = self.fitter.layout
-        estimate = self._relative(*distances(layout, fit, layout, other)[:2])
-        return Compared(fit, other, layout, estimate, self.fitter.answer())
+        # Cells that were to be split and are not have their share of the error, too.
+        estimate = self._relative(*distances(layout, fit, layout, other)[:2]) / math.sqrt(share)
+        return Compared(fit, layout, other, layout, estimate, self.fitter.answer())
 
     def _with_richer_cells(self, fit: Fit) -> Compared | None:
         """Compare a solution with the one by richer cells on the same tree: enough where it is smooth, and cheaper."""
@@ -222,7 +288,7 @@ class Loop:
             return None
         other = richer.fit(fit.root, fit)
         estimate = self._relative(*distances(self.fitter.layout, fit, richer.layout, other)[:2])
-        return Compared(fit, other, richer.layout, estimate, richer.answer())
+        return Compared(fit, self.fitter.layout, other, richer.layout, estimate, richer.answer())
 
     def note(self, fit: Fit, estimate: float, answer: float) -> None:
         """Record a stage, and tell it."""
@@ -245,17 +311,18 @@ class Loop:
         if min(answers[-2:]) > self.undetermined:
             return "Nothing determines it."
         falls = len(last) > 3 and self.stages[-1]["residual"] < _FALLS * self.stages[-4]["residual"]
-        recent, earlier = last[-_PATIENCE:], last[:-_PATIENCE]
+        # What is not resolved yet may seem to stay as it is for a while.
+        patience = _PATIENCE if min(last) < _RESOLVED else 2 * _PATIENCE
+        recent, earlier = last[-patience:], last[:-patience]
         if earlier and last[-1] < 0.1 and min(recent) > 0.5 * min(earlier) and not falls:
             if last[-1] < _ROUNDING:
                 return "Round-off limits it: no more digits are to be had in double precision. Ask for a larger tol."
             return "Splitting cells no longer pays: what limits it is not where cells are."
         growth = _GROWTH[self.fitter.layout.reference.dimension]
-        width = self.fitter.layout.reference.size * len(self.problem.field_names)
-        needed = 8.0 * _ENTRIES * width**2 * growth * self.stages[-1]["cells"]
-        if needed > available_memory() / 2:
+        needed = growth * self.fitter.held
+        if needed > available_memory():
             return f"The memory limits it: a finer tree of cells would take about {format_bytes(needed)}."
-        if (self.fitter.flops + growth * flops) / RATE > self.budget:
+        if (self.flops + growth * flops) / RATE > self.budget:
             return (
                 f"The budget limits it: a finer tree of cells would take more than {self.budget:g} nominal seconds. "
                 f"Give a larger budget, such as budget={10 * self.budget:g}."
@@ -270,8 +337,8 @@ class Loop:
     def solution(self, found: Compared, estimate: float, status: str, message: str) -> Solution:
         """Return a fit as a solution, with its record."""
         fit = found.fit
-        network, richer = network_of(self.fitter.layout, fit), network_of(found.layout, found.other)
-        reference = self.fitter.layout.reference
+        network, richer = network_of(found.own, fit), network_of(found.layout, found.other)
+        reference = found.own.reference
         settings = {"cells": len(fit.parts), "degree": reference.degree, "functions": reference.size}
         record = Diagnostics(
             "Cells",

@@ -13,7 +13,7 @@ from pibls.cells.solve import Fit
 from pibls.checks import FloatArray
 from pibls.features.reference import Reference, cube_rule, rule_count
 
-__all__ = ["Tails", "ancestor_values", "distances", "missed_along"]
+__all__ = ["Tails", "ancestor_values", "distances", "missed_along", "tails_of"]
 
 _TAIL = 0.75
 _SPARSE = 7
@@ -82,6 +82,16 @@ class Tails:
         size = np.linalg.norm(weights, axis=1)
         return bool((last <= np.maximum(_SMOOTH * before, _NOTHING * size)).all())
 
+    def gain(self, fit: Fit) -> float:
+        """Return what an error falls to with functions of one degree more, by how fast coefficients fall."""
+        steps = [
+            [float(np.prod(part.half)) * np.square(step @ weights.T).sum(axis=0) for step in self._steps]
+            for part, weights in fit.weights.items()
+        ]
+        last, before = np.sqrt(np.sum(steps, axis=0))
+        fall = float((last / np.where(before > 0, before, 1.0)).max())
+        return float(min(fall, 1.0) ** (1.0 / ((1.0 - _TAIL) * self.reference.degree)))
+
     def of_values(self, values: FloatArray, half: FloatArray) -> FloatArray:
         """Return the same of a function known at the points of the rule on a whole cell."""
         coefficients = _analysis(self.reference.dimension, self._count) @ values
@@ -91,6 +101,12 @@ class Tails:
     def _missed(self) -> list[Any]:
         """Rows of the coefficients beyond what an equation of second order can take up."""
         return self._rough(self.reference.degree - 1)
+
+
+@lru_cache(maxsize=16)
+def tails_of(reference: Reference) -> Tails:
+    """Return what measures roughness in the functions of a reference network."""
+    return Tails(reference)
 
 
 def missed_along(values: FloatArray, weights: FloatArray, parameters: int, count: int) -> float:

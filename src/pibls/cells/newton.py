@@ -98,4 +98,5 @@ def _layout(problem: Problem, dimension: int, tol: float, seed: int) -> Layout:
 
 def _failed(loop: Loop, coarse: Coarse) -> Solution:
     fit = coarse.descent.fit
-    return loop.solution(Compared(fit, fit, loop.fitter.layout, np.inf, 1.0), np.inf, "ill-posed", coarse.failure)
+    layout = loop.fitter.layout
+    return loop.solution(Compared(fit, layout, fit, layout, np.inf, 1.0), np.inf, "ill-posed", coarse.failure)

@@ -13,10 +13,11 @@ from scipy.spatial import cKDTree
 
 from pibls.cells.surface import Piece, Rule, _ranges, pieces
 from pibls.cells.switches import switching_planes
+from pibls.cells.tangents import tangents
 from pibls.cells.tree import Cell, Contact
 from pibls.checks import FloatArray
 from pibls.features import MultiIndex
-from pibls.features.reference import Reference, cube_rule
+from pibls.features.reference import Reference, cube_rule, draw_reference
 from pibls.geometry import Box, Domain, Product, TimeInterval
 from pibls.geometry import Part as BoundaryPart
 from pibls.geometry.base import Region
@@ -117,6 +118,15 @@ class Layout:
     _faces: dict[tuple[Cell, Cell, int, float], list[Face]] = field(default_factory=dict)
     _nodes: dict[Any, FloatArray] = field(default_factory=dict)
 
+    def enriched(self, degrees: int) -> Layout:
+        """Return the same cut of the domain for functions of so many degrees more."""
+        old = self.reference
+        made = Layout(self.problem, draw_reference(old.dimension, old.degree + degrees, self.seed), self.seed)
+        made._pieces = self._pieces
+        for name in ("root", "_outlines", "places", "is_box"):
+            made.__dict__[name] = getattr(self, name)
+        return made
+
     @property
     def domain(self) -> Domain:
         """The domain."""
@@ -137,6 +147,7 @@ class Layout:
             bounds[:, 0].copy(),
             bounds[:, 1].copy(),
             marks=np.concatenate([self.landmarks, switching_planes(self.problem)]),
+            tangents=tangents((piece for held in self._outlines.values() for piece in held), len(bounds)),
         )
 
     @cached_property

@@ -5,12 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from pibls.cells.measure import Tails, missed_along
+from pibls.cells.measure import Tails, missed_along, tails_of
 from pibls.cells.parts import CellPart, Layout
 from pibls.cells.probe import Probe, missed_on_line
 from pibls.cells.rows import Rows
@@ -26,7 +25,7 @@ __all__ = ["Marker", "follow_data"]
 
 Splits = dict[Cell, list[tuple[int, float | None]]]
 
-_ROUGH_SHARE = 0.98  # of all that is rough, in the cells that are split for it
+_REST, _LEAST_REST, _MOST_REST = 0.3, 1e-4, 0.02  # of all that is rough (squared), in the cells that are not split
 _LACKING_SHARE = 0.5  # of all that rows lack, likewise
 _SIDEWAYS = 0.1  # an axis this much smoother than the roughest one is not split
 _DATA_SHARE = 100.0  # data need not be better than this many tolerances: solving smooths them
@@ -40,20 +39,35 @@ class Marker:
 
     layout: Layout
 
-    @cached_property
+    @property
     def tails(self) -> Tails:
         """Measures roughness."""
-        return Tails(self.layout.reference)
+        return tails_of(self.layout.reference)
 
-    def splits(self, fit: Fit, sizes: FloatArray) -> Splits:
-        """Return the splits of the cells that hold nearly all that is rough, and of those that lack most."""
+    def splits(self, fit: Fit, sizes: FloatArray, goal: float, most: float = math.inf) -> tuple[Splits, float]:
+        """Return the splits of the cells that hold nearly all that is rough, and of those that lack most.
+
+        The others hold less than the error is to fall by, which is the goal, or a fixed share if that is more. Where
+        that would give too many new cells only the roughest are split; the share of all that is rough in those that
+        were chosen and are split comes with them.
+        """
+        rest = min(max((_REST * goal) ** 2, _LEAST_REST), _MOST_REST)
         tails = {
             part: (self.tails.of_weights(weights, part) / sizes[:, None]).max(axis=0)
             for part, weights in fit.weights.items()
         }
         rough = {part: float(np.linalg.norm(values)) for part, values in tails.items()}
-        chosen = [*_bulk(rough, _ROUGH_SHARE), *_bulk(fit.residuals, _LACKING_SHARE)]
-        return {part.cell: self.cuts(part.cell, tails[part]) for part in chosen}
+        chosen = [*_bulk(rough, 1.0 - rest), *_bulk(fit.residuals, _LACKING_SHARE)]
+        splits: Splits = {}
+        wanted = held = 0.0
+        for part in dict.fromkeys(chosen):
+            wanted += rough[part] ** 2
+            cuts = self.cuts(part.cell, tails[part])
+            if most > 0:
+                splits[part.cell] = cuts
+                held += rough[part] ** 2
+                most -= 2 ** len(cuts) - 1
+        return splits, held / wanted if wanted > 0 else 1.0
 
     def cuts(self, cell: Cell, tails: FloatArray) -> list[tuple[int, float | None]]:
         """Return the axes to halve a cell across: those along which it is rough."""
@@ -64,9 +78,13 @@ class Marker:
         """Tell whether a solution is smooth on all parts."""
         return all(self.tails.is_smooth(weights) for weights in fit.weights.values())
 
-    def refined(self, fit: Fit, sizes: FloatArray) -> Cell:
-        """Return a finer tree, split some more times towards the landmarks at which the solution is not smooth."""
-        root = refined(fit.root, self.splits(fit, sizes))
+    def refined(self, fit: Fit, sizes: FloatArray, goal: float = 1.0, most: float = math.inf) -> tuple[Cell, float]:
+        """Return a finer tree, split some more times towards the landmarks at which the solution is not smooth.
+
+        The share of what was to be split comes with it.
+        """
+        splits, share = self.splits(fit, sizes, goal, most)
+        root = refined(fit.root, splits)
         rough = {
             part.cell
             for part, weights in fit.weights.items()
@@ -75,7 +93,7 @@ class Marker:
         for _ in range(_LEVELS if rough else 0):
             marked = [leaf for leaf in leaves(root) if leaf.has_corner and _comes_from(leaf, rough)]
             root = refined(root, {leaf: [(axis, None) for axis in range(len(leaf.low))] for leaf in marked})
-        return root
+        return root, share
 
 
 def _bulk(values: Mapping[CellPart, float], share: float) -> list[CellPart]:
@@ -113,7 +131,7 @@ def _source(statement: Statement, X: FloatArray | None = None) -> Function | Non
 
 def follow_data(root: Cell, rows: Rows, tol: float, most: int) -> Cell:
     """Split cells until sources, coefficients and boundary values are resolved on each, or there are too many."""
-    follower = _Follower(rows, Tails(rows.layout.reference), Probe(rows.layout))
+    follower = _Follower(rows, tails_of(rows.layout.reference), Probe(rows.layout))
     done: dict[Cell, tuple[FloatArray, float]] = {}
     for _ in range(_ROUNDS):
         cells = leaves(root)

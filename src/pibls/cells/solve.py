@@ -16,8 +16,9 @@ from pibls.checks import FloatArray
 from pibls.problem import Statement
 from pibls.solvers.elimination import Eliminated, absorb, merge, triangle
 
-__all__ = ["Fit", "Glue"]
+__all__ = ["PER_CELL", "Fit", "Glue"]
 
+PER_CELL = 5e6  # operations that the handling of a cell counts for
 _RIDGE = 1e-13
 _STIFF = 300.0  # how strictly the sums of a part are what they are defined to be
 
@@ -88,12 +89,24 @@ class Glue:
     _links: dict[Any, Link] = field(default_factory=dict)
     _orders: dict[Any, Any] = field(default_factory=dict)
     flops: float = 0.0
+    leaves: int = 0
     _top: _Front = field(init=False)
 
     @property
     def layout(self) -> Layout:
         """The domain."""
         return self.rows.layout
+
+    @property
+    def unit(self) -> float:
+        """Operations that a cell has taken."""
+        return self.flops / max(self.leaves, 1)
+
+    @property
+    def held(self) -> float:
+        """Bytes that the last solution takes, for the most part."""
+        own = (front.rows.size + front.own.triangle.size + front.own.coupling.size for front in self._fronts.values())
+        return 8.0 * sum(own) + 8.0 * sum(upper.size for _, upper, _, _ in self._reduced.values())
 
     def solve(self, root: Cell) -> Fit:
         """Return the solution on a tree."""
@@ -156,6 +169,8 @@ class Glue:
         return self._merged(cell, fronts, depths, before)
 
     def _leaf(self, part: CellPart, faces: tuple[Face, ...]) -> _Front:
+        self.leaves += 1
+        self.flops += PER_CELL
         rows, upper, right, _ = self._reduce(part)
         blocks, columns = [rows.condition], {}
         sizes: list[int] = []
@@ -186,12 +201,12 @@ class Glue:
             sums, theirs = self._sums(part, rows.units, faces, columns, width)
             below, bottom = np.vstack([below, sums]), np.vstack([bottom, theirs])
         balance, theirs = self._balance(part, faces, rows, below, bottom, columns)
-        below = np.vstack([below, balance])[:, self._order(part, rows)]
+        below = np.asfortranarray(np.vstack([below, balance])[:, self._order(part, rows)])
         bottom = np.asfortranarray(np.vstack([bottom, theirs]))
         top = np.zeros((len(upper), width + 1), order="F")
         top[:, -1] = right
         self.flops += 2.0 * len(below) * len(upper) * (len(upper) + 2 * width) + 2.0 * len(below) * width**2
-        upper, top, bottom = absorb(upper, top, np.asfortranarray(below), bottom)
+        upper, top, bottom = absorb(upper.copy(order="F"), top, below, bottom)
         found = triangle(bottom, width)
         lost = float(np.square(found[width:, -1]).sum())
         own = Eliminated(upper, top[:, :-1], top[:, -1:])

@@ -10,12 +10,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
+import numpy.typing as npt
 
 from pibls.checks import FloatArray
 
 __all__ = ["Cell", "Contact", "contacts", "leaves", "refined"]
 
 _NEAREST = 0.25  # to an end, as a share of the side, for a split through a mark
+_PLACES = (0.5, 0.4, 0.6, 0.3, 0.7, 0.35, 0.65)  # for a split, as shares of the side
+_CLEAR = 0.08  # of the side, between a split and a place where it would touch the boundary
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,6 +36,8 @@ class Cell:
     marks
         Points through which it is halved, rather than through its middle, where they are not too near its ends. A
         coordinate that is NaN is any.
+    tangents
+        Where walls across an axis would touch the boundary, and are not put: the axis, then the point.
     """
 
     low: FloatArray
@@ -43,6 +48,7 @@ class Cell:
     at: float = np.nan
     halves: tuple[Cell, ...] = field(default=())
     marks: FloatArray = field(default_factory=lambda: np.empty((0, 0)))
+    tangents: FloatArray = field(default_factory=lambda: np.empty((0, 0)))
 
     @property
     def size(self) -> FloatArray:
@@ -77,7 +83,16 @@ class Cell:
         below, above = self.high.copy(), self.low.copy()
         below[axis] = above[axis] = where
         ends = ((self.low, below), (above, self.high))
-        halves = tuple(Cell(*end, self, self.depth + 1, marks=_within_box(self.marks, *end)) for end in ends)
+        halves = tuple(
+            Cell(
+                *end,
+                self,
+                self.depth + 1,
+                marks=self.marks[_held(self.marks, *end)],
+                tangents=self.tangents[_held(self.tangents[:, 1:], *end)],
+            )
+            for end in ends
+        )
         return replace(self, axis=axis, at=float(where), halves=halves)
 
     def _middle(self, axis: int) -> float:
@@ -87,7 +102,12 @@ class Cell:
             values = values[(values > low + _NEAREST * (high - low)) & (values < high - _NEAREST * (high - low))]
             if len(values):
                 return float(values[np.abs(values - (low + high) / 2).argmin()])
-        return (low + high) / 2
+        places = low + (high - low) * np.array(_PLACES)
+        if not len(self.tangents):
+            return float(places[0])
+        touched = self.tangents[self.tangents[:, 0] == axis, 1 + axis]
+        clear = np.abs(places[:, None] - touched).min(axis=1, initial=np.inf) > _CLEAR * (high - low)
+        return float(places[clear.argmax()])
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,12 +122,13 @@ class Contact:
     shift: float = 0.0
 
 
-def _within_box(marks: FloatArray, low: FloatArray, high: FloatArray) -> FloatArray:
-    if not len(marks):
-        return marks
+def _held(points: FloatArray, low: FloatArray, high: FloatArray) -> npt.NDArray[np.bool_]:
+    """Tell which points are in a box."""
+    if not len(points):
+        return np.zeros(0, dtype=np.bool_)
     slack = 1e-9 * (high - low)
-    inside = (marks >= low - slack) & (marks <= high + slack)
-    return marks[(inside | np.isnan(marks)).all(axis=1)]
+    inside = (points >= low - slack) & (points <= high + slack)
+    return np.asarray((inside | np.isnan(points)).all(axis=1))
 
 
 def leaves(cell: Cell) -> list[Cell]:

@@ -24,7 +24,8 @@ __all__ = ["Reference", "cube_rule", "draw_reference", "orthonormal", "rule_coun
 FloatArray = npt.NDArray[np.float64]
 
 _NODES_PER_FUNCTION = 2
-_WAVES = 0.12  # largest weight of a sine, per degree: smaller is nearer to polynomials, and limited by rounding only
+_WAVES = 0.12  # largest weight of a sine, per degree: smaller is nearer to polynomials
+_DISTINCT = 3.0  # the weight at which degrees are told apart, over that at which powers of it fall below rounding
 _GRAIN = 2.0**44  # coarser than the rounding of places in a cell, and too fine to matter
 _REMEMBERED = 2**22  # numbers in all
 _NOISE = 1e-15  # singular values below this share of the first are rounding
@@ -130,6 +131,15 @@ def cube_rule(dimension: int, count: int) -> tuple[FloatArray, FloatArray]:
     return 2.0 * U - 1.0, weights * 2.0**dimension
 
 
+def largest_weight(degree: int) -> float:
+    """Return the largest weight of the sines of a degree: small, as long as double precision tells them apart.
+
+    >>> round(largest_weight(10), 2), round(largest_weight(19), 2)
+    (1.2, 3.86)
+    """
+    return float(max(_WAVES * degree, _DISTINCT * (_NOISE * math.factorial(degree)) ** (1.0 / degree)))
+
+
 @lru_cache(maxsize=16)
 def draw_reference(dimension: int, degree: int, seed: int = 0) -> Reference:
     """Draw the reference network of sines of a number of coordinates.
@@ -145,7 +155,7 @@ def draw_reference(dimension: int, degree: int, seed: int = 0) -> Reference:
     True
     """
     functions = math.comb(degree + dimension, dimension)
-    spread = _WAVES * degree / math.sqrt(3.0)  # of a uniform distribution up to that weight
+    spread = largest_weight(degree) / math.sqrt(3.0)  # of a uniform distribution up to that weight
     rng = np.random.default_rng((seed, dimension, degree))
     group = draw_features(rng, [1.0] * dimension, "sin", _NODES_PER_FUNCTION * functions, spread)
     return orthonormal(BroadNetwork(np.zeros(dimension), (group,)), functions, degree)

@@ -21,6 +21,7 @@ BoolArray = npt.NDArray[np.bool_]
 
 _SMALLEST_TURN = 1e-6
 _CIRCLE = 720
+_SECTIONS, _ROUNDS = 32, 10  # angles are found to rounding
 _CIRCLE_RADIUS = 1e-4
 
 
@@ -121,12 +122,14 @@ def _wedges(shape: Region, point: FloatArray, radius: float) -> list[tuple[float
     held = inside(angles)
     held[-1] = held[0]
     left = np.flatnonzero(held[1:] != held[:-1])
-    low, high = angles[left], angles[left + 1]
-    for _ in range(50 if len(left) else 0):
-        middle = (low + high) / 2
-        same = inside(middle) == held[left]
-        low, high = np.where(same, middle, low), np.where(same, high, middle)
-    crossings = (low + high) / 2
+    low, width = angles[left], float(angles[1] - angles[0])
+    steps = np.arange(1, _SECTIONS)
+    for _ in range(_ROUNDS if len(left) else 0):
+        width /= _SECTIONS
+        tried = low[:, None] + width * steps
+        same = inside(tried.ravel()).reshape(tried.shape) == held[left][:, None]
+        low = low + width * np.logical_and.accumulate(same, axis=1).sum(axis=1)
+    crossings = low + width / 2
     if held[0]:
         crossings = np.concatenate([crossings[1:], crossings[:1] + 2 * math.pi])
     return [(float(a), float(b)) for a, b in crossings.reshape(-1, 2)]

@@ -70,6 +70,8 @@ def absorb(
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Rotate rows into a triangle, and everything right of both along with them.
 
+    What is passed is overwritten where it is stored by columns.
+
     Parameters
     ----------
     upper, top
@@ -86,11 +88,13 @@ def absorb(
     if not len(rows) or not len(upper):
         return upper, top, bottom
     block = min(_BLOCK, len(upper))
-    new, reflectors, factors, info = lapack.dtpqrt(triangular, block, upper, rows)
+    new, reflectors, factors, info = lapack.dtpqrt(triangular, block, upper, rows, overwrite_a=True, overwrite_b=True)
     if info != 0:
         raise SolveError("A front could not be factorised; its rows are not finite.")
     if top.shape[1]:
-        top, bottom, _ = lapack.dtpmqrt(triangular, reflectors, factors, top, bottom, side="L", trans="T")
+        top, bottom, _ = lapack.dtpmqrt(
+            triangular, reflectors, factors, top, bottom, side="L", trans="T", overwrite_a=True, overwrite_b=True
+        )
     return new, top, bottom
 
 
@@ -129,21 +133,34 @@ def merge(
     first = one[:gone, :gone].copy(order="F")
     tops[0][:, :count] = first[:, :count]
     first[:, :count] *= -1.0
-    upper, top, bottom = absorb(first, tops[0], two[:gone, :gone], tops[1], triangular=gone)
+    second = two[:gone, :gone].copy(order="F")
+    upper, top, bottom = absorb(first, tops[0], second, tops[1], triangular=gone)
     eliminated = Eliminated(upper, top[:, :left], top[:, left:])
     rest = np.zeros((left, left + sides), order="F")
     rest[np.arange(count), np.arange(count)] = sums
     for front, place in zip(fronts, places, strict=True):
-        columns = np.concatenate([place + count, np.arange(left, left + sides)])
-        rest[np.ix_(place + count, columns)] = front[gone:, gone:]
+        own = _runs(place + count)
+        for into, taken in [*own, (slice(left, left + sides), slice(len(place), len(place) + sides))]:
+            for down, through in own:
+                rest[down, into] = front[gone:, gone:][through, taken]
     if not left:
         return eliminated, rest, float(np.square(bottom).sum(axis=0)[0]) if sides and len(bottom) else 0.0
-    upper, right, over = absorb(rest[:, :left], rest[:, left:], bottom[:, :left], bottom[:, left:])
+    _, _, over = absorb(rest[:, :left], rest[:, left:], bottom[:, :left], bottom[:, left:])
     lost = float(np.square(over[:, 0]).sum()) if len(over) and sides else 0.0
-    return eliminated, np.asfortranarray(np.hstack([upper, right])), lost
+    return eliminated, rest, lost
 
 
 def _placed(block: FloatArray, place: Any, width: int, sides: int) -> FloatArray:
     found = np.zeros((len(block), width + sides), order="F")
-    found[:, np.append(place, np.arange(width, width + sides))] = block
+    for into, taken in _runs(np.append(place, np.arange(width, width + sides))):
+        found[:, into] = block[:, taken]
     return found
+
+
+def _runs(places: Any) -> list[tuple[slice, slice]]:
+    """Return increasing places as runs: where each stands, and which of the places it takes in."""
+    starts = np.flatnonzero(np.diff(places, prepend=-2) != 1)
+    ends = np.append(starts, len(places))[1:]
+    return [
+        (slice(places[a], places[a] + b - a), slice(a, b)) for a, b in zip(starts.tolist(), ends.tolist(), strict=True)
+    ]

@@ -1,0 +1,70 @@
+"""Where walls of cells would touch a curved boundary: beside such a point they would leave a cusp."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+import numpy as np
+from scipy.ndimage import maximum_filter
+
+from pibls.cells.surface import Piece
+from pibls.checks import FloatArray
+from pibls.geometry.patch import TimedPatch
+
+__all__ = ["tangents"]
+
+_SCAN = {1: 65, 2: 33}
+_NEAR, _PARALLEL = 0.9, 1e-7  # how long the component of a normal along an axis is nearby, and how nearly one there
+_FLAT = 1e-6  # how little normals turn
+_ROUNDS = 12
+_DIGITS = 4
+
+
+def tangents(outline: Iterable[Piece], dimension: int) -> FloatArray:
+    """Return where normals of a boundary are parallel to an axis, but not on flat pieces: the axis, then the point.
+
+    A coordinate that is NaN is any: that of time.
+    """
+    found = [np.empty((0, 1 + dimension))]
+    for piece in outline:
+        timed = isinstance(piece.patch, TimedPatch)
+        if len(piece.box) - timed in _SCAN:
+            found.append(_on_piece(piece, timed))
+    rows = np.concatenate(found)
+    return rows[np.unique(np.round(rows, _DIGITS), axis=0, return_index=True)[1]]
+
+
+def _on_piece(piece: Piece, timed: bool) -> FloatArray:
+    box = piece.box[: len(piece.box) - timed]
+    middle = piece.box[len(box) :].mean(axis=1)
+
+    def normals(U: FloatArray) -> FloatArray:
+        return np.asarray(piece.patch.at(np.hstack([U, np.tile(middle, (len(U), 1))]))[1])
+
+    count = _SCAN[len(box)]
+    step = (box[:, 1] - box[:, 0]) / (count - 1)
+    grid = np.stack(np.meshgrid(*[np.arange(count)] * len(box), indexing="ij"), axis=-1)
+    sampled = normals(box[:, 0] + grid.reshape(-1, len(box)) * step)
+    found = [np.empty((0, 1 + sampled.shape[1]))]
+    if np.ptp(sampled, axis=0).max() < _FLAT:
+        return found[0]
+    for axis in range(sampled.shape[1] - timed):
+        sizes = np.abs(sampled[:, axis]).reshape(grid.shape[:-1])
+        for start in grid[(sizes == maximum_filter(sizes, 3)) & (sizes > _NEAR)]:
+            U = _climbed(normals, axis, box[:, 0] + start * step, step, box)
+            if 1.0 - np.abs(normals(U[None])[0, axis]) < _PARALLEL:
+                X = piece.patch.at(np.append(U, middle)[None])[0][0]
+                X[len(X) - timed :] = np.nan
+                found.append(np.append(axis, X)[None])
+    return np.concatenate(found)
+
+
+def _climbed(
+    normals: Callable[[FloatArray], FloatArray], axis: int, U: FloatArray, step: FloatArray, box: FloatArray
+) -> FloatArray:
+    """Return where normals are nearest to an axis, near a first place."""
+    around = np.stack(np.meshgrid(*[np.linspace(-1.0, 1.0, 5)] * len(U), indexing="ij"), axis=-1).reshape(-1, len(U))
+    for _ in range(_ROUNDS):
+        tried = np.clip(U + around * step, box[:, 0], box[:, 1])
+        U, step = tried[np.abs(normals(tried)[:, axis]).argmax()], step / 2
+    return U
