@@ -134,7 +134,7 @@ def main() -> None:
     parser.add_argument("names", nargs="*", metavar="name", help="which problems; all if left out")
     parser.add_argument("--tol", type=float, help="the default one, or what the goal asks for, if left out")
     parser.add_argument("--seeds", type=int, default=5)
-    parser.add_argument("--time", choices=("space-time", "windows", "lines"))
+    parser.add_argument("--time", choices=("space-time", "lines"))
     parser.add_argument("--csv", type=Path)
     options = parser.parse_args()
     table = Table(

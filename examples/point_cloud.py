@@ -18,7 +18,7 @@ inside = tried[(tried[:, 0] / 1.5) ** 2 + (tried[:, 1] - 0.3 * (tried[:, 0] / 1.
 
 x, y = pb.coordinates("x y")
 T = pb.field("T", x, y)
-leaf = pb.PointCloud((x, y), inside, boundary=rim, normals=normals, parts={"stem": range(120, 160)})
+leaf = pb.PointCloud((x, y), inside, boundary=rim, normals=normals, parts={"stem": range(120, 160), "rim": range(120)})
 exact = sp.exp(x / 2) * sp.cos(y / 2)
 nx, ny = pb.normal(x, y)
 problem = pb.Problem(
@@ -26,7 +26,7 @@ problem = pb.Problem(
     leaf,
     [
         pb.Dirichlet(T, exact, on=leaf.stem),
-        pb.Neumann(T, nx * exact.diff(x) + ny * exact.diff(y), on=leaf.boundary.where(lambda X: X[:, 1] > -0.2)),
+        pb.Neumann(T, nx * exact.diff(x) + ny * exact.diff(y), on=leaf.rim),
     ],
     exact=exact,
 )

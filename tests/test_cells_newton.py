@@ -19,7 +19,7 @@ from pibls.cells.solve import Glue
 from pibls.cells.starts import simple_starts, values_from
 from pibls.cells.state import TreeState, between, missed, projected, values_of
 from pibls.cells.tree import refined
-from pibls.errors import InputError, ProblemError
+from pibls.errors import ProblemError
 from pibls.features.reference import draw_reference
 from pibls.problem import laplacian
 from pibls.solution.starts import given_start, zero
@@ -186,6 +186,7 @@ def test_a_solution_that_blows_up_is_not_taken_for_one():
     solution = solve(problem, budget=1.0)
     assert solution.status in {"stalled", "ill-posed"}
     assert solution.error_estimate > 0.1
+    assert "no solution" in solution.diagnostics.message.replace("No", "no")
 
 
 def bratu_middle(sign):
@@ -269,20 +270,6 @@ def test_equations_without_a_value_at_any_start_ask_for_one():
     problem = pb.Problem(w.diff(x) - sp.log(w - 30), line, [pb.Dirichlet(w, 1)])
     with pytest.raises(ProblemError, match=r"no finite value at any start.*zero.*start="):
         solve(problem)
-
-
-@pytest.mark.parametrize(
-    ("options", "words"),
-    [
-        ({"start": "x"}, "'start' parameter of solve must be a solution, or an expression"),
-        ({"start": {w: x, "v": x}}, "'start'"),
-        ({"start": y}, "'start'"),
-        ({"continuation": pb.problems.stokes()}, "'continuation' parameter of solve"),
-    ],
-)
-def test_bad_guesses_are_refused(options, words):
-    with pytest.raises(InputError, match=words):
-        solve(bratu(1), **options)
 
 
 def test_simple_starts_meet_the_conditions():

@@ -12,7 +12,7 @@ from pibls.cells.posed import even_answers
 from pibls.problems import ill_posed
 
 WORDS = {"non-unique": "not unique", "unstable": "unstable", "inconsistent": "contradict|no solution"}
-# Those take a search for the statements that contradict each other, which tests/test_tuning_campaign.py waits for.
+# Those take a search for the statements that contradict each other, which tests/test_tuning_zoo.py waits for.
 SLOW = {name for name, case in ill_posed().items() if case.kind == "inconsistent"} - {"helmholtz_resonant"}
 QUICK = sorted(set(ill_posed()) - SLOW)
 WELL_POSED = [

@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pibls.errors import GeometryError
-from pibls.geometry import Ball, Box, Disk, Interval, PointCloud, Polygon, Rectangle, Star, TimeInterval
-from pibls.geometry.landmarks import Hole, clearance, corners, find_cut, holes
+from pibls.geometry import Box, Disk, Interval, PointCloud, Polygon, Rectangle, Star, TimeInterval
+from pibls.geometry.landmarks import corners
 
 x, y, z, t = sp.symbols("x y z t")
 SQUARE = Rectangle((x, -1, 1), (y, -1, 1))
@@ -46,7 +46,6 @@ def test_every_way_to_build_an_l_shape_has_the_same_corner(shape):
     assert corner.point == pytest.approx((0, 0), abs=1e-11)
     assert corner.angle == pytest.approx(1.5 * math.pi, abs=1e-8)
     assert corner.direction == pytest.approx(-math.pi / 4, abs=1e-8)
-    assert holes(shape) == ()
 
 
 @pytest.mark.parametrize("shape", L_SHAPES.values(), ids=L_SHAPES)
@@ -106,22 +105,8 @@ def test_squares_that_touch_at_a_vertex_have_two_wedges_there():
     assert [c.angle for c in at_origin] == pytest.approx([math.pi / 2] * 2, abs=1e-8)
 
 
-def test_the_annulus_has_its_inner_disk():
-    assert holes(disk(1, 2, 1) - disk(1.25, 2, 0.5)) == (Hole((1.25, 2.0), 0.5),)
-    assert holes(disk(0, 0, 1) - Ball((x, y), (0, 0), 0.5)) == (Hole((0.0, 0.0), 0.5),)
-
-
-def test_a_sheet_with_three_holes_however_they_are_taken_away():
-    a, b, c = disk(1, 1, 0.25), disk(2, 1.5, 0.3), disk(3, 0.5, 0.125)
-    expected = {Hole((1.0, 1.0), 0.25), Hole((2.0, 1.5), 0.3), Hole((3.0, 0.5), 0.125)}
-    for shape in (SHEET - a - b - c, SHEET - (a | b | c), SHEET - (a | c) - b, (SHEET - a) & (SHEET - b - c)):
-        assert set(holes(shape)) == expected
-        assert corners(shape) == ()
-
-
 def test_square_holes_have_corners_too():
     frame = rectangle(0, 3, 0, 3) - rectangle(1, 2, 1, 2)
-    assert holes(frame) == (Hole((1.5, 1.5), 0.5),)
     assert sorted(c.point for c in corners(frame)) == [(1.0, 1.0), (1.0, 2.0), (2.0, 1.0), (2.0, 2.0)]
     for corner in corners(frame):
         assert corner.angle == pytest.approx(1.5 * math.pi, abs=1e-8)
@@ -129,43 +114,9 @@ def test_square_holes_have_corners_too():
         assert corner.direction == pytest.approx(math.atan2(*into_the_hole[::-1]), abs=1e-8)
 
 
-def test_the_disk_of_a_hole_lies_in_the_hole():
-    shapes = [
-        Polygon((x, y), [(1, 0.5), (2, 0.5), (1.5, 1.5)]),
-        Polygon((x, y), [(1, 0.2), (3, 0.2), (3, 0.4), (1.2, 0.4), (1.2, 1.6), (3, 1.6), (3, 1.8), (1, 1.8)]),
-        FLOWER,
-    ]
-    angle = np.linspace(0, 2 * math.pi, 100)
-    for shape in shapes:
-        [hole] = holes(SHEET - shape)
-        rim = np.array(hole.center) + 0.999 * hole.radius * np.stack([np.cos(angle), np.sin(angle)], axis=1)
-        assert hole.radius > 0.04
-        assert shape.contains(rim).all()
-
-
-def test_overlapping_holes_count_each_and_hidden_ones_do_not():
-    assert holes(SHEET - disk(1, 1, 0.3) - disk(1.4, 1, 0.3)) == (Hole((1.0, 1.0), 0.3), Hole((1.4, 1.0), 0.3))
-    assert holes(SHEET - disk(1, 1, 0.5) - disk(1, 1, 0.25)) == (Hole((1.0, 1.0), 0.5),)
-    assert holes(SHEET - disk(1, 1, 0.5) - disk(1, 1, 0.5)) == (Hole((1.0, 1.0), 0.5),)
-
-
-def test_a_bay_is_no_hole_and_nor_is_what_opens_into_it():
-    assert holes(SHEET - disk(0, 1, 0.3)) == ()
-    assert holes(SHEET - disk(0.1, 1, 0.3) - disk(0.5, 1, 0.3) - disk(0.9, 1, 0.3)) == ()
-    assert holes(SHEET - disk(9, 9, 1)) == ()
-
-
-def test_a_filled_hole_is_none_and_an_island_leaves_a_ring():
-    assert holes((SHEET - disk(2, 1, 0.5)) | disk(2, 1, 0.6)) == ()
-    [ring] = holes(SHEET - (disk(2, 1, 0.8) - disk(2, 1, 0.4)))
-    assert math.dist(ring.center, (2, 1)) == pytest.approx(0.6, abs=0.01)
-    assert ring.radius == pytest.approx(0.2, abs=0.01)
-
-
 def test_time_is_left_aside():
     heated = (SQUARE - rectangle(0, 1, -1, 0) - disk(-0.5, 0.5, 0.2)) * TimeInterval(t, 0, 1)
     assert corners(heated) == corners(heated.domain)
-    assert holes(heated) == (Hole((-0.5, 0.5), 0.2),)
 
 
 @pytest.mark.parametrize(
@@ -178,66 +129,13 @@ def test_time_is_left_aside():
     ],
     ids=lambda domain: type(domain).__name__,
 )
-def test_other_domains_have_neither(domain):
+def test_other_domains_have_none(domain):
     assert corners(domain) == ()
-    assert holes(domain) == ()
-    with pytest.raises(GeometryError, match="clearance"):
-        clearance(domain, (0, 0), 0.0)
 
 
-def test_rays_from_corners():
-    frame = rectangle(0, 3, 0, 3) - rectangle(1, 2, 1, 2)
-    assert clearance(frame, (1, 1), math.pi / 4) == pytest.approx(math.sqrt(2), abs=0.01)
-    assert clearance(L_SHAPES["difference"], (0, 0), -math.pi / 4) == math.inf
-
-
-@pytest.mark.parametrize(
-    ("vertices", "directions"),
-    [
-        # From the bottom of a slot of width w and depth d, what lies within atan(w/d) of its wall leads out of it.
-        (
-            [(0, 0), (3, 0), (3, 3), (2, 3), (2, 1), (1, 1), (1, 3), (0, 3)],
-            {(2, 1): math.pi / 2 + math.atan(0.5) / 2, (1, 1): math.pi / 2 - math.atan(0.5) / 2},
-        ),
-        (
-            [(0, 0), (1, 0), (1, 1), (2, 1), (2, 0), (3, 0), (3, 3), (2, 3), (2, 2), (1, 2), (1, 3), (0, 3)],
-            {
-                (1, 1): -3 * math.pi / 8,
-                (2, 1): -5 * math.pi / 8,
-                (1, 2): 3 * math.pi / 8,
-                (2, 2): 5 * math.pi / 8,
-            },
-        ),
-        (
-            [(1, 0), (2, 0), (2, 1), (3, 1), (3, 2), (2, 2), (2, 3), (1, 3), (1, 2), (0, 2), (0, 1), (1, 1)],
-            {
-                (1, 1): -3 * math.pi / 4,
-                (2, 1): -math.pi / 4,
-                (1, 2): 3 * math.pi / 4,
-                (2, 2): math.pi / 4,
-            },
-        ),
-    ],
-    ids=["U", "H", "plus"],
-)
-def test_cuts_lead_out_of_slots(vertices, directions):
-    shape = Polygon((x, y), vertices)
-    found = {tuple(round(c, 9) for c in corner.point): find_cut(shape, corner) for corner in corners(shape)}
-    assert found.keys() == directions.keys()
-    for point, direction in directions.items():
-        assert found[point] == pytest.approx(direction, abs=0.03)
-        assert clearance(shape, point, found[point]) == math.inf
-
-
-def test_no_cut_leads_out_of_a_hole():
-    frame = rectangle(0, 3, 0, 3) - rectangle(1, 2, 1, 2)
-    assert [find_cut(frame, corner) for corner in corners(frame)] == [None] * 4
-
-
-@pytest.mark.parametrize("function", [corners, holes])
-def test_what_is_no_domain_is_refused(function):
-    with pytest.raises(GeometryError, match=f"'domain' parameter of {function.__name__}"):
-        function("square")
+def test_what_is_no_domain_is_refused():
+    with pytest.raises(GeometryError, match="'domain' parameter of corners"):
+        corners("square")
 
 
 def test_a_limit_that_is_no_angle_is_refused():

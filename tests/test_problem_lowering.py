@@ -177,26 +177,10 @@ def test_coefficients_of_a_nonlinear_form_are_functions_of_the_state():
     assert found == {(0, 0): 20.0, (0, 1): -1.0}
 
 
-def test_what_stays_is_the_part_whose_coefficients_are_free_of_the_unknowns():
+def test_which_coefficients_depend_on_the_unknowns():
     form = lower(u.diff(x, 2) + x * u.diff(y) + u**3 - 7, (x, y))
     assert dict(zip(terms(form), form.depends, strict=True)) == {
         ("u", (2, 0)): False,
         ("u", (0, 1)): False,
         ("u", (0, 0)): True,
     }
-    assert terms(form.staying) == {("u", (2, 0)): 1, ("u", (0, 1)): x}
-    assert form.staying.is_linear
-    assert form.staying.source == 0
-    assert form.staying is form.staying
-    linear = lower(u.diff(x) - 1, (x, y))
-    assert linear.staying is linear
-
-
-def test_a_compiled_function_times_another_keeps_what_it_depends_on():
-    X = np.array([[1.0, 2.0], [3.0, 4.0]])
-    slot = sp.Symbol("s")
-    product = compile_function(x + slot, (x, y), (slot,)).times(lambda X: X[:, 1])
-    assert product(X, None, [np.array([10.0, 20.0])]).tolist() == [22.0, 92.0]
-    constant = compile_function(sp.Integer(3), (x, y)).times(lambda X: X[:, 1])
-    assert constant.constant is None
-    assert constant(X).tolist() == [6.0, 12.0]

@@ -181,7 +181,7 @@ time = %s
 """
 
 
-@pytest.mark.parametrize("way", ["space-time", "windows", "lines"])
+@pytest.mark.parametrize("way", ["space-time", "lines"])
 def test_the_way_through_time(way):
     options = read_text(ROD % f'"{way}"').solve
     assert options.time == way

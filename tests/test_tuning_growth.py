@@ -1,4 +1,4 @@
-"""Growing a solution: appended nodes and points give what a solve from scratch gives, in the right places."""
+"""Growing a solution: nodes and points are added in the right places."""
 
 from __future__ import annotations
 
@@ -8,73 +8,34 @@ import sympy as sp
 
 import pibls as pb
 from pibls.errors import InputError
-from pibls.features import draw_network
-from pibls.features.scales import draw_enhancement
 from pibls.methods import Recipe, fit
 from pibls.solvers import LeastSquares
 from pibls.system import Balanced
+from pibls.tuning.fitting import Fitting
 from pibls.tuning.grow import residual_points, steepness
-from pibls.tuning.growth import Grown
-from pibls.tuning.laboratory import Block, Laboratory
 
 
-def from_scratch(problem, points, network):
-    return fit(problem, points, network, Recipe("PIBLS", {}, 0, Balanced(), 0.0, LeastSquares()))
+def test_appended_points_and_nodes_solve_like_those_from_the_start():
+    problem = pb.problems.helmholtz()
+    coarse = Fitting(problem, 0).fit([(120, (4.0, 4.0))])
+    grown = coarse.grow(points=60)
+    sets = grown.points.sets
+    together = pb.Points.from_arrays(problem, sets[0].points, sets[1].points)
+    fresh = fit(problem, together, coarse.network, Recipe("PIBLS", {}, 0, Balanced(), 0.0, LeastSquares()))
+    assert (grown.weights == fresh.weights).all()
+    assert sum(r.rows for r in grown.diagnostics.residuals.values()) == sum(map(len, sets))
 
 
-@pytest.mark.parametrize("name", ["helmholtz", "stokes", "annulus", "neumann_gauge", "periodic_advection"])
-def test_appended_nodes_solve_like_nodes_from_the_start(name):
-    lab = Laboratory(pb.problems.catalogue()[name](), 0)
-    blocks = [Block(80, (3.0, 3.0)), Block(60, (4.0, 4.0))]
-    points = lab.points(140)
-    wide = lab.network(blocks)
-    grown = lab.grown(blocks[:1], points).with_nodes(wide.features[1:])
-    assert grown.network.size == wide.size
-    X = lab.problem.domain.sample(200)
-    zero = (0,) * lab.axes
-    wanted = [(field, zero) for field in lab.problem.field_names]
-    fresh = from_scratch(lab.problem, points, wide)
-    scale = fresh.true_error()
-    for a, b in zip(grown.solution().evaluate(X, wanted), fresh.evaluate(X, wanted), strict=True):
-        # The rows of the first block set the scale of all, so that the two weigh conditions a little differently.
-        assert np.abs(a - b).max() < 30 * scale * np.abs(b).max() + 1e-9
-
-
-def test_appended_points_are_worth_the_same_points_from_the_start():
-    lab = Laboratory(pb.problems.helmholtz(), 0)
-    blocks = [Block(120, (4.0, 4.0))]
-    first, second = lab.points(120), Laboratory(lab.problem, 1).points(60)
-    grown = lab.grown(blocks, first).with_points(second)
-    assert len(grown.rhs) == grown.factor.shape[0] == sum(len(s) for p in (first, second) for s in p)
-    solution = grown.solution()
-    both = {s: np.concatenate([p.sets[s].points for p in (first, second)]) for s in (0, 1)}
-    together = pb.Points.from_arrays(lab.problem, both[0], both[1])
-    assert solution.true_error() == pytest.approx(
-        from_scratch(lab.problem, together, lab.network(blocks)).true_error(), rel=0.5
-    )
-    assert sum(r.rows for r in solution.diagnostics.residuals.values()) == len(grown.rhs)
-    wider = grown.with_nodes(lab.network([*blocks, Block(100, (5.0, 5.0))]).features[1:])
-    assert wider.solution().true_error() < 0.01 * solution.true_error()
-
-
-def test_enhancement_nodes_can_be_appended_and_features_below_them_cannot():
-    problem = pb.problems.advection()
-    rng = np.random.default_rng(0)
-    network = draw_network(rng, problem.domain.bounds, [("tanh", 20, 4.0)], [("tanh", 10, 1.0)])
-    points = pb.Points.sample(problem, 200)
-    grown = Grown.start(problem, network, points)
-    more = draw_enhancement(rng, "tanh", 20, 30, 1.0)
-    wider = grown.with_nodes([more])
-    assert wider.network.enhancement_nodes == 40
-    fresh = from_scratch(problem, points, wider.network)
-    assert 0.3 < wider.solution().true_error() / fresh.true_error() < 3
-    with pytest.raises(InputError, match="below enhancement nodes"):
-        grown.with_nodes(network.features)
+def test_conditions_that_hold_exactly_still_do():
+    x = pb.coordinates("x")
+    u = pb.field("u", x)
+    exact = pb.Problem(u.diff(x, 2) + 1, pb.Interval((x, 0, 1)), [pb.Dirichlet(u, 0, exact=True)])
+    grown = pb.PIELM(nodes=20).fit(exact, pb.Points.sample(exact, 40)).grow(nodes=10)
+    np.testing.assert_allclose(grown([[0.0], [1.0]]), 0.0, atol=1e-12)
 
 
 def test_grow_gains_digits_and_grows_again():
-    lab = Laboratory(pb.problems.helmholtz(), 0)
-    coarse = lab.grown([Block(150, (5.0, 5.0))], lab.points(150)).solution()
+    coarse = Fitting(pb.problems.helmholtz(), 0).fit([(150, (5.0, 5.0))])
     fine = coarse.grow(nodes=150, points=300)
     finer = fine.grow(nodes=150, points=300)
     assert fine.diagnostics.nodes == coarse.diagnostics.nodes + 150
@@ -98,12 +59,6 @@ def test_a_loaded_solution_and_one_by_hand_can_grow(tmp_path):
 
 
 def test_what_cannot_grow_says_why():
-    x = pb.coordinates("x")
-    u = pb.field("u", x)
-    line = pb.Interval((x, 0, 1))
-    exact = pb.Problem(u.diff(x, 2) + 1, line, [pb.Dirichlet(u, 0, exact=True)])
-    with pytest.raises(InputError, match="exact=True cannot be grown"):
-        pb.PIELM(nodes=20).fit(exact, pb.Points.sample(exact, 40)).grow(nodes=10)
     with pytest.raises(InputError, match="'nodes' parameter of grow"):
         pb.solve(pb.problems.advection()).grow(nodes=-1)
 
@@ -141,9 +96,8 @@ def test_measurements_and_averages_are_not_counted_twice():
         line,
         [pb.Dirichlet(u, 0), pb.Observation(u, places, np.sin(np.pi * places))],
     )
-    lab = Laboratory(problem, 0)
-    solution = lab.grown([Block(40, (3.0,))], lab.points(40)).solution()
-    assert solution.grow(points=50).diagnostics.rows == solution.diagnostics.rows + 50
+    grown = Fitting(problem, 0).fit([(40, (3.0,))]).grow(points=20)
+    assert grown.grow(points=50).diagnostics.rows == grown.diagnostics.rows + 50
 
 
 def test_error_field_is_as_large_as_the_error_and_is_stored(tmp_path):

@@ -11,7 +11,6 @@ import pibls as pb
 from pibls.cells import loop
 from pibls.errors import InputError
 from pibls.solution.evolved import EvolvedNetwork
-from pibls.solution.windowed import WindowedNetwork
 
 
 def test_nonlinear_evolutions_are_solved_by_lines_and_linear_ones_in_space_time():
@@ -60,23 +59,16 @@ def test_a_shock_is_resolved_without_being_told_where_it_is():
     assert seen
 
 
-def test_windows_are_taken_on_request():
-    solution = pb.solve(pb.problems.heat_robin(), time="windows")
-    assert isinstance(solution.network, WindowedNetwork)
-    assert solution.status == "converged"
-    assert solution.true_error() < 1e-6
-
-
 @pytest.mark.parametrize(
     ("build", "options", "words"),
     [
         (pb.problems.poisson, {"time": "lines"}, "cannot be solved with time='lines': the domain has no time"),
-        (pb.problems.poisson, {"time": "windows"}, "the domain has no time"),
         (pb.problems.poisson, {"time": "space-time"}, "the domain has no time"),
+        (pb.problems.heat_robin, {"time": "windows"}, "'time' parameter of solve must be one of 'space-time', 'lines'"),
         (pb.problems.heat_robin, {"time": "steps"}, "'time' parameter of solve"),
         (pb.problems.heat_robin, {"time": 3}, "'time' parameter of solve"),
         (pb.problems.heat_robin, {"time": "lines", "method": pb.PIBLS()}, "chooses nodes, points and starts itself"),
-        (pb.problems.burgers, {"time": "windows", "start": sp.S.Zero}, "chooses nodes, points and starts itself"),
+        (pb.problems.burgers, {"time": "lines", "start": sp.S.Zero}, "chooses nodes, points and starts itself"),
     ],
 )
 def test_ways_that_cannot_be_taken_are_refused(build: Any, options: dict[str, Any], words: str) -> None:

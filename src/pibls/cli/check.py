@@ -19,8 +19,6 @@ __all__ = ["check", "examine"]
 
 _POINTS = 200
 _MET = 1e-6
-_WIDTHS, _WIDTH_MANY = {1: 40, 2: 80, 3: 130}, 200
-_SCALE = 3.0
 
 
 @dataclass(frozen=True)
@@ -121,29 +119,13 @@ def examine(problem: Problem) -> tuple[str, tuple[str, ...]]:
     'The solution is not unique: a '
     """
     from pibls.geometry import Points
-    from pibls.runtime import blas_threads
     from pibls.system import check_known
+    from pibls.tuning.fitting import Fitting
+    from pibls.tuning.posedness import ambiguity_of
 
     check_known(problem)
-    with blas_threads(most=1):
-        warnings = _exact_warnings(problem, Points.sample(problem, _POINTS))
-        return _ambiguity(problem) if problem.is_linear else "", warnings
-
-
-def _ambiguity(problem: Problem) -> str:
-    """Return what a linear problem leaves open, found by networks as small as those that a solve tries first."""
-    from pibls.tuning.laboratory import Block, Laboratory
-    from pibls.tuning.posedness import find_ambiguity
-
-    laboratory = Laboratory(problem, 0)
-    width = _WIDTHS.get(laboratory.axes, _WIDTH_MANY)
-    narrow, wide = (
-        find_ambiguity(
-            problem, laboratory.points(nodes), laboratory.network([Block(nodes, (_SCALE,) * laboratory.axes)])
-        )
-        for nodes in (width, 2 * width)
-    )
-    return wide.in_words(problem, laboratory.compare_points) if wide.hides_more_than(narrow) else ""
+    warnings = _exact_warnings(problem, Points.sample(problem, _POINTS))
+    return ambiguity_of(Fitting(problem, 0)) if problem.is_linear else "", warnings
 
 
 def _exact_warnings(problem: Problem, points: Any) -> tuple[str, ...]:

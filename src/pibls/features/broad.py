@@ -1,4 +1,4 @@
-"""The broad network: groups of random feature nodes, enhancement nodes on top of all of them, and special nodes.
+"""The broad network: groups of random feature nodes, and enhancement nodes on top of all of them.
 
 Its nodes are fixed. Everything the rest of the library asks of it is linear in the nodes: values of a linear
 differential form of every node at given points, one column per node.
@@ -20,8 +20,7 @@ from pibls.checks import check_integer, check_points, shorten
 from pibls.errors import FeatureError
 from pibls.features.activations import Activation, activation
 from pibls.features.arrays import Array, MultiIndex, check_multi_index, float_array, same_home
-from pibls.features.forms import Filler, Form, Layer, plan, row_chunks, slices
-from pibls.features.harmonic import HarmonicGroup
+from pibls.features.forms import Filler, Form, Layer, plan, row_chunks
 
 __all__ = ["BroadNetwork", "EnhancementGroup", "FeatureGroup"]
 
@@ -99,7 +98,7 @@ class EnhancementGroup(_Group):
 
 @dataclass(frozen=True, eq=False)
 class BroadNetwork:
-    """Feature groups, enhancement groups and special groups: M nodes G(x) with exact derivatives of any order.
+    """Feature groups and enhancement groups: M nodes G(x) with exact derivatives of any order.
 
     All arrays belong to one array library and device; points and coefficients are brought there, and results stay
     there.
@@ -110,8 +109,6 @@ class BroadNetwork:
         The point subtracted from the coordinates, usually the middle of the domain.
     features : sequence of FeatureGroup
     enhancement : sequence of EnhancementGroup, optional
-    special : sequence of HarmonicGroup, optional
-        Nodes for corners and holes, in the plane only; enhancement nodes are not fed by them.
 
     Examples
     --------
@@ -123,14 +120,12 @@ class BroadNetwork:
     center: Array
     features: tuple[FeatureGroup, ...]
     enhancement: tuple[EnhancementGroup, ...] = ()
-    special: tuple[HarmonicGroup, ...] = ()
 
     def __post_init__(self) -> None:
         center = float_array("center", self.center, "BroadNetwork", (None,))
         object.__setattr__(self, "center", center)
         object.__setattr__(self, "features", _groups("features", self.features, FeatureGroup))
         object.__setattr__(self, "enhancement", _groups("enhancement", self.enhancement, EnhancementGroup))
-        object.__setattr__(self, "special", _groups("special", self.special, HarmonicGroup))
         if not self.features:
             raise FeatureError("The 'features' of BroadNetwork must hold at least one FeatureGroup. Got none.")
         for name, groups, inputs in (
@@ -139,13 +134,6 @@ class BroadNetwork:
         ):
             for i, group in enumerate(groups):
                 _check_group(f"{name}[{i}]", group, inputs, center)
-        if self.special and self.dimension != 2:
-            raise FeatureError(
-                f"The 'special' groups of BroadNetwork are for the plane. Got {self.dimension} coordinates. "
-                "Leave them out."
-            )
-        for i, special in enumerate(self.special):
-            _check_home(f"special[{i}]", special.centers, center)
 
     @property
     def dimension(self) -> int:
@@ -163,14 +151,9 @@ class BroadNetwork:
         return sum(group.nodes for group in self.enhancement)
 
     @property
-    def special_nodes(self) -> int:
-        """Number of special nodes."""
-        return sum(group.nodes for group in self.special)
-
-    @property
     def size(self) -> int:
         """Number of all nodes M: the columns of every array that the network returns."""
-        return self.feature_nodes + self.enhancement_nodes + self.special_nodes
+        return self.feature_nodes + self.enhancement_nodes
 
     @property
     def smoothness(self) -> float:
@@ -201,7 +184,7 @@ class BroadNetwork:
         Returns
         -------
         dict of arrays (n, M)
-            Columns: feature nodes, then enhancement nodes, then special nodes.
+            Columns: feature nodes, then enhancement nodes.
 
         Examples
         --------
@@ -239,7 +222,7 @@ class BroadNetwork:
         Returns
         -------
         list of arrays (n, M)
-            One per form; columns: feature nodes, then enhancement nodes, then special nodes.
+            One per form; columns: feature nodes, then enhancement nodes.
 
         Examples
         --------
@@ -266,17 +249,7 @@ class BroadNetwork:
             else:
                 with ThreadPoolExecutor(threads) as pool:
                     filler.run(step, threads, pool.map)
-            self._fill_special(X, checked, results, step)
         return results
-
-    def _fill_special(self, X: Array, forms: Sequence[Form], results: Sequence[Array], step: int) -> None:
-        for rows in slices(X.shape[0], step) if self.special else ():
-            here = [{key: c if isinstance(c, float) else c[rows, :] for key, c in form.items()} for form in forms]
-            stop = self.size - self.special_nodes
-            for group in self.special:
-                start, stop = stop, stop + group.nodes
-                for result, value in zip(results, group.combine(X[rows, :], here), strict=True):
-                    result[rows, start:stop] = value
 
     def to(self, asarray: Callable[[Array], Array]) -> BroadNetwork:
         """Return the same network with every array passed through ``asarray``, to change library or device.
@@ -291,7 +264,6 @@ class BroadNetwork:
             asarray(self.center),
             tuple(group.to(asarray) for group in self.features),
             tuple(group.to(asarray) for group in self.enhancement),
-            tuple(group.to(asarray) for group in self.special),
         )
 
     def to_numpy(self) -> BroadNetwork:

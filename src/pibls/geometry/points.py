@@ -61,6 +61,16 @@ class PointSet:
         """How many rows of the system one statement on this set takes."""
         return 1 if self.weights is not None else len(self.points)
 
+    def joined(self, more: PointSet) -> PointSet:
+        """Return these points and others of the same kind.
+
+        >>> len(PointSet(np.zeros((3, 2))).joined(PointSet(np.ones((2, 2)))))
+        5
+        """
+        pairs = ((getattr(self, name), getattr(more, name)) for name in ("normals", "partner"))
+        joined = (None if one is None or two is None else np.concatenate([one, two]) for one, two in pairs)
+        return PointSet(np.concatenate([self.points, more.points]), *joined)
+
 
 @dataclass(frozen=True, eq=False)
 class Points:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -73,22 +73,6 @@ class Function:
             return function(np.stack(columns[:axes], axis=1), normals)
 
         return cls(like.expression, like.coordinates, (), constant, like.needs_normals, call, ())
-
-    def times(self, factor: Callable[[FloatArray], FloatArray]) -> Function:
-        """Return the product with a function of the points.
-
-        >>> x = sp.Symbol("x", real=True)
-        >>> compile_function(x + 1, (x,)).times(lambda X: 2 * X[:, 0])(np.array([[1.0], [2.0]]))
-        array([ 4., 12.])
-        """
-        axes = len(self.coordinates)
-
-        def call(*columns: FloatArray) -> FloatArray:
-            own = self._call(*columns) if self.constant is None else self.constant
-            product: FloatArray = own * factor(np.stack(columns[:axes], axis=1))
-            return product
-
-        return replace(self, constant=None, _call=call)
 
     def _checked(self, values: Any, X: FloatArray) -> FloatArray:
         if values.dtype.kind == "c" and np.abs(values.imag).max(initial=0.0) == 0.0:

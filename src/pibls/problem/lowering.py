@@ -7,7 +7,7 @@ are free of slots and the source is the residual at zero; for a nonlinear one th
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 
 import sympy as sp
@@ -104,14 +104,6 @@ class Form:
         """Which coefficients depend on the unknowns."""
         slots = set(self.slots)
         return tuple(bool(term.coefficient.free_symbols & slots) for term in self.terms)
-
-    @cached_property
-    def staying(self) -> Form:
-        """The part whose coefficients do not depend on the unknowns, without the source; itself if it is linear."""
-        if self.is_linear:
-            return self
-        terms = tuple(term for term, depends in zip(self.terms, self.depends, strict=True) if not depends)
-        return replace(self, terms=terms, source=sp.S.Zero, is_linear=True)
 
     @property
     def slots(self) -> tuple[sp.Symbol, ...]:

@@ -12,25 +12,21 @@ from pibls.checks import FloatArray
 from pibls.errors import FileFormatError, GeometryError
 from pibls.features import BroadNetwork, EnhancementGroup, FeatureGroup
 from pibls.features.deep import DeepNetwork
-from pibls.features.harmonic import HarmonicGroup
 from pibls.geometry import Domain
 from pibls.problem import AnyCondition, Condition, Mean, Observation, Periodic, Problem
 from pibls.problem.conditions import INITIAL
 from pibls.problem.encoding import decode, encode
 from pibls.solution.celled import CellNetwork, IntArray
 from pibls.solution.evolved import EvolvedNetwork
-from pibls.solution.windowed import WindowedNetwork
 
 __all__ = ["Network", "RicherNetwork", "network_from", "network_record", "problem_from", "problem_record"]
 
 Arrays = dict[str, FloatArray]
-RicherNetwork = BroadNetwork | EvolvedNetwork | WindowedNetwork | CellNetwork
+RicherNetwork = BroadNetwork | EvolvedNetwork | CellNetwork
 Network = RicherNetwork | DeepNetwork
 _SIDES = ("features", "enhancement")
 _PATH = ("transform", "breaks", "coefficients")
 _CELLS = ("tree", "cuts", "centers", "halves", "weights", "samples", "owners")
-_SPECIAL = ("centers", "exponents", "directions", "scales")
-_FLAGS = ("parts", "logarithms", "conjugates", "angles")
 
 
 def network_record(network: Network, arrays: Arrays) -> dict[str, Any]:
@@ -39,8 +35,6 @@ def network_record(network: Network, arrays: Arrays) -> dict[str, Any]:
         arrays.update({name: getattr(network, name) for name in _PATH})
         space = None if network.space is None else network_record(network.space, arrays)
         return {"space": space} if network.frame is None else {"space": space, "frame": list(network.frame)}
-    if isinstance(network, WindowedNetwork):
-        return _windows_record(network, arrays)
     if isinstance(network, CellNetwork):
         # Numbers of boxes and parts are stored as floats like everything else, which hold them exactly.
         arrays.update({f"cell_{name}": np.asarray(getattr(network, name), dtype=np.float64) for name in _CELLS})
@@ -53,35 +47,7 @@ def network_record(network: Network, arrays: Arrays) -> dict[str, Any]:
         for i, group in enumerate(groups):
             arrays[f"{side}_{i}_weights"] = np.asarray(group.weights)
             arrays[f"{side}_{i}_bias"] = np.asarray(group.bias)
-    if isinstance(network, DeepNetwork):
-        return record
-    record["special"] = [{name: list(getattr(g, name)) for name in _FLAGS} for g in network.special]
-    for i, special in enumerate(network.special):
-        arrays.update({f"special_{i}_{name}": np.asarray(getattr(special, name)) for name in _SPECIAL})
     return record
-
-
-def _windows_record(network: WindowedNetwork, arrays: Arrays) -> dict[str, Any]:
-    arrays["breaks"] = network.breaks
-    records = []
-    for i, (part, weights) in enumerate(zip(network.networks, network.weights, strict=True)):
-        own: Arrays = {"weights": weights}
-        records.append(network_record(part, own))
-        arrays.update({f"window_{i}_{name}": array for name, array in own.items()})
-    return {"windows": records}
-
-
-def _windows_from(records: list[Any], arrays: Mapping[str, FloatArray]) -> WindowedNetwork:
-    networks, weights = [], []
-    for i, record in enumerate(records):
-        first = f"window_{i}_"
-        own = {name.removeprefix(first): array for name, array in arrays.items() if name.startswith(first)}
-        network = network_from(record, own)
-        if not isinstance(network, BroadNetwork):
-            raise ValueError("the network of a window is not a broad one")
-        networks.append(network)
-        weights.append(own["weights"])
-    return WindowedNetwork(arrays["breaks"], tuple(networks), tuple(weights))
 
 
 def _cells_from(record: Mapping[str, Any], arrays: Mapping[str, FloatArray]) -> CellNetwork:
@@ -109,8 +75,6 @@ def network_from(record: Mapping[str, Any], arrays: Mapping[str, FloatArray]) ->
         frame = (float(velocity), float(low), float(length)) if "frame" in record else None
         transform, breaks, coefficients = (arrays[name] for name in _PATH)
         return EvolvedNetwork(space, transform, breaks, coefficients, frame)
-    if "windows" in record:
-        return _windows_from(record["windows"], arrays)
     if "cells" in record:
         return _cells_from(record["cells"], arrays)
 
@@ -121,17 +85,9 @@ def network_from(record: Mapping[str, Any], arrays: Mapping[str, FloatArray]) ->
 
     if "layers" in record:
         return DeepNetwork(arrays["center"], groups("layers", FeatureGroup, EnhancementGroup))
-    special = tuple(_special_from(entry, i, arrays) for i, entry in enumerate(record.get("special", ())))
     features = groups("features", FeatureGroup, FeatureGroup)
     enhancement = groups("enhancement", EnhancementGroup, EnhancementGroup)
-    return BroadNetwork(arrays["center"], features, enhancement, special)
-
-
-def _special_from(record: Mapping[str, Any], number: int, arrays: Mapping[str, FloatArray]) -> HarmonicGroup:
-    centers, exponents, directions, scales = (arrays[f"special_{number}_{name}"] for name in _SPECIAL)
-    # Files of the first versions have no powers of the conjugate and of the angle.
-    parts, logarithms, conjugates, angles = (record.get(name, ()) for name in _FLAGS)
-    return HarmonicGroup(centers, exponents, directions, scales, parts, logarithms, conjugates, angles)
+    return BroadNetwork(arrays["center"], features, enhancement)
 
 
 def problem_record(problem: Problem, arrays: Arrays) -> dict[str, Any]:

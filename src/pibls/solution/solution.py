@@ -14,7 +14,7 @@ import sympy as sp
 
 from pibls.checks import HIGHEST_ORDER, FloatArray, check_integer, check_points, shorten
 from pibls.errors import InputError, ProblemError
-from pibls.geometry.points import interior_points
+from pibls.geometry.points import Points, interior_points
 from pibls.problem import AnyCondition, Field, Interior, MultiIndex, Problem, Statement, Unknown
 from pibls.problem.statements import condition_statements, lowered
 from pibls.runtime import blas_threads
@@ -53,8 +53,8 @@ class Solution:
         The distribution of the weights, for a Bayesian method.
     richer
         The network with more nodes that the error estimate rests on, as network and weights.
-    growth
-        The factorised system, to which :meth:`grow` appends; it is not stored.
+    points
+        Where a solution that was grown was fitted, to grow further; they are not stored.
 
     Examples
     --------
@@ -72,7 +72,7 @@ class Solution:
     error_estimate: float | None = None
     posterior: Posterior | None = None
     richer: tuple[RicherNetwork, FloatArray] | None = None
-    growth: Any = None
+    points: Points | None = None
 
     @property
     def coordinate_names(self) -> tuple[str, ...]:
@@ -273,7 +273,7 @@ class Solution:
                 "network. Use pibls.solve, which makes one."
             )
         network, weights = self.richer
-        other = replace(self, network=network, weights=weights, richer=None, growth=None)
+        other = replace(self, network=network, weights=weights, richer=None, points=None)
         here, there = (solution(X, outside=outside, **named) for solution in (self, other))
         if isinstance(here, dict):
             return {name: np.abs(here[name] - there[name]) for name in here}
@@ -285,9 +285,8 @@ class Solution:
         A solution by cells is solved on a finer tree: cells are split where the solution is rough or lacks most, until
         there are at least so many more weights and points inside, and the error is estimated anew.
 
-        For a network, nodes and points are appended to the factorisation that exists. New points go where the residual
-        is large, new nodes where the solution is steep; nodes that bring nothing new are rejected. Nothing is solved
-        from scratch, except once for a solution that was loaded from a file.
+        For a network, nodes and points are added to those there are, and all weights are solved for anew. New points
+        go where the residual is large, new nodes where the solution is steep.
 
         Parameters
         ----------

@@ -12,7 +12,6 @@ from pibls.features import BroadNetwork
 from pibls.features.deep import DeepNetwork
 from pibls.solution.celled import CellNetwork
 from pibls.solution.evolved import EvolvedNetwork
-from pibls.solution.windowed import WindowedNetwork
 
 if TYPE_CHECKING:
     from pibls.solution.solution import Solution
@@ -35,11 +34,6 @@ def to_torch(solution: Solution) -> Any:
         raise InputError(
             "A solution by the method of lines cannot become a torch module: its weights are polynomials in time. "
             "Evaluate it with solution(X), or fit the problem with PIBLS."
-        )
-    if isinstance(network, WindowedNetwork):
-        raise InputError(
-            "A solution by windows cannot become a torch module: each window has a network of its own. Evaluate it "
-            "with solution(X), or fit the problem with PIBLS."
         )
     if isinstance(network, DeepNetwork):
         return _deep(network, solution.weights, torch)
@@ -69,15 +63,10 @@ def _nodes(network: BroadNetwork, torch: Any) -> Any:
                 nodes.append(group.activation.derivatives(z, (0,))[0])
             return nodes
 
-        def _special(self, X: Any) -> list[Any]:
-            # Fixed, and needed in double precision: they follow the points instead of the module.
-            groups = [group.to(lambda a: torch.as_tensor(np.array(a), device=X.device)) for group in network.special]
-            return [group.combine(X.double(), [{(0, 0): 1.0}])[0].to(X.dtype) for group in groups]
-
         def nodes(self, X: Any) -> Any:
             """Return all nodes at the rows of ``X``."""
             features = torch.cat(self._layer(X - self.center, "features", network.features), dim=1)
-            nodes = [features, *self._layer(features, "enhancement", network.enhancement), *self._special(X)]
+            nodes = [features, *self._layer(features, "enhancement", network.enhancement)]
             return torch.cat(nodes, dim=1)
 
     return Nodes

@@ -21,12 +21,6 @@ Conditions that must hold exactly go to :func:`constrained`:
 >>> bool(np.abs(H[[0, -1]] @ weights - z[[0, -1]]).max() < 1e-13)
 True
 
-A matrix that gets more columns or rows, step by step, goes to :class:`Growing`:
-
->>> grown = Growing.start(H[:, :30]).with_columns(H[:, 30:])
->>> bool(np.abs(H @ grown.solve(z) - z).max() < 1e-12)
-True
-
 =================  ==================================================================================================
 :class:`LeastSquares`     ``"lstsq"``, the default: finds the numerical rank at nearly the cost of one QR
 :class:`QR`               ``"qr"``: for matrices known to have full rank
@@ -53,7 +47,6 @@ from pibls.solvers.bounds import (
 )
 from pibls.solvers.constrained import ConstrainedFactorisation, factorise_constrained
 from pibls.solvers.dense import Array
-from pibls.solvers.growing import Growing
 from pibls.solvers.lstsq import LeastSquares
 from pibls.solvers.normal import NormalEquations
 from pibls.solvers.qr import QR
@@ -62,7 +55,6 @@ from pibls.solvers.svd import SVD
 __all__ = [
     "ConstrainedFactorisation",
     "Factorisation",
-    "Growing",
     "LeastSquares",
     "NormalEquations",
     "QR",

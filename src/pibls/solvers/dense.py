@@ -35,10 +35,8 @@ class Dense(Protocol):
         """Return Householder vectors with R above them, and their factors; ``matrix`` may be overwritten."""
         ...
 
-    def rotate(
-        self, vectors: Array, factors: Array, block: Array, *, transpose: bool, right: bool, overwrite: bool
-    ) -> Array:
-        """Return Q·block or Qᵀ·block (from the right: block·Q or block·Qᵀ); ``overwrite`` lets its memory be used."""
+    def rotate(self, vectors: Array, factors: Array, block: Array, *, transpose: bool, right: bool) -> Array:
+        """Return Q·block or Qᵀ·block (from the right: block·Q or block·Qᵀ)."""
         ...
 
     def solve_triangular(self, triangle: Array, block: Array, *, transpose: bool) -> Array:
@@ -75,13 +73,10 @@ class _Lapack:
         vectors, factors, _ = lapack.dgeqrt(min(_PANEL, *matrix.shape), matrix, overwrite_a=True)
         return vectors, factors
 
-    def rotate(
-        self, vectors: Array, factors: Array, block: Array, *, transpose: bool, right: bool, overwrite: bool
-    ) -> Array:
+    def rotate(self, vectors: Array, factors: Array, block: Array, *, transpose: bool, right: bool) -> Array:
         from scipy.linalg import lapack
 
-        if not (overwrite and self.in_place(block)):
-            block = np.array(block, dtype=np.float64, order="F")
+        block = np.array(block, dtype=np.float64, order="F")
         side, trans, reflectors = "R" if right else "L", "T" if transpose else "N", vectors[:, : factors.shape[1]]
         return lapack.dgemqrt(reflectors, factors, block, side=side, trans=trans, overwrite_c=True)[0]
 
@@ -134,12 +129,9 @@ class _Torch:
         vectors, factors = torch.geqrf(matrix)
         return vectors, factors
 
-    def rotate(
-        self, vectors: Array, factors: Array, block: Array, *, transpose: bool, right: bool, overwrite: bool
-    ) -> Array:
+    def rotate(self, vectors: Array, factors: Array, block: Array, *, transpose: bool, right: bool) -> Array:
         import torch
 
-        del overwrite
         reflectors = vectors[:, : factors.shape[0]]
         return torch.ormqr(reflectors, factors, block, left=not right, transpose=transpose)
 
@@ -241,10 +233,6 @@ class Householder:
         # The transpose is in row-major order, which NumPy passes over twice as fast.
         return cls(vectors, factors, array_namespace(vectors).tril(vectors[:height, :].T).T)
 
-    def apply(self, block: Array, *, transpose: bool = False, right: bool = False, overwrite: bool = False) -> Array:
-        """Return Q·block, with ``transpose`` Qᵀ·block, and with ``right`` the products from the other side.
-
-        With ``overwrite`` the memory of a Fortran-ordered float64 block may be used.
-        """
-        rotate = dense(block).rotate
-        return rotate(self.vectors, self.factors, block, transpose=transpose, right=right, overwrite=overwrite)
+    def apply(self, block: Array, *, transpose: bool = False, right: bool = False) -> Array:
+        """Return Q·block, with ``transpose`` Qᵀ·block, and with ``right`` the products from the other side."""
+        return dense(block).rotate(self.vectors, self.factors, block, transpose=transpose, right=right)

@@ -2,18 +2,16 @@
 
 from pibls.system.assemble import assemble, check_linear, check_points_match, system_bytes
 from pibls.system.blocks import Block, System
-from pibls.system.linearise import Linearisation, States
-from pibls.system.scaling import Balanced, Penalties, RowScaling
+from pibls.system.scaling import Balanced, Fixed, Penalties, RowScaling
 from pibls.system.tangent import Evaluate, check_known, linearised
 
 __all__ = [
     "Balanced",
     "Block",
     "Evaluate",
-    "Linearisation",
+    "Fixed",
     "Penalties",
     "RowScaling",
-    "States",
     "System",
     "assemble",
     "check_known",

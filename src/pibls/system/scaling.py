@@ -14,7 +14,7 @@ import numpy as np
 from pibls.checks import check_number
 from pibls.problem import OnPart, Statement
 
-__all__ = ["Balanced", "Penalties", "RowScaling"]
+__all__ = ["Balanced", "Fixed", "Penalties", "RowScaling"]
 
 
 @dataclass(frozen=True)
@@ -61,4 +61,16 @@ class Penalties:
         return self.initial if part is not None and part == part.domain.initial else self.boundary
 
 
-RowScaling = Balanced | Penalties
+@dataclass(frozen=True)
+class Fixed:
+    """Factors that are known already: those of the first step of an iteration."""
+
+    factors: tuple[float, ...]
+
+    def scales(self, statements: Sequence[Statement], norms: Sequence[float]) -> list[float]:
+        """Return the factors."""
+        del statements, norms
+        return list(self.factors)
+
+
+RowScaling = Balanced | Fixed | Penalties

@@ -33,7 +33,7 @@ _KEYS = (
     *("exact", "solve", "output"),
 )
 _LARGEST = 2_000_000
-WAYS = ("space-time", "windows", "lines")
+WAYS = ("space-time", "lines")
 """How to go through time, as :func:`~pibls.solve` takes it."""
 
 

@@ -11,21 +11,20 @@ import numpy as np
 
 from pibls.checks import FloatArray, check_choice, check_integer, check_number, shorten
 from pibls.errors import InputError
-from pibls.features import BroadNetwork, EnhancementGroup, FeatureGroup
+from pibls.features import BroadNetwork
 from pibls.geometry import Points
 from pibls.lines import Evolution, Unsuitable, evolve, find_evolution, transits
 from pibls.methods import PIBLS
 from pibls.problem import Problem
 from pibls.solution import Solution
+from pibls.solution.records import RicherNetwork
 from pibls.system import check_known
 from pibls.text.files import WAYS
 from pibls.tuning.by_cells import solve_by_cells, solve_nonlinear_by_cells, suits_cells
-from pibls.tuning.campaign import Campaign, estimated_error
-from pibls.tuning.grow import new_nodes
-from pibls.tuning.laboratory import Laboratory
-from pibls.tuning.nonlinear import laboratory_near, solve_nonlinear
+from pibls.tuning.fitting import Fitting, estimated_error
+from pibls.tuning.grow import new_nodes, with_nodes
 from pibls.tuning.progress import Progress, reporter
-from pibls.tuning.windows import march
+from pibls.tuning.wide import solve_wide
 
 __all__ = ["Method", "solve"]
 
@@ -84,8 +83,8 @@ def solve(
     device
         A torch device such as ``"cuda"`` to assemble and solve on; NumPy if left out.
     budget
-        After how much work nothing finer is tried. For cells in nominal seconds of 10¹⁰ operations, counted and not
-        timed, so that the same call gives the same answer everywhere; for one network and for lines in seconds of work.
+        After how much work nothing finer is tried. In nominal seconds of 10¹⁰ operations, counted and not timed, so
+        that the same call gives the same answer everywhere; for lines in seconds of work.
     progress
         Called with a :class:`Progress` at every step. ``True`` shows a line on the terminal, ``False`` none; left
         out, it is shown on a terminal only.
@@ -95,8 +94,7 @@ def solve(
     continuation
         For a nonlinear problem, easier ones to solve on the way to it, such as the same flow at lower speeds.
     time
-        For a problem in time, ``"space-time"``: time is one more coordinate of the network; ``"windows"``: the same on
-        one window of time after the other, whose lengths are chosen; or ``"lines"``: features in space, and an
+        For a problem in time, ``"space-time"``: time is one more coordinate; or ``"lines"``: features in space, and an
         ordinary differential equation for their weights. Left out, nonlinear evolutions, those in three space
         dimensions and those in which very much happens are solved by lines where their form allows it, all else in
         space–time, and by lines where that stalls.
@@ -136,8 +134,6 @@ def solve(
     with reporter(progress) as report:
         if method is not None or points is not None:
             return _as_told(problem, tolerance, method, points, first, device, report)
-        if time == "windows":
-            return march(problem, tolerance, limit, first, report, device=device)
         guessed = start is not None or bool(continuation)
         if time == "lines" or (time is None and not guessed and _suits_lines(problem)):
             evolved = _by_lines(problem, tolerance, limit, first, report)
@@ -145,18 +141,14 @@ def solve(
                 return evolved
             if time == "lines":
                 raise InputError(f"This problem cannot be solved with time='lines': {evolved.reason}.")
+        guesses = {"start": start, "continuation": continuation}
+        if device is not None or not suits_cells(problem):
+            return solve_wide(problem, tolerance, limit, first, report, device=device, **guesses)
         if not problem.is_linear:
-            guesses = {"start": start, "continuation": continuation}
-            if device is None and suits_cells(problem):
-                return solve_nonlinear_by_cells(problem, tolerance, limit, first, report, **guesses)
-            return solve_nonlinear(problem, tolerance, limit, first, report, device=device, **guesses)
-        if device is None and suits_cells(problem):
-            solution = solve_by_cells(problem, tolerance, limit, first, report)
-        else:
-            campaign = Campaign(Laboratory(problem, first, device=device), tolerance, limit, report)
-            solution = campaign.run().finished()
+            return solve_nonlinear_by_cells(problem, tolerance, limit, first, report, **guesses)
+        solution = solve_by_cells(problem, tolerance, limit, first, report)
         limited = solution.status == "stalled" and (solution.error_estimate or 0.0) > _ROUNDING
-        if limited and time is None and device is None and _is_flat_evolution(problem):
+        if limited and time is None and _is_flat_evolution(problem):
             other = _by_lines(problem, tolerance, limit, first, report)
             return other if isinstance(other, Solution) and _better(other, solution) else solution
         return solution
@@ -223,9 +215,8 @@ def _as_told(
     report(Progress("solve", time.perf_counter() - started))
     solution = _fitted(chosen, problem, where, seed, device)
     report(Progress("estimate", time.perf_counter() - started, solution.diagnostics.nodes))
-    lab = laboratory_near(solution, seed)
     begun = time.perf_counter()
-    richer, estimate = _compared(lab, solution)
+    richer, estimate = _compared(solution, seed)
     converged = estimate <= tol
     message = f"The estimated error {estimate:.1e} is {'within' if converged else 'above'} the tolerance {tol:g}."
     seconds = {**solution.diagnostics.seconds, "estimate": time.perf_counter() - begun}
@@ -234,26 +225,24 @@ def _as_told(
     return replace(solution, status=status, error_estimate=estimate, diagnostics=diagnostics, richer=richer)
 
 
-def _compared(lab: Laboratory, solution: Solution) -> tuple[tuple[BroadNetwork, FloatArray], float]:
+def _compared(solution: Solution, seed: int) -> tuple[tuple[RicherNetwork, FloatArray], float]:
     """Return a richer network on points of its own, and the error of a solution estimated by its distance to that.
 
     The points of the solve may be too few, and its network too narrow: neither is used without more of both.
     """
-    network = solution.network
+    network, problem = solution.network, solution.problem
+    second = Fitting(problem, seed + _SECOND)
     if not isinstance(network, BroadNetwork):
-        other = Campaign(lab, _COMPARISON_TOL, _COMPARISON_BUDGET, lambda _: None).run().solution
+        limits = (_COMPARISON_TOL, _COMPARISON_BUDGET, second.seed)
+        other = solve_wide(problem, *limits, lambda _: None, start=None if problem.is_linear else solution)
     else:
         nodes = max(network.size // 2, _LEAST_NODES)
-        groups = new_nodes(solution, nodes, np.random.default_rng(lab.seed + _SECOND))
-        wide = replace(
-            network,
-            features=(*network.features, *(g for g in groups if isinstance(g, FeatureGroup))),
-            enhancement=(*network.enhancement, *(g for g in groups if isinstance(g, EnhancementGroup))),
-        )
-        other = lab.other().fit_network(wide, lab.other().points(wide.size))
-    judge = lab.judge(min(_JUDGE_NODES, network.size))
-    estimate = estimated_error(judge(solution).total, judge(other).total, lab.distance(solution, other))
-    return (cast(BroadNetwork, other.network), other.weights), estimate
+        groups = new_nodes(solution, nodes, np.random.default_rng(second.seed))
+        wide = with_nodes(network, groups)
+        other = second.fit_network(wide, second.points(wide.size), solution.evaluate, close=True)
+    judge = second.judge(min(_JUDGE_NODES, network.size))
+    estimate = estimated_error(judge(solution).total, judge(other).total, second.distance(solution, other))
+    return (cast(RicherNetwork, other.network), other.weights), estimate
 
 
 def default_method(problem: Problem) -> PIBLS:

@@ -12,8 +12,8 @@ from pibls.cells import even_answers, solve_cells, solve_cells_nonlinear
 from pibls.problem import OnPart, Problem
 from pibls.runtime import blas_threads
 from pibls.solution import Solution
-from pibls.tuning.campaign import Campaign
-from pibls.tuning.laboratory import Laboratory
+from pibls.tuning.fitting import Fitting
+from pibls.tuning.posedness import contradicts
 from pibls.tuning.progress import Progress
 
 __all__ = ["solve_by_cells", "solve_nonlinear_by_cells", "suits_cells"]
@@ -42,7 +42,7 @@ def solve_by_cells(
             if answers.is_unseen or answers.is_unstable:
                 message = answers.in_words()
         if not message and solution.status != "converged" and _is_unmet(solution):
-            message = _contradiction(solution, tol, budget, seed)
+            message = _contradiction(solution, seed)
     if not message:
         return solution
     return replace(solution, status="ill-posed", diagnostics=replace(solution.diagnostics, message=message))
@@ -84,10 +84,9 @@ def _is_unmet(solution: Solution) -> bool:
     return False
 
 
-def _contradiction(solution: Solution, tol: float, budget: float, seed: int) -> str:
+def _contradiction(solution: Solution, seed: int) -> str:
     """Say which statements contradict each other, if any do."""
-    campaign = Campaign(Laboratory(solution.problem, seed), tol, budget, lambda _: None)
-    if not campaign.find_contradiction():
+    if not contradicts(Fitting(solution.problem, seed)):
         return ""
     name, residual = max(solution.diagnostics.residuals.items(), key=lambda item: item[1].rms)
     return (

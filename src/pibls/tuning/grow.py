@@ -5,6 +5,7 @@ A solution by cells is split further instead.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -16,13 +17,15 @@ from pibls.features import BroadNetwork, EnhancementGroup, FeatureGroup
 from pibls.features.scales import draw_enhancement, draw_features, draw_steep_features
 from pibls.geometry import Points, PointSet
 from pibls.geometry.points import interior_points
+from pibls.methods import Recipe, fit
+from pibls.problem import Interior, OnPart, Opposite, Problem, Statement
 from pibls.solution import Solution
 from pibls.solution.celled import CellNetwork
-from pibls.system import check_linear
-from pibls.tuning.growth import Grown
+from pibls.solvers import LeastSquares
+from pibls.system import Balanced, check_linear
 from pibls.tuning.judge import Judge
 
-__all__ = ["grow", "new_nodes", "residual_points", "steepness"]
+__all__ = ["grow", "new_nodes", "residual_points", "steepness", "with_nodes"]
 
 _ROWS_PER_NODE = 2.2
 _CANDIDATES = 8  # candidates per point that is chosen
@@ -36,43 +39,68 @@ def grow(solution: Solution, nodes: int, points: int) -> Solution:
     """Return the solution with so many more nodes and points; see :meth:`pibls.Solution.grow`."""
     more_nodes = check_integer("nodes", nodes, "grow", minimum=0)
     more_points = check_integer("points", points, "grow", minimum=0)
-    by_cells = isinstance(solution.network, CellNetwork)
-    state = None if by_cells else _state(solution)
+    network = solution.network
+    points_before = None if isinstance(network, CellNetwork) else _points(solution)
     if more_nodes == more_points == 0:
         return solution
-    if state is None:
+    if points_before is None or not isinstance(network, BroadNetwork):
         return grow_cells(solution, more_nodes, more_points)
-    # Each growth draws anew: how many nodes and rows there are tells it from earlier ones.
-    seed = np.random.SeedSequence((solution.diagnostics.seed, state.network.size, len(state.rhs)))
-    rng = np.random.default_rng(seed)
+    # Each growth draws anew: how many nodes and points there are tells it from earlier ones.
+    rows = sum(map(len, points_before.sets))
+    rng = np.random.default_rng(np.random.SeedSequence((solution.diagnostics.seed, network.size, rows)))
+    where = points_before
     if more_points:
-        state = state.with_points(residual_points(solution, more_points, rng))
+        where = _joined(solution.problem, where, residual_points(solution, more_points, rng))
     if more_nodes:
-        state = state.with_nodes(new_nodes(solution, more_nodes, rng))
-    grown = state.solution(dict(solution.diagnostics.settings), solution.diagnostics.seed)
-    message = f"Grown by {more_nodes} nodes and {len(state.rhs) - solution.diagnostics.rows} rows."
+        network = with_nodes(network, new_nodes(solution, more_nodes, rng))
+    recipe = Recipe("PIBLS", solution.diagnostics.settings, solution.diagnostics.seed, Balanced(), 0.0, LeastSquares())
+    grown = fit(solution.problem, where, network, recipe)
+    message = f"Grown by {more_nodes} nodes and {grown.diagnostics.rows - solution.diagnostics.rows} rows."
     # What was as wide before is now the narrower of two: their distance is the error it had, not the one left.
-    return replace(grown, diagnostics=replace(grown.diagnostics, message=message))
+    return replace(grown, diagnostics=replace(grown.diagnostics, message=message), points=where)
 
 
-def _state(solution: Solution) -> Grown:
-    """Return the factorised system of a solution, made anew for one that came from a file or another method."""
-    if isinstance(solution.growth, Grown):
-        return solution.growth
+def _points(solution: Solution) -> Points:
+    """Return the points of a solution that was grown, or new ones for one by another method or from a file."""
+    if solution.points is not None:
+        return solution.points
     if not isinstance(solution.network, BroadNetwork):
         raise InputError(
             f"A solution by {solution.diagnostics.method} cannot grow: its weights do not come from one least-squares "
             "problem. Solve again with a smaller tol, or use PIBLS."
         )
     check_linear(solution.problem)
-    if any(statement.exact for statement in solution.problem.statements):
-        raise InputError(
-            "Conditions with exact=True cannot be grown: nodes and points are appended to a least-squares "
-            "factorisation. Solve again with a smaller tol, or leave out exact=True."
-        )
     interior = int(_ROWS_PER_NODE * solution.network.size)
-    seed = solution.diagnostics.seed
-    return Grown.start(solution.problem, solution.network, Points.sample(solution.problem, interior, seed=seed))
+    return Points.sample(solution.problem, interior, seed=solution.diagnostics.seed)
+
+
+def _joined(problem: Problem, points: Points, more: Points) -> Points:
+    """Append points of equations and conditions.
+
+    Statements that have no other points than theirs (measurements, averages, the ends of an interval) stay as they are.
+    """
+    joined: dict[int, PointSet] = {}
+    for statement in problem.statements:
+        own, new = points.sets[statement.source], more.sets[statement.source]
+        if id(own) not in joined:
+            joined[id(own)] = own.joined(new) if _has_more_points(statement) else own
+    return Points(tuple(joined[id(own)] for own in points.sets))
+
+
+def _has_more_points(statement: Statement) -> bool:
+    place = statement.place
+    if isinstance(place, OnPart):
+        return len(place.part.domain.coordinates) > 1
+    return isinstance(place, Interior | Opposite)
+
+
+def with_nodes(network: BroadNetwork, groups: Sequence[FeatureGroup | EnhancementGroup]) -> BroadNetwork:
+    """Return a network with more nodes."""
+    return replace(
+        network,
+        features=(*network.features, *(g for g in groups if isinstance(g, FeatureGroup))),
+        enhancement=(*network.enhancement, *(g for g in groups if isinstance(g, EnhancementGroup))),
+    )
 
 
 def residual_points(solution: Solution, count: int, rng: np.random.Generator) -> Points:

@@ -9,25 +9,31 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import cast
 
 import numpy as np
 from scipy import linalg
 
 from pibls.checks import FloatArray
 from pibls.features import BroadNetwork
-from pibls.geometry import Points
+from pibls.geometry import Domain, Points
+from pibls.geometry.landmarks import corners
 from pibls.problem import Problem
+from pibls.runtime import blas_threads
 from pibls.system import Balanced, assemble
+from pibls.tuning.fitting import Fitting
 from pibls.tuning.judge import root_mean_square
+from pibls.tuning.scales import widened
 
-__all__ = ["MET", "Ambiguity", "find_ambiguity", "is_perturbed", "joint_defects", "stay_apart"]
+__all__ = ["MET", "Ambiguity", "ambiguity_of", "contradicts", "find_ambiguity", "joint_defects", "stay_apart"]
 
 _RESOLVED = 1e-10  # directions of the network that are smaller than this are round-off, not functions
 _FALLING = 0.25  # a well-posed problem keeps its visibility when the network widens
 _DIM = 1e-3
 _UNSEEN = 1e-6
 _PERTURBED = 0.05
-_STAYS = 0.7
+_SCALE = 3.0
+_STAYS, _APART = 0.7, 0.1
 MET = 0.02
 """Relative residual below which statements count as met."""
 
@@ -80,6 +86,35 @@ class Ambiguity:
             f"{self.visibility:.0e}, and the finer it is the less. Data cannot determine it, as in a heat "
             "equation run backwards; give conditions at the other end."
         )
+
+
+def ambiguity_of(fitting: Fitting) -> str:
+    """Say what a linear problem leaves open, found by two small networks; an empty string if nothing."""
+    nodes = fitting.pilot_nodes * 2 // 3
+    with blas_threads(most=1):
+        narrow, wide = (
+            find_ambiguity(fitting.problem, fitting.points(n), fitting.network([(n, (_SCALE,) * fitting.axes)]))
+            for n in (nodes, 2 * nodes)
+        )
+    return wide.in_words(fitting.problem, fitting.compare_points) if wide.hides_more_than(narrow) else ""
+
+
+def contradicts(fitting: Fitting) -> bool:
+    """Tell whether the statements of a linear problem can each be met, but not together, however wide the network.
+
+    An unresolved solution looks like that too, until the network is widened; a layer or a corner even then, so
+    problems that have those are not asked.
+    """
+    problem = fitting.problem
+    if is_perturbed(problem) or corners(cast(Domain, problem.domain)):
+        return False
+    defects = []
+    with blas_threads(most=1):
+        for doublings in range(3):
+            nodes = fitting.pilot_nodes * 2**doublings
+            network = fitting.network([(nodes, widened((_SCALE,) * fitting.axes, 2.0**doublings))])
+            defects.append(joint_defects(problem, fitting.points(nodes), network))
+    return stay_apart(defects)
 
 
 def find_ambiguity(problem: Problem, points: Points, network: BroadNetwork) -> Ambiguity:
@@ -136,7 +171,7 @@ def joint_defects(problem: Problem, points: Points, network: BroadNetwork) -> tu
     system = assemble(problem, points, network, Balanced())
     alone = [_defect(system.matrix[block.rows], system.rhs[block.rows]) for block in system.blocks]
     size = float(np.sqrt(sum(np.mean(system.rhs[block.rows] ** 2) for block in system.blocks)))
-    weights = linalg.lstsq(system.matrix, system.rhs, cond=_RESOLVED)[0]
+    weights = linalg.lstsq(system.matrix, system.rhs, cond=_RESOLVED, lapack_driver="gelsy")[0]
     residual = system.rhs - system.matrix @ weights
     together = float(np.sqrt(sum(np.mean(residual[block.rows] ** 2) for block in system.blocks)))
     return (together / size if size > 0 else 0.0), max(alone, default=0.0)
@@ -149,7 +184,7 @@ def stay_apart(defects: Sequence[tuple[float, float]]) -> bool:
     (True, False)
     """
     (first, _), *_, (together, alone) = defects
-    return together > max(_STAYS * first, MET) and alone < 0.1 * together
+    return together > max(_STAYS * first, _APART) and alone < 0.1 * together
 
 
 def is_perturbed(problem: Problem) -> bool:
@@ -171,5 +206,5 @@ def _defect(matrix: FloatArray, rhs: FloatArray) -> float:
     size = float(np.linalg.norm(rhs))
     if size == 0:
         return 0.0
-    weights = linalg.lstsq(matrix, rhs, cond=_RESOLVED)[0]
+    weights = linalg.lstsq(matrix, rhs, cond=_RESOLVED, lapack_driver="gelsy")[0]
     return float(np.linalg.norm(rhs - matrix @ weights)) / size

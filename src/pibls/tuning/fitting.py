@@ -1,0 +1,196 @@
+"""Fits of one problem by networks of sine nodes: of any width, at any scale, with points to match."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+
+from pibls.checks import FloatArray
+from pibls.features import BroadNetwork, FeatureGroup
+from pibls.features.scales import draw_features, draw_sparse_features
+from pibls.geometry import Points
+from pibls.geometry.points import interior_points
+from pibls.methods import Recipe, fit
+from pibls.methods.fit import on_device
+from pibls.methods.nonlinear import fit_nonlinear
+from pibls.problem import Problem
+from pibls.solution import Solution
+from pibls.solution.sizes import reference_sizes
+from pibls.solvers import LeastSquares
+from pibls.system import Balanced, Evaluate
+from pibls.tuning.judge import Judge
+
+__all__ = ["Block", "Fitting", "Scale", "estimated_error"]
+
+Scale = tuple[float, ...]
+Block = tuple[int, Scale]
+"""Nodes that were drawn together: how many, and at which scale."""
+
+SOLVES_NOTHING = 0.3
+"""Relative residual of a network whose distance to another says nothing of its error."""
+
+_PILOT, _PILOT_MANY = {1: 60, 2: 120, 3: 200}, 300
+_ROWS_PER_NODE = 2.2
+_FULL_FACES = 3
+_ROWS_PER_NODE_MANY, _INITIAL_PER_NODE_MANY = 1.3, 0.3
+_FEW_AXES, _SPARSE_SHARE, _SPARSE_AXES = 4, 0.4, 2
+_COMPARE_POINTS, _COMPARE_POINTS_LINE = 1000, 8000  # on a line they are cheap, and find thin layers
+_HELD_OUT, _MOST_HELD_OUT = 31, 1000
+_COMPARE = 77
+_LEAST_SHARE = 0.1
+_PER_ENTRY = 100.0  # multiplications that an entry of a matrix counts for before it is factorised
+
+
+@dataclass(frozen=True, eq=False)
+class Fitting:
+    """A problem, the seed of all nodes and points, and where the arithmetic runs.
+
+    Examples
+    --------
+    >>> from pibls.problems import poisson
+    >>> fitting = Fitting(poisson(), 0)
+    >>> solution = fitting.fit([(150, (3.0, 3.0))])
+    >>> solution.true_error() < 1e-6, fitting.judge(150)(solution).total < 1e-6
+    (True, True)
+    """
+
+    problem: Problem
+    seed: int
+    device: Any = None
+
+    @property
+    def axes(self) -> int:
+        """Number of coordinates."""
+        return len(self.problem.domain.coordinates)
+
+    @property
+    def time_axis(self) -> int | None:
+        """Position of the time coordinate."""
+        time = self.problem.domain.time
+        return None if time is None else self.problem.domain.coordinates.index(time)
+
+    @property
+    def pilot_nodes(self) -> int:
+        """Width of a pilot: the narrowest network that tells one scale from another."""
+        width = _PILOT.get(self.axes, _PILOT_MANY)
+        return width if len(self.problem.fields) == 1 else max(40, int(width / 1.6))
+
+    def _seed(self, purpose: int) -> int:
+        return int(np.random.SeedSequence((self.seed, purpose)).generate_state(1)[0])
+
+    def points(self, nodes: int) -> Points:
+        """Return points for a network of so many nodes."""
+        interior = max(20, int(_ROWS_PER_NODE * nodes))
+        boundary = initial = None
+        if self.axes > _FULL_FACES:
+            # Most of a box of many dimensions is boundary; left to itself it would take nearly all rows.
+            interior = boundary = max(20, int(_ROWS_PER_NODE_MANY * nodes))
+            initial = max(20, int(_INITIAL_PER_NODE_MANY * nodes))
+        return Points.sample(self.problem, interior, boundary, initial, method="kronecker", seed=self._seed(nodes))
+
+    def network(self, blocks: Sequence[Block]) -> BroadNetwork:
+        """Draw a network; each block is drawn for itself, so that a longer list keeps the nodes of a shorter one."""
+        bounds = self.problem.domain.bounds
+        half = np.ptp(bounds, axis=1) / 2
+        children = np.random.default_rng(self._seed(0)).spawn(len(blocks))
+        groups = (g for block, rng in zip(blocks, children, strict=True) for g in _groups(block, half, rng))
+        return BroadNetwork(bounds.mean(axis=1), tuple(groups))
+
+    def fit(self, blocks: Sequence[Block], near: Evaluate | None = None, *, close: bool = False) -> Solution:
+        """Fit a network of some blocks at points of its own; see :meth:`fit_network`."""
+        settings = {"activation": "sin", "features": [[nodes, list(scale)] for nodes, scale in blocks]}
+        points = self.points(sum(nodes for nodes, _ in blocks))
+        return self.fit_network(self.network(blocks), points, near, close=close, settings=settings)
+
+    def fit_network(
+        self,
+        network: BroadNetwork,
+        points: Points,
+        near: Evaluate | None = None,
+        *,
+        close: bool = False,
+        settings: Mapping[str, Any] = MappingProxyType({}),
+    ) -> Solution:
+        """Fit a network at points; a nonlinear problem from a state ``near``, which may be ``close`` to a solution."""
+        recipe = Recipe("PIBLS", settings, self.seed, Balanced(), 0.0, LeastSquares())
+        placed = on_device(network, self.device)
+        if self.problem.is_linear:
+            return fit(self.problem, points, placed, recipe)
+        return fit_nonlinear(self.problem, points, placed, recipe, near, near=close)
+
+    def operations(self, nodes: int, solution: Solution | None = None) -> float:
+        """Return the multiplications of a fit of so many nodes, in as many steps as a solution took."""
+        rows = sum(self.points(nodes).sets[s.source].rows for s in self.problem.statements)
+        columns = nodes * len(self.problem.fields)
+        steps = 1 if solution is None else max(1, sum(s["factorised"] > 0 for s in solution.diagnostics.iterations))
+        return steps * rows * columns * (columns + _PER_ENTRY)
+
+    def judge(self, nodes: int) -> Judge:
+        """Return a judge with held-out points, fewer than a network of so many nodes is fitted at."""
+        count = min(_MOST_HELD_OUT, max(150, nodes))
+        # In many dimensions the boundary would take nearly all of the points.
+        boundary, initial = (count, count // 4) if self.axes > _FULL_FACES else (None, None)
+        seed = self._seed(_HELD_OUT)
+        return Judge(self.problem, Points.sample(self.problem, count, boundary, initial, method="kronecker", seed=seed))
+
+    @cached_property
+    def compare_points(self) -> FloatArray:
+        """Points at which solutions are compared."""
+        count = _COMPARE_POINTS if self.axes > 1 else _COMPARE_POINTS_LINE
+        return interior_points(self.problem.domain, count, "kronecker", self._seed(_COMPARE))
+
+    def distance(self, one: Solution, two: Solution) -> float:
+        """Return the relative L2 distance of two solutions; with several fields, the largest.
+
+        A field that is zero, or nearly, is measured by what the others suggest for it.
+        """
+        X, names = self.compare_points, self.problem.field_names
+        first, second = (solution.evaluate(X, [(name, (0,) * self.axes) for name in names]) for solution in (one, two))
+        own = {name: float(np.linalg.norm(values)) for name, values in zip(names, first, strict=True)}
+        sizes = reference_sizes(self.problem, own)
+        apart = (float(np.linalg.norm(a - b)) for a, b in zip(first, second, strict=True))
+        return max(d / (sizes[name] if sizes[name] > 0 else 1.0) for name, d in zip(names, apart, strict=True))
+
+    def turns(self, solution: Solution) -> float:
+        """Return how often a solution changes by its own size from the first time to the last; zero without a time."""
+        axis = self.time_axis
+        if axis is None:
+            return 0.0
+        names, zero = self.problem.field_names, (0,) * self.axes
+        once = tuple(int(i == axis) for i in range(self.axes))
+        low, high = self.problem.domain.bounds[axis].tolist()
+        values = solution.evaluate(self.compare_points, [(name, index) for name in names for index in (zero, once)])
+        sizes = [float(np.linalg.norm(value)) for value in values]
+        found = [rate / size for size, rate in zip(sizes[::2], sizes[1::2], strict=True) if size > 0]
+        return float(high - low) * max(found, default=0.0)
+
+
+def _groups(block: Block, half: FloatArray, rng: np.random.Generator) -> list[FeatureGroup]:
+    """Draw the nodes of a block; in many dimensions a part of them sees few coordinates."""
+    nodes, scale = block
+    if len(half) <= _FEW_AXES:
+        return [draw_features(rng, half, "sin", nodes, scale)]
+    sparse = int(_SPARSE_SHARE * nodes)
+    first, second = rng.spawn(2)
+    return [
+        draw_features(first, half, "sin", nodes - sparse, scale),
+        draw_sparse_features(second, half, "sin", sparse, scale, _SPARSE_AXES),
+    ]
+
+
+def estimated_error(own: float, richer: float, distance: float) -> float:
+    """Return the relative error of a network, from its held-out residual, that of a richer one, and their distance.
+
+    A richer network is the better one, and the distance is the error, unless its residual says otherwise; and both may
+    be wrong alike where the equation is hardly solved at all.
+
+    >>> [round(estimated_error(own, other, 0.01), 4) for own, other in ((1e-3, 1e-6), (1e-3, 1e-3), (0.5, 0.5))]
+    [0.01, 0.0071, 1.0]
+    """
+    share = max(_LEAST_SHARE, own / float(np.hypot(own, richer))) if own > 0 else 1.0
+    return max(share * distance, 1.0) if own > SOLVES_NOTHING else share * distance
