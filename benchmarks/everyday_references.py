@@ -44,7 +44,7 @@ def graded(mesh: fe.MeshTri, corners: list[tuple[float, float]], levels: int) ->
         near = np.zeros(mesh.t.shape[1], dtype=bool)
         for corner in corners:
             distance = np.hypot(mesh.p[0] - corner[0], mesh.p[1] - corner[1])
-            near |= (distance[mesh.t] < 1.01 * 0.5 ** (level + 1) * 0.5).any(axis=0)
+            near |= (distance[mesh.t] < 1.01 * 0.5 ** (level + 2)).any(axis=0)
         mesh = mesh.refined(np.flatnonzero(near))
     return mesh
 
@@ -93,6 +93,28 @@ def cantilever(points: np.ndarray, fine: bool) -> Values:
     mesh = blocks((0, 5, 0, 1), size=0.125 if fine else 0.25)
     mesh = graded(mesh, [(0, 0), (0, 1), (5, 0), (5, 1)], 20 if fine else 16)
     return _elastic(mesh, lambda X: X[0] < 1e-9, lambda X: X[0] > 5 - 1e-9, points)
+
+
+def slender_beam(points: np.ndarray, fine: bool) -> Values:
+    mesh = blocks((0, 30, 0, 1), size=0.125 if fine else 0.25)
+    mesh = graded(mesh, [(0, 0), (0, 1), (30, 0), (30, 1)], 20 if fine else 16)
+    return _elastic(mesh, lambda X: X[0] < 1e-9, lambda X: X[0] > 30 - 1e-9, points)
+
+
+def cooled_spot(points: np.ndarray, fine: bool) -> Values:
+    count = 9 if fine else 5
+    along = np.unique(np.concatenate([np.linspace(0, 0.3137, count), np.linspace(0.3137, 1, 2 * count)]))
+    mesh = graded(fe.MeshTri.init_tensor(along, np.linspace(0, 1, 2 * count)), [(0.3137, 0)], 14 if fine else 12)
+    basis = fe.Basis(mesh, fe.ElementTriP4())
+    below = fe.FacetBasis(mesh, basis.elem, facets=mesh.facets_satisfying(lambda X: X[1] < 1e-9), intorder=20)
+    stiffness = fe.BilinearForm(lambda u, v, _: dot(grad(u), grad(v))).assemble(basis)
+    stiffness += fe.BilinearForm(lambda u, v, w: 1e4 * np.exp(-((1e3 * (w.x[0] - 0.3137)) ** 2)) * u * v).assemble(
+        below
+    )
+    held = basis.get_dofs(lambda X: X[1] > 1 - 1e-9)
+    u = basis.zeros()
+    u[held] = 1
+    return {"u": probe(basis, fe.solve(*fe.condense(stiffness, basis.zeros(), x=u, D=held)), points)}
 
 
 def bracket(points: np.ndarray, fine: bool) -> Values:
@@ -299,6 +321,8 @@ POINTS = {
     "plume": _grid((18.0, 25.0, 60.0, 120.0, 190.0), (2.0, 6.5, 9.0, 17.0)),
     "cooling_fin": np.vstack([_grid((0.3, 1.2, 1.7, 2.6), (0.3, 0.8)), _grid((1.3, 1.8), (1.4, 2.5, 3.7))]),
     "cooling_pin": _grid((0.3, 0.9, 1.7), (0.2, 0.6), (0.3, 0.9)),
+    "slender_beam": _grid((3.0, 11.0, 19.0, 29.0), (0.15, 0.6, 0.9)),
+    "cooled_spot": _grid((0.12, 0.36, 0.61, 0.88), (0.1, 0.33, 0.52, 0.87)),
     "cantilever": _grid((0.4, 1.5, 3.1, 4.8), (0.15, 0.6, 0.9)),
     "bracket": np.vstack([_grid((0.2, 0.8), (0.3, 1.3, 2.2, 2.8)), _grid((1.5, 2.2, 2.9), (0.2, 0.7))]),
     "step_creeping": np.vstack([_grid((-1.5, -0.4), (0.3, 0.8)), _grid((0.3, 1.1, 2.6, 4.9), (-0.7, -0.2, 0.3, 0.8))]),

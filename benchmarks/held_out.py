@@ -5,7 +5,7 @@
 A line per run: status, estimate, true error, nominal seconds (operations counted by cells, over 10¹⁰) and real ones.
 A run is FALSE that is called converged with an error above 3 max(tol, estimate), or ill-posed when it is not, or
 converged when it is. Every run is written to ``out/<set>.csv`` as it ends; what is there already is not run again. At
-the end: how many were false, how good the estimates are, how many converged, per tolerance and per kind. The held-out set
+the end: how many were false, how good the estimates are, how many converged, per tolerance and kind. The held-out set
 (``benchmarks/held_out_problems.py``) is there to be measured now and then: nothing may be chosen by what it says.
 """
 

@@ -7,7 +7,8 @@ for. Those whose solution is known at points only are in :mod:`pibls.problems.ev
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from functools import partial
 from inspect import isfunction
 from pathlib import Path
 from typing import Any
@@ -26,6 +27,7 @@ from pibls.problem import (
     Mean,
     Neumann,
     Problem,
+    Robin,
     coordinates,
     data,
     field,
@@ -128,20 +130,23 @@ def small_hole() -> Problem:
     return Problem(sp.Eq(laplacian(u), 0), domain, (Dirichlet(u, exact),), exact=exact)
 
 
-def two_materials() -> Problem:
-    """Return (k u')' = 0 with k = 1 and 10 in the two halves of a rod: u(½) = 10/11."""
-    k = sp.Piecewise((1, x < HALF), (10, True))
-    exact = sp.Piecewise((20 * x, x < HALF), (9 + 2 * x, True)) / 11
-    return Problem(sp.Eq((k * w.diff(x)).diff(x), 0), UNIT, (Dirichlet(w, x),), exact=exact)
+def tiny_hole() -> Problem:
+    """Return Δu = 0 on the unit square with a hole of radius 1/1000, one in it."""
+    a, b, radius = sp.Rational(37, 100), sp.Rational(59, 100), sp.Rational(1, 1000)
+    exact = sp.log(((x - a) ** 2 + (y - b) ** 2) / radius**2) / (2 * sp.log(radius)) + 1
+    return dirichlet_problem(laplacian(u), u, exact, SQUARE - Disk((x, y), (a, b), radius))
 
 
-def contact_layer() -> Problem:
-    """Return (k u')' = 0 on a rod with a layer of thickness 1/1000 and k = 1/1000: half of the drop of u is there."""
-    a, b = sp.Rational(2, 5), sp.Rational(401, 1000)
-    k = sp.Piecewise((1, x < a), (sp.Rational(1, 1000), x < b), (1, True))
-    drop = sp.Piecewise((x, x < a), (a + 1000 * (x - a), x < b), (x + 1 - (b - a), True))
-    conditions = (Dirichlet(w, 1, on=UNIT.left), Dirichlet(w, 0, on=UNIT.right))
-    return Problem(sp.Eq((k * w.diff(x)).diff(x), 0), UNIT, conditions, exact=1 - drop / (2 - (b - a)))
+def supported_plate() -> Problem:
+    """Return ΔΔu = 1 on the unit square, u = Δu = 0 on the boundary: a simply supported plate."""
+    conditions = (Dirichlet(u, 0), Dirichlet(u.diff(x, 2) + u.diff(y, 2), 0))
+    return Problem(sp.Eq(laplacian(laplacian(u)), 1), SQUARE, conditions, exact=data("plate", _plate, x, y))
+
+
+def _plate(X: FloatArray, Y: FloatArray) -> FloatArray:
+    m = np.pi * np.arange(1, 80, 2)
+    weights = 16 / (m[:, None] * m * (m[:, None] ** 2 + m**2) ** 2)
+    return np.asarray(np.einsum("ip,ij,jp->p", np.sin(np.outer(m, X)), weights, np.sin(np.outer(m, Y))))
 
 
 def two_plates() -> Problem:
@@ -182,25 +187,6 @@ def four_quadrants() -> Problem:
     return Problem(sp.Eq(_flux_divergence(k, u), 0), domain, (Dirichlet(u, exact),), exact=exact)
 
 
-def narrow_source() -> Problem:
-    """Return u' + u = e^(−(2000 (x − 1/3))²), u(0) = 0: a source that hardly any point sees."""
-    a, c = sp.Integer(2000), sp.Rational(1, 3)
-    shift = 1 / (2 * a**2)
-    step = sp.erf(a * (x - c - shift)) + sp.erf(a * (c + shift))
-    exact = sp.sqrt(sp.pi) / (2 * a) * sp.exp(c - x + shift / 2) * step
-    source = sp.exp(-((a * (x - c)) ** 2))
-    return Problem(sp.Eq(w.diff(x) + w, source), UNIT, (Dirichlet(w, 0, on=UNIT.left),), exact=exact)
-
-
-def point_load() -> Problem:
-    """Return −u'' = a load of width 1/1000 at x = 0.3, held at both ends: a string with a weight."""
-    a, c = sp.Integer(1000), sp.Rational(3, 10)
-    load = a * sp.exp(-((a * (x - c)) ** 2)) / sp.sqrt(sp.pi)
-    kink = (x - c) * sp.erf(a * (x - c)) / 2 + sp.exp(-((a * (x - c)) ** 2)) / (2 * a * sp.sqrt(sp.pi))
-    exact = (1 - x) * c / 2 + x * (1 - c) / 2 - kink
-    return Problem(sp.Eq(-w.diff(x, 2), load), UNIT, (Dirichlet(w, 0),), exact=exact)
-
-
 def hot_spot() -> Problem:
     """Return −Δu = e^(−(100 r)²) on the unit square, r the distance from (0.62, 0.37), zero on the boundary."""
     distance = (x - sp.Rational(62, 100)) ** 2 + (y - sp.Rational(37, 100)) ** 2
@@ -208,9 +194,9 @@ def hot_spot() -> Problem:
     return Problem(sp.Eq(-laplacian(u), sp.exp(-(10**4) * distance)), SQUARE, (Dirichlet(u, 0),), exact=exact)
 
 
-def _hot_spot(X: FloatArray, Y: FloatArray) -> FloatArray:
+def _hot_spot(X: FloatArray, Y: FloatArray, width: float = 0.01) -> FloatArray:
     """Outside the spot the Green's function of the square, as a sum over rows of images; E₁ smooths it."""
-    a, b, width = 0.62, 0.37, 0.01
+    a, b = 0.62, 0.37
     green = np.zeros(np.broadcast(X, Y).shape)
     for k in range(-5, 6):
         for sign in (1, -1):
@@ -221,15 +207,21 @@ def _hot_spot(X: FloatArray, Y: FloatArray) -> FloatArray:
     return np.asarray(np.pi * width**2 * green - width**2 / 4 * rest)
 
 
-def dose() -> Problem:
-    """Return u' = −u/2 + a pulse of height 1000 from t = 2 to 2.001, u(0) = 0, until t = 10: an injection."""
-    c = field("c", t)
-    start, stop = sp.Integer(2), sp.Rational(2001, 1000)
-    pulse = sp.Piecewise((1000, (t >= start) & (t < stop)), (0, True))
-    during = 2000 * (1 - sp.exp(-(t - start) / 2))
-    after = 2000 * (1 - sp.exp(-(stop - start) / 2)) * sp.exp(-(t - stop) / 2)
-    exact = sp.Piecewise((0, t < start), (during, t < stop), (after, True))
-    return Problem(sp.Eq(c.diff(t), -c / 2 + pulse), TimeInterval(t, 0, 10), (Initial(c, 0),), exact=exact)
+def loaded_spot() -> Problem:
+    """Return −Δu = 1 + 10⁵ e^(−(1000 r)²) on the unit square, zero on the boundary: a spot beside an even load."""
+    distance = (x - sp.Rational(62, 100)) ** 2 + (y - sp.Rational(37, 100)) ** 2
+    source = 1 + 10**5 * sp.exp(-(10**6) * distance)
+    exact = data("loaded_spot", lambda X, Y: _torsion(X, Y) / 2 + 10**5 * _hot_spot(X, Y, 0.001), x, y)
+    return Problem(sp.Eq(-laplacian(u), source), SQUARE, (Dirichlet(u, 0),), exact=exact)
+
+
+def hot_patch() -> Problem:
+    """Return Δu = 0 on the unit square, one on a thousandth of the lower side and zero beside it."""
+    a, b = sp.Rational(3, 10), sp.Rational(301, 1000)
+    exact = (sp.atan2(x - a, y) - sp.atan2(x - b, y)) / sp.pi
+    patch = Dirichlet(u, sp.Piecewise((1, (x > a) & (x < b)), (0, True)), on=SQUARE.bottom)
+    rest = Dirichlet(u, exact, on=SQUARE.left | SQUARE.right | SQUARE.top)
+    return Problem(sp.Eq(laplacian(u), 0), SQUARE, (patch, rest), exact=exact)
 
 
 def pulse_entering() -> Problem:
@@ -271,41 +263,11 @@ def _call(S: FloatArray, T: FloatArray) -> FloatArray:
     return np.where(T > 0, value, np.maximum(S - 100, 0.0))
 
 
-def near_resonance() -> Problem:
-    """Return u'' + k²u = 0 with k = 3.14, u(0) = 0 and u(1) = 1: 600 times as large inside as at the ends."""
-    k = sp.Rational(314, 100)
-    exact = sp.sin(k * x) / sp.sin(k)
-    conditions = (Dirichlet(w, 0, on=UNIT.left), Dirichlet(w, 1, on=UNIT.right))
-    return Problem(sp.Eq(w.diff(x, 2) + k**2 * w, 0), UNIT, conditions, exact=exact)
-
-
 def drum_near_resonance() -> Problem:
     """Return Δu + k²u = sin πx sin πy on the unit square, zero on the boundary, k² a thousandth above 2π²."""
     shape, gap = sp.sin(sp.pi * x) * sp.sin(sp.pi * y), 2 * sp.pi**2 / 1000
     equation = sp.Eq(laplacian(u) + (2 * sp.pi**2 + gap) * u, shape)
     return Problem(equation, SQUARE, (Dirichlet(u, 0),), exact=shape / gap)
-
-
-def beats() -> Problem:
-    """Return u'' + u = cos 0.95 t from rest until t = 200: an oscillator driven next to its frequency."""
-    c, drive = field("c", t), sp.Rational(19, 20)
-    exact = (sp.cos(drive * t) - sp.cos(t)) / (1 - drive**2)
-    conditions = (Initial(c, 0), Initial(c.diff(t), 0))
-    return Problem(sp.Eq(c.diff(t, 2) + c, sp.cos(drive * t)), TimeInterval(t, 0, 200), conditions, exact=exact)
-
-
-def stiff_decay() -> Problem:
-    """Return A → B → C with rates 10⁴ and 1 until t = 5, from A = 1: B rises within 10⁻⁴ and decays within 1."""
-    a, b = field("a", t), field("b", t)
-    fast = sp.Integer(10**4)
-    exact = {"a": sp.exp(-fast * t), "b": fast / (fast - 1) * (sp.exp(-t) - sp.exp(-fast * t))}
-    equations = (sp.Eq(a.diff(t), -fast * a), sp.Eq(b.diff(t), fast * a - b))
-    return Problem(equations, TimeInterval(t, 0, 5), (Initial(a, 1), Initial(b, 0)), exact=exact)
-
-
-def rubber_block() -> Problem:
-    """Return :func:`~pibls.problems.elasticity` with Poisson's ratio 0.4999: nearly incompressible."""
-    return elasticity(0.4999)
 
 
 def kirsch() -> Problem:
@@ -334,38 +296,6 @@ def kirsch() -> Problem:
     return Problem(equations, domain, conditions, exact={"u": exact[u], "v": exact[v]})
 
 
-def root_slope() -> Problem:
-    """Return u' = 1/(2 √x), u(0) = 0, on (0, 1): u = √x."""
-    equation = sp.Eq(w.diff(x), 1 / (2 * sp.sqrt(x)))
-    return Problem(equation, UNIT, (Dirichlet(w, 0, on=UNIT.left),), exact=sp.sqrt(x))
-
-
-def singular_end() -> Problem:
-    """Return u'' = 0.24 x^(−0.8) on (0, 1) with the values of u = x^1.2 at the ends."""
-    power = sp.Rational(6, 5)
-    source = power * (power - 1) * x ** (power - 2)
-    return Problem(sp.Eq(w.diff(x, 2), source), UNIT, (Dirichlet(w, x),), exact=x**power)
-
-
-def degenerate_end() -> Problem:
-    """Return x u'' = 1 on (0, 1), zero at both ends: u = x log x."""
-    return Problem(sp.Eq(x * w.diff(x, 2), 1), UNIT, (Dirichlet(w, 0),), exact=x * sp.log(x))
-
-
-def kinked_load() -> Problem:
-    """Return u'' = 6 |x| on (−1, 1), one at both ends: u = |x|³."""
-    exact = sp.Abs(x) ** 3
-    return Problem(sp.Eq(w.diff(x, 2), 6 * sp.Abs(x)), Interval((x, -1, 1)), (Dirichlet(w, 1),), exact=exact)
-
-
-def far_away() -> Problem:
-    """Return −u'' + 2500 u = 0 on (10⁴, 10⁴ + 1), one on the left: a layer far from the origin."""
-    domain = Interval((x, 10**4, 10**4 + 1))
-    exact = sp.sinh(50 * (10**4 + 1 - x)) / sp.sinh(50)
-    conditions = (Dirichlet(w, 1, on=domain.left), Dirichlet(w, 0, on=domain.right))
-    return Problem(sp.Eq(w.diff(x, 2), 2500 * w), domain, conditions, exact=exact)
-
-
 def pole_outside() -> Problem:
     """Return Δu = 0 on the unit square, u = Re 1/z with the pole 1/10 to the left of it."""
     left = x + sp.Rational(1, 10)
@@ -391,16 +321,91 @@ def neumann_cavity() -> Problem:
     return Problem(sp.Eq(laplacian(a), 0), domain, (Neumann(a, flux), Mean(a, 0)), exact=exact)
 
 
-def thermal_strain() -> Problem:
-    """Return T'' = 25 T and u'' = 10⁻⁵ T' on a rod held at both ends, 100 on the left: u is 10⁻⁶ of T."""
-    heat = field("T", x)
-    temperature = 100 * sp.sinh(5 * (1 - x)) / sp.sinh(5)
+def _on_line(equations: Any, exact: Any, *conditions: Any, domain: Any = UNIT) -> Problem:
+    """Return a problem on a line; without conditions, w is given at the ends."""
+    return Problem(equations, domain, conditions or (Dirichlet(w, exact),), exact=exact)
+
+
+def _bell(width: sp.Rational, at: sp.Rational) -> tuple[sp.Expr, sp.Expr, sp.Expr]:
+    """Return a narrow bell of area one, its integral, odd around its place, and the integral of that."""
+    near = (x - at) / width
+    bell = sp.exp(-(near**2)) / sp.sqrt(sp.pi)
+    return bell / width, sp.erf(near) / 2, (x - at) * sp.erf(near) / 2 + width * bell / 2
+
+
+def _layered() -> Iterator[tuple[str, Callable[[], Problem]]]:
+    """Yield rods whose material changes, and narrow sources on a line."""
+    k = sp.Piecewise((1, x < HALF), (10, True))  # u(½) = 10/11
+    exact = sp.Piecewise((20 * x, x < HALF), (9 + 2 * x, True)) / 11
+    yield "two_materials", partial(_on_line, sp.Eq((k * w.diff(x)).diff(x), 0), exact, Dirichlet(w, x))
+    a, b = sp.Rational(2, 5), sp.Rational(401, 1000)  # where half of the drop of u is
+    k = sp.Piecewise((1, x < a), (sp.Rational(1, 1000), x < b), (1, True))
+    drop = sp.Piecewise((x, x < a), (a + 1000 * (x - a), x < b), (x + 1 - (b - a), True))
+    yield "contact_layer", partial(_on_line, sp.Eq((k * w.diff(x)).diff(x), 0), 1 - drop / (2 - (b - a)))
+    bell, step, kink = _bell(sp.Rational(1, 1000), sp.Rational(3137, 10000))
+    exact = (x + step - step.subs(x, 0)) / 2  # a layer that resists as much as the rest, without a jump
+    yield "resistive_layer", partial(_on_line, sp.Eq((w.diff(x) / (1 + bell)).diff(x), 0), exact)
+    exact = 2 * kink + sp.Rational(1, 20)
+    yield "thin_absorber", partial(_on_line, sp.Eq(w.diff(x, 2), 2 * bell / exact * w), exact)
+    line = (1 - x) * kink.subs(x, 0) + x * kink.subs(x, 1)
+    yield "point_load", partial(_on_line, sp.Eq(-w.diff(x, 2), bell), line - kink, Dirichlet(w, 0))
+    a, c = sp.Integer(2000), sp.Rational(1, 3)
+    ramp = sp.erf(a * (x - c) - 1 / (2 * a)) + sp.erf(a * c + 1 / (2 * a))
+    exact = sp.sqrt(sp.pi) / (2 * a) * sp.exp(c - x + 1 / (4 * a**2)) * ramp
+    source = sp.exp(-((a * (x - c)) ** 2))
+    yield "narrow_source", partial(_on_line, sp.Eq(w.diff(x) + w, source), exact, Dirichlet(w, 0, on=UNIT.left))
+
+
+def _lines() -> Iterator[tuple[str, Callable[[], Problem]]]:
+    """Yield problems on a line whose end is singular, or whose scales are far apart."""
+    left, right = UNIT.left, UNIT.right
+    start = Dirichlet(w, 0, on=left)
+    yield "root_slope", partial(_on_line, sp.Eq(w.diff(x), 1 / (2 * sp.sqrt(x))), sp.sqrt(x), start)
+    source = sp.Rational(6, 25) * x ** -sp.Rational(4, 5)
+    yield "singular_end", partial(_on_line, sp.Eq(w.diff(x, 2), source), x ** sp.Rational(6, 5))
+    yield "degenerate_end", partial(_on_line, sp.Eq(x * w.diff(x, 2), 1), x * sp.log(x), Dirichlet(w, 0))
+    both = Interval((x, -1, 1))
+    yield "kinked_load", partial(_on_line, sp.Eq(w.diff(x, 2), 6 * sp.Abs(x)), sp.Abs(x) ** 3, domain=both)
+    axis = (Dirichlet(w, 0, on=right), Neumann(w, 0, on=left))
+    yield "pipe_flow", partial(_on_line, sp.Eq(w.diff(x, 2) + w.diff(x) / x, -4), 1 - x**2, *axis)
+    far = Interval((x, 10**4, 10**4 + 1))
+    exact = sp.sinh(50 * (10**4 + 1 - x)) / sp.sinh(50)
+    yield "far_away", partial(_on_line, sp.Eq(w.diff(x, 2), 2500 * w), exact, domain=far)
+    k = sp.Rational(314, 100)  # 600 times as large inside as at the ends
+    yield "near_resonance", partial(_on_line, sp.Eq(w.diff(x, 2) + k**2 * w, 0), sp.sin(k * x) / sp.sin(k))
+    leak = sp.Rational(1, 10**6)  # a small metal part in air
+    exact = 1 / (2 * leak) + x * (1 - x) / 2
+    yield "nearly_insulated", partial(_on_line, sp.Eq(-w.diff(x, 2), 1), exact, Robin(w, leak, 1, 0))
+    heat = field("T", x)  # a rod held at both ends: the displacement w is 10⁻⁶ of the temperature
     free = 20 * (sp.cosh(5) - sp.cosh(5 * (1 - x))) / sp.sinh(5)
-    exact = {"T": temperature, "w": (free - x * free.subs(x, 1)) / 10**5}
-    conditions = (Dirichlet(heat, 100, on=UNIT.left), Dirichlet(heat, 0, on=UNIT.right), Dirichlet(w, 0))
+    exact = {"T": 100 * sp.sinh(5 * (1 - x)) / sp.sinh(5), "w": (free - x * free.subs(x, 1)) / 10**5}
+    ends = (Dirichlet(heat, 100 * (1 - x)), Dirichlet(w, 0))
     equations = (sp.Eq(heat.diff(x, 2), 25 * heat), sp.Eq(w.diff(x, 2), heat.diff(x) / 10**5))
-    return Problem(equations, UNIT, conditions, exact=exact)
+    yield "thermal_strain", partial(_on_line, equations, exact, *ends)
 
 
-_OWN = [(name, make) for name, make in globals().items() if isfunction(make) and make.__module__ == __name__]
-EXACT: tuple[Callable[[], Problem], ...] = tuple(make for name, make in _OWN if not name.startswith("_"))
+def _courses() -> Iterator[tuple[str, Callable[[], Problem]]]:
+    """Yield problems in time alone: a short pulse, beats, two time scales, growth."""
+    c, a, b = (field(name, t) for name in "cab")
+    start, stop = sp.Integer(2), sp.Rational(2001, 1000)
+    pulse = sp.Piecewise((1000, (t >= start) & (t < stop)), (0, True))
+    during, after = (2000 * (1 - sp.exp(-(time - start) / 2)) for time in (t, stop))
+    exact = sp.Piecewise((0, t < start), (during, t < stop), (after * sp.exp(-(t - stop) / 2), True))
+    equation, rest = sp.Eq(c.diff(t), -c / 2 + pulse), Initial(c, 0)
+    yield "dose", partial(_on_line, equation, exact, rest, domain=TimeInterval(t, 0, 10))
+    drive = sp.Rational(19, 20)
+    exact = (sp.cos(drive * t) - sp.cos(t)) / (1 - drive**2)
+    equation, still = sp.Eq(c.diff(t, 2) + c, sp.cos(drive * t)), Initial(c.diff(t), 0)
+    yield "beats", partial(_on_line, equation, exact, rest, still, domain=TimeInterval(t, 0, 200))
+    fast = sp.Integer(10**4)
+    exact = {"a": sp.exp(-fast * t), "b": fast / (fast - 1) * (sp.exp(-t) - sp.exp(-fast * t))}
+    equations = (sp.Eq(a.diff(t), -fast * a), sp.Eq(b.diff(t), fast * a - b))
+    starts = (Initial(a, 1), Initial(b, 0))
+    yield "stiff_decay", partial(_on_line, equations, exact, *starts, domain=TimeInterval(t, 0, 5))
+    growth = partial(_on_line, sp.Eq(c.diff(t), c), sp.exp(t), Initial(c, 1), domain=TimeInterval(t, 0, 30))
+    yield "growth", growth
+
+
+_OWN = {name: make for name, make in globals().items() if isfunction(make) and make.__module__ == __name__}
+EXACT: dict[str, Callable[[], Problem]] = {name: make for name, make in _OWN.items() if not name.startswith("_")}
+EXACT |= {**dict(_layered()), **dict(_lines()), **dict(_courses()), "rubber_block": partial(elasticity, 0.4999)}

@@ -74,6 +74,20 @@ def cantilever() -> Problem:
     return _loaded(beam, beam.left, beam.right, beam.bottom | beam.top)
 
 
+def slender_beam() -> Problem:
+    """Return :func:`cantilever` thirty times as long as high."""
+    beam = Rectangle((x, 0, 30), (y, 0, 1))
+    return _loaded(beam, beam.left, beam.right, beam.bottom | beam.top)
+
+
+def cooled_spot() -> Problem:
+    """Return Δu = 0 on the unit square, one on top, insulated left and right; air cools a thousandth of the bottom."""
+    transfer = 10**4 * sp.exp(-((1000 * (x - sp.Rational(3137, 10000))) ** 2))
+    cold = Robin(u, transfer, 1, 0, on=SQUARE.bottom)
+    conditions = (Dirichlet(u, 1, on=SQUARE.top), Neumann(u, 0, on=SQUARE.left | SQUARE.right), cold)
+    return Problem(sp.Eq(laplacian(u), 0), SQUARE, conditions)
+
+
 def bracket() -> Problem:
     """Return an L-shaped bracket in plane stress, clamped on top, sheared down at its end."""
     shape = Polygon((x, y), [(0, 0), (3, 0), (3, 1), (1, 1), (1, 3), (0, 3)])
@@ -133,7 +147,8 @@ def robertson() -> Problem:
     return Problem(equations, TimeInterval(t, 0, 40), (Initial(a, 1), Initial(b, 0), Initial(c, 0)))
 
 
-_AT_POINTS = (well, plume, cooling_fin, cooling_pin, cantilever, bracket, step_creeping, step_flow, graetz, robertson)
+_AT_POINTS = (well, plume, cooling_fin, cooling_pin, cantilever, slender_beam, bracket, cooled_spot)
+_AT_POINTS += (step_creeping, step_flow, graetz, robertson, l_shape_unit_load, cavity)
 
 
 def everyday() -> Mapping[str, Callable[[], Problem]]:
@@ -146,8 +161,7 @@ def everyday() -> Mapping[str, Callable[[], Problem]]:
     >>> everyday()["cantilever"]().field_names
     ('u', 'v')
     """
-    builders = (*EXACT, *_AT_POINTS, l_shape_unit_load, cavity)
-    return MappingProxyType({build.__name__: build for build in builders})
+    return MappingProxyType({**EXACT, **{build.__name__: build for build in _AT_POINTS}})
 
 
 def everyday_error(name: str, solution: Solution) -> float:
