@@ -147,7 +147,16 @@ def robertson() -> Problem:
     return Problem(equations, TimeInterval(t, 0, 40), (Initial(a, 1), Initial(b, 0), Initial(c, 0)))
 
 
-_AT_POINTS = (well, plume, cooling_fin, cooling_pin, cantilever, slender_beam, bracket, cooled_spot)
+_AT_POINTS: tuple[Callable[[], Problem], ...] = (
+    well,
+    plume,
+    cooling_fin,
+    cooling_pin,
+    cantilever,
+    slender_beam,
+    bracket,
+    cooled_spot,
+)
 _AT_POINTS += (step_creeping, step_flow, graetz, robertson, l_shape_unit_load, cavity)
 
 
