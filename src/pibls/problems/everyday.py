@@ -34,7 +34,7 @@ from pibls.problem import (
     laplacian,
     normal_derivative,
 )
-from pibls.problems.manufactured import applied, dirichlet_problem, manufactured, plane_stress
+from pibls.problems.manufactured import applied, manufactured, plane_stress
 from pibls.problems.systems import elasticity
 
 __all__ = ["EXACT"]
@@ -47,6 +47,11 @@ L_SHAPE = Polygon((x, y), [(0, 0), (1, 0), (1, 1), (-1, 1), (-1, -1), (0, -1)])
 UNIT = Interval((x, 0, 1))
 HALF = sp.Rational(1, 2)
 VALUES: dict[str, Any] = json.loads(Path(__file__).with_name("everyday_values.json").read_text(encoding="utf-8"))
+LAPLACE = sp.Eq(laplacian(u), 0)
+
+
+def _disk(a: Any, b: Any, radius: Any) -> Disk:
+    return Disk((x, y), (a, b), radius)
 
 
 def _flux_divergence(k: sp.Expr, of: Field) -> sp.Expr:
@@ -60,7 +65,7 @@ def motz() -> Problem:
     cold, free = domain.bottom.where(lambda X: X[:, 0] < 0), domain.bottom.where(lambda X: X[:, 0] >= 0)
     rest = (Dirichlet(u, 500, on=domain.right), Neumann(u, 0, on=domain.left | domain.top))
     conditions = (Dirichlet(u, 0, on=cold), Neumann(u, 0, on=free), *rest)
-    return Problem(sp.Eq(laplacian(u), 0), domain, conditions, exact=data("motz", _motz, x, y))
+    return Problem(LAPLACE, domain, conditions, exact=data("motz", _motz, x, y))
 
 
 def _motz(X: FloatArray, Y: FloatArray) -> FloatArray:
@@ -77,32 +82,7 @@ def hot_lid() -> Problem:
         for sign in (1, -1)
     ]
     conditions = (Dirichlet(u, 100, on=SQUARE.top), Dirichlet(u, 0, on=SQUARE.left | SQUARE.right | SQUARE.bottom))
-    return Problem(sp.Eq(laplacian(u), 0), SQUARE, conditions, exact=200 / sp.pi * sp.Add(*terms))
-
-
-def l_mixed() -> Problem:
-    """Return Δu = 0 on the L-shape, u = 0 on one edge of the corner and no flux through the other: r^⅓ cos(θ/3)."""
-    theta = sp.atan2(x + y, y - x) + 3 * sp.pi / 4  # from the lower edge of the corner
-    exact = (x**2 + y**2) ** sp.Rational(1, 6) * sp.cos(theta / 3)
-    rest = L_SHAPE.edge0 | L_SHAPE.edge1 | L_SHAPE.edge2 | L_SHAPE.edge3 | L_SHAPE.edge4
-    conditions = (Dirichlet(u, exact, on=rest), Neumann(u, 0, on=L_SHAPE.edge5))
-    return Problem(sp.Eq(laplacian(u), 0), L_SHAPE, conditions, exact=exact)
-
-
-def crack() -> Problem:
-    """Return Δu = 0 on a square with a narrow notch from its right side to the centre, zero on the notch: about r^½."""
-    width = sp.Rational(1, 50)
-    power = sp.pi / (2 * sp.pi - 2 * sp.atan(width))
-    corners = [(0, 0), (1, width), (1, 1), (-1, 1), (-1, -1), (1, -1), (1, -width)]
-    exact = (x**2 + y**2) ** (power / 2) * sp.cos(power * sp.atan2(y, -x))
-    return Problem(sp.Eq(laplacian(u), 0), Polygon((x, y), corners), (Dirichlet(u, exact),), exact=exact)
-
-
-def anisotropic_corner() -> Problem:
-    """Return u_xx + u_yy/100 = 0 on the L-shape: the corner singularity r^⅔ sin(2θ/3), stretched tenfold."""
-    tall = 10 * y
-    exact = sp.cbrt(x**2 + tall**2) * sp.cos(sp.Rational(2, 3) * sp.atan2(x + tall, tall - x))
-    return Problem(sp.Eq(u.diff(x, 2) + u.diff(y, 2) / 100, 0), L_SHAPE, (Dirichlet(u, exact),), exact=exact)
+    return Problem(LAPLACE, SQUARE, conditions, exact=200 / sp.pi * sp.Add(*terms))
 
 
 def torsion_square() -> Problem:
@@ -116,27 +96,6 @@ def _torsion(X: FloatArray, Y: FloatArray) -> FloatArray:
     return np.asarray(X * (1 - X) - (8 * np.sin(n * X) * decay / n**3).sum(axis=0))
 
 
-def torsion_groove() -> Problem:
-    """Return −Δu = 2 on a shaft of radius 1 with a round groove of radius 1/10, zero on the boundary (Weber 1921)."""
-    r2, b2 = x**2 + y**2, sp.Rational(1, 100)
-    shaft = Disk((x, y), (1, 0), 1) - Disk((x, y), (0, 0), sp.Rational(1, 10))
-    return Problem(sp.Eq(-laplacian(u), 2), shaft, (Dirichlet(u, 0),), exact=(b2 - r2) * (1 - 2 * x / r2) / 2)
-
-
-def small_hole() -> Problem:
-    """Return Δu = 0 between circles of radius 1/20 and 1, zero outside and one inside."""
-    domain = Disk((x, y), (0, 0), 1) - Disk((x, y), (0, 0), sp.Rational(1, 20))
-    exact = sp.log(x**2 + y**2) / (2 * sp.log(sp.Rational(1, 20)))
-    return Problem(sp.Eq(laplacian(u), 0), domain, (Dirichlet(u, exact),), exact=exact)
-
-
-def tiny_hole() -> Problem:
-    """Return Δu = 0 on the unit square with a hole of radius 1/1000, one in it."""
-    a, b, radius = sp.Rational(37, 100), sp.Rational(59, 100), sp.Rational(1, 1000)
-    exact = sp.log(((x - a) ** 2 + (y - b) ** 2) / radius**2) / (2 * sp.log(radius)) + 1
-    return dirichlet_problem(laplacian(u), u, exact, SQUARE - Disk((x, y), (a, b), radius))
-
-
 def supported_plate() -> Problem:
     """Return ΔΔu = 1 on the unit square, u = Δu = 0 on the boundary: a simply supported plate."""
     conditions = (Dirichlet(u, 0), Dirichlet(u.diff(x, 2) + u.diff(y, 2), 0))
@@ -147,44 +106,6 @@ def _plate(X: FloatArray, Y: FloatArray) -> FloatArray:
     m = np.pi * np.arange(1, 80, 2)
     weights = 16 / (m[:, None] * m * (m[:, None] ** 2 + m**2) ** 2)
     return np.asarray(np.einsum("ip,ij,jp->p", np.sin(np.outer(m, X)), weights, np.sin(np.outer(m, Y))))
-
-
-def two_plates() -> Problem:
-    """Return ∇·(k ∇u) = f on the square, k = 1 left and 10 right of the middle."""
-    return _across(x - HALF)
-
-
-def slanted_plates() -> Problem:
-    """Return ∇·(k ∇u) = f on the square, k = 1 below and 10 above a slanted line."""
-    return _across(x + 2 * y - sp.Rational(13, 10))
-
-
-def _across(level: sp.Expr) -> Problem:
-    k = sp.Piecewise((1, level < 0), (10, True))
-    potential = level * sp.cos(2 * y)  # zero on the interface, so that u = potential / k is continuous there
-    exact = sp.Piecewise((potential, level < 0), (potential / 10, True))
-    source = potential.diff(x, 2) + potential.diff(y, 2)
-    return Problem(sp.Eq(_flux_divergence(k, u), source), SQUARE, (Dirichlet(u, exact),), exact=exact)
-
-
-def inclusion() -> Problem:
-    """Return ∇·(k ∇u) = 0 on (−1, 1)² with k = 10 in a round inclusion of radius 3/10, in a uniform field."""
-    domain, r2, a2 = Rectangle((x, -1, 1), (y, -1, 1)), x**2 + y**2, sp.Rational(9, 100)
-    k = sp.Piecewise((10, r2 < a2), (1, True))
-    exact = sp.Piecewise((2 * x / 11, r2 < a2), (x * (1 - 9 * a2 / (11 * r2)), True))
-    return Problem(sp.Eq(_flux_divergence(k, u), 0), domain, (Dirichlet(u, exact),), exact=exact)
-
-
-def four_quadrants() -> Problem:
-    """Return ∇·(k ∇u) = 0 on (−1, 1)², k = 10 and 1 by turns in the four quadrants: r^0.39 (Kellogg 1974)."""
-    power = float(4 / np.pi * np.arctan(np.sqrt(0.1)))
-    a, b = float(np.sin(power * np.pi / 4)), float(np.cos(power * np.pi / 4))
-    even = a * sp.sign(x + y) * sp.cos(power * sp.atan2((y - x) * sp.sign(x + y), sp.Abs(x + y)))
-    odd = b * sp.sin(power * sp.atan2(x + y, sp.Abs(x - y)))
-    exact = (x**2 + y**2) ** (power / 2) * sp.Piecewise((even, x * y > 0), (odd, True))
-    k = sp.Piecewise((10, x * y > 0), (1, True))
-    domain = Rectangle((x, -1, 1), (y, -1, 1))
-    return Problem(sp.Eq(_flux_divergence(k, u), 0), domain, (Dirichlet(u, exact),), exact=exact)
 
 
 def hot_spot() -> Problem:
@@ -213,15 +134,6 @@ def loaded_spot() -> Problem:
     source = 1 + 10**5 * sp.exp(-(10**6) * distance)
     exact = data("loaded_spot", lambda X, Y: _torsion(X, Y) / 2 + 10**5 * _hot_spot(X, Y, 0.001), x, y)
     return Problem(sp.Eq(-laplacian(u), source), SQUARE, (Dirichlet(u, 0),), exact=exact)
-
-
-def hot_patch() -> Problem:
-    """Return Δu = 0 on the unit square, one on a thousandth of the lower side and zero beside it."""
-    a, b = sp.Rational(3, 10), sp.Rational(301, 1000)
-    exact = (sp.atan2(x - a, y) - sp.atan2(x - b, y)) / sp.pi
-    patch = Dirichlet(u, sp.Piecewise((1, (x > a) & (x < b)), (0, True)), on=SQUARE.bottom)
-    rest = Dirichlet(u, exact, on=SQUARE.left | SQUARE.right | SQUARE.top)
-    return Problem(sp.Eq(laplacian(u), 0), SQUARE, (patch, rest), exact=exact)
 
 
 def pulse_entering() -> Problem:
@@ -263,13 +175,6 @@ def _call(S: FloatArray, T: FloatArray) -> FloatArray:
     return np.where(T > 0, value, np.maximum(S - 100, 0.0))
 
 
-def drum_near_resonance() -> Problem:
-    """Return Δu + k²u = sin πx sin πy on the unit square, zero on the boundary, k² a thousandth above 2π²."""
-    shape, gap = sp.sin(sp.pi * x) * sp.sin(sp.pi * y), 2 * sp.pi**2 / 1000
-    equation = sp.Eq(laplacian(u) + (2 * sp.pi**2 + gap) * u, shape)
-    return Problem(equation, SQUARE, (Dirichlet(u, 0),), exact=shape / gap)
-
-
 def kirsch() -> Problem:
     """Return a quarter of a sheet under tension with a round hole: symmetry left and below, exact tractions outside."""
     nu = sp.Rational(3, 10)
@@ -296,20 +201,13 @@ def kirsch() -> Problem:
     return Problem(equations, domain, conditions, exact={"u": exact[u], "v": exact[v]})
 
 
-def pole_outside() -> Problem:
-    """Return Δu = 0 on the unit square, u = Re 1/z with the pole 1/10 to the left of it."""
-    left = x + sp.Rational(1, 10)
-    exact = left / (left**2 + (y - HALF) ** 2)
-    return dirichlet_problem(laplacian(u), u, exact, SQUARE)
-
-
 def neumann_dumbbell() -> Problem:
     """Return Δu = 0 with the flux given on a bar with two round ends, mean zero: u = sin x cosh y."""
     bar = Rectangle((x, -1, 1), (y, -sp.Rational(1, 5), sp.Rational(1, 5)))
     domain = bar | Disk((x, y), (-1, 0), HALF) | Disk((x, y), (1, 0), HALF)
     exact = sp.sin(x) * sp.cosh(y)
     flux = applied(normal_derivative(u), {u: exact}, domain)
-    return Problem(sp.Eq(laplacian(u), 0), domain, (Neumann(u, flux), Mean(u, 0)), exact=exact)
+    return Problem(LAPLACE, domain, (Neumann(u, flux), Mean(u, 0)), exact=exact)
 
 
 def neumann_cavity() -> Problem:
@@ -319,6 +217,66 @@ def neumann_cavity() -> Problem:
     exact = sp.sin(x) * sp.cosh(y) + x * y * z
     flux = applied(normal_derivative(a), {a: exact}, domain)
     return Problem(sp.Eq(laplacian(a), 0), domain, (Neumann(a, flux), Mean(a, 0)), exact=exact)
+
+
+def _held(domain: Any, exact: sp.Expr, equation: Any = LAPLACE) -> Callable[[], Problem]:
+    """Return what builds a problem in the plane with the exact solution on the boundary."""
+    return lambda: Problem(equation, domain, (Dirichlet(u, exact),), exact=exact)
+
+
+def _corners() -> Iterator[tuple[str, Callable[[], Problem]]]:
+    """Yield corners and holes."""
+    angle = sp.atan2(x + y, y - x)  # in the L-shape, from the middle of its corner
+    exact = (x**2 + y**2) ** sp.Rational(1, 6) * sp.cos(angle / 3 + sp.pi / 4)  # no flux through one edge, zero on one
+    rest = L_SHAPE.edge0 | L_SHAPE.edge1 | L_SHAPE.edge2 | L_SHAPE.edge3 | L_SHAPE.edge4
+    mixed = (Dirichlet(u, exact, on=rest), Neumann(u, 0, on=L_SHAPE.edge5))
+    yield "l_mixed", partial(Problem, LAPLACE, L_SHAPE, mixed, exact=exact)
+    stretched = sp.cbrt(x**2 + y**2) * sp.cos(2 * angle / 3)
+    equation = sp.Eq(u.diff(x, 2) + u.diff(y, 2) / 100, 0)
+    yield "anisotropic_corner", _held(L_SHAPE, stretched.subs(y, 10 * y), equation)
+    width = sp.Rational(1, 50)  # of a notch from the right side to the centre
+    power = sp.pi / (2 * sp.pi - 2 * sp.atan(width))
+    notched = Polygon((x, y), [(0, 0), (1, width), (1, 1), (-1, 1), (-1, -1), (1, -1), (1, -width)])
+    yield "crack", _held(notched, (x**2 + y**2) ** (power / 2) * sp.cos(power * sp.atan2(y, -x)))
+    r2, radius = x**2 + y**2, sp.Rational(1, 20)
+    yield "small_hole", _held(_disk(0, 0, 1) - _disk(0, 0, radius), sp.log(r2) / (2 * sp.log(radius)))
+    a, b, radius = sp.Rational(37, 100), sp.Rational(59, 100), sp.Rational(1, 1000)
+    exact = sp.log((x - a) ** 2 + (y - b) ** 2) / (2 * sp.log(radius))
+    yield "tiny_hole", _held(SQUARE - _disk(a, b, radius), exact)
+    shaft = _disk(1, 0, 1) - _disk(0, 0, sp.Rational(1, 10))  # with a round groove (Weber 1921)
+    exact = (sp.Rational(1, 100) - r2) * (1 - 2 * x / r2) / 2
+    conditions = (Dirichlet(u, 0),)
+    yield "torsion_groove", partial(Problem, sp.Eq(-laplacian(u), 2), shaft, conditions, exact=exact)
+    shape, gap = sp.sin(sp.pi * x) * sp.sin(sp.pi * y), 2 * sp.pi**2 / 1000
+    equation = sp.Eq(laplacian(u) + (2 * sp.pi**2 + gap) * u, shape)
+    yield "drum_near_resonance", partial(Problem, equation, SQUARE, conditions, exact=shape / gap)
+    left = x + sp.Rational(1, 10)
+    yield "pole_outside", _held(SQUARE, left / (left**2 + (y - HALF) ** 2))
+    a, b = sp.Rational(3, 10), sp.Rational(301, 1000)  # one between these on the lower side
+    exact = (sp.atan2(x - a, y) - sp.atan2(x - b, y)) / sp.pi
+    patch = Dirichlet(u, sp.Piecewise((1, (x > a) & (x < b)), (0, True)), on=SQUARE.bottom)
+    others = Dirichlet(u, exact, on=SQUARE.left | SQUARE.right | SQUARE.top)
+    yield "hot_patch", partial(Problem, LAPLACE, SQUARE, (patch, others), exact=exact)
+
+
+def _plates() -> Iterator[tuple[str, Callable[[], Problem]]]:
+    """Yield ∇·(k ∇u) = f with k = 1 and 10 on the two sides of a line, of a circle, and by turns in four quadrants."""
+    for name, level in (("two_plates", x - HALF), ("slanted_plates", x + 2 * y - sp.Rational(13, 10))):
+        k = sp.Piecewise((1, level < 0), (10, True))
+        flow = level * sp.cos(2 * y)  # zero on the line, so that u = flow / k is continuous
+        exact = sp.Piecewise((flow, level < 0), (flow / 10, True))
+        yield name, _held(SQUARE, exact, sp.Eq(_flux_divergence(k, u), flow.diff(x, 2) + flow.diff(y, 2)))
+    domain, r2, a2 = Rectangle((x, -1, 1), (y, -1, 1)), x**2 + y**2, sp.Rational(9, 100)
+    k = sp.Piecewise((10, r2 < a2), (1, True))
+    exact = sp.Piecewise((2 * x / 11, r2 < a2), (x * (1 - 9 * a2 / (11 * r2)), True))
+    yield "inclusion", _held(domain, exact, sp.Eq(_flux_divergence(k, u), 0))
+    power = float(4 / np.pi * np.arctan(np.sqrt(0.1)))  # u is like r^0.39 (Kellogg 1974)
+    a, b = float(np.sin(power * np.pi / 4)), float(np.cos(power * np.pi / 4))
+    even = a * sp.sign(x + y) * sp.cos(power * sp.atan2((y - x) * sp.sign(x + y), sp.Abs(x + y)))
+    odd = b * sp.sin(power * sp.atan2(x + y, sp.Abs(x - y)))
+    k = sp.Piecewise((10, x * y > 0), (1, True))
+    exact = r2 ** (power / 2) * sp.Piecewise((even, x * y > 0), (odd, True))
+    yield "four_quadrants", _held(domain, exact, sp.Eq(_flux_divergence(k, u), 0))
 
 
 def _on_line(equations: Any, exact: Any, *conditions: Any, domain: Any = UNIT) -> Problem:
@@ -408,4 +366,11 @@ def _courses() -> Iterator[tuple[str, Callable[[], Problem]]]:
 
 _OWN = {name: make for name, make in globals().items() if isfunction(make) and make.__module__ == __name__}
 EXACT: dict[str, Callable[[], Problem]] = {name: make for name, make in _OWN.items() if not name.startswith("_")}
-EXACT |= {**dict(_layered()), **dict(_lines()), **dict(_courses()), "rubber_block": partial(elasticity, 0.4999)}
+EXACT |= {
+    **dict(_corners()),
+    **dict(_plates()),
+    **dict(_layered()),
+    **dict(_lines()),
+    **dict(_courses()),
+    "rubber_block": partial(elasticity, 0.4999),
+}

@@ -166,7 +166,7 @@ def everyday() -> Mapping[str, Callable[[], Problem]]:
     Examples
     --------
     >>> list(everyday())[:3]
-    ['motz', 'hot_lid', 'l_mixed']
+    ['motz', 'hot_lid', 'torsion_square']
     >>> everyday()["cantilever"]().field_names
     ('u', 'v')
     """
