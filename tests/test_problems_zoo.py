@@ -118,6 +118,8 @@ def test_catalogue_is_everything_solvable_the_package_exports_and_cannot_be_chan
         "IllPosed",
         "Reference",
         "catalogue",
+        "everyday",
+        "everyday_error",
         "evolutions",
         "ill_posed",
         "references",

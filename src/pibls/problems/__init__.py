@@ -2,8 +2,9 @@
 
 Every function returns a :class:`~pibls.problem.Problem`; its docstring says what the problem is, where it comes from
 and what makes it worth solving. :func:`catalogue` has those with an exact solution by name and :func:`tags` says how
-hard they are; :func:`references` has those whose solution is known at points only, and :func:`ill_posed` those that a
-solver should decline to answer.
+hard they are; :func:`everyday` has corners, jumps, small holes and narrow sources, as engineers meet them;
+:func:`references` has those whose solution is known at points only, and :func:`ill_posed` those that a solver should
+decline to answer.
 
 >>> print(poisson())
 Find u(x, y) with
@@ -33,6 +34,7 @@ from pibls.problems.elliptic import (
     variable_coefficient,
     variable_coefficient_data,
 )
+from pibls.problems.everyday_values import everyday, everyday_error
 from pibls.problems.evolution import (
     advection_beta,
     heat_2d,
@@ -147,6 +149,8 @@ __all__ += [
     "bratu_unforced",
     "catalogue",
     "cavity",
+    "everyday",
+    "everyday_error",
     "evolutions",
     "ill_posed",
     "l_shape_unit_load",

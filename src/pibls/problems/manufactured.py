@@ -8,10 +8,10 @@ import sympy as sp
 
 from pibls.checks import check_number
 from pibls.geometry.base import Domain
-from pibls.problem import Dirichlet, Field, Problem
+from pibls.problem import Dirichlet, Field, Problem, normal
 from pibls.problem.operators import resolve
 
-__all__ = ["applied", "dirichlet_problem", "layer", "layer_width", "manufactured", "parameter"]
+__all__ = ["applied", "dirichlet_problem", "layer", "layer_width", "manufactured", "parameter", "plane_stress"]
 
 
 def parameter(
@@ -115,3 +115,22 @@ def dirichlet_problem(operator: sp.Expr, u: Field, exact: sp.Expr, domain: Domai
     """
     condition = Dirichlet(u, exact if boundary is None else boundary)
     return Problem((manufactured(operator, {u: exact}, domain),), domain, (condition,), exact={u.label: exact})
+
+
+def plane_stress(u: Field, v: Field, poisson_ratio: sp.Expr) -> tuple[tuple[sp.Expr, ...], tuple[sp.Expr, ...]]:
+    """Return the forces −∇·σ and the tractions σ·n of a sheet with Young's modulus 1 and displacement (u, v).
+
+    Examples
+    --------
+    >>> from pibls.problem import coordinates, field
+    >>> x, y = coordinates("x y")
+    >>> forces, tractions = plane_stress(field("u", x, y), field("v", x, y), sp.S.Zero)
+    >>> tractions[0]
+    n_x*Derivative(u(x, y), x) + n_y*(Derivative(u(x, y), y)/2 + Derivative(v(x, y), x)/2)
+    """
+    x, y = u.args
+    lame, shear = poisson_ratio / (1 - poisson_ratio**2), 1 / (2 * (1 + poisson_ratio))
+    dilation, xy = u.diff(x) + v.diff(y), shear * (u.diff(y) + v.diff(x))
+    xx, yy = lame * dilation + 2 * shear * u.diff(x), lame * dilation + 2 * shear * v.diff(y)
+    n_x, n_y = normal(x, y)
+    return (-xx.diff(x) - xy.diff(y), -xy.diff(x) - yy.diff(y)), (xx * n_x + xy * n_y, xy * n_x + yy * n_y)
