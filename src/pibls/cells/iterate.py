@@ -124,6 +124,10 @@ class Newton:
     def richer(self) -> None:
         """Return nothing: a nonlinear problem is compared with the one on a finer tree."""
 
+    def enriched(self, degrees: int) -> None:
+        """Return nothing, likewise."""
+        del degrees
+
     def descend(
         self, root: Cell, weights: Weights, *, share: float = 1.0, diffusion: float = 1.0, most: int = MOST_STEPS
     ) -> Descent:

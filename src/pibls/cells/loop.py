@@ -11,7 +11,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from pibls.cells.measure import distances, tails_of
+from pibls.cells.measure import distances, tails_of, unsure_averages
 from pibls.cells.parts import Layout
 from pibls.cells.refine import Follower, Marker
 from pibls.cells.rows import Rows
@@ -46,6 +46,9 @@ _FALLS = 0.2  # rows that lack so much less than three trees before: the solutio
 _ROUNDING = 1e-10
 _PATIENCE, _RESOLVED = 4, 1e-3  # trees in a row that bring nothing, where a solution is known to some digits
 _GROWTH = {1: 2.0, 2: 2.0, 3: 6.0}  # what the next tree costs, over what the last one did
+_STRONG, _STRONGEST = 1e2, 1e6  # answers that magnify what cells cannot tell; more of that is not made up for
+_MAGNIFIED = 0.01  # share of the worst case, in which all that rows lack is magnified most
+_EPSILON = 2e-16
 _SLENDER = 4.0  # first cells are not longer than so many times their width
 _SLOWEST = 0.8  # share of an error that is left on the next tree
 _HOPE = 3.0  # what coefficients promise is less than what comes of it
@@ -89,6 +92,9 @@ class Fitter(Protocol):
     def richer(self) -> Fitter | None:
         """Return what solves the same problem with richer cells, if there is a use for it."""
 
+    def enriched(self, degrees: int) -> Fitter | None:
+        """Return what solves the same problem with functions of so many degrees more, if it can be had."""
+
 
 @dataclass(eq=False)
 class Linear:
@@ -105,7 +111,7 @@ class Linear:
     @property
     def flops(self) -> float:
         """Operations so far."""
-        return self.glue.flops + (0.0 if self._richer is None else self._richer.flops)
+        return self.glue.flops + (0.0 if self._richer is None else self._richer.glue.flops)
 
     @property
     def unit(self) -> float:
@@ -140,8 +146,12 @@ class Linear:
         if reference.dimension == 1:
             return None
         if self._richer is None:
-            self._richer = Linear(Glue(Rows(self.layout.enriched(2))))
+            self._richer = self.enriched(2)
         return self._richer
+
+    def enriched(self, degrees: int) -> Linear:
+        """Return what solves the same problem with functions of so many degrees more."""
+        return Linear(Glue(Rows(self.layout.enriched(degrees))))
 
     @property
     def problem(self) -> Problem:
@@ -176,11 +186,12 @@ class Loop:
     started: float = field(default_factory=time.perf_counter)
     poorer: list[Fitter] = field(default_factory=list)
     _apart: float = 0.0
+    _least: Compared | None = None
 
     @property
     def flops(self) -> float:
         """Operations so far."""
-        return (self.poorer or [self.fitter])[0].flops
+        return sum(fitter.flops for fitter in {id(one): one for one in (*self.poorer, self.fitter)}.values())
 
     @property
     def problem(self) -> Problem:
@@ -201,9 +212,11 @@ class Loop:
             while True:
                 before = self.flops
                 sizes = field_sizes(self.problem, fit)
-                found = self.compared(fit)
+                found = self._magnified(self.compared(fit), sizes)
                 answers.append(found.answer)
                 self.note(fit, found.estimate, answers[-2])
+                if self._least is None or found.estimate < self._least.estimate:
+                    self._least = found
                 unsolved = self.fitter.doubt(fit) or self.fitter.doubt(found.other)
                 doubtful = doubtful + 1 if unsolved else 0
                 doubt = self.hidden or unsolved or self._unmet(fit, found.other, sizes)
@@ -219,6 +232,9 @@ class Loop:
                     limit = "Finer cells would not help."
                 if limit:
                     break
+                if self._wants_digits(answers):
+                    fit = self.fitter.fit(fit.root, fit)
+                    continue
                 fit = (
                     found.other if self._accepts(found, sizes) else self._more_cells(fit, sizes, self._short(found))[0]
                 )
@@ -226,6 +242,7 @@ class Loop:
             if found is None:
                 raise
             doubt, limit = "", "It was interrupted. Run it again to go on."
+        found = self._best(found)
         # A coarse tree that tells little of a solution may be compared with a finer one that is in no doubt.
         serious = self.fitter.doubt(found.other) or (doubt and not self.fitter.doubt(found.fit))
         estimate = max(1.0, found.estimate) if serious else found.estimate
@@ -247,6 +264,34 @@ class Loop:
         work = (self.budget * RATE - self.flops) / max(self.fitter.unit, 1.0)
         memory = cells * (available_memory() / (_FRONTS * max(self.fitter.held, 1.0)) - 1.0)
         return min(max(work, cells), max(memory, 1.0))
+
+    def _magnified(self, found: Compared, sizes: FloatArray) -> Compared:
+        """Return a comparison with an estimate that is not less than what rounding, rows and integrals leave open."""
+        lacking = found.other.residual / float(sizes.max())
+        least = found.answer * (_MAGNIFIED * lacking + _EPSILON) if found.answer > _STRONG else 0.0
+        least = max(least, unsure_averages(self.fitter.layout, found.fit) / float(sizes.max()))
+        return replace(found, estimate=max(found.estimate, least))
+
+    def _wants_digits(self, answers: list[float]) -> bool:
+        """Go on with richer cells where a solution answers strongly: what they cannot tell is magnified."""
+        reference = self.fitter.layout.reference
+        magnified = min(max(min(answers[-2:]) / _STRONG, 1.0), _STRONGEST)
+        degrees = degree_for(reference.dimension, self.tol / magnified) - reference.degree
+        richer = self.fitter.enriched(degrees) if degrees > 0 else None
+        if richer is None:
+            return False
+        self.poorer.append(self.fitter)
+        self.fitter = richer
+        return True
+
+    def _best(self, last: Compared) -> Compared:
+        """Return the comparison with the least estimate, if the last one does not speak against it."""
+        best = self._least
+        if best is None or best is last:
+            return last
+        apart = self._relative(*distances(best.own, best.fit, last.own, last.fit)[:2])
+        best = replace(best, estimate=max(best.estimate, apart))
+        return best if best.estimate < last.estimate else last
 
     def _accepts(self, found: Compared, sizes: FloatArray) -> bool:
         """Tell whether to go on from the better solution; if it has richer cells, all following ones have them too.

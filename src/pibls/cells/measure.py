@@ -12,8 +12,9 @@ from pibls.cells.parts import CellPart, Layout, part_values
 from pibls.cells.solve import Fit
 from pibls.checks import FloatArray
 from pibls.features.reference import Reference, cube_rule, rule_count
+from pibls.problem import Average
 
-__all__ = ["Tails", "ancestor_values", "distances", "missed_along", "tails_of"]
+__all__ = ["Tails", "ancestor_values", "distances", "missed_along", "tails_of", "unsure_averages"]
 
 _TAIL = 0.75
 _SPARSE = 7
@@ -155,6 +156,23 @@ def distances(
         size += weights @ np.square(new)
         where[part] = gap
     return np.sqrt(apart), np.sqrt(size), where
+
+
+def unsure_averages(layout: Layout, fit: Fit) -> float:
+    """Return how far averages over the domain may be off, in the L2 norm of the fields they determine.
+
+    Integrals over parts in space that are cut are those of scattered points; half of these tell how good they are.
+    """
+    if not any(isinstance(s.place, Average) for s in layout.problem.statements):
+        return 0.0
+    squares = np.zeros(len(layout.problem.field_names))
+    for part, weights in fit.weights.items():
+        if part.whole or part.integral is not None:
+            continue
+        X, shares = layout.quadrature(part)
+        values = shares[:, None] * part_values(layout.reference, part, weights, X)
+        squares += np.square(values[::2].sum(axis=0) - values[1::2].sum(axis=0))
+    return float(np.sqrt(squares.max(initial=0.0) / layout.volume))
 
 
 def ancestor_values(layout: Layout, coarse: Fit, cells: set[Any], part: CellPart, X: FloatArray) -> FloatArray:

@@ -31,7 +31,7 @@ __all__ = ["solve_cells_nonlinear"]
 _COARSE = 1e-3  # tolerance at which a solution is looked for
 _FIRST_DATA = 1e-3
 _LOOSE = 1e10  # layers move nearly freely, and still have their place
-_TOLD = 1e-2  # share of a solution that may be missed when it is told in other functions
+_TOLD = 1e-3  # share of a solution that may be missed when it is told in other functions
 
 
 def solve_cells_nonlinear(

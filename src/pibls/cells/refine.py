@@ -90,11 +90,10 @@ class Marker:
         """
         splits, share = self.splits(fit, sizes, goal, most)
         root = refined(fit.root, splits)
-        rough = {
-            part.cell
-            for part, weights in fit.weights.items()
-            if part.cell.has_corner and not self.tails.is_smooth(weights)
-        }
+        # What is singular at a point is so in all cells around it; of a cell that is cut, coefficients tell little.
+        cornered = [(part, weights) for part, weights in fit.weights.items() if part.cell.has_corner]
+        marks = {mark for part, weights in cornered if not self.tails.is_smooth(weights) for mark in part.cell.corners}
+        rough = {part.cell for part, _ in cornered if not marks.isdisjoint(part.cell.corners)}
         for _ in range(_LEVELS if rough else 0):
             marked = [leaf for leaf in leaves(root) if leaf.has_corner and _comes_from(leaf, rough)]
             root = refined(root, {leaf: [(axis, None) for axis in range(len(leaf.low))] for leaf in marked})
@@ -124,10 +123,10 @@ class _Roughness:
 
 
 def _coefficients(statement: Statement, names: Sequence[str]) -> Iterator[tuple[Function, tuple[int, MultiIndex]]]:
-    """Yield the coefficients of a statement that vary and do not depend on the solution, with what they multiply."""
+    """Yield the coefficients of a linear statement that vary, with what they multiply."""
     form = statement.form
-    for term, function, depends in zip(form.terms, form.coefficient_functions, form.depends, strict=True):
-        if not depends and function.constant is None:
+    for term, function in zip(form.terms, form.coefficient_functions, strict=True):
+        if form.is_linear and function.constant is None:
             yield function, (list(names).index(term.field), term.multi_index)
 
 

@@ -87,7 +87,10 @@ class Spots:
                 continue
             top = _climbed(_composed(height, place), U[np.nanargmax(heights)])
             at_boundary = (np.stack([top < -_NEAR, top > _NEAR]) & outer).any()
-            value = float(values(top[None])[0])
+            try:
+                value = float(values(top[None])[0])
+            except ProblemError:
+                continue  # infinite there, which nothing can resolve
             beyond = max(low - value, value - high)
             if beyond <= _TOLD * (high - low) + _DIGITS * size or (unit is not None and at_boundary):
                 continue

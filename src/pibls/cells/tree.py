@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
@@ -58,7 +59,15 @@ class Cell:
     @property
     def has_corner(self) -> bool:
         """Whether a mark of it is a point, or a line in time, rather than a plane."""
-        return bool((np.isfinite(self.marks).sum(axis=1) > 1).any())
+        return bool(self.corners)
+
+    @cached_property
+    def corners(self) -> frozenset[tuple[float, ...]]:
+        """Its marks that are points, or lines in time."""
+        finite = np.isfinite(self.marks)
+        return frozenset(
+            tuple(mark[own].tolist()) for mark, own in zip(self.marks, finite, strict=True) if own.sum() > 1
+        )
 
     def crossed(self) -> tuple[int, float] | None:
         """Return the axis and place of a plane among its marks that runs through its inside."""

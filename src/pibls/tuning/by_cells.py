@@ -20,7 +20,7 @@ __all__ = ["solve_by_cells", "solve_nonlinear_by_cells", "suits_cells"]
 
 _MOST_COORDINATES = 3
 _SENSITIVE = 30.0  # answers of well-posed problems are of the size of one
-_UNMET = 0.02
+_UNMET, _WIDELY = 0.02, 0.25  # share of the size of a statement that it lacks, and share of its points
 _POINTS = 200
 
 
@@ -37,12 +37,14 @@ def solve_by_cells(
     with blas_threads(most=1):
         solution = solve_cells(problem, tol, budget, seed, lambda *facts: report(Progress(*facts)))
         message = ""
-        if solution.diagnostics.stages[-1]["answer"] > _SENSITIVE:
+        unmet = solution.status != "converged" and _is_unmet(solution)
+        if unmet or solution.diagnostics.stages[-1]["answer"] > _SENSITIVE:
             answers = even_answers(problem, seed)
             if answers.is_unseen or answers.is_unstable:
                 message = answers.in_words()
-        if not message and solution.status != "converged" and _is_unmet(solution):
-            message = _contradiction(solution, seed)
+            # What answers strongly may be unmet because it is not found.
+            elif unmet and max(answers.sizes) < _SENSITIVE:
+                message = _contradiction(solution, seed)
     if not message:
         return solution
     return replace(solution, status="ill-posed", diagnostics=replace(solution.diagnostics, message=message))
@@ -65,7 +67,7 @@ def solve_nonlinear_by_cells(
 
 
 def _is_unmet(solution: Solution) -> bool:
-    """Tell whether an equation or condition is plainly not fulfilled."""
+    """Tell whether an equation or condition is plainly not fulfilled, and not only near some points."""
     domain = solution.problem.domain
     for statement in solution.problem.statements:
         if isinstance(statement.place, OnPart):
@@ -77,9 +79,9 @@ def _is_unmet(solution: Solution) -> bool:
         form = statement.form
         state = solution.evaluate(X, [(term.field, term.multi_index) for term in form.terms])
         left = form.residual_function(X, normals, state)
-        source = form.source_function(X, normals)
-        size = max(np.abs(source).max(), np.abs(left - source).max())
-        if np.sqrt(np.mean(left**2)) > _UNMET * size:
+        terms = [f(X, normals) * values for f, values in zip(form.coefficient_functions, state, strict=True)]
+        size = max(np.abs(own).max() for own in [form.source_function(X, normals), *terms])
+        if np.mean(np.abs(left) > _UNMET * size) > _WIDELY:
             return True
     return False
 
