@@ -35,6 +35,7 @@ _ROUGHEST = 0.03  # of their size, however large the tolerance is
 _SMALL = 1 / 16  # of a cell: boundary pieces that are smaller are not lost in it
 _ROUNDS = 60
 _NONE = 1e-300
+_PLAINLY = 0.02  # share of a function that is rough at the points of a cell
 _LEVELS = 3  # towards a landmark, at once
 
 
@@ -236,9 +237,13 @@ class Follower:
             values = factor * source(part.points)
             found.square += float(part.weights @ np.square(values))
             if source.constant is None:
+                rough = self._roughness(part, values)
+                found.data = np.maximum(found.data, rough)
+                if np.linalg.norm(rough) > _PLAINLY * np.sqrt(part.weights @ np.square(values)) > 0:
+                    continue  # what points see plainly needs no search
                 spots = factor * self.probe.missed_at_spots(part, source)
                 found.spots = np.maximum(found.spots, spots)
-                found.data = np.maximum.reduce([found.data, spots, self._roughness(part, values)])
+                found.data = np.maximum(found.data, spots)
                 if part.whole:
                     found.data = np.maximum(found.data, factor * self.probe.missed(part, source))
 

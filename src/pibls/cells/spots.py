@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any, cast
 
 import numpy as np
 import sympy as sp
@@ -26,14 +27,30 @@ __all__ = ["Spots"]
 Place = Callable[[FloatArray], FloatArray]
 
 _STEPS = (sp.tanh, sp.erf, sp.erfc, sp.atan, sp.sign, sp.Heaviside)
-_STEEP = 15.0  # an argument that varies by less over a cell is no narrower than its points tell
 _SAMPLES = {1: 65, 2: 128, 3: 256}
-_ROUNDS = 70
+_ROUNDS = 60
 _INSIDE, _NEAR = 1.0 - 1e-12, 1.0 - 1e-6  # not at the faces of a cell, and nearly there
+_STEEP = 15.0  # an argument that varies by less over a cell is no narrower than its points tell
 _DIGITS = 1e-12
 _TOLD = 0.05  # values a little beyond those of the points of a cell are told by them
 _WIDE = 0.5  # of half a cell: what is wider shows at its points
 _HALVINGS = 40
+
+
+def _largest(values: FloatArray) -> FloatArray:
+    return values
+
+
+def _smallest(values: FloatArray) -> FloatArray:
+    return -values
+
+
+def _zero(values: FloatArray) -> FloatArray:
+    return -np.abs(values)
+
+
+def _pole(values: FloatArray) -> FloatArray:
+    return -_STEEP * np.log(np.abs(values) + 1e-300)
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,19 +60,44 @@ class Spots:
     function: Function
 
     @cached_property
-    def _heights(self) -> list[Place]:
-        """Functions that are largest where something may be narrow."""
-        found = []
+    def _inner(self) -> dict[sp.Expr, list[Place]]:
+        """Expressions inside the one looked at, with what of them is largest where it may be narrow."""
+        found: dict[sp.Expr, list[Place]] = {}
         for inner, height in _inner(self.function.expression):
-            if inner.free_symbols - set(self.function.coordinates):
-                continue
-            try:
-                compiled = compile_function(inner, self.function.coordinates)
-            except ProblemError:
-                continue
-            if compiled.constant is None:
-                found.append(_guarded(compiled, height))
+            if inner.free_symbols and not inner.free_symbols - set(self.function.coordinates):
+                own = found.setdefault(inner, [])
+                if height not in own:
+                    own.append(height)
         return found
+
+    @cached_property
+    def _poles(self) -> BoolArray:
+        """Which heights are those of a power that may be infinite."""
+        return np.array([height is _pole for own in self._inner.values() for height in own], dtype=np.bool_)
+
+    @cached_property
+    def _functions(self) -> list[Function]:
+        return [compile_function(inner, self.function.coordinates) for inner in self._inner if inner.has(Data)]
+
+    @cached_property
+    def _call(self) -> Callable[..., Any]:
+        plain = [inner for inner in self._inner if not inner.has(Data)]
+        stand_ins = {symbol: sp.Dummy(real=True) for symbol in self.function.coordinates}
+        own = [inner.xreplace(stand_ins) for inner in plain]
+        return cast(Callable[..., Any], sp.lambdify(tuple(stand_ins.values()), own, ["numpy", "scipy"], cse=True))
+
+    def _heights(self, X: FloatArray) -> FloatArray:
+        """Return all heights at points, shape (heights, points); those that are not finite are lowest."""
+        data = iter(self._functions)
+        with np.errstate(all="ignore"):
+            plain = iter(self._call(*X.T))
+            rows = []
+            for inner, heights in self._inner.items():
+                values = np.broadcast_to(next(data)(X) if inner.has(Data) else next(plain), (len(X),))
+                contrast = _contrast(values) if inner.has(Data) or _smallest in heights else 1.0
+                rows += [height(values * contrast) for height in heights]
+        found = np.array(rows, dtype=np.float64).reshape(len(rows), len(X))
+        return np.where(np.isfinite(found), found, -np.inf)
 
     def missed(
         self, place: Place, values: Place, known: FloatArray, outer: BoolArray, *, unit: float | None = None
@@ -80,19 +122,23 @@ class Spots:
         found = np.zeros(dimension)
         low, high = float(known.min()), float(known.max())
         size = max(abs(low), abs(high))
-        for height in self._heights:
-            U = _INSIDE * (2.0 * kronecker(_SAMPLES[dimension], dimension) - 1.0)
-            heights = height(place(U))
-            if not np.isfinite(heights).any() or np.nanmax(heights) - np.nanmin(heights) < _STEEP:
-                continue
-            top = _climbed(_composed(height, place), U[np.nanargmax(heights)])
+        if not self._inner:
+            return found
+        U = _INSIDE * (2.0 * kronecker(_SAMPLES[dimension], dimension) - 1.0)
+        heights = self._heights(place(U))
+        finite = np.isfinite(heights)
+        spread = heights.max(axis=1) - np.where(finite, heights, np.inf).min(axis=1)
+        (steep,) = np.nonzero(finite.any(axis=1) & (spread >= _STEEP))
+        for number, top in zip(steep, self._climbed(place, U[heights[steep].argmax(axis=1)], steep), strict=True):
             at_boundary = (np.stack([top < -_NEAR, top > _NEAR]) & outer).any()
+            if at_boundary and (unit is not None or self._poles[number]):
+                continue
             try:
                 value = float(values(top[None])[0])
             except ProblemError:
                 continue  # infinite there, which nothing can resolve
             beyond = max(low - value, value - high)
-            if beyond <= _TOLD * (high - low) + _DIGITS * size or (unit is not None and at_boundary):
+            if beyond <= _TOLD * (high - low) + _DIGITS * size:
                 continue
             widths = _widths(top, values, value, beyond)
             if unit is not None:
@@ -101,57 +147,40 @@ class Spots:
             found = np.maximum(found, (widths < _WIDE) * beyond * np.sqrt(np.prod(np.minimum(widths, 2.0))))
         return found
 
+    def _climbed(self, place: Place, starts: FloatArray, numbers: Any) -> FloatArray:
+        """Return the highest places of the cube for some heights, each near a first one."""
+        count, d = starts.shape
+        around = np.stack(np.meshgrid(*[np.linspace(-1.0, 1.0, 5)] * d, indexing="ij"), axis=-1).reshape(-1, d)
+        step, found, rows = np.full((count, 1), 0.5), starts, np.arange(count)
+        for _ in range(_ROUNDS if count else 0):
+            tried = np.clip(found[:, None] + step[:, None] * around, -_INSIDE, _INSIDE)
+            heights = self._heights(place(tried.reshape(-1, d)))[numbers].reshape(count, count, -1)[rows, rows]
+            best = tried[rows, heights.argmax(axis=1)]
+            moved = np.abs(best - found).max(axis=1, keepdims=True) > 0.9 * step
+            step, found = np.where(moved, step, step / 2), best
+        return found
+
 
 def _inner(expression: sp.Expr) -> Iterator[tuple[sp.Expr, Place]]:
-    """Yield expressions inside another one, each with a function of it that is largest where the other is narrow."""
+    """Yield expressions inside another one, each with what of it is largest where the other is narrow."""
     for node in sp.preorder_traversal(expression):
         if isinstance(node, sp.exp):
-            yield node.args[0], lambda g: g
+            yield node.args[0], _largest
         elif isinstance(node, _STEPS):
-            yield node.args[0], lambda g: -np.abs(g)
+            yield node.args[0], _zero
         elif isinstance(node, sp.Pow) and node.exp.is_number and node.exp.is_negative:
-            yield node.base, lambda g: -_STEEP * np.log(np.abs(g) + 1e-300)
-        elif isinstance(node, Relational):
-            inner = node.lhs - node.rhs
-            yield inner, lambda g: -_contrast(g)
-            yield inner, lambda g: _contrast(g)
-        elif isinstance(node, Data):
-            yield node, lambda g: -_contrast(g)
-            yield node, lambda g: _contrast(g)
+            yield node.base, _pole
+        elif isinstance(node, Relational | Data):
+            inner = node if isinstance(node, Data) else node.lhs - node.rhs
+            yield inner, _smallest
+            yield inner, _largest
 
 
-def _contrast(values: FloatArray) -> FloatArray:
-    """Return values in units in which they are steep."""
-    spread = float(np.ptp(values[np.isfinite(values)])) if np.isfinite(values).any() else 0.0
-    return values * (2.0 * _STEEP / spread) if len(values) > 1 and spread > 0 else values
-
-
-def _guarded(function: Function, height: Place) -> Place:
-    def call(X: FloatArray) -> FloatArray:
-        try:
-            return np.asarray(height(np.asarray(function(X))))
-        except ProblemError:
-            return np.full(len(X), np.nan)
-
-    return call
-
-
-def _composed(height: Place, place: Place) -> Place:
-    return lambda V: height(place(V))
-
-
-def _climbed(height: Place, start: FloatArray) -> FloatArray:
-    """Return the highest place of the cube near a first one."""
-    d = len(start)
-    around = np.stack(np.meshgrid(*[np.linspace(-1.0, 1.0, 5)] * d, indexing="ij"), axis=-1).reshape(-1, d)
-    step, place = 0.5, start
-    for _ in range(_ROUNDS):
-        tried = np.clip(place + step * around, -_INSIDE, _INSIDE)
-        found = height(tried)
-        best = tried[np.nanargmax(found)] if np.isfinite(found).any() else place
-        step /= 1.0 if np.abs(best - place).max() > 0.9 * step else 2.0
-        place = best
-    return place
+def _contrast(values: FloatArray) -> float:
+    """Return a factor with which values are steep, if they vary at all."""
+    finite = values[np.isfinite(values)]
+    spread = float(np.ptp(finite)) if len(finite) else 0.0
+    return 2.0 * _STEEP / spread if spread > 0 else 1.0
 
 
 def _widths(top: FloatArray, values: Place, value: float, beyond: float) -> FloatArray:

@@ -19,6 +19,7 @@ __all__ = ["Cell", "Contact", "contacts", "leaves", "refined"]
 
 _NEAREST = 0.25  # to an end, as a share of the side, for a split through a mark
 _PLACES = (0.5, 0.4, 0.6, 0.3, 0.7, 0.35, 0.65)  # for a split, as shares of the side
+_DEEPEST = 40  # halvings of every axis, beyond which digits run out
 _CLEAR = 0.08  # of the side, between a split and a place where it would touch the boundary
 
 
@@ -158,7 +159,7 @@ def refined(cell: Cell, splits: Mapping[Cell, Sequence[tuple[int, float | None]]
 
 
 def _split(cell: Cell, cuts: list[tuple[int, float | None]]) -> Cell:
-    if not cuts:
+    if not cuts or cell.depth >= _DEEPEST * len(cell.low):
         return cell
     (axis, at), *rest = cuts
     halved = cell.halved(axis, at)

@@ -150,7 +150,9 @@ def solve(
         limited = solution.status == "stalled" and (solution.error_estimate or 0.0) > _ROUNDING
         if limited and time is None and _is_flat_evolution(problem):
             other = _by_lines(problem, tolerance, limit, first, report)
-            return other if isinstance(other, Solution) and _better(other, solution) else solution
+            # What is linear neither blows up nor ceases to exist.
+            if isinstance(other, Solution) and other.status != "ill-posed" and _better(other, solution):
+                return other
         return solution
 
 
