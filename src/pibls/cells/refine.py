@@ -239,11 +239,11 @@ class Follower:
             if source.constant is None:
                 rough = self._roughness(part, values)
                 found.data = np.maximum(found.data, rough)
-                if np.linalg.norm(rough) > _PLAINLY * np.sqrt(part.weights @ np.square(values)) > 0:
-                    continue  # what points see plainly needs no search
-                spots = factor * self.probe.missed_at_spots(part, source)
-                found.spots = np.maximum(found.spots, spots)
-                found.data = np.maximum(found.data, spots)
+                # What points see plainly needs no search.
+                if np.linalg.norm(rough) <= _PLAINLY * np.sqrt(part.weights @ np.square(values)):
+                    spots = factor * self.probe.missed_at_spots(part, source)
+                    found.spots = np.maximum(found.spots, spots)
+                    found.data = np.maximum(found.data, spots)
                 if part.whole:
                     found.data = np.maximum(found.data, factor * self.probe.missed(part, source))
 
