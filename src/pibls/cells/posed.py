@@ -23,7 +23,7 @@ from pibls.problem import Problem
 
 __all__ = ["Answers", "even_answers"]
 
-_DEGREE = {1: 10, 2: 17, 3: 12}  # enough to tell what nothing sees from what is seen little, by many digits
+_DEGREE = {1: 14, 2: 17, 3: 12}  # enough to tell what nothing sees from what is seen little, by many digits
 _LEVELS = {1: 4, 2: 3, 3: 2}
 _UNSEEN = {1: 3e8, 2: 3e8, 3: 1e7}
 _WEAK, _FALLS = 50.0, 4.0

@@ -106,13 +106,17 @@ class Piece:
         return self._sheets(low, high)
 
     def _inside(self, U: FloatArray, low: FloatArray, high: FloatArray) -> BoolArray:
+        return np.asarray(self._sides(U, low, high).all(axis=1))
+
+    def _sides(self, U: FloatArray, low: FloatArray, high: FloatArray) -> BoolArray:
+        """Tell on which sides of the walls of a box points are, and which of them are kept at all."""
         X, normals, keep = self.patch.at(U)
         X = X - _STEP * (high - low).min() * normals
-        inside = np.asarray(((low <= X) & (high >= X)).all(axis=1))
-        return inside if keep is None else inside & keep
+        kept = np.ones(len(X), dtype=np.bool_) if keep is None else keep
+        return np.hstack([low <= X, high >= X, kept[:, None]])
 
     def _curves(self, low: FloatArray, high: FloatArray) -> list[Piece]:
-        ranges = _ranges(lambda s: self._inside(s[:, None], low, high), *self.box[0])
+        ranges = _ranges(lambda s: self._sides(s[:, None], low, high), *self.box[0])
         return [Piece(self.patch, np.array([span])) for span in ranges]
 
     def _timed(self, low: FloatArray, high: FloatArray) -> list[Piece]:
@@ -127,9 +131,7 @@ class Piece:
         if not stop > start:
             return []
         middle = (start + stop) / 2
-        ranges = _ranges(
-            lambda s: self._inside(np.stack([s, np.full(len(s), middle)], axis=1), low, high), *self.box[0]
-        )
+        ranges = _ranges(lambda s: self._sides(np.stack([s, np.full(len(s), middle)], axis=1), low, high), *self.box[0])
         return [Piece(patch, np.array([span, (start, stop)])) for span in ranges]
 
     def _sheets(self, low: FloatArray, high: FloatArray) -> list[Piece]:
@@ -212,22 +214,36 @@ def _whole(patch: Patch) -> float:
 
 
 def _ranges(inside: object, start: float, stop: float) -> list[tuple[float, float]]:
-    """Return the intervals of a parameter in which a condition holds."""
+    """Return the intervals of a parameter in which conditions hold, all of them where they are columns.
+
+    What holds between two places at which it does not is seen as long as no single condition changes twice there: a
+    curve that cuts off a corner of a box, however small, crosses two of its sides once.
+    """
     assert callable(inside)
+
+    def holds(s: FloatArray) -> BoolArray:
+        return np.asarray(inside(s)).reshape(len(s), -1)
+
     s = np.linspace(start, stop, _SCAN)
-    held = np.asarray(inside(s))
-    if held.all():
-        return [(start, stop)]
-    left = np.flatnonzero(held[1:] != held[:-1])
-    yes, no = np.where(held[left], s[left], s[left + 1]), np.where(held[left], s[left + 1], s[left])
-    shares = np.linspace(0.0, 1.0, _SECTIONS + 1)
-    for _ in range(_ROUNDS if len(left) else 0):
+    held = holds(s)
+    left, column = np.nonzero(held[1:] != held[:-1])
+    if not len(left):
+        return [(start, stop)] if held.all() else []
+    low, high, first = s[left], s[left + 1], held[left, column]
+    shares, rows = np.linspace(0.0, 1.0, _SECTIONS + 1), np.arange(len(left))
+    for _ in range(_ROUNDS):
         # Many sections at once: a patch may take long to find one point, and hardly longer to find many.
-        places = yes[:, None] + (no - yes)[:, None] * shares
-        now = np.asarray(inside(places.ravel())).reshape(places.shape)
+        places = low[:, None] + (high - low)[:, None] * shares
+        now = holds(places.ravel()).reshape(*places.shape, -1)[rows, :, column] == first[:, None]
         now[:, 0], now[:, -1] = True, False
-        first = now.argmin(axis=1)
-        rows = np.arange(len(places))
-        yes, no = places[rows, first - 1], places[rows, first]
-    ends = np.concatenate([[start] * bool(held[0]), yes, [stop] * bool(held[-1])]).reshape(-1, 2)
-    return [(float(a), float(b)) for a, b in ends if b - a > 1e-13]
+        last = now.argmin(axis=1)
+        low, high = places[rows, last - 1], places[rows, last]
+    cuts = np.concatenate([[start], np.sort((low + high) / 2), [stop]])
+    within = holds((cuts[1:] + cuts[:-1]) / 2).all(axis=1) & (np.diff(cuts) > 1e-13)
+    found: list[tuple[float, float]] = []
+    for a, b, own in zip(cuts[:-1].tolist(), cuts[1:].tolist(), within.tolist(), strict=True):
+        if own and found and a - found[-1][1] <= 1e-13:
+            found[-1] = (found[-1][0], b)
+        elif own:
+            found.append((a, b))
+    return found

@@ -1,0 +1,159 @@
+"""Data are looked at before they are sampled: narrow features, holes that are lost in a cell, and walls at tangents."""
+
+import numpy as np
+import pytest
+import sympy as sp
+
+import pibls as pb
+from pibls.cells.parts import Layout
+from pibls.cells.refine import Follower
+from pibls.cells.rows import Rows
+from pibls.cells.spots import Spots
+from pibls.cells.switches import switching_planes
+from pibls.cells.tree import Cell, leaves, refined
+from pibls.features.reference import draw_reference
+from pibls.problem.evaluate import compile_function
+
+R = sp.Rational
+x, y = pb.coordinates("x y")
+w, u = pb.field("w", x), pb.field("u", x, y)
+LINE = pb.Interval((x, 0, 1))
+SQUARE = pb.Rectangle((x, 0, 1), (y, 0, 1))
+INNER = np.zeros((2, 1), dtype=bool)
+
+
+def missed(expression, *, unit=None, count=12):
+    """What a cell with a few even points misses of an expression on (0, 1)."""
+    function = compile_function(expression, (x,))
+
+    def place(U):
+        return (U + 1) / 2
+
+    def values(U):
+        return function(place(U))
+
+    known = values(np.linspace(-0.95, 0.95, count)[:, None])
+    return float(Spots(function).missed(place, values, known, INNER, unit=unit)[0])
+
+
+class TestSpots:
+    @pytest.mark.parametrize("width", [1e-2, 1e-4, 1e-8])
+    def test_a_narrow_peak_is_found_however_narrow(self, width):
+        found = missed(sp.exp(-(((x - 0.31371) / width) ** 2)) / width)
+        # Its L2 norm on the cube, within the factor that a width can be told to.
+        assert 0.2 < found / np.sqrt(2 * np.sqrt(np.pi / 2) / width) < 5
+
+    def test_beside_something_smooth_as_well(self):
+        assert missed(1 + 1e5 * sp.exp(-((x - 0.31371) ** 2) * 1e10)) > 100
+
+    def test_steps_inclusions_and_poles(self):
+        assert missed(1 - sp.tanh((x - 0.31371) * 1e5) ** 2) > 1e-3
+        assert missed(sp.Piecewise((1, (x - 0.31371) ** 2 < 1e-10), (0, True))) > 1e-3
+        assert missed(1 / (1 + ((x - 0.31371) * 1e5) ** 2)) > 1e-3
+
+    def test_what_points_tell_is_not_missed(self):
+        assert missed(sp.exp(-2 * x) * sp.cos(x)) == 0.0
+        assert missed(sp.exp(-40 * (x - 0.4) ** 2)) == 0.0
+
+    def test_a_coefficient_may_be_too_small_as_well(self):
+        dip = 1 - R(999, 1000) * sp.exp(-(((x - 0.31371) / 1e-3) ** 2))
+        assert missed(dip, unit=1.0) > 10 * missed(dip) > 0
+
+    def test_coefficients_may_be_infinite_at_the_boundary(self):
+        function = compile_function(1 / x, (x,))
+        known = np.array([1.0, 2.0])
+        outer = np.ones((2, 1), dtype=bool)
+
+        def place(U):
+            return (U + 1) / 2
+
+        found = Spots(function).missed(place, lambda U: function(place(U)), known, outer, unit=1.0)
+        assert found.tolist() == [0.0]
+
+    def test_functions_of_a_user_are_climbed(self):
+        pulse = pb.data("f", lambda s: 1.0 / (1.0 + ((s - 0.31371) * 300) ** 2), x)
+        assert missed(pulse) > 0.01
+
+
+def solved(problem, tol=1e-4):
+    return pb.solve(problem, tol=tol, progress=False)
+
+
+class TestSolves:
+    def test_a_resistive_layer(self):
+        # Nearly all of the fall is across a dip of the conductivity a thousandth wide.
+        k = 1 - R(999, 1000) * sp.exp(-(((x - R(3137, 10000)) * 1000) ** 2))
+        ends = [pb.Dirichlet(w, 0, on=LINE.left), pb.Dirichlet(w, 1, on=LINE.right)]
+        solution = solved(pb.Problem(sp.Eq((k * w.diff(x)).diff(x), 0), LINE, ends))
+        s = np.linspace(-0.02, 0.02, 400001)
+        extra = np.trapezoid(1 / (1 - 0.999 * np.exp(-((s * 1000) ** 2))) - 1, s)
+        assert solution.status == "converged"
+        assert solution(x=0.8) == pytest.approx(1 - 0.2 / (1 + extra), abs=1e-3)
+
+    def test_a_load_of_width_one_millionth(self):
+        load = sp.exp(-(((x - R(3137, 10000)) * 10**6) ** 2)) * 10**6 / sp.sqrt(sp.pi)
+        solution = solved(pb.Problem(sp.Eq(-w.diff(x, 2), load), LINE, [pb.Dirichlet(w, 0)]))
+        assert solution(x=0.6) == pytest.approx(0.3137 * 0.4, abs=1e-5)
+
+    def test_a_cooled_spot_on_the_boundary(self):
+        narrow = 10**4 * sp.exp(-(((x - R(3137, 10000)) * 1000) ** 2))
+        conditions = [
+            pb.Dirichlet(u, 1, on=SQUARE.top),
+            pb.Neumann(u, 0, on=SQUARE.left | SQUARE.right),
+            pb.Robin(u, narrow, 1, 0, on=SQUARE.bottom),
+        ]
+        solution = solved(pb.Problem(sp.Eq(pb.laplacian(u), 0), SQUARE, conditions), tol=1e-2)
+        assert solution(x=0.5, y=0.5) == pytest.approx(0.82, abs=0.02)
+
+    def test_a_coefficient_that_is_infinite_at_an_end(self):
+        conditions = [pb.Neumann(w, 0, on=LINE.left), pb.Dirichlet(w, 0, on=LINE.right)]
+        problem = pb.Problem(sp.Eq(w.diff(x, 2) + w.diff(x) / x, -4), LINE, conditions, exact=1 - x**2)
+        assert solved(problem).true_error() < 1e-9
+
+    def test_a_hole_of_a_thousandth(self):
+        center = R(37, 100), R(59, 100)
+        exact = sp.log((x - center[0]) ** 2 + (y - center[1]) ** 2)
+        domain = SQUARE - pb.Disk((x, y), center, R(1, 1000))
+        problem = pb.Problem(sp.Eq(pb.laplacian(u), 0), domain, [pb.Dirichlet(u, exact)], exact=exact)
+        solution = solved(problem, tol=1e-2)
+        assert solution.status == "converged"
+        assert solution.true_error() < 0.02
+
+
+class TestTrees:
+    def test_cells_are_not_much_larger_than_a_hole(self):
+        domain = SQUARE - pb.Disk((x, y), (0.37, 0.59), 0.002)
+        layout = Layout(pb.Problem(pb.laplacian(u), domain, [pb.Dirichlet(u, 0)]), draw_reference(2, 9, 0))
+        root = Follower(Rows(layout)).followed(layout.root, 1e-2, 500)
+        holding = [c for c in leaves(root) if (c.low < [0.37, 0.59]).all() and (c.high > [0.37, 0.59]).all()]
+        assert holding[0].size.max() < 0.1
+
+    def test_walls_keep_off_tangents(self):
+        layout = Layout(
+            pb.Problem(pb.laplacian(u), SQUARE - pb.Disk((x, y), (0.7, 0.5), 0.2), [pb.Dirichlet(u, 0)]),
+            draw_reference(2, 6, 0),
+        )
+        touching = sorted((int(axis), round(a, 3), round(b, 3)) for axis, a, b in layout.root.tangents)
+        assert touching == [(0, 0.5, 0.5), (0, 0.9, 0.5), (1, 0.7, 0.3), (1, 0.7, 0.7)]
+        assert layout.root.halved(0).at == pytest.approx(0.4)
+        assert layout.root.halved(1).at == 0.5
+
+    def test_trees_have_an_end(self):
+        cell = Cell(np.zeros(1), np.ones(1))
+        for _ in range(60):
+            lowest = leaves(cell)[0]
+            cell = refined(cell, {lowest: [(0, None)]})
+        assert 1e-13 < leaves(cell)[0].size[0] < 1e-11
+
+    def test_planes_of_products_powers_and_distances(self):
+        def planes(condition):
+            k = sp.Piecewise((10, condition), (1, True))
+            domain = pb.Rectangle((x, -1, 1), (y, -1, 1))
+            return sorted(
+                map(str, switching_planes(pb.Problem(k * pb.laplacian(u), domain, [pb.Dirichlet(u, 0)])).round(6))
+            )
+
+        assert planes(x * y > 0) == ["[ 0. nan]", "[nan  0.]"]
+        assert planes(x**2 < R(1, 4)) == ["[-0.5  nan]", "[0.5 nan]"]
+        assert planes(sp.Abs(y - R(1, 4)) < R(1, 2)) == ["[ nan -0.25]", "[ nan 0.75]"]
+        assert planes(x**2 + y**2 < R(1, 4)) == []
