@@ -8,6 +8,6 @@
 
 from pibls.cells.loop import solve_cells
 from pibls.cells.newton import solve_cells_nonlinear
-from pibls.cells.posed import even_answers
+from pibls.cells.posed import even_answers, unbalanced
 
-__all__ = ["even_answers", "solve_cells", "solve_cells_nonlinear"]
+__all__ = ["even_answers", "solve_cells", "solve_cells_nonlinear", "unbalanced"]

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from pibls.cells import even_answers, solve_cells, solve_cells_nonlinear
+from pibls.cells import even_answers, solve_cells, solve_cells_nonlinear, unbalanced
 from pibls.problem import OnPart, Problem
 from pibls.runtime import blas_threads
 from pibls.solution import Solution
@@ -36,9 +36,9 @@ def solve_by_cells(
     """Solve a linear problem by cells; where that fails, find out whether the problem is to blame."""
     with blas_threads(most=1):
         solution = solve_cells(problem, tol, budget, seed, lambda *facts: report(Progress(*facts)))
-        message = ""
+        message = unbalanced(problem, seed)
         unmet = solution.status != "converged" and _is_unmet(solution)
-        if unmet or solution.diagnostics.stages[-1]["answer"] > _SENSITIVE:
+        if not message and (unmet or solution.diagnostics.stages[-1]["answer"] > _SENSITIVE):
             answers = even_answers(problem, seed)
             if answers.is_unseen or answers.is_unstable:
                 message = answers.in_words()
