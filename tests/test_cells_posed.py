@@ -38,7 +38,6 @@ def test_well_posed_problems_answer_little(name):
     assert answers.sizes[-1] < 100
     assert not answers.is_unseen
     assert not answers.is_unstable
-    assert not answers.falls_at_every_level
 
 
 def test_what_is_wrong_is_said_with_its_place():
