@@ -110,6 +110,12 @@ class TestSolves:
         problem = pb.Problem(sp.Eq(w.diff(x, 2) + w.diff(x) / x, -4), LINE, conditions, exact=1 - x**2)
         assert solved(problem).true_error() < 1e-9
 
+    def test_functions_need_no_values_outside_the_domain(self):
+        disk = pb.Disk((x, y), (0, 0), 1)
+        load = pb.data("f", lambda a, b: np.sqrt(1.01 - a**2 - b**2), x, y)
+        problem = pb.Problem(sp.Eq(-pb.laplacian(u), load), disk, [pb.Dirichlet(u, 0)])
+        assert solved(problem, tol=1e-2).status == "converged"
+
     def test_a_hole_of_a_thousandth(self):
         center = R(37, 100), R(59, 100)
         exact = sp.log((x - center[0]) ** 2 + (y - center[1]) ** 2)

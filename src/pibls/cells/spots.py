@@ -93,7 +93,7 @@ class Spots:
             plain = iter(self._call(*X.T))
             rows = []
             for inner, heights in self._inner.items():
-                values = np.broadcast_to(next(data)(X) if inner.has(Data) else next(plain), (len(X),))
+                values = np.broadcast_to(_tried(next(data), X) if inner.has(Data) else next(plain), (len(X),))
                 contrast = _contrast(values) if inner.has(Data) or _smallest in heights else 1.0
                 rows += [height(values * contrast) for height in heights]
         found = np.array(rows, dtype=np.float64).reshape(len(rows), len(X))
@@ -135,12 +135,12 @@ class Spots:
                 continue
             try:
                 value = float(values(top[None])[0])
+                beyond = max(low - value, value - high)
+                if beyond <= _TOLD * (high - low) + _DIGITS * size:
+                    continue
+                widths = _widths(top, values, value, beyond)
             except ProblemError:
-                continue  # infinite there, which nothing can resolve
-            beyond = max(low - value, value - high)
-            if beyond <= _TOLD * (high - low) + _DIGITS * size:
-                continue
-            widths = _widths(top, values, value, beyond)
+                continue  # infinite, which nothing can resolve, or outside the domain
             if unit is not None:
                 least = max(min(size, abs(value)), _DIGITS * max(size, abs(value)))
                 beyond = max(unit * beyond, min(1.0, unit * size) * beyond / least)
@@ -174,6 +174,14 @@ def _inner(expression: sp.Expr) -> Iterator[tuple[sp.Expr, Place]]:
             inner = node if isinstance(node, Data) else node.lhs - node.rhs
             yield inner, _smallest
             yield inner, _largest
+
+
+def _tried(function: Function, X: FloatArray) -> FloatArray:
+    """Return values of a user's function, which need not have any outside the domain."""
+    try:
+        return function(X)
+    except ProblemError:
+        return np.full(len(X), np.nan)
 
 
 def _contrast(values: FloatArray) -> float:
