@@ -55,7 +55,7 @@ class Nominal:
             try:
                 return self._run(own, fit)
             finally:
-                self.seconds += own.fitter.flops / loop.RATE
+                self.seconds += own.flops / loop.RATE
 
         loop.Loop.run = run  # type: ignore[method-assign]
         return self

@@ -184,14 +184,14 @@ class Loop:
     undetermined: float = _UNDETERMINED
     stages: list[dict[str, float]] = field(default_factory=list)
     started: float = field(default_factory=time.perf_counter)
-    poorer: list[Fitter] = field(default_factory=list)
+    _spent: float = 0.0  # by fitters that richer ones replaced
     _apart: float = 0.0
     _least: Compared | None = None
 
     @property
     def flops(self) -> float:
         """Operations so far."""
-        return sum(fitter.flops for fitter in {id(one): one for one in (*self.poorer, self.fitter)}.values())
+        return self._spent + self.fitter.flops
 
     @property
     def problem(self) -> Problem:
@@ -280,9 +280,13 @@ class Loop:
         richer = self.fitter.enriched(degrees) if degrees > 0 else None
         if richer is None:
             return False
-        self.poorer.append(self.fitter)
-        self.fitter = richer
+        self._replace(richer)
         return True
+
+    def _replace(self, richer: Fitter) -> None:
+        """Go on with a richer fitter, whose work so far is counted already."""
+        self._spent = self.flops - richer.flops
+        self.fitter = richer
 
     def _best(self, last: Compared) -> Compared:
         """Return the comparison with the least estimate, if the last one does not speak against it."""
@@ -313,8 +317,7 @@ class Loop:
         cells = 1.0 + sum(2 ** len(axes) - 1 for axes in splits.values()) / len(found.fit.parts)
         if more ** (steps + 1) > cells * (1.0 + more):
             return False
-        self.poorer.append(self.fitter)
-        self.fitter = richer
+        self._replace(richer)
         return True
 
     @property
