@@ -22,7 +22,7 @@ import numpy as np
 import sympy as sp
 
 import pibls as pb
-from pibls.cells.parts import Layout
+from pibls.cells.layout import Layout
 from pibls.cells.rows import Rows
 from pibls.cells.solve import Glue
 from pibls.cells.tree import leaves, refined

@@ -5,7 +5,7 @@ import pytest
 import sympy as sp
 
 import pibls as pb
-from pibls.cells.parts import Layout
+from pibls.cells.layout import Layout
 from pibls.cells.refine import Follower
 from pibls.cells.rows import Rows
 from pibls.cells.spots import Spots

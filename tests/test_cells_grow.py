@@ -10,8 +10,8 @@ import sympy as sp
 
 import pibls as pb
 from pibls.cells.grow import tree_of
+from pibls.cells.layout import Layout
 from pibls.cells.loop import network_of
-from pibls.cells.parts import Layout
 from pibls.cells.rows import Rows
 from pibls.cells.solve import Glue
 from pibls.errors import InputError, ResourceError

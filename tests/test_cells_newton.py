@@ -10,9 +10,9 @@ import pibls as pb
 from pibls.cells.coarse import Bench
 from pibls.cells.defect import Defect
 from pibls.cells.iterate import Newton
+from pibls.cells.layout import Layout
 from pibls.cells.loop import first_tree
 from pibls.cells.newton import solve_cells_nonlinear
-from pibls.cells.parts import Layout
 from pibls.cells.refine import Follower
 from pibls.cells.rows import Rows
 from pibls.cells.solve import Glue

@@ -7,7 +7,7 @@ import pytest
 import sympy as sp
 
 import pibls as pb
-from pibls.cells.parts import Layout
+from pibls.cells.layout import Layout
 from pibls.cells.tree import contacts, leaves, refined
 from pibls.features.reference import draw_reference
 

@@ -9,8 +9,8 @@ import pytest
 import sympy as sp
 
 import pibls as pb
+from pibls.cells.layout import Layout
 from pibls.cells.loop import network_of
-from pibls.cells.parts import Layout
 from pibls.cells.rows import Rows
 from pibls.cells.solve import Glue
 from pibls.cells.tree import leaves, refined

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from pibls.cells.layout import Layout
 from pibls.cells.loop import Linear, Loop, field_sizes
-from pibls.cells.parts import Layout
 from pibls.cells.refine import Marker
 from pibls.cells.rows import Rows
 from pibls.cells.solve import Fit, Glue

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from pibls.cells.defect import Defect
-from pibls.cells.parts import CellPart, Layout
+from pibls.cells.layout import Layout
+from pibls.cells.parts import CellPart
 from pibls.cells.rows import Rows
 from pibls.cells.solve import Fit, Glue
 from pibls.cells.state import TreeState, Values, Weights, between, projected, values_of

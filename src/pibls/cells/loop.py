@@ -11,8 +11,8 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from pibls.cells.layout import Layout
 from pibls.cells.measure import distances, tails_of, unsure_averages
-from pibls.cells.parts import Layout
 from pibls.cells.refine import Follower, Marker
 from pibls.cells.rows import Rows
 from pibls.cells.solve import PER_CELL, Fit, Glue

@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from pibls.cells.parts import CellPart, Layout, part_values
+from pibls.cells.layout import Layout
+from pibls.cells.parts import CellPart, part_values
 from pibls.cells.solve import Fit
 from pibls.checks import FloatArray
 from pibls.features.reference import Reference, cube_rule, rule_count

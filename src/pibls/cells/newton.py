@@ -12,8 +12,9 @@ import numpy as np
 
 from pibls.cells.coarse import Bench, Coarse
 from pibls.cells.iterate import Newton
+from pibls.cells.layout import Layout
 from pibls.cells.loop import Compared, Loop, degree_for, first_tree, network_of
-from pibls.cells.parts import CellPart, Layout
+from pibls.cells.parts import CellPart
 from pibls.cells.refine import Follower
 from pibls.cells.rows import Rows
 from pibls.cells.solve import Fit

@@ -12,8 +12,9 @@ from typing import cast
 
 import numpy as np
 
+from pibls.cells.layout import Layout
 from pibls.cells.loop import network_of
-from pibls.cells.parts import CellPart, Layout
+from pibls.cells.parts import CellPart
 from pibls.cells.rows import Rows
 from pibls.cells.solve import Fit, Glue
 from pibls.cells.tree import Cell, leaves, refined

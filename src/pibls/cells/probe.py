@@ -12,7 +12,8 @@ from functools import lru_cache
 
 import numpy as np
 
-from pibls.cells.parts import CellPart, Layout
+from pibls.cells.layout import Layout
+from pibls.cells.parts import CellPart
 from pibls.cells.spots import Spots
 from pibls.cells.surface import Piece
 from pibls.checks import FloatArray

@@ -10,8 +10,9 @@ from typing import Any
 
 import numpy as np
 
+from pibls.cells.layout import Layout
 from pibls.cells.measure import Tails, missed_along, tails_of
-from pibls.cells.parts import CellPart, Layout
+from pibls.cells.parts import CellPart
 from pibls.cells.probe import Probe, missed_on_line
 from pibls.cells.rows import Rows
 from pibls.cells.solve import Fit

@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 
 from pibls.cells.balance import balanced
-from pibls.cells.parts import CellPart, Face, Layout
+from pibls.cells.layout import Layout
+from pibls.cells.parts import CellPart, Face
 from pibls.cells.surface import Rule
 from pibls.cells.switches import switching_planes
 from pibls.checks import FloatArray

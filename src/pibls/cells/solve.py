@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 from scipy.linalg import qr
 
-from pibls.cells.parts import CellPart, Face, Layout, part_values
+from pibls.cells.layout import Layout
+from pibls.cells.parts import CellPart, Face, part_values
 from pibls.cells.rows import PartRows, Rows
 from pibls.cells.tree import Cell, contacts, leaves
 from pibls.checks import FloatArray

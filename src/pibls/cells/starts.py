@@ -8,7 +8,8 @@ from dataclasses import replace
 import numpy as np
 import sympy as sp
 
-from pibls.cells.parts import CellPart, Layout
+from pibls.cells.layout import Layout
+from pibls.cells.parts import CellPart
 from pibls.cells.rows import Rows
 from pibls.cells.solve import Glue
 from pibls.cells.state import TreeState, Values, projected, values_of

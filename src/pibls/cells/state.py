@@ -9,8 +9,9 @@ from typing import Any
 
 import numpy as np
 
+from pibls.cells.layout import Layout
 from pibls.cells.measure import ancestor_values
-from pibls.cells.parts import CellPart, Layout, part_values
+from pibls.cells.parts import CellPart, part_values
 from pibls.cells.solve import Fit
 from pibls.cells.tree import Cell, leaves
 from pibls.checks import FloatArray

@@ -19,7 +19,7 @@ from pibls.geometry.restricted import RestrictedPatch
 from pibls.geometry.rules import gauss, tensor
 from pibls.geometry.sampling import kronecker
 
-__all__ = ["Piece", "Rule", "pieces"]
+__all__ = ["Piece", "Rule", "pieces", "ranges"]
 
 _SCAN = 33
 _SECTIONS, _ROUNDS = 32, 8
@@ -40,6 +40,10 @@ class Rule:
     def joined(rules: Sequence[Rule]) -> Rule:
         """Return several rules as one."""
         return Rule(*(np.concatenate([getattr(r, name) for r in rules]) for name in ("points", "normals", "weights")))
+
+    def chosen(self, mask: BoolArray) -> Rule:
+        """Return some of the points."""
+        return Rule(self.points[mask], self.normals[mask], self.weights[mask])
 
 
 def pieces(patch: Patch) -> list[Piece]:
@@ -116,8 +120,8 @@ class Piece:
         return np.hstack([low <= X, high >= X, kept[:, None]])
 
     def _curves(self, low: FloatArray, high: FloatArray) -> list[Piece]:
-        ranges = _ranges(lambda s: self._sides(s[:, None], low, high), *self.box[0])
-        return [Piece(self.patch, np.array([span])) for span in ranges]
+        found = ranges(lambda s: self._sides(s[:, None], low, high), *self.box[0])
+        return [Piece(self.patch, np.array([span])) for span in found]
 
     def _timed(self, low: FloatArray, high: FloatArray) -> list[Piece]:
         """Return the pieces of a curve carried through time."""
@@ -131,8 +135,8 @@ class Piece:
         if not stop > start:
             return []
         middle = (start + stop) / 2
-        ranges = _ranges(lambda s: self._sides(np.stack([s, np.full(len(s), middle)], axis=1), low, high), *self.box[0])
-        return [Piece(patch, np.array([span, (start, stop)])) for span in ranges]
+        found = ranges(lambda s: self._sides(np.stack([s, np.full(len(s), middle)], axis=1), low, high), *self.box[0])
+        return [Piece(patch, np.array([span, (start, stop)])) for span in found]
 
     def _sheets(self, low: FloatArray, high: FloatArray) -> list[Piece]:
         box = self.box
@@ -213,7 +217,7 @@ def _whole(patch: Patch) -> float:
     return patch.measure
 
 
-def _ranges(inside: object, start: float, stop: float) -> list[tuple[float, float]]:
+def ranges(inside: object, start: float, stop: float) -> list[tuple[float, float]]:
     """Return the intervals of a parameter in which conditions hold, all of them where they are columns.
 
     What holds between two places at which it does not is seen as long as no single condition changes twice there: a

@@ -1,0 +1,417 @@
+"""What of the domain lies in a cell, and where two cells meet inside it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from scipy import ndimage
+from scipy.spatial import cKDTree
+
+from pibls.cells.parts import CellPart, Face, exact_weights, polynomials
+from pibls.cells.surface import Piece, Rule, pieces, ranges
+from pibls.cells.switches import switching_planes
+from pibls.cells.tangents import tangents
+from pibls.cells.tree import Cell, Contact
+from pibls.checks import FloatArray
+from pibls.features import MultiIndex
+from pibls.features.reference import Reference, cube_rule, draw_reference
+from pibls.geometry import Box, Domain, Product, TimeInterval
+from pibls.geometry import Part as BoundaryPart
+from pibls.geometry.base import Region
+from pibls.geometry.landmarks import corners
+from pibls.geometry.patch import TimedPatch
+from pibls.geometry.sampling import kronecker
+from pibls.problem import OnPart, Problem
+
+__all__ = ["Layout"]
+
+_ALONG = 32  # points on a piece of the boundary
+_GRID = {1: 65, 2: 25, 3: 11}
+_FITS = 3
+_OUTLINE = {1: 1, 2: 4, 3: 2}
+_SMALL = 0.6
+_FLAT = 1e-9
+_STEP = 1e-7
+_CANDIDATES = 2**15
+_OVERSAMPLING = 2.2
+_TRACE_SHARE = 0.62  # degree of what cells share on a face, by that of the cells: more brings nothing
+_QUADRATURE = 20000
+_REMEMBERED = 2000
+
+
+@dataclass(eq=False)
+class Layout:
+    """The domain of a problem, cut by cells; what was found for a cell is kept."""
+
+    problem: Problem
+    reference: Reference
+    seed: int = 0
+    _parts: dict[Cell, tuple[CellPart, ...]] = field(default_factory=dict)
+    _pieces: dict[Cell, dict[Any, list[Piece]]] = field(default_factory=dict)
+    _faces: dict[tuple[Cell, Cell, int, float], list[Face]] = field(default_factory=dict)
+    _nodes: dict[Any, FloatArray] = field(default_factory=dict)
+
+    def enriched(self, degrees: int) -> Layout:
+        """Return the same cut of the domain for functions of so many degrees more."""
+        old = self.reference
+        made = Layout(self.problem, draw_reference(old.dimension, old.degree + degrees, self.seed), self.seed)
+        made._pieces = self._pieces
+        for name in ("root", "_outlines", "extents", "places", "is_box"):
+            made.__dict__[name] = getattr(self, name)
+        return made
+
+    @property
+    def domain(self) -> Domain:
+        """The domain."""
+        domain: Domain = self.problem.domain  # type: ignore[assignment]
+        return domain
+
+    @cached_property
+    def is_box(self) -> bool:
+        """Whether the domain is a box, so that no cell is ever cut."""
+        space = self.domain.domain if isinstance(self.domain, Product) else self.domain
+        return isinstance(space, Box | TimeInterval)
+
+    @cached_property
+    def root(self) -> Cell:
+        """The box around the domain."""
+        bounds = np.asarray(self.domain.bounds, dtype=np.float64)
+        return Cell(
+            bounds[:, 0].copy(),
+            bounds[:, 1].copy(),
+            marks=np.concatenate([self.landmarks, switching_planes(self.problem)]),
+            tangents=tangents((piece for held in self._outlines.values() for piece in held), len(bounds)),
+        )
+
+    @cached_property
+    def landmarks(self) -> FloatArray:
+        """Points of a plane where solutions may be singular: corners, and where conditions begin and end."""
+        d = len(self.domain.coordinates)
+        if len(self.problem.domain.space) != 2:
+            return np.empty((0, d))
+        low, high = np.asarray(self.domain.bounds)[:2].T
+        grain = 1e-9 * (high - low)
+        found = [np.array([corner.point for corner in corners(self.domain, above=0.0)]).reshape(-1, 2)]
+        for held in self._outlines.values():
+            ends_of = [np.empty((0, 2))]
+            for piece in held:
+                if len(piece.box) == len(self.domain.coordinates) - 1 and (
+                    len(piece.box) == 1 or isinstance(piece.patch, TimedPatch)
+                ):
+                    ends = np.tile(piece.box.mean(axis=1), (2, 1))
+                    ends[:, 0] = piece.box[0]
+                    ends_of.append(piece.patch.at(ends)[0][:, :2])
+            points = np.concatenate(ends_of)
+            _, first, counts = np.unique(
+                np.round((points - low) / grain), axis=0, return_index=True, return_counts=True
+            )
+            # Where a condition goes on beyond the end of a piece, nothing happens but at a corner.
+            found.append(points[first[counts == 1]])
+        points = np.concatenate(found)
+        points = points[np.unique(np.round((points - low) / grain), axis=0, return_index=True)[1]]
+        return np.hstack([points, np.full((len(points), d - 2), np.nan)])
+
+    @cached_property
+    def _outlines(self) -> dict[Any, list[Piece]]:
+        """The pieces of the whole boundary, by the conditions they carry."""
+        return {
+            place: [piece for patch in part.patches for piece in pieces(patch)] for place, part in self.places.items()
+        }
+
+    @cached_property
+    def extents(self) -> list[tuple[FloatArray, FloatArray]]:
+        """Points on each piece of the boundary, and how far it extends; through time that is NaN."""
+        found = []
+        for piece in (piece for held in self._outlines.values() for piece in held):
+            timed = isinstance(piece.patch, TimedPatch)
+            if len(piece.box) > timed:
+                low, high = piece.box.T
+                X = piece.patch.at(low + (high - low) * kronecker(_ALONG, len(low)))[0]
+                extent = np.ptp(X, axis=0)
+                extent[len(extent) - timed :] = np.nan
+                found.append((X, extent))
+        return found
+
+    @cached_property
+    def places(self) -> dict[Any, BoundaryPart]:
+        """The boundary parts that carry conditions, and the boundary itself."""
+        found: dict[Any, BoundaryPart] = {}
+        for statement in self.problem.statements:
+            if isinstance(statement.place, OnPart):
+                found.setdefault(statement.place, statement.place.part)
+        if not self.is_box:
+            found[None] = self.domain.boundary
+        return found
+
+    def inside(self, X: FloatArray) -> Any:
+        """Tell which points of the box lie strictly inside the domain."""
+        space = self.domain.domain if isinstance(self.domain, Product) else self.domain
+        if not isinstance(space, Region):
+            return np.ones(len(X), dtype=bool)
+        own = X[:, :-1] if isinstance(self.domain, Product) else X
+        return np.asarray(space.level(own) > 1e-13 * space.thickness + space.rounding)
+
+    def pieces(self, cell: Cell) -> dict[Any, list[Piece]]:
+        """Return the pieces of the boundary in a cell, by the conditions they carry."""
+        if cell not in self._pieces:
+            if cell.parent is None:
+                self._pieces[cell] = self._outlines
+            else:
+                above = self.pieces(cell.parent)
+                self._pieces[cell] = {
+                    place: [half for piece in held for half in piece.within(cell.low, cell.high)]
+                    for place, held in above.items()
+                }
+        return self._pieces[cell]
+
+    def parts(self, cell: Cell) -> tuple[CellPart, ...]:
+        """Return the connected pieces of a cell within the domain; none where it is outside."""
+        if cell not in self._parts:
+            self._parts[cell] = self._found(cell)
+        return self._parts[cell]
+
+    def _found(self, cell: Cell) -> tuple[CellPart, ...]:
+        rules = self._rules(cell)
+        outline = rules.pop(None, None)
+        if not self.is_box:
+            middle = (cell.low + cell.high) / 2
+            if outline is not None and not _on_faces(outline.points, cell):
+                return self._cut(cell, outline, rules)
+            if not self.inside(middle[None])[0]:
+                return ()
+        U, weights = self.reference.rule
+        half = cell.size / 2
+        center = cell.low + half
+        return (CellPart(cell, center, half, center + half * U, weights * float(np.prod(half)), True, rules),)
+
+    def _rules(self, cell: Cell) -> dict[Any, Rule]:
+        found = {}
+        for place, held in self.pieces(cell).items():
+            # Integrals along the outline are those of polynomials along curves.
+            count = (self.reference.degree + 1) * (1 if place is not None else _OUTLINE[len(cell.low)])
+            rules = [rule for piece in held if (rule := piece.rule(cell.low, cell.high, count)) is not None]
+            if rules:
+                found[place] = Rule.joined(rules)
+        return found
+
+    def _cut(self, cell: Cell, outline: Rule, rules: dict[Any, Rule]) -> tuple[CellPart, ...]:
+        near = outline.points - _STEP * float(cell.size.min()) * outline.normals
+        low, high = cell.low, cell.high
+        grid = np.empty((0, len(low)))
+        for _ in range(_FITS):
+            grid, labels, step = self._labelled(low, high)
+            found = np.concatenate([grid - step / 2, grid + step / 2, near]) if len(grid) else near
+            new_low, new_high = np.maximum(found.min(axis=0), cell.low), np.minimum(found.max(axis=0), cell.high)
+            shrunk = (new_high - new_low) < _SMALL * (high - low)
+            low, high = new_low, new_high
+            if not shrunk.any():
+                break
+        grid, labels, step = self._labelled(low, high)
+        if not len(grid):
+            return ()
+        groups = []
+        finder = cKDTree(grid / step)
+        owner = labels[finder.query(near / step)[1]]
+        places = {key: labels[finder.query(rule.points / step)[1]] for key, rule in rules.items()}
+        candidates, density = self._candidates(low, high)
+        theirs = labels[finder.query(candidates / step)[1]] if len(candidates) else np.empty(0, dtype=int)
+        shell = self._shell(cell) if len(low) == 2 else None
+        walls = (
+            labels[finder.query(shell.points / step)[1]] if shell is not None and len(shell.weights) else np.empty(0)
+        )
+        for label in np.unique(labels):
+            own = grid[labels == label]
+            hull = np.concatenate([own - step / 2, own + step / 2, near[owner == label]])
+            box = np.maximum(hull.min(axis=0), cell.low), np.minimum(hull.max(axis=0), cell.high)
+            half = np.maximum((box[1] - box[0]) / 2, 1e-12 * cell.size)
+            inside = candidates[theirs == label]
+            if not len(inside):
+                continue
+            volume = len(inside) * density
+            wanted = self.wanted
+            inside = inside[:wanted]
+            boundary = {key: rule.chosen(places[key] == label) for key, rule in rules.items()}
+            weights, center = np.full(len(inside), volume / len(inside)), (box[0] + box[1]) / 2
+            integral = None
+            if shell is not None:
+                around = Rule.joined([outline.chosen(owner == label), shell.chosen(walls == label)])
+                integral = exact_weights(
+                    (inside - center) / half, weights, around, center, half, self.reference.degree - 2
+                )
+            groups.append(
+                CellPart(
+                    cell,
+                    center,
+                    half,
+                    inside,
+                    weights,
+                    False,
+                    {key: rule for key, rule in boundary.items() if len(rule.weights)},
+                    integral,
+                )
+            )
+        return tuple(groups)
+
+    def _shell(self, cell: Cell) -> Rule:
+        """Return what of the sides of a plane cell lies inside the domain, with normals out of the cell."""
+        nodes, shares = cube_rule(1, self.reference.degree + 2)
+        found = [Rule(np.empty((0, 2)), np.empty((0, 2)), np.empty(0))]
+        for axis in range(2):
+            for end, out in ((cell.low, -1.0), (cell.high, 1.0)):
+                normal = np.zeros(2)
+                normal[axis] = out
+
+                def placed(s: FloatArray, axis: int = axis, end: FloatArray = end) -> FloatArray:
+                    X = np.tile(end, (len(s), 1))
+                    X[:, 1 - axis] = cell.low[1 - axis] + s * cell.size[1 - axis]
+                    return X
+
+                for a, b in ranges(lambda s, placed=placed: self.inside(placed(s)), 0.0, 1.0):
+                    X = placed(a + (b - a) * (nodes[:, 0] + 1) / 2)
+                    length = (b - a) * cell.size[1 - axis]
+                    found.append(Rule(X, np.tile(normal, (len(X), 1)), shares / 2 * length))
+        return Rule.joined(found)
+
+    @cached_property
+    def wanted(self) -> int:
+        """Number of points inside a part that determine its functions."""
+        return int(_OVERSAMPLING * self.reference.size) + 10
+
+    def _labelled(self, low: FloatArray, high: FloatArray) -> tuple[FloatArray, Any, FloatArray]:
+        """Return points of a grid inside the domain, the number of the piece each is in, and the spacing."""
+        d = len(low)
+        count = _GRID[d]
+        step = (high - low) / count
+        axes = [low[i] + step[i] * (np.arange(count) + 0.5) for i in range(d)]
+        grid = np.stack([g.ravel() for g in np.meshgrid(*axes, indexing="ij")], axis=1)
+        inside = self.inside(grid)
+        labels, _ = ndimage.label(inside.reshape((count,) * d))
+        return grid[inside], labels.ravel()[inside], step
+
+    def _candidates(self, low: FloatArray, high: FloatArray) -> tuple[FloatArray, float]:
+        """Return points inside the domain and a box, and the volume each stands for."""
+        tries = 4 * self.wanted
+        while True:
+            X = low + (high - low) * kronecker(tries, len(low))
+            inside = self.inside(X)
+            if inside.sum() >= 2 * self.wanted or tries >= _CANDIDATES:
+                return X[inside], float(np.prod(high - low)) / tries
+            tries *= 4
+
+    def nodes(self, part: CellPart, X: FloatArray, indices: Sequence[MultiIndex]) -> dict[MultiIndex, FloatArray]:
+        """Return derivatives of the functions in the coordinates of a part; those at its own points are kept."""
+        if part.whole:
+            own = X is part.points
+            return self.reference.on_rule(indices) if own else self.reference.evaluate_again(part.local(X), indices)
+        if not (X is part.points or any(X is rule.points for rule in part.boundary.values())):
+            return self.reference.evaluate(part.local(X), indices)
+        missing = [index for index in indices if (part, id(X), index) not in self._nodes]
+        if missing:
+            if len(self._nodes) >= _REMEMBERED:
+                self._nodes.clear()
+            found = self.reference.evaluate(part.local(X), missing)
+            self._nodes.update({(part, id(X), index): values for index, values in found.items()})
+        return {index: self._nodes[part, id(X), index] for index in indices}
+
+    def part_at(self, cell: Cell, X: FloatArray) -> Any:
+        """Return for points of a cell the number of the part each is in, or nearest to."""
+        parts = self.parts(cell)
+        if len(parts) < 2:
+            return np.zeros(len(X), dtype=int)
+        points = np.concatenate([part.points for part in parts])
+        numbers = np.repeat(np.arange(len(parts)), [len(part.points) for part in parts])
+        return numbers[cKDTree(points / cell.size).query(X / cell.size)[1]]
+
+    def owned(self, part: CellPart, X: FloatArray) -> Any:
+        """Return which of some points are in a part; one on a face is in one part only."""
+        cell, start = part.cell, self.root.low
+        above = (cell.low < X) | ((cell.low <= start) & (start <= X))
+        mine = np.flatnonzero((above & (cell.high >= X)).all(axis=1))
+        parts = self.parts(cell)
+        return mine[self.part_at(cell, X[mine]) == parts.index(part)] if len(parts) > 1 else mine
+
+    @cached_property
+    def volume(self) -> float:
+        """Measure of the domain."""
+        return float(self.domain.measure)
+
+    @cached_property
+    def _rule(self) -> tuple[FloatArray, FloatArray]:
+        return self.domain.quadrature(_QUADRATURE)
+
+    def quadrature(self, part: CellPart) -> tuple[FloatArray, FloatArray]:
+        """Return points and weights for integrals over a part: its own if exact, else those of the domain in it."""
+        if part.whole or part.integral is not None:
+            return part.points, part.integrals
+        X, weights = self._rule
+        mine = self.owned(part, X)
+        return X[mine], weights[mine]
+
+    def faces(self, contact: Contact) -> list[Face]:
+        """Return the pieces of a contact inside the domain."""
+        key = (contact.below, contact.above, contact.axis, contact.shift)
+        if key not in self._faces:
+            self._faces[key] = self._cut_face(contact)
+        return self._faces[key]
+
+    def _cut_face(self, contact: Contact) -> list[Face]:
+        below, above = self.parts(contact.below), self.parts(contact.above)
+        if not below or not above:
+            return []
+        count = round(_TRACE_SHARE * self.reference.degree) + 3
+        others = [axis for axis in range(len(contact.low)) if axis != contact.axis]
+        span = contact.high - contact.low
+        U, weights = cube_rule(len(others), count)
+
+        def placed(V: FloatArray) -> FloatArray:
+            X = np.tile(contact.low, (len(V), 1))
+            X[:, others] += span[others] * V
+            return X
+
+        area = float(np.prod(span[others]))
+        if below[0].whole and above[0].whole:
+            return [
+                self._face(contact, below[0], above[0], placed((U + 1) / 2), weights * area / 2 ** len(others), True)
+            ]
+        if not others:
+            X = contact.low[None]
+            return [self._face(contact, below[0], above[0], X, np.ones(1), True)] if self.inside(X)[0] else []
+        if len(others) == 1:
+            found = ranges(lambda s: self.inside(placed(s[:, None])), 0.0, 1.0)
+            rules = [(placed(a + (b - a) * (U + 1) / 2), weights / 2 * area * (b - a)) for a, b in found]
+        else:
+            V = kronecker(4 * len(U), len(others))
+            X = placed(V)
+            kept = self.inside(X)
+            if kept.all():
+                rules = [(placed((U + 1) / 2), weights * area / 2 ** len(others))]
+            else:
+                X = X[kept]
+                rules = [(X, np.full(len(X), area / len(V)))] if len(X) else []
+        faces = []
+        for X, own in rules:
+            away = np.zeros(len(span))
+            away[contact.axis] = contact.shift
+            sides = np.stack([self.part_at(contact.below, X), self.part_at(contact.above, X - away)], axis=1)
+            for pair in np.unique(sides, axis=0):
+                chosen = (sides == pair).all(axis=1)
+                faces.append(self._face(contact, below[pair[0]], above[pair[1]], X[chosen], own[chosen], False))
+        return faces
+
+    def _face(
+        self, contact: Contact, below: CellPart, above: CellPart, X: FloatArray, weights: FloatArray, whole: bool
+    ) -> Face:
+        others = [axis for axis in range(X.shape[1]) if axis != contact.axis]
+        degree = round(_TRACE_SHARE * self.reference.degree)
+        basis, ends = polynomials(X[:, others], weights, degree)
+        return Face(below, above, contact.axis, X, weights, basis, ends, contact.shift, whole)
+
+
+def _on_faces(X: FloatArray, cell: Cell) -> bool:
+    """Tell whether points of the boundary all lie in the faces of a cell."""
+    slack = _FLAT * cell.size
+    return bool(((np.abs(X - cell.low) <= slack) | (np.abs(X - cell.high) <= slack)).any(axis=1).all())
