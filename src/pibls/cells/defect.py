@@ -12,7 +12,7 @@ import numpy as np
 from pibls.cells.parts import CellPart, Face
 from pibls.cells.rows import Rows
 from pibls.cells.state import TreeState
-from pibls.cells.tree import Cell, contacts
+from pibls.cells.tree import Cell, contacts, leaves
 from pibls.checks import FloatArray
 from pibls.problem import AtPoints, Statement
 
@@ -32,8 +32,10 @@ class Defect:
     @cached_property
     def faces(self) -> tuple[Face, ...]:
         """Where parts meet."""
-        found = (self.rows.layout.faces(contact) for contact in contacts(self.root, self.rows.periodic))
-        return tuple(chain.from_iterable(found))
+        layout = self.rows.layout
+        found = (layout.faces(contact) for contact in contacts(self.root, self.rows.periodic))
+        seams = (layout.seam_faces(leaf) for leaf in leaves(self.root))
+        return tuple(chain.from_iterable(chain(found, seams)))
 
     def of(self, state: TreeState) -> dict[CellPart, float]:
         """Return the root of the square sum of the rows of each part at a state, with the best of what is shared."""

@@ -12,8 +12,8 @@ from scipy import ndimage
 from scipy.spatial import cKDTree
 
 from pibls.cells.parts import CellPart, Face, exact_weights, polynomials
+from pibls.cells.seams import crossings, is_curve, seam_pieces, split_at
 from pibls.cells.surface import Piece, Rule, pieces, ranges
-from pibls.cells.switches import switching_planes
 from pibls.cells.tangents import tangents
 from pibls.cells.tree import Cell, Contact
 from pibls.checks import FloatArray
@@ -24,8 +24,11 @@ from pibls.geometry import Part as BoundaryPart
 from pibls.geometry.base import Region
 from pibls.geometry.landmarks import corners
 from pibls.geometry.patch import TimedPatch
+from pibls.geometry.rules import gauss, tensor
 from pibls.geometry.sampling import kronecker
 from pibls.problem import OnPart, Problem
+from pibls.problem.level import Level
+from pibls.problem.switches import hidden_jump, switching_edges, switching_planes
 
 __all__ = ["Layout"]
 
@@ -53,6 +56,7 @@ class Layout:
     _parts: dict[Cell, tuple[CellPart, ...]] = field(default_factory=dict)
     _pieces: dict[Cell, dict[Any, list[Piece]]] = field(default_factory=dict)
     _faces: dict[tuple[Cell, Cell, int, float], list[Face]] = field(default_factory=dict)
+    _seam_faces: dict[Cell, list[Face]] = field(default_factory=dict)
     _nodes: dict[Any, FloatArray] = field(default_factory=dict)
 
     def enriched(self, degrees: int) -> Layout:
@@ -60,7 +64,7 @@ class Layout:
         old = self.reference
         made = Layout(self.problem, draw_reference(old.dimension, old.degree + degrees, self.seed), self.seed)
         made._pieces = self._pieces
-        for name in ("root", "_outlines", "extents", "places", "is_box"):
+        for name in ("root", "_outlines", "extents", "places", "is_box", "levels", "seams"):
             made.__dict__[name] = getattr(self, name)
         return made
 
@@ -84,7 +88,7 @@ class Layout:
             bounds[:, 0].copy(),
             bounds[:, 1].copy(),
             marks=np.concatenate([self.landmarks, switching_planes(self.problem)]),
-            tangents=tangents((piece for held in self._outlines.values() for piece in held), len(bounds)),
+            tangents=tangents(self._all_pieces, len(bounds)),
         )
 
     @cached_property
@@ -111,22 +115,69 @@ class Layout:
             )
             # Where a condition goes on beyond the end of a piece, nothing happens but at a corner.
             found.append(points[first[counts == 1]])
+        found.append(self._meetings())
         points = np.concatenate(found)
         points = points[np.unique(np.round((points - low) / grain), axis=0, return_index=True)[1]]
         return np.hstack([points, np.full((len(points), d - 2), np.nan)])
 
+    def _meetings(self) -> FloatArray:
+        """Return where seams end in a plane, and where they cross each other."""
+        found = [np.empty((0, 2))]
+        for level, held in self.seams.items():
+            for piece in held:
+                ends = np.tile(piece.box.mean(axis=1), (2, 1))
+                ends[:, 0] = piece.box[0]
+                X = piece.patch.at(ends)[0][:, :2]
+                if np.ptp(X, axis=0).max() > _FLAT * float(np.ptp(self.domain.bounds[:2])):
+                    found.append(X)
+                found += [crossings(piece, other)[:, :2] for other in self.seams if other is not level]
+        return np.concatenate(found)
+
     @cached_property
     def _outlines(self) -> dict[Any, list[Piece]]:
-        """The pieces of the whole boundary, by the conditions they carry."""
-        return {
-            place: [piece for patch in part.patches for piece in pieces(patch)] for place, part in self.places.items()
-        }
+        """The pieces of the whole boundary, by the conditions they carry, and those of seams, by their levels."""
+        found: dict[Any, list[Piece]] = {}
+        for place, part in self.places.items():
+            own = (piece for patch in part.patches for piece in pieces(patch))
+            found[place] = [half for piece in own for half in split_at(piece, tuple(self.seams))]
+        return {**found, **self.seams}
+
+    @cached_property
+    def _all_pieces(self) -> list[Piece]:
+        return [piece for held in self._outlines.values() for piece in held]
+
+    @cached_property
+    def levels(self) -> tuple[Level, ...]:
+        """The functions at whose zeros data switch, but for those across an axis."""
+        return tuple(Level.of(edge, self.domain.coordinates) for edge in switching_edges(self.problem))
+
+    @cached_property
+    def seams(self) -> dict[Any, list[Piece]]:
+        """The pieces of curves inside the domain at which data switch."""
+        return {level: held for level in self.levels if (held := seam_pieces(level, self.domain, self.inside))}
+
+    @cached_property
+    def sees_switches(self) -> bool:
+        """Whether all that equations switch at are walls and seams."""
+        return all(is_curve(level, self.domain) for level in self.levels)
+
+    @cached_property
+    def hidden(self) -> str:
+        """What of the problem cells cannot see, as a sentence."""
+        return hidden_jump(self.problem, [level.expression for level in self.levels if is_curve(level, self.domain)])
+
+    def kinds(self, X: FloatArray) -> Any:
+        """Return a number for points that tells on which side of every seam each is."""
+        found = np.zeros(len(X), dtype=np.int64)
+        for number, level in enumerate(self.seams):
+            found += (level(X) > 0).astype(np.int64) << number
+        return found
 
     @cached_property
     def extents(self) -> list[tuple[FloatArray, FloatArray]]:
         """Points on each piece of the boundary, and how far it extends; through time that is NaN."""
         found = []
-        for piece in (piece for held in self._outlines.values() for piece in held):
+        for piece in self._all_pieces:
             timed = isinstance(piece.patch, TimedPatch)
             if len(piece.box) > timed:
                 low, high = piece.box.T
@@ -155,6 +206,15 @@ class Layout:
         own = X[:, :-1] if isinstance(self.domain, Product) else X
         return np.asarray(space.level(own) > 1e-13 * space.thickness + space.rounding)
 
+    def _is_kind(self, X: FloatArray, kind: int) -> Any:
+        """Tell which points lie inside the domain, on given sides of all seams."""
+        return self.inside(X) & (self.kinds(X) == kind) if self.seams else self.inside(X)
+
+    def _columns(self, X: FloatArray, kind: int, step: FloatArray) -> Any:
+        """Return the same for points of a wall, seen from one side of it, with a column for each thing to be."""
+        found = np.ones(len(X), dtype=bool) if self.is_box else self.inside(X)
+        return np.stack([found, self.kinds(X - step) == kind], axis=1) if self.seams else found
+
     def pieces(self, cell: Cell) -> dict[Any, list[Piece]]:
         """Return the pieces of the boundary in a cell, by the conditions they carry."""
         if cell not in self._pieces:
@@ -176,17 +236,43 @@ class Layout:
 
     def _found(self, cell: Cell) -> tuple[CellPart, ...]:
         rules = self._rules(cell)
-        outline = rules.pop(None, None)
+        outline, middle = rules.pop(None, None), (cell.low + cell.high) / 2
+        seams = [seam for level in self.seams if (seam := rules.pop(level, None)) is not None]
+        seams = [seam for seam in seams if not _on_faces(seam.points, cell)]
+        if seams:
+            return self._divided(cell, outline, Rule.joined(seams), rules)
         if not self.is_box:
-            middle = (cell.low + cell.high) / 2
             if outline is not None and not _on_faces(outline.points, cell):
-                return self._cut(cell, outline, rules)
+                kind = int(self.kinds(outline.points[:1] - _STEP * float(cell.size.min()) * outline.normals[:1])[0])
+                return self._cut(cell, outline, rules, kind)
             if not self.inside(middle[None])[0]:
                 return ()
         U, weights = self.reference.rule
         half = cell.size / 2
         center = cell.low + half
-        return (CellPart(cell, center, half, center + half * U, weights * float(np.prod(half)), True, rules),)
+        kind = int(self.kinds(middle[None])[0])
+        return (
+            CellPart(cell, center, half, center + half * U, weights * float(np.prod(half)), True, rules, kind=kind),
+        )
+
+    def _divided(self, cell: Cell, outline: Rule | None, seam: Rule, rules: dict[Any, Rule]) -> tuple[CellPart, ...]:
+        """Return the parts of a cell that a seam runs through: what is on either side is cut off as by a boundary."""
+        step = _STEP * float(cell.size.min())
+        above, below = (self.kinds(seam.points + sign * step * seam.normals) for sign in (1.0, -1.0))
+        found: list[CellPart] = []
+        for kind in np.unique(np.concatenate([above, below])).tolist():
+            around = [
+                seam.chosen(below == kind),
+                Rule(seam.points[above == kind], -seam.normals[above == kind], seam.weights[above == kind]),
+            ]
+            around += [self._of_kind(outline, kind, step)] if outline is not None else []
+            own = {key: self._of_kind(rule, kind, step) for key, rule in rules.items()}
+            found += self._cut(cell, Rule.joined(around), own, kind)
+        return tuple(found)
+
+    def _of_kind(self, rule: Rule, kind: int, step: float) -> Rule:
+        """Return the points of a boundary that are beside a kind of points of the domain."""
+        return rule.chosen(self.kinds(rule.points - step * rule.normals) == kind)
 
     def _rules(self, cell: Cell) -> dict[Any, Rule]:
         found = {}
@@ -198,28 +284,30 @@ class Layout:
                 found[place] = Rule.joined(rules)
         return found
 
-    def _cut(self, cell: Cell, outline: Rule, rules: dict[Any, Rule]) -> tuple[CellPart, ...]:
+    def _cut(self, cell: Cell, outline: Rule, rules: dict[Any, Rule], kind: int) -> tuple[CellPart, ...]:
         near = outline.points - _STEP * float(cell.size.min()) * outline.normals
         low, high = cell.low, cell.high
         grid = np.empty((0, len(low)))
         for _ in range(_FITS):
-            grid, labels, step = self._labelled(low, high)
+            grid, labels, step = self._labelled(low, high, kind)
             found = np.concatenate([grid - step / 2, grid + step / 2, near]) if len(grid) else near
             new_low, new_high = np.maximum(found.min(axis=0), cell.low), np.minimum(found.max(axis=0), cell.high)
+            if (new_high <= new_low).any():
+                return ()
             shrunk = (new_high - new_low) < _SMALL * (high - low)
             low, high = new_low, new_high
             if not shrunk.any():
                 break
-        grid, labels, step = self._labelled(low, high)
+        grid, labels, step = self._labelled(low, high, kind)
         if not len(grid):
             return ()
         groups = []
         finder = cKDTree(grid / step)
         owner = labels[finder.query(near / step)[1]]
         places = {key: labels[finder.query(rule.points / step)[1]] for key, rule in rules.items()}
-        candidates, density = self._candidates(low, high)
+        candidates, density = self._candidates(low, high, kind)
         theirs = labels[finder.query(candidates / step)[1]] if len(candidates) else np.empty(0, dtype=int)
-        shell = self._shell(cell) if len(low) == 2 else None
+        shell = self._shell(cell, kind) if len(low) == 2 else None
         walls = (
             labels[finder.query(shell.points / step)[1]] if shell is not None and len(shell.weights) else np.empty(0)
         )
@@ -252,11 +340,12 @@ class Layout:
                     False,
                     {key: rule for key, rule in boundary.items() if len(rule.weights)},
                     integral,
+                    kind,
                 )
             )
         return tuple(groups)
 
-    def _shell(self, cell: Cell) -> Rule:
+    def _shell(self, cell: Cell, kind: int) -> Rule:
         """Return what of the sides of a plane cell lies inside the domain, with normals out of the cell."""
         nodes, shares = cube_rule(1, self.reference.degree + 2)
         found = [Rule(np.empty((0, 2)), np.empty((0, 2)), np.empty(0))]
@@ -270,7 +359,8 @@ class Layout:
                     X[:, 1 - axis] = cell.low[1 - axis] + s * cell.size[1 - axis]
                     return X
 
-                for a, b in ranges(lambda s, placed=placed: self.inside(placed(s)), 0.0, 1.0):
+                step = _STEP * cell.size.min() * normal
+                for a, b in ranges(lambda s, at=placed, step=step: self._columns(at(s), kind, step), 0.0, 1.0):
                     X = placed(a + (b - a) * (nodes[:, 0] + 1) / 2)
                     length = (b - a) * cell.size[1 - axis]
                     found.append(Rule(X, np.tile(normal, (len(X), 1)), shares / 2 * length))
@@ -281,23 +371,23 @@ class Layout:
         """Number of points inside a part that determine its functions."""
         return int(_OVERSAMPLING * self.reference.size) + 10
 
-    def _labelled(self, low: FloatArray, high: FloatArray) -> tuple[FloatArray, Any, FloatArray]:
+    def _labelled(self, low: FloatArray, high: FloatArray, kind: int) -> tuple[FloatArray, Any, FloatArray]:
         """Return points of a grid inside the domain, the number of the piece each is in, and the spacing."""
         d = len(low)
         count = _GRID[d]
         step = (high - low) / count
         axes = [low[i] + step[i] * (np.arange(count) + 0.5) for i in range(d)]
         grid = np.stack([g.ravel() for g in np.meshgrid(*axes, indexing="ij")], axis=1)
-        inside = self.inside(grid)
+        inside = self._is_kind(grid, kind)
         labels, _ = ndimage.label(inside.reshape((count,) * d))
         return grid[inside], labels.ravel()[inside], step
 
-    def _candidates(self, low: FloatArray, high: FloatArray) -> tuple[FloatArray, float]:
+    def _candidates(self, low: FloatArray, high: FloatArray, kind: int) -> tuple[FloatArray, float]:
         """Return points inside the domain and a box, and the volume each stands for."""
         tries = 4 * self.wanted
         while True:
             X = low + (high - low) * kronecker(tries, len(low))
-            inside = self.inside(X)
+            inside = self._is_kind(X, kind)
             if inside.sum() >= 2 * self.wanted or tries >= _CANDIDATES:
                 return X[inside], float(np.prod(high - low)) / tries
             tries *= 4
@@ -324,7 +414,14 @@ class Layout:
             return np.zeros(len(X), dtype=int)
         points = np.concatenate([part.points for part in parts])
         numbers = np.repeat(np.arange(len(parts)), [len(part.points) for part in parts])
-        return numbers[cKDTree(points / cell.size).query(X / cell.size)[1]]
+        found = numbers[cKDTree(points / cell.size).query(X / cell.size)[1]]
+        if self.seams:
+            own, kinds = np.array([part.kind for part in parts]), self.kinds(X)
+            for kind in np.unique(kinds[kinds != own[found]]).tolist():
+                rows, theirs = np.flatnonzero(kinds == kind), np.isin(numbers, np.flatnonzero(own == kind))
+                if theirs.any():
+                    found[rows] = numbers[theirs][cKDTree(points[theirs] / cell.size).query(X[rows] / cell.size)[1]]
+        return found
 
     def owned(self, part: CellPart, X: FloatArray) -> Any:
         """Return which of some points are in a part; one on a face is in one part only."""
@@ -381,13 +478,13 @@ class Layout:
             X = contact.low[None]
             return [self._face(contact, below[0], above[0], X, np.ones(1), True)] if self.inside(X)[0] else []
         if len(others) == 1:
-            found = ranges(lambda s: self.inside(placed(s[:, None])), 0.0, 1.0)
+            found = self._wall_ranges(contact, below, above, lambda s: placed(s[:, None]))
             rules = [(placed(a + (b - a) * (U + 1) / 2), weights / 2 * area * (b - a)) for a, b in found]
         else:
             V = kronecker(4 * len(U), len(others))
             X = placed(V)
             kept = self.inside(X)
-            if kept.all():
+            if kept.all() and np.ptp(self.kinds(X)) == 0:
                 rules = [(placed((U + 1) / 2), weights * area / 2 ** len(others))]
             else:
                 X = X[kept]
@@ -400,6 +497,57 @@ class Layout:
             for pair in np.unique(sides, axis=0):
                 chosen = (sides == pair).all(axis=1)
                 faces.append(self._face(contact, below[pair[0]], above[pair[1]], X[chosen], own[chosen], False))
+        return faces
+
+    def _wall_ranges(
+        self, contact: Contact, below: Sequence[CellPart], above: Sequence[CellPart], placed: Any
+    ) -> list[tuple[float, float]]:
+        """Return the intervals of a wall in a plane that lie inside the domain, each between two kinds."""
+        if not self.seams:
+            return ranges(lambda s: self.inside(placed(s)), 0.0, 1.0)
+        step = np.zeros(len(contact.low))
+        step[contact.axis] = _STEP * min(contact.below.size.min(), contact.above.size.min())
+        away = np.zeros(len(step))
+        away[contact.axis] = contact.shift
+        found = []
+        for one in dict.fromkeys(part.kind for part in below):
+            for two in dict.fromkeys(part.kind for part in above):
+
+                def columns(s: FloatArray, one: int = one, two: int = two) -> Any:
+                    X = placed(s)
+                    held = self._columns(X, one, step), self._columns(X - away, two, -step)
+                    return np.hstack(held)
+
+                found += ranges(columns, 0.0, 1.0)
+        return found
+
+    def seam_faces(self, cell: Cell) -> list[Face]:
+        """Return the pieces of seams between the parts of a cell."""
+        if not self.seams:
+            return []
+        if cell not in self._seam_faces:
+            parts = self.parts(cell)
+            held = [piece for level in self.seams for piece in self.pieces(cell)[level]] if len(parts) > 1 else []
+            self._seam_faces[cell] = [face for piece in held for face in self._on_seam(cell, parts, piece)]
+        return self._seam_faces[cell]
+
+    def _on_seam(self, cell: Cell, parts: Sequence[CellPart], piece: Piece) -> list[Face]:
+        degree = round(_TRACE_SHARE * self.reference.degree)
+        rule = piece.rule(cell.low, cell.high, degree + 3)
+        if rule is None or _on_faces(rule.points, cell):
+            return []
+        step = _STEP * float(cell.size.min()) * rule.normals
+        sides = np.stack([self.part_at(cell, rule.points - step), self.part_at(cell, rule.points + step)], axis=1)
+        places = tensor(*[gauss(degree + 3)] * len(piece.box))[0]
+        faces = []
+        for one, two in np.unique(sides, axis=0).tolist():
+            chosen = (sides == (one, two)).all(axis=1)
+            if one != two:
+                own = rule.chosen(chosen)
+                basis, _ = polynomials(places[chosen], own.weights, degree)
+                faces.append(
+                    Face(parts[one], parts[two], -1, own.points, own.weights, basis, None, normals=own.normals)
+                )
         return faces
 
     def _face(

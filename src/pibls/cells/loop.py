@@ -6,7 +6,6 @@ import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from typing import Any, Protocol
 
 import numpy as np
@@ -16,7 +15,6 @@ from pibls.cells.measure import distances, tails_of, unsure_averages
 from pibls.cells.refine import Follower, Marker
 from pibls.cells.rows import Rows
 from pibls.cells.solve import PER_CELL, Fit, Glue
-from pibls.cells.switches import hidden_jump
 from pibls.cells.tree import Cell, leaves, refined
 from pibls.checks import FloatArray
 from pibls.features.reference import draw_reference
@@ -198,11 +196,6 @@ class Loop:
         """The problem."""
         return self.fitter.layout.problem
 
-    @cached_property
-    def hidden(self) -> str:
-        """What of the problem cells cannot see, as a sentence."""
-        return hidden_jump(self.problem)
-
     def run(self, fit: Fit) -> Solution:
         """Solve, from the solution on a first tree on; an interrupt returns the best solution so far."""
         found: Compared | None = None
@@ -219,7 +212,7 @@ class Loop:
                     self._least = found
                 unsolved = self.fitter.doubt(fit) or self.fitter.doubt(found.other)
                 doubtful = doubtful + 1 if unsolved else 0
-                doubt = self.hidden or unsolved or self._unmet(fit, found.other, sizes)
+                doubt = self.fitter.layout.hidden or unsolved or self._unmet(fit, found.other, sizes)
                 if found.estimate <= self.tol and not doubt:
                     doubt = self._unseen(fit)
                 if found.estimate <= self.tol and not doubt and answers[-1] < self.undetermined:
@@ -228,7 +221,7 @@ class Loop:
                 limit = self._limit(self.flops - before, answers)
                 if doubtful == _DOUBTFUL:
                     limit = "Finer cells do not help."
-                if self.hidden and len(self.stages) > 1:
+                if self.fitter.layout.hidden and len(self.stages) > 1:
                     limit = "Finer cells would not help."
                 if limit:
                     break
@@ -481,6 +474,8 @@ def network_of(layout: Layout, fit: Fit) -> CellNetwork:
         np.array([fit.weights[part] @ transform.T for part in parts]),
         np.concatenate(samples),
         np.concatenate(owners),
+        np.array([part.kind for part in parts], dtype=np.int64),
+        tuple(layout.seams),
     )
 
 

@@ -37,6 +37,8 @@ class CellPart:
         Points on each boundary part that carries conditions.
     integral
         Weights of the points that integrate polynomials exactly, where they are known.
+    kind
+        On which side of every seam it is.
     """
 
     cell: Cell
@@ -47,6 +49,7 @@ class CellPart:
     whole: bool
     boundary: Mapping[Any, Rule] = field(default_factory=dict)
     integral: FloatArray | None = None
+    kind: int = 0
 
     @cached_property
     def integrals(self) -> FloatArray:
@@ -65,7 +68,10 @@ class CellPart:
 
 @dataclass(frozen=True, eq=False)
 class Face:
-    """A piece of surface inside the domain between two parts, with polynomials on it for what both share."""
+    """A piece of surface inside the domain between two parts, with polynomials on it for what both share.
+
+    It lies in a wall across an axis, or, with normals of its own, in a seam inside a cell.
+    """
 
     below: CellPart
     above: CellPart
@@ -76,10 +82,13 @@ class Face:
     ends: FloatArray | None
     shift: float = 0.0
     whole: bool = True
+    normals: FloatArray | None = None
 
     @cached_property
     def thickness(self) -> float:
         """How deep the thinner of the two parts is."""
+        if self.normals is not None:
+            return float(min((np.abs(self.normals) @ (2 * side.half)).mean() for side in (self.below, self.above)))
         return 2.0 * float(min(self.below.half[self.axis], self.above.half[self.axis]))
 
 

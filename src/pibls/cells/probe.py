@@ -86,7 +86,13 @@ class Probe:
         root = self.layout.root
         outer = np.stack([part.cell.low <= root.low, part.cell.high >= root.high])
         known = function(part.points)
-        found = self.spots(function).missed(place, lambda U: function(place(U)), known, outer, unit=unit)
+
+        def values(U: FloatArray) -> FloatArray:
+            X = place(U)
+            # Beyond a seam it is another function.
+            return np.where(self.layout.kinds(X) == part.kind, function(X), known[0])
+
+        found = self.spots(function, not self.layout.sees_switches).missed(place, values, known, outer, unit=unit)
         return np.asarray(found * float(np.sqrt(np.prod(part.half))))
 
     def missed_on(self, piece: Piece, function: Function, known: FloatArray, unit: float | None = None) -> float:
@@ -103,9 +109,9 @@ class Probe:
         found = self.spots(function).missed(lambda U: at(U)[0], lambda U: function(*at(U)), known, outer, unit=unit)
         return float(found.max(initial=0.0) * np.sqrt(piece.patch.measure * np.prod((high - low) / 2)))
 
-    def spots(self, function: Function) -> Spots:
+    def spots(self, function: Function, switches: bool = True) -> Spots:
         """Return what looks for narrow features of a function."""
-        return self._spots.setdefault(function, Spots(function))
+        return self._spots.setdefault(function, Spots(function, switches))
 
     def _on_lines(self, part: CellPart, function: Values, axis: int) -> float:
         d, count = len(part.half), rule_count(self.layout.reference.degree)

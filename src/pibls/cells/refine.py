@@ -278,7 +278,8 @@ class Follower:
                     continue
                 for piece in held:
                     rule = piece.rule(cell.low, cell.high, count) if piece.is_plain else None
-                    if rule is not None:
+                    # What lies on both sides of a seam is told by the points of each.
+                    if rule is not None and (layout.kinds(rule.points) == part.kind).all():
                         self._on_piece(part, statement, piece, rule, found)
 
     def _on_piece(self, part: CellPart, statement: Statement, piece: Piece, rule: Rule, found: _Roughness) -> None:

@@ -10,14 +10,13 @@ from typing import Any
 import numpy as np
 
 from pibls.cells.balance import balanced
+from pibls.cells.flux import Flux
 from pibls.cells.layout import Layout
 from pibls.cells.parts import CellPart, Face
-from pibls.cells.surface import Rule
-from pibls.cells.switches import switching_planes
 from pibls.checks import FloatArray
 from pibls.errors import ProblemError
 from pibls.features import MultiIndex
-from pibls.problem import AtPoints, Average, OnPart, Opposite, Problem, Statement
+from pibls.problem import AtPoints, Average, Opposite, Problem, Statement
 
 __all__ = ["PartRows", "Rows"]
 
@@ -25,8 +24,6 @@ Term = tuple[int, MultiIndex, Any]
 State = Callable[[CellPart, FloatArray, Sequence[tuple[str, MultiIndex]]], list[FloatArray]]
 
 _EXACT = 1e5
-_BESIDE = 1e-7
-_JUMP = 1e-4  # relative change of a coefficient across a face that is a jump
 
 
 @dataclass(frozen=True, eq=False)
@@ -139,7 +136,7 @@ class Rows:
         if key is None or key not in self.known:
             if key is not None:
                 self.known.add(key)
-            values = self._values(part, None, self._indices(self.equations))
+            values = self.values(part, None, self._indices(self.equations))
             equation = np.concatenate(
                 [
                     self._combined(found, values, part.half, units) * (r * roots)[:, None]
@@ -182,124 +179,18 @@ class Rows:
         factors, _ = balanced(sizes, self.orders.max(axis=1))
         return np.asarray(factors / np.sqrt(np.prod(2 * half)))
 
-    def flows(self, part: CellPart, face: Face, below: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return what flows out of a part across a face, by every equation: by its own weights, and by what is shared.
-
-        ``below`` are the rows of the part for what is shared.
-        """
-        X = self._inward(part, face)
-        out = 1.0 if face.below is part else -1.0
-        area = float(face.weights.sum())
-        sign = np.sign(face.basis[:, 0].sum())
-        unit, depth = self.face_units(face), face.thickness
-        shared, step = self.shared(face), face.basis.shape[1]
-        found = np.zeros((len(self.equations), step * len(shared)))
-        rises = np.zeros_like(found)
-        own = np.zeros((len(self.equations), self.width))
-        for i, equation in enumerate(self.equations):
-            terms = {(number, index): value for number, index, value in self._only_terms(equation, part, X, None)}
-            for k, (number, order) in enumerate(shared):
-                value = terms.get((number, self._along(face.axis, order + 1)))
-                if value is not None:
-                    mean = float(face.weights @ np.broadcast_to(value, face.weights.shape)) / area
-                    scale = np.sqrt(area) * sign * unit[number] / (np.sqrt(depth) * (depth / 2) ** order)
-                    found[i, k * step] = out * mean * scale / self._share_of_flux(part, face, number, order)
-                if order == 0 and face.ends is not None:
-                    mixed = terms.get((number, (1, 1)))
-                    if mixed is not None:
-                        share = float(np.mean(mixed)) * self.mixed_shares.get((i, number, face.axis), 0.5)
-                        rises[i, k * step : (k + 1) * step] = out * share * face.ends * unit[number] / np.sqrt(depth)
-                        own[i] += out * share * self._rise(part, face, number)
-        return own + found @ below, found + rises
-
-    def _rise(self, part: CellPart, face: Face, number: int) -> FloatArray:
-        """Return by how much a field rises from the lower to the upper end of a face, as a row."""
-        X = self._on_side(part, face)
-        other = 1 - face.axis
-        middle, length = (X[:, other].min() + X[:, other].max()) / 2, float(face.weights.sum())
-        ends = np.tile(X[0], (2, 1))
-        ends[:, other] = middle - length / 2, middle + length / 2
-        zero, k = (0, 0), self.layout.reference.size
-        values = self._values(part, ends, [zero])[zero]
-        row = np.zeros(self.width)
-        row[number * k : (number + 1) * k] = (values[1] - values[0]) * self.balance(part)[1][number]
-        return row
-
-    @cached_property
-    def mixed_shares(self) -> dict[tuple[int, int, int], float]:
-        """Which share of a mixed derivative of a field flows across the faces of an axis, in a plane.
-
-        The equation alone does not say; conditions that give what flows out do. Without any it does not matter.
-        """
-        found: dict[tuple[int, int, int], float] = {}
-        for statement in self.problem.statements:
-            if not isinstance(statement.place, OnPart) or len(self.problem.domain.coordinates) != 2:
-                continue
-            if not statement.form.is_linear:
-                continue
-            X, normals = statement.place.part.sample(1)
-            axis = int(np.abs(normals[0]).argmax())
-            if abs(normals[0, axis]) < 1 - 1e-9:
-                continue
-            given = {(n, index): float(np.mean(v)) for n, index, v in self._terms(statement, X, normals, [])}
-            for i, equation in enumerate(self.equations):
-                if not equation.form.is_linear:
-                    continue
-                own = {(n, index): float(np.mean(v)) for n, index, v in self._terms(equation, X, None, [])}
-                found.update(_shares(own, given, i, axis))
-        return found
-
-    def _only_terms(
-        self, statement: Statement, part: CellPart, X: FloatArray, normals: FloatArray | None
-    ) -> list[Term]:
+    def only_terms(self, statement: Statement, part: CellPart, X: FloatArray, normals: FloatArray | None) -> list[Term]:
+        """Return the terms of a statement at points of a part, without its source."""
         if statement.form.is_linear:
-            return self._terms(statement, X, normals, [])
+            return self.terms(statement, X, normals, [])
         return self.lowered(statement, part, X, normals)[0]
-
-    def _condition_flows(
-        self, part: CellPart, rule: Rule, lowered: list[tuple[list[Term], float]], depth: float
-    ) -> FloatArray:
-        """Return how the balance of every equation depends on rows of conditions that say what flows out.
-
-        Shape (equations, conditions · points).
-        """
-        n, count = rule.normals, len(rule.weights)
-        found = np.zeros((len(self.equations), len(lowered) * count))
-        area = float(rule.weights.sum())
-        for i, equation in enumerate(self.equations):
-            flux: dict[tuple[int, int], float] = {}
-            try:
-                terms = self._only_terms(equation, part, rule.points, None)
-            except ProblemError:
-                continue  # coefficients may be infinite at the boundary, as in polar coordinates
-            for number, index, value in terms:
-                axis = int(np.argmax(index))
-                if sum(index) == index[axis] > 0:
-                    out = float(rule.weights @ (value * n[:, axis] ** index[axis])) / area
-                    flux[number, index[axis]] = flux.get((number, index[axis]), 0.0) + out
-            for (number, order), size in flux.items():
-                given = [self._given(own, number, order - 1, rule) for own, _ in lowered]
-                best = int(np.argmax(np.abs(given)))
-                if given[best] != 0.0 and size != 0.0:
-                    rows = slice(best * count, (best + 1) * count)
-                    found[i, rows] += size / given[best] * np.sqrt(rule.weights / depth) / lowered[best][1]
-        return found
-
-    def _given(self, terms: list[Term], number: int, order: int, rule: Rule) -> float:
-        """Return the mean coefficient of a normal derivative of a field in a condition."""
-        total, area = 0.0, float(rule.weights.sum())
-        for field_number, index, value in terms:
-            axis = int(np.argmax(index))
-            if field_number == number and sum(index) == index[axis] == order:
-                total += float(rule.weights @ (value * rule.normals[:, axis] ** order)) / area
-        return total
 
     def _conditions(self, part: CellPart, units: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
         blocks, rights = [np.empty((0, self.width))], [np.empty(0)]
         flows = [np.empty((len(self.equations), 0))]
         for place, rule in part.boundary.items():
             own = [s for s in self.problem.statements if s.place is place or s.place == place]
-            values = self._values(part, rule.points, self._indices(own))
+            values = self.values(part, rule.points, self._indices(own))
             depth = float((np.abs(rule.normals) @ (2 * part.half)).mean())
             lowered: list[tuple[list[Term], float]] = []
             for statement in own:
@@ -309,7 +200,7 @@ class Rows:
                 blocks.append(self._combined(found, values, part.half, units) * factors[:, None])
                 rights.append(-factors * source)
                 lowered.append((found, factor))
-            flows.append(self._condition_flows(part, rule, lowered, depth))
+            flows.append(self.flux.of_conditions(part, rule, lowered, depth))
         for statement in self.problem.statements:
             if isinstance(statement.place, AtPoints):
                 mine = self.layout.owned(part, statement.place.points)
@@ -335,7 +226,7 @@ class Rows:
         assert isinstance(statement.place, AtPoints)
         X = statement.place.points[mine]
         found, source = self.lowered(statement, part, X, None)
-        values = self._values(part, X, self._indices([statement]))
+        values = self.values(part, X, self._indices([statement]))
         share = np.sqrt(self.layout.volume / len(statement.place.points))
         factors = np.full(len(X), self.factor(statement, part, found, units) * share)
         if statement.noise is not None:
@@ -344,6 +235,11 @@ class Rows:
         if statement.targets is not None:
             right = right + statement.targets[mine]
         return self._combined(found, values, part.half, units) * factors[:, None], factors * right
+
+    @cached_property
+    def flux(self) -> Flux:
+        """What flows across faces."""
+        return Flux(self)
 
     @cached_property
     def averages(self) -> tuple[Statement, ...]:
@@ -356,66 +252,30 @@ class Rows:
         if not len(X):
             return np.zeros(self.width), 0.0
         found, source = self.lowered(statement, part, X, None)
-        values = self._values(part, None if X is part.points else X, self._indices([statement]))
+        values = self.values(part, None if X is part.points else X, self._indices([statement]))
         factor = statement.weight * (_EXACT if statement.exact else 1.0) / np.sqrt(self.layout.volume)
         row = (factor * weights) @ self._combined(found, values, part.half, units)
         return row, -float(factor * weights @ source)
 
     def traces(self, part: CellPart, face: Face, units: FloatArray) -> list[FloatArray]:
         """Return, for every field and derivative that is continuous across a face, its rows at the points there."""
-        X = self._on_side(part, face)
+        X, unit, depth = self.on_side(part, face), self.face_units(face), face.thickness
         wanted = self.shared(face)
-        indices = [self._along(face.axis, order) for _, order in wanted]
-        values = self._values(part, X, list(dict.fromkeys(indices)))
-        k = self.layout.reference.size
-        found = []
-        unit = self.face_units(face)
-        for (number, order), index in zip(wanted, indices, strict=True):
-            block = np.zeros((len(X), self.width))
-            factor = np.sqrt(face.thickness) * (face.thickness / 2) ** order / part.half[face.axis] ** order
-            factor *= units[number] / unit[number] * self._share_of_flux(part, face, number, order)
-            block[:, number * k : (number + 1) * k] = values[index] * (factor * np.sqrt(face.weights))[:, None]
-            found.append(block)
-        return found
+        terms = [self.flux.shared_terms(part, face, number, order) for number, order in wanted]
+        values = self.values(part, X, list(dict.fromkeys(index for own in terms for _, index, _ in own)))
+        return [
+            self._combined(own, values, part.half, units)
+            * (np.sqrt(depth * face.weights) * (depth / 2) ** order / unit[number])[:, None]
+            for (number, order), own in zip(wanted, terms, strict=True)
+        ]
 
-    def _on_side(self, part: CellPart, face: Face) -> FloatArray:
+    def on_side(self, part: CellPart, face: Face) -> FloatArray:
         """Return the points of a face as the part on one side of it has them: on a torus, those differ."""
         if face.above is not part or face.below is part or not face.shift:
             return face.points
         X = face.points.copy()
         X[:, face.axis] -= face.shift
         return X
-
-    def _inward(self, part: CellPart, face: Face) -> FloatArray:
-        """Return points of a part just beside a face, where its coefficients are its own."""
-        X = self._on_side(part, face).copy()
-        X[:, face.axis] += _BESIDE * part.half[face.axis] * (-1.0 if face.below is part else 1.0)
-        return X
-
-    def _share_of_flux(self, part: CellPart, face: Face, number: int, order: int) -> float:
-        """Return the coefficient of the flux on one side of a face over that of both; 1 unless it jumps there."""
-        if not self.switches or order + 1 < self.orders[number, face.axis]:
-            return 1.0
-        index, sides = self._along(face.axis, order + 1), []
-        for side in (face.below, face.above):
-            X = self._inward(side, face)
-            found = [
-                float(np.mean(np.broadcast_to(value, len(X))))
-                for e in self.equations
-                for n, i, value in self._only_terms(e, side, X, None)
-                if (n, i) == (number, index)
-            ]
-            sides.append(max(found, key=abs, default=1.0))
-        below, above = sides
-        if below * above <= 0 or abs(below - above) <= _JUMP * max(abs(below), abs(above)):
-            return 1.0
-        own = below if part is face.below else above
-        return own / float(np.sqrt(below * above))
-
-    @cached_property
-    def switches(self) -> bool:
-        """Whether data switch anywhere."""
-        return bool(len(switching_planes(self.problem)))
 
     def traced(self, part: CellPart, face: Face, units: FloatArray) -> FloatArray:
         """Return the coefficients on a face of all that is continuous across it, as rows."""
@@ -434,6 +294,8 @@ class Rows:
         """Return the fields and orders of derivative that are continuous across a face."""
         if face.shift:
             return self._periodic[face.axis]
+        if face.normals is not None:
+            return self.flux.across_seams
         return [(f, order) for f, orders in enumerate(self.orders) for order in range(orders[face.axis])]
 
     @cached_property
@@ -453,13 +315,14 @@ class Rows:
         """The axes whose ends meet."""
         return tuple(self._periodic)
 
-    def _along(self, axis: int, order: int) -> MultiIndex:
+    def along(self, axis: int, order: int) -> MultiIndex:
+        """Return the derivative of an order along an axis."""
         return tuple(order if i == axis else 0 for i in range(self.layout.reference.dimension))
 
     def _indices(self, statements: Sequence[Statement]) -> list[MultiIndex]:
         return list(dict.fromkeys(term.multi_index for s in statements for term in s.form.terms))
 
-    def _values(self, part: CellPart, X: FloatArray | None, indices: list[MultiIndex]) -> dict[MultiIndex, FloatArray]:
+    def values(self, part: CellPart, X: FloatArray | None, indices: list[MultiIndex]) -> dict[MultiIndex, FloatArray]:
         """Return derivatives of the functions in the coordinates of the part: at points, or at its own."""
         return self.layout.nodes(part, part.points if X is None else X, indices)
 
@@ -469,7 +332,7 @@ class Rows:
         """Return the terms of a statement at points of a part, linearised at the state, and its source."""
         form = statement.form
         if form.is_linear:
-            return self._terms(statement, X, normals, []), form.source_function(X, normals)
+            return self.terms(statement, X, normals, []), form.source_function(X, normals)
         if self.state is None:
             raise ProblemError("A nonlinear problem has rows only at a state.")
         slots = self.state(part, X, [(term.field, term.multi_index) for term in form.terms])
@@ -483,9 +346,10 @@ class Rows:
         ]
         return mixed, self.share * source + (1.0 - self.share) * at_base
 
-    def _terms(
+    def terms(
         self, statement: Statement, X: FloatArray, normals: FloatArray | None, slots: list[FloatArray]
     ) -> list[Term]:
+        """Return the terms of a statement at points, where its fields and their derivatives are known if need be."""
         form, names = statement.form, self.problem.field_names
         return [
             (names.index(term.field), term.multi_index, f(X, normals, slots) if f.constant is None else f.constant)
@@ -495,7 +359,7 @@ class Rows:
     def _tangent(
         self, statement: Statement, X: FloatArray, normals: FloatArray | None, slots: list[FloatArray]
     ) -> tuple[list[Term], FloatArray]:
-        found = self._terms(statement, X, normals, slots)
+        found = self.terms(statement, X, normals, slots)
         # The unknown is the next state itself, not the step to it.
         here = sum(value * slot for (_, _, value), slot in zip(found, slots, strict=True))
         source = np.asarray(statement.form.residual_function(X, normals, slots) - here)
@@ -525,21 +389,3 @@ class Rows:
             block = values[index] * (scale[:, None] if np.ndim(scale) else scale)
             found[:, number * k : (number + 1) * k] += block
         return found
-
-
-def _shares(
-    own: dict[tuple[int, MultiIndex], float], given: dict[tuple[int, MultiIndex], float], i: int, axis: int
-) -> dict[tuple[int, int, int], float]:
-    """Return the shares of the mixed derivatives of an equation that a condition on a side across an axis tells."""
-    along, across = ((1, 0), (0, 1)) if axis == 0 else ((0, 1), (1, 0))
-    double = (2 * along[0], 2 * along[1])
-    normal = [(n, value) for (n, index), value in given.items() if index == along and value]
-    ratios = [own[n, double] / value for n, value in normal if own.get((n, double))]
-    if not ratios:
-        return {}
-    found = {}
-    for (number, index), value in own.items():
-        if index == (1, 1) and value:
-            share = ratios[0] * given.get((number, across), 0.0) / value
-            found[i, number, axis], found[i, number, 1 - axis] = share, 1.0 - share
-    return found

@@ -120,6 +120,11 @@ class Glue:
                 depths[face] = (-common, len(depths))
                 held.setdefault(face.below, []).append(face)
                 held.setdefault(face.above, []).append(face)
+        for leaf in leaves(root):
+            for face in self.layout.seam_faces(leaf):
+                depths[face] = (-len(paths[leaf]), len(depths))
+                held.setdefault(face.below, []).append(face)
+                held.setdefault(face.above, []).append(face)
         self._chain(root, paths, held, depths)
         before, self._fronts = self._fronts, {}
         top = self._top = self._front(root, held, depths, before)
@@ -238,7 +243,7 @@ class Glue:
             if isinstance(face, Link):
                 continue
             width = len(self.rows.shared(face)) * face.basis.shape[1]
-            own, shared = self.rows.flows(part, face, below[row : row + width])
+            own, shared = self.rows.flux.across(part, face, below[row : row + width])
             balance -= own
             theirs[:count, columns[face] : columns[face] + width] += shared
             row += width

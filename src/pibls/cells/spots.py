@@ -55,15 +55,16 @@ def _pole(values: FloatArray) -> FloatArray:
 
 @dataclass(frozen=True, eq=False)
 class Spots:
-    """Looks for the narrow features of a compiled expression."""
+    """Looks for the narrow features of a compiled expression; where it switches may be known already."""
 
     function: Function
+    switches: bool = True
 
     @cached_property
     def _inner(self) -> dict[sp.Expr, list[Place]]:
         """Expressions inside the one looked at, with what of them is largest where it may be narrow."""
         found: dict[sp.Expr, list[Place]] = {}
-        for inner, height in _inner(self.function.expression):
+        for inner, height in _inner(self.function.expression, self.switches):
             if inner.free_symbols and not inner.free_symbols - set(self.function.coordinates):
                 own = found.setdefault(inner, [])
                 if height not in own:
@@ -161,7 +162,7 @@ class Spots:
         return found
 
 
-def _inner(expression: sp.Expr) -> Iterator[tuple[sp.Expr, Place]]:
+def _inner(expression: sp.Expr, switches: bool) -> Iterator[tuple[sp.Expr, Place]]:
     """Yield expressions inside another one, each with what of it is largest where the other is narrow."""
     for node in sp.preorder_traversal(expression):
         if isinstance(node, sp.exp):
@@ -170,7 +171,7 @@ def _inner(expression: sp.Expr) -> Iterator[tuple[sp.Expr, Place]]:
             yield node.args[0], _zero
         elif isinstance(node, sp.Pow) and node.exp.is_number and node.exp.is_negative:
             yield node.base, _pole
-        elif isinstance(node, Relational | Data):
+        elif isinstance(node, Data) or (switches and isinstance(node, Relational)):
             inner = node if isinstance(node, Data) else node.lhs - node.rhs
             yield inner, _smallest
             yield inner, _largest

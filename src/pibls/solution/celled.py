@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -14,6 +14,7 @@ from scipy.spatial import cKDTree
 from pibls.checks import FloatArray
 from pibls.errors import FeatureError
 from pibls.features import BroadNetwork, MultiIndex
+from pibls.problem.level import Level
 
 __all__ = ["CellNetwork"]
 
@@ -52,6 +53,9 @@ class CellNetwork:
         Output weights of every part, shape (parts, fields, nodes).
     samples, owners
         Points in cells that have several parts, and the part that each is in: other points belong to the nearest.
+    kinds, levels
+        On which side of every seam each part is, and the functions whose signs tell the sides: a point belongs to the
+        nearest part on its own side.
 
     Examples
     --------
@@ -75,6 +79,8 @@ class CellNetwork:
     weights: FloatArray
     samples: FloatArray
     owners: IntArray
+    kinds: IntArray = field(default_factory=lambda: np.empty(0, dtype=np.int64))
+    levels: tuple[Level, ...] = ()
 
     def __post_init__(self) -> None:
         if not (self._shapes_fit() and self._numbers_fit() and self._is_tree()):
@@ -94,6 +100,7 @@ class CellNetwork:
             and self.weights.shape[::2] == (parts, self.reference.size)
             and self.owners.ndim == 1
             and self.samples.shape == (len(self.owners), d)
+            and (not self.levels or self.kinds.shape == (parts,))
         )
 
     def _numbers_fit(self) -> bool:
@@ -179,9 +186,19 @@ class CellNetwork:
         crowded = np.flatnonzero(stop - first > 1)
         for cell in np.unique(box[crowded]):
             rows = crowded[box[crowded] == cell]
-            finder, owners, scale = self._crowd(int(cell))
-            first[rows] = owners[finder.query(X[rows] / scale)[1]]
+            sides = self._sides(X[rows])
+            for side in np.unique(sides).tolist():
+                own = rows[sides == side]
+                finder, owners, scale = self._crowd(int(cell), side)
+                first[own] = owners[finder.query(X[own] / scale)[1]]
         return first
+
+    def _sides(self, X: FloatArray) -> IntArray:
+        """Return on which side of every seam points are, as a number."""
+        found = np.zeros(len(X), dtype=np.int64)
+        for number, level in enumerate(self.levels):
+            found += (level(X) > 0).astype(np.int64) << number
+        return found
 
     def _range(self, box: IntArray) -> tuple[IntArray, IntArray]:
         """Return the numbers of the first part of cells, and of the one after the last."""
@@ -221,17 +238,19 @@ class CellNetwork:
         return nearest
 
     @cached_property
-    def _crowds(self) -> dict[int, _Crowd]:
+    def _crowds(self) -> dict[tuple[int, int], _Crowd]:
         return {}
 
-    def _crowd(self, cell: int) -> _Crowd:
-        """Return the samples of a cell, sorted for search once."""
-        if cell not in self._crowds:
+    def _crowd(self, cell: int, side: int) -> _Crowd:
+        """Return the samples of a cell on one side of every seam, sorted for search once; all, if there are none."""
+        if (cell, side) not in self._crowds:
             first, stop = self.tree[cell, 1:]
             own = (self.owners >= first) & (self.owners < stop)
+            there = own & (self.kinds[self.owners] == side) if self.levels else own
+            own = there if there.any() else own
             scale = self.halves[first:stop].max(axis=0)
-            self._crowds[cell] = _Crowd(cKDTree(self.samples[own] / scale), self.owners[own], scale)
-        return self._crowds[cell]
+            self._crowds[cell, side] = _Crowd(cKDTree(self.samples[own] / scale), self.owners[own], scale)
+        return self._crowds[cell, side]
 
     def evaluate(self, X: FloatArray, multi_indices: Iterable[MultiIndex]) -> dict[MultiIndex, FloatArray]:
         """Return derivatives of the fields at points: one array (n, fields) per multi-index."""

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -16,6 +18,7 @@ from pibls.geometry import Domain
 from pibls.problem import AnyCondition, Condition, Mean, Observation, Periodic, Problem
 from pibls.problem.conditions import INITIAL
 from pibls.problem.encoding import decode, encode
+from pibls.problem.level import Level
 from pibls.solution.celled import CellNetwork, IntArray
 from pibls.solution.evolved import EvolvedNetwork
 
@@ -38,7 +41,12 @@ def network_record(network: Network, arrays: Arrays) -> dict[str, Any]:
     if isinstance(network, CellNetwork):
         # Numbers of boxes and parts are stored as floats like everything else, which hold them exactly.
         arrays.update({f"cell_{name}": np.asarray(getattr(network, name), dtype=np.float64) for name in _CELLS})
-        return {"cells": network_record(network.reference, arrays)}
+        cells: dict[str, Any] = {"cells": network_record(network.reference, arrays)}
+        if network.levels:
+            arrays["cell_kinds"] = network.kinds.astype(np.float64)
+            names = [symbol.name for symbol in network.levels[0].value.coordinates]
+            cells["seams"] = {"coordinates": names, "levels": [encode(level.expression) for level in network.levels]}
+        return cells
     arrays["center"] = np.asarray(network.center)
     record: dict[str, Any] = {}
     for side in _SIDES if isinstance(network, BroadNetwork) else ("layers",):
@@ -50,12 +58,19 @@ def network_record(network: Network, arrays: Arrays) -> dict[str, Any]:
     return record
 
 
-def _cells_from(record: Mapping[str, Any], arrays: Mapping[str, FloatArray]) -> CellNetwork:
-    reference = network_from(record, arrays)
+def _cells_from(
+    record: Mapping[str, Any], arrays: Mapping[str, FloatArray], functions: Mapping[str, Callable[..., Any]]
+) -> CellNetwork:
+    reference = network_from(record["cells"], arrays)
     if not isinstance(reference, BroadNetwork):
         raise ValueError("the network of the cells is not a broad one")
     tree, cuts, centers, halves, weights, samples, owners = (arrays[f"cell_{name}"] for name in _CELLS)
-    return CellNetwork(reference, _whole(tree), cuts, centers, halves, weights, samples, _whole(owners))
+    network = CellNetwork(reference, _whole(tree), cuts, centers, halves, weights, samples, _whole(owners))
+    if "seams" not in record:
+        return network
+    symbols = tuple(sp.Symbol(str(name), real=True) for name in record["seams"]["coordinates"])
+    levels = tuple(Level.of(decode(tree, symbols, functions), symbols) for tree in record["seams"]["levels"])
+    return replace(network, kinds=_whole(arrays["cell_kinds"]), levels=levels)
 
 
 def _whole(array: FloatArray) -> IntArray:
@@ -65,7 +80,11 @@ def _whole(array: FloatArray) -> IntArray:
     return array.astype(np.int64)
 
 
-def network_from(record: Mapping[str, Any], arrays: Mapping[str, FloatArray]) -> Network:
+def network_from(
+    record: Mapping[str, Any],
+    arrays: Mapping[str, FloatArray],
+    functions: Mapping[str, Callable[..., Any]] = MappingProxyType({}),
+) -> Network:
     """Rebuild a network from :func:`network_record`."""
     if "space" in record:
         space = None if record["space"] is None else network_from(record["space"], arrays)
@@ -76,7 +95,7 @@ def network_from(record: Mapping[str, Any], arrays: Mapping[str, FloatArray]) ->
         transform, breaks, coefficients = (arrays[name] for name in _PATH)
         return EvolvedNetwork(space, transform, breaks, coefficients, frame)
     if "cells" in record:
-        return _cells_from(record["cells"], arrays)
+        return _cells_from(record, arrays, functions)
 
     def groups(side: str, first: Callable[..., Any], rest: Callable[..., Any]) -> tuple[Any, ...]:
         kinds = [first, *[rest] * len(record[side])]

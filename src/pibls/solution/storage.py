@@ -85,12 +85,16 @@ def _richer_record(solution: Solution, arrays: Arrays) -> dict[str, Any] | None:
 
 
 def _richer_from(
-    record: Any, arrays: Mapping[str, FloatArray], problem: Problem, source: Path
+    record: Any,
+    arrays: Mapping[str, FloatArray],
+    problem: Problem,
+    source: Path,
+    data: Mapping[str, Callable[..., Any]],
 ) -> tuple[RicherNetwork, FloatArray] | None:
     if record is None:
         return None
     own = {name.removeprefix(_RICHER): array for name, array in arrays.items() if name.startswith(_RICHER)}
-    network = network_from(record, own)
+    network = network_from(record, own, data)
     if isinstance(network, DeepNetwork):
         raise ValueError("the richer network is not a broad one")
     _check_fit(problem, network, own["weights"], source)
@@ -177,7 +181,7 @@ def load(path: str | Path, data: Mapping[str, Callable[..., Any]] | None = None)
     try:
         arrays = {n.removesuffix(".npy"): _array(c) for n, c in members.items() if n.endswith(".npy")}
         problem = problem_from(record["problem"], arrays, data or {})
-        network = network_from(record["network"], arrays)
+        network = network_from(record["network"], arrays, data or {})
         _check_fit(problem, network, arrays["weights"], source)
         return Solution(
             problem,
@@ -187,7 +191,7 @@ def load(path: str | Path, data: Mapping[str, Callable[..., Any]] | None = None)
             Diagnostics.from_dict(record["diagnostics"]),
             from_plain(record["error_estimate"]),
             posterior_from(record.get("posterior"), arrays),
-            _richer_from(record.get("richer"), arrays, problem, source),
+            _richer_from(record.get("richer"), arrays, problem, source, data or {}),
         )
     except FileFormatError:
         raise

@@ -1,0 +1,316 @@
+"""What flows across faces, seams and boundaries: what an equation makes inside a part must leave it there."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from pibls.cells.parts import CellPart, Face
+from pibls.cells.surface import Rule
+from pibls.checks import FloatArray
+from pibls.errors import ProblemError
+from pibls.features import MultiIndex
+from pibls.problem import Interior, OnPart, Statement
+from pibls.problem.fluxes import normal_flux
+from pibls.problem.switches import switching_planes
+
+if TYPE_CHECKING:
+    from pibls.cells.rows import Rows
+
+__all__ = ["Flux"]
+
+Term = tuple[int, MultiIndex, Any]
+
+_BESIDE = 1e-7
+_JUMP = 1e-4  # relative change of a coefficient across a face that is a jump
+
+
+@dataclass(eq=False)
+class Flux:
+    """Reads from the rows of a problem what flows."""
+
+    rows: Rows
+    _scales: dict[tuple[Face, int], float] = field(default_factory=dict)
+    _jumps: dict[tuple[Face, int], bool] = field(default_factory=dict)
+
+    def shared_terms(self, part: CellPart, face: Face, number: int, order: int) -> list[Term]:
+        """Return what of a field is continuous across a face: its value, and derivatives along the normal or a flux."""
+        if order == 0:
+            return [(number, (0,) * face.points.shape[1], 1.0)]
+        if self._is_flux(face, number, order):
+            scale = self._scale(face, number)
+            return [(n, index, value / scale) for n, index, value in self._flux(part, face, number)]
+        if face.normals is None:
+            return [(number, self.rows.along(face.axis, order), self._share_of_flux(part, face, number, order))]
+        return _along_normals(number, order, face.normals)
+
+    def _is_flux(self, face: Face, number: int, order: int) -> bool:
+        """Tell whether it is a flux that is continuous across a face, not a slope: on seams, and where it jumps."""
+        if (number, order) not in self._fluxes or face.shift or not (self.switches or face.normals is not None):
+            return False
+        if face.normals is not None:
+            return True
+        if (face, number) not in self._jumps:
+            one, two = (
+                {t[:2]: float(np.mean(t[2])) for t in self._flux(p, face, number)} for p in (face.below, face.above)
+            )
+            both = np.array([(one.get(key, 0.0), two.get(key, 0.0)) for key in {**one, **two}]).reshape(-1, 2)
+            gap = np.abs(both[:, 0] - both[:, 1]).max(initial=0.0)
+            self._jumps[face, number] = bool(gap > _JUMP * np.abs(both).max(initial=0.0))
+        return self._jumps[face, number]
+
+    @cached_property
+    def across_seams(self) -> list[tuple[int, int]]:
+        """The fields and orders of what is continuous across seams; order 1 is the flux where there is one."""
+        found = []
+        for number, orders in enumerate(self._space_orders):
+            # What flows by the equation of another field is continuous with that.
+            carried = orders == 1 and self._fluxes
+            found += [(number, order) for order in range(0 if carried else orders)]
+        return found
+
+    @cached_property
+    def _space_orders(self) -> list[int]:
+        space = len(self.rows.problem.domain.space)
+        return [int(orders[:space].max(initial=0)) for orders in self.rows.orders]
+
+    @cached_property
+    def _fluxes(self) -> dict[tuple[int, int], int]:
+        """The equation whose flux is continuous, by field and order."""
+        found: dict[tuple[int, int], int] = {}
+        for number, name in enumerate(self.rows.problem.field_names):
+            for i, equation in enumerate(self.rows.equations):
+                pure = any(t.field == name and t.order == 2 == max(t.multi_index) for t in equation.form.terms)
+                if self._space_orders[number] == 2 and pure and i not in found.values():
+                    found[number, 1] = i
+                    break
+        return found
+
+    def _flux(self, part: CellPart, face: Face, number: int) -> list[Term]:
+        """Return the terms of what flows along the normals of a face, on one side of it."""
+        i, X, normals, found = self._fluxes[number, 1], self._inward(part, face), self._normals(face), []
+        given = self._given_fluxes[i]
+        if given is not None:
+            return self.rows.only_terms(given, part, X, normals)
+        for n, index, value in self.rows.only_terms(self.rows.equations[i], part, X, None):
+            axes = [axis for axis, order in enumerate(index) for _ in range(order)]
+            if len(axes) == 2 and axes[0] == axes[1]:
+                found.append((n, self.rows.along(axes[0], 1), value * normals[:, axes[0]]))
+            elif len(axes) == 2:
+                for one, two in (axes, axes[::-1]):
+                    share = self.mixed_shares.get((i, n, one), 0.5)
+                    found.append((n, self.rows.along(two, 1), share * value * normals[:, one]))
+            elif len(axes) == 1 and n != number and self._space_orders[n] == 1:
+                found.append((n, (0,) * len(index), value * normals[:, axes[0]]))
+        return found
+
+    def _normals(self, face: Face) -> FloatArray:
+        if face.normals is not None:
+            return face.normals
+        return np.tile(np.eye(face.points.shape[1])[face.axis], (len(face.points), 1))
+
+    @cached_property
+    def _given_fluxes(self) -> list[Statement | None]:
+        """What flows by each equation, where it is written as a divergence."""
+        forms = [normal_flux(self.rows.problem, i) for i in range(len(self.rows.equations))]
+        return [None if form is None else Statement("flux", 0, form, Interior()) for form in forms]
+
+    def _scale(self, face: Face, number: int) -> float:
+        """Return how large the coefficients of a flux are, between those on both sides of a seam."""
+        if (face, number) not in self._scales:
+            sides = [
+                np.sqrt(sum(np.mean(np.square(v)) for n, _, v in self._flux(part, face, number) if n == number))
+                for part in (face.below, face.above)
+            ]
+            self._scales[face, number] = float(np.sqrt(max(sides[0] * sides[1], 1e-300)))
+        return self._scales[face, number]
+
+    def across(self, part: CellPart, face: Face, below: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return what flows out of a part across a face, by every equation: by its own weights, and by what is shared.
+
+        ``below`` are the rows of the part for what is shared.
+        """
+        out = 1.0 if face.below is part else -1.0
+        area, sign = float(face.weights.sum()), np.sign(face.basis[:, 0].sum())
+        unit, depth = self.rows.face_units(face), face.thickness
+        shared, step = self.rows.shared(face), face.basis.shape[1]
+        found = np.zeros((len(self.rows.equations), step * len(shared)))
+        rises, own = np.zeros_like(found), np.zeros((len(found), self.rows.width))
+        X = self._inward(part, face)
+        for i, equation in enumerate(self.rows.equations):
+            terms = {(n, index): value for n, index, value in self.rows.only_terms(equation, part, X, None)}
+            for k, (number, order) in enumerate(shared):
+                scale = out * np.sqrt(area) * sign * unit[number] / (np.sqrt(depth) * (depth / 2) ** order)
+                found[i, k * step] = scale * self._mean(part, face, i, terms, number, order)
+                if order == 0 and face.ends is not None and not self._is_flux(face, number, 1):
+                    mixed = terms.get((number, (1, 1)))
+                    if mixed is not None:
+                        share = float(np.mean(mixed)) * self.mixed_shares.get((i, number, face.axis), 0.5)
+                        rises[i, k * step : (k + 1) * step] = out * share * face.ends * unit[number] / np.sqrt(depth)
+                        own[i] += out * share * self._rise(part, face, number)
+        return own + found @ below, found + rises
+
+    def _mean(self, part: CellPart, face: Face, i: int, terms: Any, number: int, order: int) -> float:
+        """Return the mean over a face of what an equation multiplies a shared derivative with where it flows."""
+        if order and self._is_flux(face, number, order):
+            return self._scale(face, number) if self._fluxes[number, order] == i else 0.0
+        if face.normals is None:
+            value = terms.get((number, self.rows.along(face.axis, order + 1)))
+            if value is None:
+                return 0.0
+            return _mean(face.weights, value) / self._share_of_flux(part, face, number, order)
+        if order == 0 and not (self._space_orders[number] == 1 and self._fluxes):
+            normal = face.normals.T
+            ones = [(self.rows.along(axis, 1), own) for axis, own in enumerate(normal)]
+            return sum(
+                _mean(face.weights, terms[number, index] * own) for index, own in ones if (number, index) in terms
+            )
+        return 0.0
+
+    def _rise(self, part: CellPart, face: Face, number: int) -> FloatArray:
+        """Return by how much a field rises from the lower to the upper end of a face, as a row."""
+        X = self.rows.on_side(part, face)
+        other = 1 - face.axis
+        middle, length = (X[:, other].min() + X[:, other].max()) / 2, float(face.weights.sum())
+        ends = np.tile(X[0], (2, 1))
+        ends[:, other] = middle - length / 2, middle + length / 2
+        zero, k = (0, 0), self.rows.layout.reference.size
+        values = self.rows.values(part, ends, [zero])[zero]
+        row = np.zeros(self.rows.width)
+        row[number * k : (number + 1) * k] = (values[1] - values[0]) * self.rows.balance(part)[1][number]
+        return row
+
+    @cached_property
+    def mixed_shares(self) -> dict[tuple[int, int, int], float]:
+        """Which share of a mixed derivative of a field flows across the faces of an axis, in a plane.
+
+        The equation alone does not say; conditions that give what flows out do. Without any it does not matter.
+        """
+        found: dict[tuple[int, int, int], float] = {}
+        for statement in self.rows.problem.statements:
+            if not isinstance(statement.place, OnPart) or len(self.rows.problem.domain.coordinates) != 2:
+                continue
+            if not statement.form.is_linear:
+                continue
+            X, normals = statement.place.part.sample(1)
+            axis = int(np.abs(normals[0]).argmax())
+            if abs(normals[0, axis]) < 1 - 1e-9:
+                continue
+            given = {(n, index): float(np.mean(v)) for n, index, v in self.rows.terms(statement, X, normals, [])}
+            for i, equation in enumerate(self.rows.equations):
+                if not equation.form.is_linear:
+                    continue
+                own = {(n, index): float(np.mean(v)) for n, index, v in self.rows.terms(equation, X, None, [])}
+                found.update(_shares(own, given, i, axis))
+        return found
+
+    def of_conditions(
+        self, part: CellPart, rule: Rule, lowered: list[tuple[list[Term], float]], depth: float
+    ) -> FloatArray:
+        """Return how the balance of every equation depends on rows of conditions that say what flows out.
+
+        Shape (equations, conditions · points).
+        """
+        n, count = rule.normals, len(rule.weights)
+        found = np.zeros((len(self.rows.equations), len(lowered) * count))
+        area = float(rule.weights.sum())
+        for i, equation in enumerate(self.rows.equations):
+            flux: dict[tuple[int, int], float] = {}
+            try:
+                terms = self.rows.only_terms(equation, part, rule.points, None)
+            except ProblemError:
+                continue  # coefficients may be infinite at the boundary, as in polar coordinates
+            for number, index, value in terms:
+                axis = int(np.argmax(index))
+                if sum(index) == index[axis] > 0:
+                    out = float(rule.weights @ (value * n[:, axis] ** index[axis])) / area
+                    flux[number, index[axis]] = flux.get((number, index[axis]), 0.0) + out
+            for (number, order), size in flux.items():
+                given = [self._given(own, number, order - 1, rule) for own, _ in lowered]
+                best = int(np.argmax(np.abs(given)))
+                if given[best] != 0.0 and size != 0.0:
+                    rows = slice(best * count, (best + 1) * count)
+                    found[i, rows] += size / given[best] * np.sqrt(rule.weights / depth) / lowered[best][1]
+        return found
+
+    def _given(self, terms: list[Term], number: int, order: int, rule: Rule) -> float:
+        """Return the mean coefficient of a normal derivative of a field in a condition."""
+        total, area = 0.0, float(rule.weights.sum())
+        for field_number, index, value in terms:
+            axis = int(np.argmax(index))
+            if field_number == number and sum(index) == index[axis] == order:
+                total += float(rule.weights @ (value * rule.normals[:, axis] ** order)) / area
+        return total
+
+    def _inward(self, part: CellPart, face: Face) -> FloatArray:
+        """Return points of a part just beside a face, where its coefficients are its own."""
+        X, out = self.rows.on_side(part, face).copy(), -1.0 if face.below is part else 1.0
+        if face.normals is not None:
+            return np.asarray(X + out * _BESIDE * part.half.min() * face.normals)
+        X[:, face.axis] += _BESIDE * part.half[face.axis] * out
+        return X
+
+    def _share_of_flux(self, part: CellPart, face: Face, number: int, order: int) -> float:
+        """Return the coefficient of the flux on one side of a face over that of both; 1 unless it jumps there."""
+        top = self.rows.orders[number, face.axis]
+        # By parts, half of the derivatives go to whatever a flux does work on: the upper half are what flows.
+        if not self.switches or top % 2 or order < top // 2:
+            return 1.0
+        index, sides = self.rows.along(face.axis, top), []
+        for side in (face.below, face.above):
+            X = self._inward(side, face)
+            found = [
+                float(np.mean(np.broadcast_to(value, len(X))))
+                for e in self.rows.equations
+                for n, i, value in self.rows.only_terms(e, side, X, None)
+                if (n, i) == (number, index)
+            ]
+            sides.append(max(found, key=abs, default=1.0))
+        below, above = sides
+        if below * above <= 0 or abs(below - above) <= _JUMP * max(abs(below), abs(above)):
+            return 1.0
+        own = below if part is face.below else above
+        return own / float(np.sqrt(below * above))
+
+    @cached_property
+    def switches(self) -> bool:
+        """Whether data switch anywhere."""
+        return bool(len(switching_planes(self.rows.problem)))
+
+
+def _mean(weights: FloatArray, value: Any) -> float:
+    return float(weights @ np.broadcast_to(value, weights.shape)) / float(weights.sum())
+
+
+def _along_normals(number: int, order: int, normals: FloatArray) -> list[Term]:
+    """Return a derivative along normals as one of the coordinates."""
+    found: dict[MultiIndex, Any] = {(0,) * normals.shape[1]: 1.0}
+    for _ in range(order):
+        longer: dict[MultiIndex, Any] = {}
+        for index, value in found.items():
+            for axis, own in enumerate(normals.T):
+                more = tuple(o + (a == axis) for a, o in enumerate(index))
+                longer[more] = longer.get(more, 0.0) + value * own
+        found = longer
+    return [(number, index, value) for index, value in found.items()]
+
+
+def _shares(
+    own: dict[tuple[int, MultiIndex], float], given: dict[tuple[int, MultiIndex], float], i: int, axis: int
+) -> dict[tuple[int, int, int], float]:
+    """Return the shares of the mixed derivatives of an equation that a condition on a side across an axis tells."""
+    along, across = ((1, 0), (0, 1)) if axis == 0 else ((0, 1), (1, 0))
+    double = (2 * along[0], 2 * along[1])
+    normal = [(n, value) for (n, index), value in given.items() if index == along and value]
+    ratios = [own[n, double] / value for n, value in normal if own.get((n, double))]
+    if not ratios:
+        return {}
+    found = {}
+    for (number, index), value in own.items():
+        if index == (1, 1) and value:
+            share = ratios[0] * given.get((number, across), 0.0) / value
+            found[i, number, axis], found[i, number, 1 - axis] = share, 1.0 - share
+    return found

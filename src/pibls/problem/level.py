@@ -1,0 +1,71 @@
+"""Functions that tell one side of a curve or surface from the other."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import sympy as sp
+
+from pibls.checks import FloatArray
+from pibls.errors import ProblemError
+from pibls.problem.evaluate import Function, compile_function
+from pibls.problem.symbols import Data
+
+__all__ = ["Level"]
+
+_NEWTON = 3
+_DIFFERENCE = 1e-6
+
+
+@dataclass(frozen=True, eq=False)
+class Level:
+    """A function of points with its gradient, of which one asks where it is zero.
+
+    Examples
+    --------
+    >>> x, y = sp.symbols("x y", real=True)
+    >>> Level.of(x * y, (x, y)).gradient(np.array([[2.0, 3.0]]))
+    array([[3., 2.]])
+    """
+
+    value: Function
+    slopes: tuple[Function, ...]
+
+    @classmethod
+    def of(cls, expression: sp.Expr, symbols: tuple[sp.Symbol, ...]) -> Level:
+        """Return an expression as a level; what is only known by its values has no slopes of its own."""
+        plain = () if expression.has(Data) else tuple(compile_function(expression.diff(s), symbols) for s in symbols)
+        return cls(compile_function(expression, symbols), plain)
+
+    @property
+    def expression(self) -> sp.Expr:
+        """What it is compiled from."""
+        return self.value.expression
+
+    def __call__(self, X: FloatArray) -> FloatArray:
+        """Return its values; NaN where it has none."""
+        try:
+            return self.value(X)
+        except ProblemError:
+            return np.array([self._alone(row) for row in X])
+
+    def _alone(self, row: FloatArray) -> float:
+        try:
+            return float(self.value(row[None])[0])
+        except ProblemError:
+            return np.nan
+
+    def gradient(self, X: FloatArray) -> FloatArray:
+        """Return its slopes."""
+        if self.slopes:
+            return np.stack([slope(X) for slope in self.slopes], axis=1)
+        step = _DIFFERENCE * np.eye(X.shape[1])
+        return np.stack([(self(X + h) - self(X - h)) / (2 * _DIFFERENCE) for h in step], axis=1)
+
+    def pulled(self, X: FloatArray) -> FloatArray:
+        """Return points nearby where it is zero."""
+        for _ in range(_NEWTON):
+            slopes = self.gradient(X)
+            X = X - (self(X) / np.maximum(np.square(slopes).sum(axis=1), 1e-300))[:, None] * slopes
+        return X

@@ -1,0 +1,144 @@
+"""Where expressions switch from one branch to another: across planes, and across curves.
+
+There a solution keeps its values and its flux, the highest derivative times its coefficient, not its slope.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator
+
+import numpy as np
+import sympy as sp
+from scipy.optimize import brentq
+from sympy.core.relational import Relational
+
+from pibls.checks import FloatArray
+from pibls.errors import ProblemError
+from pibls.problem.evaluate import compile_function
+from pibls.problem.fluxes import normal_flux
+from pibls.problem.problem import Problem
+
+__all__ = ["hidden_jump", "switching_edges", "switching_planes"]
+
+_REAL = 1e-9
+_SCAN = 4097
+_MOST = 12  # edges: each divides the domain once more
+
+
+def switching_planes(problem: Problem) -> FloatArray:
+    """Return the planes at which data of a problem switch: one row each, NaN along the axes that they extend in.
+
+    Examples
+    --------
+    >>> from pibls import Dirichlet, Interval, coordinates, field
+    >>> x = coordinates("x")
+    >>> u = field("u", x)
+    >>> k = sp.Piecewise((1, x < sp.Rational(1, 3)), (10, True))
+    >>> switching_planes(Problem(k * u.diff(x, 2), Interval((x, 0, 1)), [Dirichlet(u, x)])).round(3)
+    array([[0.333]])
+    """
+    symbols, bounds = problem.domain.coordinates, problem.domain.bounds
+    found: dict[tuple[int, float], FloatArray] = {}
+    for factor in _factors(problem, [s.form.residual for s in problem.statements]):
+        own = [symbol for symbol in symbols if symbol in factor.free_symbols]
+        if len(own) != 1:
+            continue
+        axis = symbols.index(own[0])
+        for place in _roots(factor, own[0], *bounds[axis]):
+            row = np.full(len(symbols), np.nan)
+            row[axis] = place
+            found[axis, place] = row
+    return np.array(list(found.values())).reshape(-1, len(symbols))
+
+
+def switching_edges(problem: Problem) -> tuple[sp.Expr, ...]:
+    """Return the smooth functions of several coordinates at whose zeros equations switch.
+
+    Examples
+    --------
+    >>> from pibls import Dirichlet, Rectangle, coordinates, field, laplacian
+    >>> x, y = coordinates("x y")
+    >>> u = field("u", x, y)
+    >>> source = sp.Piecewise((1, x * (x + y) < 1), (sp.Abs(y), True))
+    >>> switching_edges(Problem(sp.Eq(laplacian(u), source), Rectangle((x, 0, 2), (y, 0, 2)), [Dirichlet(u, 0)]))
+    (x**2 + x*y - 1,)
+    """
+    symbols = set(problem.domain.coordinates)
+    found: dict[sp.Expr, None] = {}
+    for factor in _factors(problem, [s.form.residual for s in problem.statements if s.is_equation]):
+        if len(factor.free_symbols & symbols) > 1 and -factor not in found:
+            found[factor] = None
+    return tuple(found)[:_MOST]
+
+
+def hidden_jump(problem: Problem, seen: Collection[sp.Expr]) -> str:
+    """Say which coefficient of a highest derivative jumps where what flows is not known, if one does."""
+    places, space = set(problem.domain.coordinates), len(problem.domain.space)
+    equations = [s for s in problem.statements if s.is_equation]
+    for number, statement in enumerate(equations):
+        form = statement.form
+        for term in form.terms:
+            edges = _edges([term.coefficient]) if term.order == form.order else []
+            if not edges:
+                continue
+            factors = _factors(problem, [term.coefficient])
+            known = all(len(factor.free_symbols) < 2 or {factor, -factor} & {*seen} for factor in factors)
+            if any(edge.free_symbols - places for edge in edges) or not known or (form.order > 2 and space > 1):
+                return (
+                    f"The coefficient {term.coefficient} jumps, and what flows across the jump is not continued: use "
+                    "one that changes over a short distance instead."
+                )
+            mixed = len(equations) > 1 and max(term.multi_index) < term.order
+            if mixed and normal_flux(problem, number) is None:
+                return (
+                    f"The coefficient {term.coefficient} jumps, and {statement.name} does not say what flows across: "
+                    "write it as a divergence, such as div([...]) of the stresses."
+                )
+    return ""
+
+
+def _factors(problem: Problem, expressions: Iterable[sp.Expr]) -> Iterator[sp.Expr]:
+    """Yield the smooth factors of all that decides by its sign which branch expressions take."""
+    symbols = problem.domain.coordinates
+    for edge in dict.fromkeys(_edges(expressions)):
+        for part in _signed(edge):
+            if part.free_symbols - set(symbols):
+                continue  # what depends on the solution has no place of its own
+            if part.is_polynomial(*symbols):
+                yield from (factor for factor, _ in sp.factor_list(part)[1])
+            elif part.free_symbols:
+                yield part
+
+
+def _roots(factor: sp.Expr, symbol: sp.Symbol, low: float, high: float) -> list[float]:
+    """Return the zeros of an expression of one coordinate between two values."""
+    if factor.is_polynomial(symbol):
+        roots = np.roots([float(c) for c in sp.Poly(factor, symbol).all_coeffs()])
+        return [float(r.real) for r in roots if abs(r.imag) <= _REAL * abs(r) and low < r.real < high]
+    function = compile_function(factor, (symbol,))
+    X = np.linspace(low, high, _SCAN)[1:-1]
+    try:
+        values = function(X[:, None])
+    except ProblemError:
+        return []
+    changes = np.flatnonzero(np.sign(values[1:]) * np.sign(values[:-1]) < 0)
+    return [float(brentq(lambda s: float(function(np.array([[s]]))[0]), X[i], X[i + 1], xtol=1e-15)) for i in changes]
+
+
+def _edges(expressions: Iterable[sp.Expr]) -> list[sp.Expr]:
+    """Return the expressions whose sign decides which branch others take."""
+    found: list[sp.Expr] = []
+    for expression in expressions:
+        found += sorted((relation.lhs - relation.rhs for relation in expression.atoms(Relational)), key=str)
+        found += sorted((call.args[0] for call in expression.atoms(sp.Abs, sp.sign, sp.Heaviside)), key=str)
+        for call in sorted(expression.atoms(sp.Max, sp.Min), key=str):
+            found += [one - two for k, one in enumerate(call.args) for two in call.args[k + 1 :]]
+    return found
+
+
+def _signed(edge: sp.Expr) -> list[sp.Expr]:
+    """Return an expression with either sign of every absolute value in it."""
+    inner = next(iter(sorted(edge.atoms(sp.Abs), key=str)), None)
+    if inner is None:
+        return [edge]
+    return [one for sign in (1, -1) for one in _signed(edge.xreplace({inner: sign * inner.args[0]}))]
