@@ -18,9 +18,9 @@ from pibls.geometry.base import BoolArray
 from pibls.geometry.patch import Located, Patch
 from pibls.problem.level import Level
 
-__all__ = ["Contour", "contours"]
+__all__ = ["Contour", "contours", "zeros"]
 
-_GRID, _KNOTS = 129, 2049
+_GRID, _KNOTS = {2: 129, 3: 33}, 2049
 _PRECISION = 1e-11
 _FLAT = 1e-12  # a gradient that is this much smaller than others says nothing
 _MOST = 64
@@ -89,10 +89,10 @@ def contours(level: Level, bounds: FloatArray) -> list[Contour]:
     True
     """
     found: list[Contour] = []
-    starts = np.concatenate([*_crossings(level, bounds)])
+    starts = zeros(level, bounds)
     # Those far from the walls come first: a path that begins beyond one would not end there.
     starts = starts[np.argsort(-np.minimum(starts - bounds[:, 0], bounds[:, 1] - starts).min(axis=1), kind="stable")]
-    step = (bounds[:, 1] - bounds[:, 0]) / (_GRID - 1)
+    step = (bounds[:, 1] - bounds[:, 0]) / (_GRID[len(bounds)] - 1)
     while len(starts) and len(found) < _MOST:
         own = level.pulled(starts[:1])
         inside = (np.abs(own - starts[:1]) <= 2 * step).all() and ((own >= bounds[:, 0]) & (own <= bounds[:, 1])).all()
@@ -101,37 +101,36 @@ def contours(level: Level, bounds: FloatArray) -> list[Contour]:
             starts = starts[1:]
             continue
         found.append(curve)
-        near = cKDTree(curve.at(np.linspace(0.0, 1.0, 8 * _GRID)[:, None])[0] / step).query(starts / step)[0] < 1.5
+        near = cKDTree(curve.at(np.linspace(0.0, 1.0, 8 * _GRID[2])[:, None])[0] / step).query(starts / step)[0] < 1.5
         near[0] = True
         starts = starts[~near]
     return found
 
 
-def _crossings(level: Level, bounds: FloatArray) -> Iterator[FloatArray]:
-    """Yield places of a grid at which a level changes sign, and of dips that a grid misses."""
-    axes = [np.linspace(low, high, _GRID) for low, high in bounds]
+def zeros(level: Level, bounds: FloatArray) -> FloatArray:
+    """Return places in a box near which a level is zero: where it changes sign on a grid, and in dips between."""
+    count, d = _GRID[len(bounds)], len(bounds)
+    axes = [np.linspace(low, high, count) for low, high in bounds]
     grid = np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1)
-    values = level(grid.reshape(-1, 2)).reshape(_GRID, _GRID)
-    signs = np.sign(np.nan_to_num(values))
-    yield grid[signs == 0]
-    for axis in range(2):
-        one, two = (np.take(signs, range(k, _GRID - 1 + k), axis=axis) for k in (0, 1))
-        first, second = (np.take(grid, range(k, _GRID - 1 + k), axis=axis) for k in (0, 1))
-        a, b = (np.take(values, range(k, _GRID - 1 + k), axis=axis) for k in (0, 1))
-        changed = one * two < 0
+    values = level(grid.reshape(-1, d)).reshape(grid.shape[:-1])
+    found = [grid[values == 0]]
+    for axis in range(d):
+        a, b = (np.take(values, range(k, count - 1 + k), axis=axis) for k in (0, 1))
+        first, second = (np.take(grid, range(k, count - 1 + k), axis=axis) for k in (0, 1))
+        changed = a * b < 0
         share = (a[changed] / (a[changed] - b[changed]))[:, None]
-        yield first[changed] + share * (second[changed] - first[changed])
+        found.append(first[changed] + share * (second[changed] - first[changed]))
+    inner = (slice(1, -1),) * d
     for sign in (1.0, -1.0):
         heights = sign * np.where(np.isfinite(values), values, np.inf)
         lowest = (heights == ndimage.minimum_filter(heights, 3)) & (heights > 0)
-        lowest[[0, -1]] = lowest[:, [0, -1]] = False
-        for place in grid[lowest][:_MOST]:
-            yield from _dip(level, place, sign, bounds)
+        found += [one for place in grid[inner][lowest[inner]][:_MOST] for one in _dip(level, place, sign, bounds)]
+    return np.concatenate(found)
 
 
 def _dip(level: Level, place: FloatArray, sign: float, bounds: FloatArray) -> Iterator[FloatArray]:
     """Yield a zero beside a place at which a level is lowest, if it is below zero somewhere near."""
-    step = float((bounds[:, 1] - bounds[:, 0]).max()) / (_GRID - 1)
+    step = float((bounds[:, 1] - bounds[:, 0]).max()) / (_GRID[len(bounds)] - 1)
     found = minimize(lambda X: sign * float(level(X[None])[0]), place, method="Nelder-Mead", options={"xatol": 1e-12})
     if found.fun >= 0 or np.abs(found.x - place).max() > 2 * step:
         return

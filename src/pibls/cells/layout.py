@@ -12,7 +12,7 @@ from scipy import ndimage
 from scipy.spatial import cKDTree
 
 from pibls.cells.parts import CellPart, Face, exact_weights, polynomials
-from pibls.cells.seams import crossings, is_curve, seam_pieces, split_at
+from pibls.cells.seams import Sheet, crossings, seam_pieces, split_at
 from pibls.cells.surface import Piece, Rule, pieces, ranges
 from pibls.cells.tangents import tangents
 from pibls.cells.tree import Cell, Contact
@@ -144,7 +144,7 @@ class Layout:
 
     @cached_property
     def _all_pieces(self) -> list[Piece]:
-        return [piece for held in self._outlines.values() for piece in held]
+        return [piece for held in self._outlines.values() for piece in held if isinstance(piece, Piece)]
 
     @cached_property
     def levels(self) -> tuple[Level, ...]:
@@ -152,19 +152,15 @@ class Layout:
         return tuple(Level.of(edge, self.domain.coordinates) for edge in switching_edges(self.problem))
 
     @cached_property
-    def seams(self) -> dict[Any, list[Piece]]:
-        """The pieces of curves inside the domain at which data switch."""
-        return {level: held for level in self.levels if (held := seam_pieces(level, self.domain, self.inside))}
-
-    @cached_property
-    def sees_switches(self) -> bool:
-        """Whether all that equations switch at are walls and seams."""
-        return all(is_curve(level, self.domain) for level in self.levels)
+    def seams(self) -> dict[Any, list[Any]]:
+        """The pieces of curves and surfaces inside the domain at which data switch."""
+        found = {level: seam_pieces(level, self.domain, self.inside) for level in self.levels}
+        return {level: held for level, held in found.items() if held}
 
     @cached_property
     def hidden(self) -> str:
         """What of the problem cells cannot see, as a sentence."""
-        return hidden_jump(self.problem, [level.expression for level in self.levels if is_curve(level, self.domain)])
+        return hidden_jump(self.problem, [level.expression for level in self.levels])
 
     def kinds(self, X: FloatArray) -> Any:
         """Return a number for points that tells on which side of every seam each is."""
@@ -185,6 +181,10 @@ class Layout:
                 extent = np.ptp(X, axis=0)
                 extent[len(extent) - timed :] = np.nan
                 found.append((X, extent))
+        for sheet in (piece for held in self.seams.values() for piece in held if isinstance(piece, Sheet)):
+            rule = sheet.rule(self.root.low, self.root.high, _ALONG)
+            if rule is not None:
+                found.append((rule.points, np.ptp(rule.points, axis=0)))
         return found
 
     @cached_property
@@ -531,14 +531,17 @@ class Layout:
             self._seam_faces[cell] = [face for piece in held for face in self._on_seam(cell, parts, piece)]
         return self._seam_faces[cell]
 
-    def _on_seam(self, cell: Cell, parts: Sequence[CellPart], piece: Piece) -> list[Face]:
+    def _on_seam(self, cell: Cell, parts: Sequence[CellPart], piece: Piece | Sheet) -> list[Face]:
         degree = round(_TRACE_SHARE * self.reference.degree)
         rule = piece.rule(cell.low, cell.high, degree + 3)
         if rule is None or _on_faces(rule.points, cell):
             return []
         step = _STEP * float(cell.size.min()) * rule.normals
         sides = np.stack([self.part_at(cell, rule.points - step), self.part_at(cell, rule.points + step)], axis=1)
-        places = tensor(*[gauss(degree + 3)] * len(piece.box))[0]
+        if isinstance(piece, Piece):
+            places = tensor(*[gauss(degree + 3)] * len(piece.box))[0]
+        else:
+            places = np.delete(rule.points, int(np.abs(rule.normals).mean(axis=0).argmax()), axis=1)
         faces = []
         for one, two in np.unique(sides, axis=0).tolist():
             chosen = (sides == (one, two)).all(axis=1)

@@ -92,7 +92,7 @@ class Probe:
             # Beyond a seam it is another function.
             return np.where(self.layout.kinds(X) == part.kind, function(X), known[0])
 
-        found = self.spots(function, not self.layout.sees_switches).missed(place, values, known, outer, unit=unit)
+        found = self.spots(function, switches=not self.layout.seams).missed(place, values, known, outer, unit=unit)
         return np.asarray(found * float(np.sqrt(np.prod(part.half))))
 
     def missed_on(self, piece: Piece, function: Function, known: FloatArray, unit: float | None = None) -> float:

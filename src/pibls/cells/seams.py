@@ -1,27 +1,32 @@
-"""Seams: curves inside the domain at which data switch, as pieces of surface like those of its boundary."""
+"""Seams: curves and surfaces inside the domain at which data switch, in pieces like those of its boundary."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
 
-from pibls.cells.contours import Contour, contours
-from pibls.cells.surface import Piece, ranges
+from pibls.cells.contours import Contour, contours, zeros
+from pibls.cells.surface import Piece, Rule, ranges
 from pibls.checks import FloatArray
 from pibls.geometry import Domain, Product
 from pibls.geometry.base import BoolArray
 from pibls.geometry.patch import TimedPatch
+from pibls.geometry.sampling import kronecker
 from pibls.problem.level import Level
 
-__all__ = ["crossings", "is_curve", "seam_pieces", "split_at"]
+__all__ = ["Sheet", "crossings", "is_curve", "seam_pieces", "split_at"]
 
 _ZERO = 1e-9
+_GRID = 9
+_DEPTH = 0.1  # of a box: half the thickness of the shell that points of a surface come from
+_MOST_TRIES = 2**15
 
 
-def seam_pieces(level: Level, domain: Domain, inside: Callable[[FloatArray], BoolArray]) -> list[Piece]:
-    """Return the pieces inside a domain of the curves on which a level is zero; none where they are surfaces in space.
+def seam_pieces(level: Level, domain: Domain, inside: Callable[[FloatArray], BoolArray]) -> list[Piece] | list[Sheet]:
+    """Return the pieces inside a domain of the curves or surfaces on which a level is zero.
 
     Examples
     --------
@@ -35,7 +40,7 @@ def seam_pieces(level: Level, domain: Domain, inside: Callable[[FloatArray], Boo
     """
     symbols = domain.coordinates
     if not is_curve(level, domain):
-        return []
+        return [Sheet(level)] if len(zeros(level, domain.bounds)) else []
     if len(symbols) == 2:
         return [piece for curve in contours(level, domain.bounds) for piece in _kept(curve, inside)]
     flat = Level.of(level.expression, symbols[:-1])
@@ -61,6 +66,49 @@ def is_curve(level: Level, domain: Domain) -> bool:
 
 def _kept(curve: Contour, inside: Callable[[FloatArray], BoolArray]) -> list[Piece]:
     return [Piece(curve, np.array([span])) for span in ranges(lambda s: inside(curve.at(s[:, None])[0]), 0.0, 1.0)]
+
+
+@dataclass(frozen=True, eq=False)
+class Sheet:
+    """A surface in space on which a level is zero."""
+
+    level: Level
+
+    def within(self, low: FloatArray, high: FloatArray) -> list[Sheet]:
+        """Return the surface if any of it is in a box."""
+        axes = [np.linspace(a, b, _GRID) for a, b in zip(low, high, strict=True)]
+        X = np.stack([g.ravel() for g in np.meshgrid(*axes, indexing="ij")], axis=1)
+        values = self.level(X)
+        if np.nanmin(values) < 0 < np.nanmax(values):
+            return [self]
+        nearest = X[[np.nanargmin(np.abs(values))]]
+        dip = self.level.pulled(nearest)
+        step = (high - low) / (_GRID - 1)
+        return [self] if ((dip > low) & (dip < high) & (np.abs(dip - nearest) <= step)).all() else []
+
+    def rule(self, low: FloatArray, high: FloatArray, count: int) -> Rule | None:
+        """Return points of the surface in a box, about ``count`` squared: those next to it, moved onto it."""
+        wanted, tries = count**2, 16 * count**2
+        depth = _DEPTH * (high - low)
+        while True:
+            X = low - depth + (high - low + 2 * depth) * kronecker(tries, len(low))
+            slopes = self.level.gradient(X)
+            steep = np.maximum(np.linalg.norm(slopes, axis=1), 1e-300)
+            # A shell of even thickness around the surface has as many points per area everywhere.
+            thick = float(depth.min())
+            near = np.abs(self.level(X)) < thick * steep
+            found = self.level.pulled(X[near])
+            found = found[((found > low) & (found < high)).all(axis=1)]
+            if len(found) >= wanted or tries >= _MOST_TRIES:
+                break
+            tries *= 4
+        if not len(found):
+            return None
+        area = len(found) * float(np.prod(high - low + 2 * depth)) / tries / (2 * thick)
+        few = np.linspace(0, len(found) - 1, min(wanted, len(found))).round().astype(int)
+        slopes = self.level.gradient(found[few])
+        normals = slopes / np.linalg.norm(slopes, axis=1, keepdims=True)
+        return Rule(found[few], normals, np.full(len(few), area / len(few)))
 
 
 def split_at(piece: Piece, levels: Sequence[Level]) -> list[Piece]:
