@@ -27,8 +27,9 @@ from pibls.geometry.patch import TimedPatch
 from pibls.geometry.rules import gauss, tensor
 from pibls.geometry.sampling import kronecker
 from pibls.problem import OnPart, Problem
+from pibls.problem.evaluate import Function, compile_function
 from pibls.problem.level import Level
-from pibls.problem.switches import hidden_jump, switching_edges, switching_planes
+from pibls.problem.switches import branch_number, hidden_jump, switching_edges, switching_planes
 
 __all__ = ["Layout"]
 
@@ -39,6 +40,8 @@ _OUTLINE = {1: 1, 2: 4, 3: 2}
 _SMALL = 0.6
 _FLAT = 1e-9
 _STEP = 1e-7
+_EXACT = 3  # degrees more than those of cells, for integrals: sines are a little more than polynomials
+_TIE, _ROUNDING = 1e-12, 1e-15
 _CANDIDATES = 2**15
 _OVERSAMPLING = 2.2
 _TRACE_SHARE = 0.62  # degree of what cells share on a face, by that of the cells: more brings nothing
@@ -64,7 +67,7 @@ class Layout:
         old = self.reference
         made = Layout(self.problem, draw_reference(old.dimension, old.degree + degrees, self.seed), self.seed)
         made._pieces = self._pieces
-        for name in ("root", "_outlines", "extents", "places", "is_box", "levels", "seams"):
+        for name in ("root", "_outlines", "extents", "places", "is_box", "levels", "seams", "branch"):
             made.__dict__[name] = getattr(self, name)
         return made
 
@@ -154,8 +157,17 @@ class Layout:
     @cached_property
     def seams(self) -> dict[Any, list[Any]]:
         """The pieces of curves and surfaces inside the domain at which data switch."""
-        found = {level: seam_pieces(level, self.domain, self.inside) for level in self.levels}
+        walls = [Level.of(edge, self.domain.coordinates) for edge in switching_edges(self.problem, several=False)]
+        found = {}
+        for level in self.levels:
+            others = [*walls, *(other for other in self.levels if other is not level)]
+            found[level] = seam_pieces(level, others, self.domain, self.inside, self.branch)
         return {level: held for level, held in found.items() if held}
+
+    @cached_property
+    def branch(self) -> Function:
+        """Tells apart places at which equations take different branches."""
+        return compile_function(branch_number(self.problem), self.domain.coordinates)
 
     @cached_property
     def hidden(self) -> str:
@@ -163,11 +175,8 @@ class Layout:
         return hidden_jump(self.problem, [level.expression for level in self.levels])
 
     def kinds(self, X: FloatArray) -> Any:
-        """Return a number for points that tells on which side of every seam each is."""
-        found = np.zeros(len(X), dtype=np.int64)
-        for number, level in enumerate(self.seams):
-            found += (level(X) > 0).astype(np.int64) << number
-        return found
+        """Return a number for points that tells which branches equations take there, if there are seams at all."""
+        return self.branch(X).astype(np.int64) if self.seams else np.zeros(len(X), dtype=np.int64)
 
     @cached_property
     def extents(self) -> list[tuple[FloatArray, FloatArray]]:
@@ -205,6 +214,12 @@ class Layout:
             return np.ones(len(X), dtype=bool)
         own = X[:, :-1] if isinstance(self.domain, Product) else X
         return np.asarray(space.level(own) > 1e-13 * space.thickness + space.rounding)
+
+    def _aside(self, cell: Cell) -> float:
+        """Return how far from a wall of a cell it is plain on which side of it one is, and hardly farther."""
+        return float(
+            _TIE * cell.size.min() + _ROUNDING * np.abs(self.root.low).max() + _ROUNDING * self.root.high.max()
+        )
 
     def _is_kind(self, X: FloatArray, kind: int) -> Any:
         """Tell which points lie inside the domain, on given sides of all seams."""
@@ -278,7 +293,8 @@ class Layout:
         found = {}
         for place, held in self.pieces(cell).items():
             # Integrals along the outline are those of polynomials along curves.
-            count = (self.reference.degree + 1) * (1 if place is not None else _OUTLINE[len(cell.low)])
+            around = place is None or place in self.seams
+            count = (self.reference.degree + 1) * (_OUTLINE[len(cell.low)] if around else 1)
             rules = [rule for piece in held if (rule := piece.rule(cell.low, cell.high, count)) is not None]
             if rules:
                 found[place] = Rule.joined(rules)
@@ -328,7 +344,7 @@ class Layout:
             if shell is not None:
                 around = Rule.joined([outline.chosen(owner == label), shell.chosen(walls == label)])
                 integral = exact_weights(
-                    (inside - center) / half, weights, around, center, half, self.reference.degree - 2
+                    (inside - center) / half, weights, around, center, half, self.reference.degree + _EXACT
                 )
             groups.append(
                 CellPart(
@@ -359,7 +375,7 @@ class Layout:
                     X[:, 1 - axis] = cell.low[1 - axis] + s * cell.size[1 - axis]
                     return X
 
-                step = _STEP * cell.size.min() * normal
+                step = self._aside(cell) * normal
                 for a, b in ranges(lambda s, at=placed, step=step: self._columns(at(s), kind, step), 0.0, 1.0):
                     X = placed(a + (b - a) * (nodes[:, 0] + 1) / 2)
                     length = (b - a) * cell.size[1 - axis]
@@ -506,7 +522,7 @@ class Layout:
         if not self.seams:
             return ranges(lambda s: self.inside(placed(s)), 0.0, 1.0)
         step = np.zeros(len(contact.low))
-        step[contact.axis] = _STEP * min(contact.below.size.min(), contact.above.size.min())
+        step[contact.axis] = min(self._aside(contact.below), self._aside(contact.above))
         away = np.zeros(len(step))
         away[contact.axis] = contact.shift
         found = []

@@ -15,7 +15,7 @@ from pibls.cells.measure import distances, tails_of, unsure_averages
 from pibls.cells.refine import Follower, Marker
 from pibls.cells.rows import Rows
 from pibls.cells.solve import PER_CELL, Fit, Glue
-from pibls.cells.tree import Cell, leaves, refined
+from pibls.cells.tree import Cell, leaves, refined, split_at_planes
 from pibls.checks import FloatArray
 from pibls.features.reference import draw_reference
 from pibls.problem import Problem
@@ -475,7 +475,7 @@ def network_of(layout: Layout, fit: Fit) -> CellNetwork:
         np.concatenate(samples),
         np.concatenate(owners),
         np.array([part.kind for part in parts], dtype=np.int64),
-        tuple(layout.seams),
+        layout.branch if layout.seams else None,
     )
 
 
@@ -495,8 +495,7 @@ def first_tree(follower: Follower, tol: float, root: Cell | None = None, *, budg
             root = refined(root, long)
             if len(leaves(root)) > _FEWEST_CELLS:
                 break
-        while crossed := {leaf: [plane] for leaf in leaves(root) if (plane := leaf.crossed()) is not None}:
-            root = refined(root, crossed)
+        root = split_at_planes(root)
     most = budget * RATE / (PER_CELL + _PER_WEIGHT * rows.width**3)
     return follower.followed(root, tol, max(_FEWEST_CELLS, int(_DATA_BUDGET * most)))
 

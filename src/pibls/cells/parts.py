@@ -16,7 +16,8 @@ from pibls.features.reference import Reference
 
 __all__ = ["CellPart", "Face", "exact_weights", "part_values", "polynomials"]
 
-_PROPORTION = 6.0
+_PROPORTION = 30.0
+_FEWER = 2
 
 
 @dataclass(frozen=True, eq=False)
@@ -123,14 +124,17 @@ def exact_weights(
     rising[:, 0] = edge[:, 0]
     for i in range(1, degree + 1):
         rising[:, i] = (tables[0][:, i + 1] - tables[0][:, i - 1]) / (2 * i + 1)
-    pairs = [(i, j) for i in range(degree + 1) for j in range(degree + 1 - i)]
     flux = half[0] * around.weights * around.normals[:, 0]
-    moments = np.array([flux @ (rising[:, i] * tables[1][:, j]) for i, j in pairs])
     inner = [np.polynomial.legendre.legvander(column, degree) for column in local.T]
-    values = np.stack([inner[0][:, i] * inner[1][:, j] for i, j in pairs])
-    change = np.linalg.lstsq(values, moments - values @ weights, rcond=1e-8)[0]
-    # A boundary that was not found as a whole would ask for weights out of all proportion.
-    return np.asarray(weights + change) if np.abs(change).sum() <= _PROPORTION * weights.sum() else weights
+    for most in range(degree, 0, -_FEWER):
+        pairs = [(i, j) for i in range(most + 1) for j in range(most + 1 - i)]
+        moments = np.array([flux @ (rising[:, i] * tables[1][:, j]) for i, j in pairs])
+        values = np.stack([inner[0][:, i] * inner[1][:, j] for i, j in pairs])
+        change = np.linalg.lstsq(values, moments - values @ weights, rcond=1e-8)[0]
+        # Weights out of all proportion: too few points, or a boundary that was not found as a whole.
+        if np.abs(change).sum() <= _PROPORTION * weights.sum():
+            return np.asarray(weights + change)
+    return weights
 
 
 def polynomials(X: FloatArray, weights: FloatArray, degree: int) -> tuple[FloatArray, FloatArray | None]:

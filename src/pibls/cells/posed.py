@@ -17,7 +17,7 @@ from pibls.cells.loop import network_of
 from pibls.cells.parts import CellPart
 from pibls.cells.rows import Rows
 from pibls.cells.solve import Fit, Glue
-from pibls.cells.tree import Cell, leaves, refined
+from pibls.cells.tree import Cell, leaves, refined, split_at_planes
 from pibls.checks import FloatArray
 from pibls.features.reference import draw_reference
 from pibls.geometry import Domain
@@ -96,7 +96,7 @@ def even_answers(problem: Problem, seed: int = 0) -> Answers:
     d = len(problem.domain.coordinates)
     layout = Layout(problem, draw_reference(d, _DEGREE[d], seed))
     glue = Glue(Rows(layout))
-    root = _even(layout.root, glue.rows.periodic)
+    root = _even(split_at_planes(layout.root), glue.rows.periodic)
     sizes: list[float] = []
     weights: dict[CellPart, FloatArray] = {}
     for level in range(_LEVELS[d]):
@@ -136,7 +136,7 @@ def unbalanced(problem: Problem, seed: int = 0) -> str:
     rows = Rows(layout)
     if not rows.is_constant or rows.periodic or problem.domain.time is not None or not _is_covered(problem, boundary):
         return ""
-    root = _even(layout.root, tuple(range(d)))
+    root = _even(split_at_planes(layout.root), tuple(range(d)))
     parts = [rows.of(part) for leaf in leaves(root) for part in layout.parts(leaf)]
     made = -sum(float(part.given[0]) for part in parts)
     out = sum(float((part.flows @ part.value)[0]) for part in parts)

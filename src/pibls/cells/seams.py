@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 
-from pibls.cells.contours import Contour, contours, zeros
+from pibls.cells.contours import contours, zeros
 from pibls.cells.surface import Piece, Rule, ranges
 from pibls.checks import FloatArray
 from pibls.geometry import Domain, Product
@@ -19,14 +20,21 @@ from pibls.problem.level import Level
 
 __all__ = ["Sheet", "crossings", "is_curve", "seam_pieces", "split_at"]
 
+Kinds = Callable[[FloatArray], Any]
+
 _ZERO = 1e-9
+_BESIDE = 1e-9
 _GRID = 9
 _DEPTH = 0.1  # of a box: half the thickness of the shell that points of a surface come from
 _MOST_TRIES = 2**15
 
 
-def seam_pieces(level: Level, domain: Domain, inside: Callable[[FloatArray], BoolArray]) -> list[Piece] | list[Sheet]:
-    """Return the pieces inside a domain of the curves or surfaces on which a level is zero.
+def seam_pieces(
+    level: Level, others: Sequence[Level], domain: Domain, inside: Callable[[FloatArray], BoolArray], kinds: Kinds
+) -> list[Piece] | list[Sheet]:
+    """Return the pieces inside a domain of the curves or surfaces on which a level is zero and kinds change.
+
+    Kinds change nowhere else than at zeros of this level and of others.
 
     Examples
     --------
@@ -34,27 +42,22 @@ def seam_pieces(level: Level, domain: Domain, inside: Callable[[FloatArray], Boo
     >>> from pibls import Disk
     >>> x, y = sp.symbols("x y", real=True)
     >>> disk = Disk((x, y), (0, 0), 1)
-    >>> (piece,) = seam_pieces(Level.of(x + y, (x, y)), disk, lambda X: disk.level(X) > 0)
+    >>> level = Level.of(x + y, (x, y))
+    >>> (piece,) = seam_pieces(level, [], disk, lambda X: disk.level(X) > 0, lambda X: (level(X) > 0).astype(int))
     >>> round(float(piece.patch.measure * np.diff(piece.box[0])[0]), 9)
     2.0
     """
     symbols = domain.coordinates
     if not is_curve(level, domain):
-        return [Sheet(level)] if len(zeros(level, domain.bounds)) else []
+        return [Sheet(level, inside, kinds)] if len(zeros(level, domain.bounds)) else []
     if len(symbols) == 2:
-        return [piece for curve in contours(level, domain.bounds) for piece in _kept(curve, inside)]
+        pieces = (Piece(curve, np.array([[0.0, 1.0]])) for curve in contours(level, domain.bounds))
+        return [half for piece in pieces for half in _kept(piece, others, inside, kinds)]
     flat = Level.of(level.expression, symbols[:-1])
     start, stop = domain.bounds[-1]
-    middle = (start + stop) / 2
-
-    def inside_then(X: FloatArray) -> BoolArray:
-        return inside(np.hstack([X, np.full((len(X), 1), middle)]))
-
-    return [
-        Piece(TimedPatch(curve, start, stop), np.vstack([piece.box, [[0.0, 1.0]]]))
-        for curve in contours(flat, domain.bounds[:-1])
-        for piece in _kept(curve, inside_then)
-    ]
+    curves = contours(flat, domain.bounds[:-1])
+    pieces = (Piece(TimedPatch(curve, start, stop), np.array([[0.0, 1.0], [0.0, 1.0]])) for curve in curves)
+    return [half for piece in pieces for half in _kept(piece, others, inside, kinds)]
 
 
 def is_curve(level: Level, domain: Domain) -> bool:
@@ -64,8 +67,22 @@ def is_curve(level: Level, domain: Domain) -> bool:
     return len(symbols) == 2 or (len(symbols) == 3 and steady)
 
 
-def _kept(curve: Contour, inside: Callable[[FloatArray], BoolArray]) -> list[Piece]:
-    return [Piece(curve, np.array([span])) for span in ranges(lambda s: inside(curve.at(s[:, None])[0]), 0.0, 1.0)]
+def _kept(
+    piece: Piece, others: Sequence[Level], inside: Callable[[FloatArray], BoolArray], kinds: Kinds
+) -> list[Piece]:
+    """Return the pieces of a curve that are inside a domain, and between two kinds."""
+    held = [
+        Piece(piece.patch, np.vstack([[span], piece.box[1:]]))
+        for whole in split_at(piece, others)
+        for span in ranges(lambda s, whole=whole: inside(_along(whole, s)), *whole.box[0])
+    ]
+    return [own for own in held if _changes(kinds, *own.patch.at(own.box.mean(axis=1)[None])[:2], own.patch.measure)[0]]
+
+
+def _changes(kinds: Kinds, X: FloatArray, normals: FloatArray, size: float) -> BoolArray:
+    """Tell at which points of a surface of some size the kinds on both sides differ."""
+    step = _BESIDE * size * normals
+    return np.asarray(kinds(X + step) != kinds(X - step))
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,6 +90,8 @@ class Sheet:
     """A surface in space on which a level is zero."""
 
     level: Level
+    inside: Callable[[FloatArray], BoolArray]
+    kinds: Kinds
 
     def within(self, low: FloatArray, high: FloatArray) -> list[Sheet]:
         """Return the surface if any of it is in a box."""
@@ -99,6 +118,7 @@ class Sheet:
             near = np.abs(self.level(X)) < thick * steep
             found = self.level.pulled(X[near])
             found = found[((found > low) & (found < high)).all(axis=1)]
+            found = found[self.inside(found) & _changes(self.kinds, found, self._normals(found), thick)]
             if len(found) >= wanted or tries >= _MOST_TRIES:
                 break
             tries *= 4
@@ -106,9 +126,11 @@ class Sheet:
             return None
         area = len(found) * float(np.prod(high - low + 2 * depth)) / tries / (2 * thick)
         few = np.linspace(0, len(found) - 1, min(wanted, len(found))).round().astype(int)
-        slopes = self.level.gradient(found[few])
-        normals = slopes / np.linalg.norm(slopes, axis=1, keepdims=True)
-        return Rule(found[few], normals, np.full(len(few), area / len(few)))
+        return Rule(found[few], self._normals(found[few]), np.full(len(few), area / len(few)))
+
+    def _normals(self, X: FloatArray) -> FloatArray:
+        slopes = self.level.gradient(X)
+        return np.asarray(slopes / np.maximum(np.linalg.norm(slopes, axis=1, keepdims=True), 1e-300))
 
 
 def split_at(piece: Piece, levels: Sequence[Level]) -> list[Piece]:

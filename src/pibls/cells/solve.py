@@ -91,6 +91,7 @@ class Glue:
     _orders: dict[Any, Any] = field(default_factory=dict)
     flops: float = 0.0
     leaves: int = 0
+    _unit: FloatArray | None = None
     _top: _Front = field(init=False)
 
     @property
@@ -247,16 +248,21 @@ class Glue:
             balance -= own
             theirs[:count, columns[face] : columns[face] + width] += shared
             row += width
-        scale = self.rows.weights(part, self.layout.root.size / 2)[:, None]
+        scale = self._unit_of_sums(part)[:, None]
         theirs[:count] *= _STIFF * scale
         theirs[np.arange(count), np.arange(count)] = -_STIFF
         theirs[count + np.arange(count), np.arange(count)] = self._counts(part, part.cell)
         return np.vstack([_STIFF * scale * balance, np.zeros_like(balance)]), theirs
 
+    def _unit_of_sums(self, part: CellPart) -> FloatArray:
+        """Return what sums are multiplied with: the same everywhere, as they add up however coefficients vary."""
+        if self._unit is None:
+            self._unit = self.rows.weights(part, self.layout.root.size / 2)
+        return self._unit
+
     def _counts(self, part: CellPart, cell: Cell) -> FloatArray:
-        """Return how much the sums of a branch count, relative to those of the whole tree."""
-        weights = self.rows.weights
-        return weights(part, cell.size / 2) / weights(part, self.layout.root.size / 2)
+        """Return how much the sums of a branch count."""
+        return np.asarray(self.rows.weights(part, cell.size / 2) / self._unit_of_sums(part))
 
     def _reduce(self, part: CellPart) -> tuple[PartRows, FloatArray, FloatArray, float]:
         """Return the rows of a part, its equations as a triangle, and what of them nothing can fulfil."""

@@ -24,6 +24,7 @@ __all__ = ["Piece", "Rule", "pieces", "ranges"]
 _SCAN = 33
 _SECTIONS, _ROUNDS = 32, 8
 _STEP = 1e-7  # inwards, relative to the box: which side of a face of the box a patch in that face belongs to
+_TIE, _ROUNDING = 1e-12, 1e-15
 _GRID = 24
 _MOST_TRIES = 2**15
 
@@ -115,9 +116,12 @@ class Piece:
     def _sides(self, U: FloatArray, low: FloatArray, high: FloatArray) -> BoolArray:
         """Tell on which sides of the walls of a box points are, and which of them are kept at all."""
         X, normals, keep = self.patch.at(U)
-        X = X - _STEP * (high - low).min() * normals
+        inner = X - _STEP * (high - low).min() * normals
         kept = np.ones(len(X), dtype=np.bool_) if keep is None else keep
-        return np.hstack([low <= X, high >= X, kept[:, None]])
+        tie = _TIE * (high - low) + _ROUNDING * np.maximum(np.abs(low), np.abs(high))
+        # What lies in a wall belongs to the side it bounds; what crosses one is cut right there.
+        above, below = (np.where(np.abs(X - wall) <= tie, inner, X) for wall in (low, high))
+        return np.hstack([low <= above, high >= below, kept[:, None]])
 
     def _curves(self, low: FloatArray, high: FloatArray) -> list[Piece]:
         found = ranges(lambda s: self._sides(s[:, None], low, high), *self.box[0])

@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from pibls.checks import FloatArray
 
-__all__ = ["Cell", "Contact", "contacts", "leaves", "refined"]
+__all__ = ["Cell", "Contact", "contacts", "leaves", "refined", "split_at_planes"]
 
 _NEAREST = 0.25  # to an end, as a share of the side, for a split through a mark
 _PLACES = (0.5, 0.4, 0.6, 0.3, 0.7, 0.35, 0.65)  # for a split, as shares of the side
@@ -156,6 +156,13 @@ def refined(cell: Cell, splits: Mapping[Cell, Sequence[tuple[int, float | None]]
     return (
         cell if all(new is old for new, old in zip(halves, cell.halves, strict=True)) else replace(cell, halves=halves)
     )
+
+
+def split_at_planes(root: Cell) -> Cell:
+    """Return a tree none of whose leaves a plane among its marks runs through."""
+    while crossed := {leaf: [plane] for leaf in leaves(root) if (plane := leaf.crossed()) is not None}:
+        root = refined(root, crossed)
+    return root
 
 
 def _split(cell: Cell, cuts: list[tuple[int, float | None]]) -> Cell:

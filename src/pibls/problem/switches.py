@@ -18,8 +18,9 @@ from pibls.problem.evaluate import compile_function
 from pibls.problem.fluxes import normal_flux
 from pibls.problem.problem import Problem
 
-__all__ = ["hidden_jump", "switching_edges", "switching_planes"]
+__all__ = ["branch_number", "hidden_jump", "switching_edges", "switching_planes"]
 
+_SWITCHES = (sp.Piecewise, sp.Abs, sp.sign, sp.Heaviside, sp.Max, sp.Min)
 _REAL = 1e-9
 _SCAN = 4097
 _MOST = 12  # edges: each divides the domain once more
@@ -51,8 +52,8 @@ def switching_planes(problem: Problem) -> FloatArray:
     return np.array(list(found.values())).reshape(-1, len(symbols))
 
 
-def switching_edges(problem: Problem) -> tuple[sp.Expr, ...]:
-    """Return the smooth functions of several coordinates at whose zeros equations switch.
+def switching_edges(problem: Problem, *, several: bool = True) -> tuple[sp.Expr, ...]:
+    """Return the smooth functions of several coordinates, or of one, at whose zeros equations switch.
 
     Examples
     --------
@@ -66,9 +67,45 @@ def switching_edges(problem: Problem) -> tuple[sp.Expr, ...]:
     symbols = set(problem.domain.coordinates)
     found: dict[sp.Expr, None] = {}
     for factor in _factors(problem, [s.form.residual for s in problem.statements if s.is_equation]):
-        if len(factor.free_symbols & symbols) > 1 and -factor not in found:
+        if (len(factor.free_symbols & symbols) > 1) == several and -factor not in found:
             found[factor] = None
     return tuple(found)[:_MOST]
+
+
+def branch_number(problem: Problem) -> sp.Expr:
+    """Return a number that differs between any two places at which equations take different branches.
+
+    Examples
+    --------
+    >>> from pibls import Dirichlet, Rectangle, coordinates, field, laplacian
+    >>> x, y = coordinates("x y")
+    >>> u = field("u", x, y)
+    >>> source = sp.Piecewise((1, (x < y) & (y < 1)), (2, True))
+    >>> branch_number(Problem(sp.Eq(laplacian(u), source), Rectangle((x, 0, 2), (y, 0, 2)), [Dirichlet(u, 0)]))
+    Piecewise((0, (y > x) & (y < 1)), (1, True))
+    """
+    places = set(problem.domain.coordinates)
+    found, radix = sp.S.Zero, 1
+    nodes: dict[sp.Basic, None] = {}
+    for statement in problem.statements:
+        if statement.is_equation:
+            nodes |= dict.fromkeys(sorted(statement.form.residual.atoms(*_SWITCHES), key=sp.default_sort_key))
+    for branches in dict.fromkeys(_branches(node) for node in nodes):
+        if all(not condition.free_symbols - places for condition in branches):
+            numbered = [(sp.Integer(k), condition) for k, condition in enumerate(branches)]
+            found += radix * sp.Piecewise(*numbered, (sp.Integer(len(branches)), True))
+            radix *= len(branches) + 1
+    return found
+
+
+def _branches(node: sp.Basic) -> tuple[sp.Basic, ...]:
+    """Return the conditions under which each branch of a node is taken, but for the last one."""
+    if isinstance(node, sp.Piecewise):
+        return tuple(condition for _, condition in node.args if condition is not sp.true)
+    if isinstance(node, sp.Max | sp.Min):
+        sign = 1 if isinstance(node, sp.Max) else -1
+        return tuple(sp.And(*(sign * (one - two) > 0 for two in node.args if two is not one)) for one in node.args[:-1])
+    return (node.args[0] > 0,)
 
 
 def hidden_jump(problem: Problem, seen: Collection[sp.Expr]) -> str:

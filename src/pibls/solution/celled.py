@@ -14,7 +14,7 @@ from scipy.spatial import cKDTree
 from pibls.checks import FloatArray
 from pibls.errors import FeatureError
 from pibls.features import BroadNetwork, MultiIndex
-from pibls.problem.level import Level
+from pibls.problem.evaluate import Function
 
 __all__ = ["CellNetwork"]
 
@@ -53,9 +53,9 @@ class CellNetwork:
         Output weights of every part, shape (parts, fields, nodes).
     samples, owners
         Points in cells that have several parts, and the part that each is in: other points belong to the nearest.
-    kinds, levels
-        On which side of every seam each part is, and the functions whose signs tell the sides: a point belongs to the
-        nearest part on its own side.
+    kinds, branch
+        The kind of each part, and the function that tells the kind of a point: one in a cell with several parts
+        belongs to the nearest part of its own kind.
 
     Examples
     --------
@@ -80,7 +80,7 @@ class CellNetwork:
     samples: FloatArray
     owners: IntArray
     kinds: IntArray = field(default_factory=lambda: np.empty(0, dtype=np.int64))
-    levels: tuple[Level, ...] = ()
+    branch: Function | None = None
 
     def __post_init__(self) -> None:
         if not (self._shapes_fit() and self._numbers_fit() and self._is_tree()):
@@ -100,7 +100,7 @@ class CellNetwork:
             and self.weights.shape[::2] == (parts, self.reference.size)
             and self.owners.ndim == 1
             and self.samples.shape == (len(self.owners), d)
-            and (not self.levels or self.kinds.shape == (parts,))
+            and (self.branch is None or self.kinds.shape == (parts,))
         )
 
     def _numbers_fit(self) -> bool:
@@ -194,11 +194,8 @@ class CellNetwork:
         return first
 
     def _sides(self, X: FloatArray) -> IntArray:
-        """Return on which side of every seam points are, as a number."""
-        found = np.zeros(len(X), dtype=np.int64)
-        for number, level in enumerate(self.levels):
-            found += (level(X) > 0).astype(np.int64) << number
-        return found
+        """Return the kinds of points."""
+        return np.zeros(len(X), dtype=np.int64) if self.branch is None else self.branch(X).astype(np.int64)
 
     def _range(self, box: IntArray) -> tuple[IntArray, IntArray]:
         """Return the numbers of the first part of cells, and of the one after the last."""
@@ -242,11 +239,11 @@ class CellNetwork:
         return {}
 
     def _crowd(self, cell: int, side: int) -> _Crowd:
-        """Return the samples of a cell on one side of every seam, sorted for search once; all, if there are none."""
+        """Return the samples of a cell of one kind, sorted for search once; all, if there are none."""
         if (cell, side) not in self._crowds:
             first, stop = self.tree[cell, 1:]
             own = (self.owners >= first) & (self.owners < stop)
-            there = own & (self.kinds[self.owners] == side) if self.levels else own
+            there = own & (self.kinds[self.owners] == side) if self.branch is not None else own
             own = there if there.any() else own
             scale = self.halves[first:stop].max(axis=0)
             self._crowds[cell, side] = _Crowd(cKDTree(self.samples[own] / scale), self.owners[own], scale)

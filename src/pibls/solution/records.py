@@ -18,7 +18,7 @@ from pibls.geometry import Domain
 from pibls.problem import AnyCondition, Condition, Mean, Observation, Periodic, Problem
 from pibls.problem.conditions import INITIAL
 from pibls.problem.encoding import decode, encode
-from pibls.problem.level import Level
+from pibls.problem.evaluate import compile_function
 from pibls.solution.celled import CellNetwork, IntArray
 from pibls.solution.evolved import EvolvedNetwork
 
@@ -42,10 +42,10 @@ def network_record(network: Network, arrays: Arrays) -> dict[str, Any]:
         # Numbers of boxes and parts are stored as floats like everything else, which hold them exactly.
         arrays.update({f"cell_{name}": np.asarray(getattr(network, name), dtype=np.float64) for name in _CELLS})
         cells: dict[str, Any] = {"cells": network_record(network.reference, arrays)}
-        if network.levels:
+        if network.branch is not None:
             arrays["cell_kinds"] = network.kinds.astype(np.float64)
-            names = [symbol.name for symbol in network.levels[0].value.coordinates]
-            cells["seams"] = {"coordinates": names, "levels": [encode(level.expression) for level in network.levels]}
+            names = [symbol.name for symbol in network.branch.coordinates]
+            cells["kinds"] = {"coordinates": names, "branch": encode(network.branch.expression)}
         return cells
     arrays["center"] = np.asarray(network.center)
     record: dict[str, Any] = {}
@@ -66,11 +66,11 @@ def _cells_from(
         raise ValueError("the network of the cells is not a broad one")
     tree, cuts, centers, halves, weights, samples, owners = (arrays[f"cell_{name}"] for name in _CELLS)
     network = CellNetwork(reference, _whole(tree), cuts, centers, halves, weights, samples, _whole(owners))
-    if "seams" not in record:
+    if "kinds" not in record:
         return network
-    symbols = tuple(sp.Symbol(str(name), real=True) for name in record["seams"]["coordinates"])
-    levels = tuple(Level.of(decode(tree, symbols, functions), symbols) for tree in record["seams"]["levels"])
-    return replace(network, kinds=_whole(arrays["cell_kinds"]), levels=levels)
+    symbols = tuple(sp.Symbol(str(name), real=True) for name in record["kinds"]["coordinates"])
+    branch = compile_function(decode(record["kinds"]["branch"], symbols, functions), symbols)
+    return replace(network, kinds=_whole(arrays["cell_kinds"]), branch=branch)
 
 
 def _whole(array: FloatArray) -> IntArray:
