@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 from scipy import ndimage
-from scipy.spatial import cKDTree
 
 from pibls.cells.parts import CellPart, Face, exact_weights, polynomials
 from pibls.cells.seams import Sheet, crossings, seam_pieces, split_at
@@ -26,6 +26,7 @@ from pibls.geometry.landmarks import corners
 from pibls.geometry.patch import TimedPatch
 from pibls.geometry.rules import gauss, tensor
 from pibls.geometry.sampling import kronecker
+from pibls.geometry.sight import owners_in_sight
 from pibls.problem import OnPart, Problem
 from pibls.problem.evaluate import Function, compile_function
 from pibls.problem.level import Level
@@ -273,13 +274,10 @@ class Layout:
     def _divided(self, cell: Cell, outline: Rule | None, seam: Rule, rules: dict[Any, Rule]) -> tuple[CellPart, ...]:
         """Return the parts of a cell that a seam runs through: what is on either side is cut off as by a boundary."""
         step = _STEP * float(cell.size.min())
-        above, below = (self.kinds(seam.points + sign * step * seam.normals) for sign in (1.0, -1.0))
+        above, below = (seam.together(self.kinds(seam.points + sign * step * seam.normals)) for sign in (1.0, -1.0))
         found: list[CellPart] = []
         for kind in np.unique(np.concatenate([above, below])).tolist():
-            around = [
-                seam.chosen(below == kind),
-                Rule(seam.points[above == kind], -seam.normals[above == kind], seam.weights[above == kind]),
-            ]
+            around = [seam.chosen(below == kind), seam.chosen(above == kind).flipped()]
             around += [self._of_kind(outline, kind, step)] if outline is not None else []
             own = {key: self._of_kind(rule, kind, step) for key, rule in rules.items()}
             found += self._cut(cell, Rule.joined(around), own, kind)
@@ -287,7 +285,7 @@ class Layout:
 
     def _of_kind(self, rule: Rule, kind: int, step: float) -> Rule:
         """Return the points of a boundary that are beside a kind of points of the domain."""
-        return rule.chosen(self.kinds(rule.points - step * rule.normals) == kind)
+        return rule.chosen(rule.together(self.kinds(rule.points - step * rule.normals)) == kind)
 
     def _rules(self, cell: Cell) -> dict[Any, Rule]:
         found = {}
@@ -318,26 +316,29 @@ class Layout:
         if not len(grid):
             return ()
         groups = []
-        finder = cKDTree(grid / step)
-        owner = labels[finder.query(near / step)[1]]
-        places = {key: labels[finder.query(rule.points / step)[1]] for key, rule in rules.items()}
-        candidates, density = self._candidates(low, high, kind)
-        theirs = labels[finder.query(candidates / step)[1]] if len(candidates) else np.empty(0, dtype=int)
+
+        def owned(X: FloatArray, strict: bool = False) -> Any:
+            return owners_in_sight(grid, labels, step, X, lambda Y: self._is_kind(Y, kind), strict=strict)
+
+        def beside(rule: Rule) -> Any:
+            return rule.together(owned(rule.points - _STEP * float(cell.size.min()) * rule.normals))
+
+        owner, places = beside(outline), {key: beside(rule) for key, rule in rules.items()}
         shell = self._shell(cell, kind) if len(low) == 2 else None
-        walls = (
-            labels[finder.query(shell.points / step)[1]] if shell is not None and len(shell.weights) else np.empty(0)
-        )
-        for label in np.unique(labels):
+        walls = beside(shell) if shell is not None else np.empty(0)
+        for label in np.unique(labels).tolist():
             own = grid[labels == label]
             hull = np.concatenate([own - step / 2, own + step / 2, near[owner == label]])
             box = np.maximum(hull.min(axis=0), cell.low), np.minimum(hull.max(axis=0), cell.high)
             half = np.maximum((box[1] - box[0]) / 2, 1e-12 * cell.size)
-            inside = candidates[theirs == label]
+
+            def is_own(X: FloatArray, label: int = int(label)) -> Any:
+                return owned(X, strict=True) == label
+
+            inside, volume = self._candidates(*box, kind, is_own)
             if not len(inside):
                 continue
-            volume = len(inside) * density
-            wanted = self.wanted
-            inside = inside[:wanted]
+            inside = inside[: self.wanted]
             boundary = {key: rule.chosen(places[key] == label) for key, rule in rules.items()}
             weights, center = np.full(len(inside), volume / len(inside)), (box[0] + box[1]) / 2
             integral = None
@@ -376,10 +377,11 @@ class Layout:
                     return X
 
                 step = self._aside(cell) * normal
-                for a, b in ranges(lambda s, at=placed, step=step: self._columns(at(s), kind, step), 0.0, 1.0):
+                found_in = ranges(lambda s, at=placed, step=step: self._columns(at(s), kind, step), 0.0, 1.0)
+                for a, b in self._at_tips(found_in, cell, axis, end, cell.size):
                     X = placed(a + (b - a) * (nodes[:, 0] + 1) / 2)
                     length = (b - a) * cell.size[1 - axis]
-                    found.append(Rule(X, np.tile(normal, (len(X), 1)), shares / 2 * length))
+                    found.append(Rule(X, np.tile(normal, (len(X), 1)), shares / 2 * length, np.zeros(len(X), np.int64)))
         return Rule.joined(found)
 
     @cached_property
@@ -398,14 +400,17 @@ class Layout:
         labels, _ = ndimage.label(inside.reshape((count,) * d))
         return grid[inside], labels.ravel()[inside], step
 
-    def _candidates(self, low: FloatArray, high: FloatArray, kind: int) -> tuple[FloatArray, float]:
-        """Return points inside the domain and a box, and the volume each stands for."""
+    def _candidates(
+        self, low: FloatArray, high: FloatArray, kind: int, own: Callable[[FloatArray], Any]
+    ) -> tuple[FloatArray, float]:
+        """Return points inside the domain and a box that are of a piece, and the volume of the piece."""
         tries = 4 * self.wanted
         while True:
             X = low + (high - low) * kronecker(tries, len(low))
-            inside = self._is_kind(X, kind)
-            if inside.sum() >= 2 * self.wanted or tries >= _CANDIDATES:
-                return X[inside], float(np.prod(high - low)) / tries
+            X = X[self._is_kind(X, kind)]
+            X = X[own(X)] if len(X) else X
+            if len(X) >= 2 * self.wanted or tries >= _CANDIDATES:
+                return X, float(np.prod(high - low)) * len(X) / tries
             tries *= 4
 
     def nodes(self, part: CellPart, X: FloatArray, indices: Sequence[MultiIndex]) -> dict[MultiIndex, FloatArray]:
@@ -430,13 +435,13 @@ class Layout:
             return np.zeros(len(X), dtype=int)
         points = np.concatenate([part.points for part in parts])
         numbers = np.repeat(np.arange(len(parts)), [len(part.points) for part in parts])
-        found = numbers[cKDTree(points / cell.size).query(X / cell.size)[1]]
-        if self.seams:
-            own, kinds = np.array([part.kind for part in parts]), self.kinds(X)
-            for kind in np.unique(kinds[kinds != own[found]]).tolist():
-                rows, theirs = np.flatnonzero(kinds == kind), np.isin(numbers, np.flatnonzero(own == kind))
-                if theirs.any():
-                    found[rows] = numbers[theirs][cKDTree(points[theirs] / cell.size).query(X[rows] / cell.size)[1]]
+        own, kinds = np.array([part.kind for part in parts]), self.kinds(X)
+        found = np.empty(len(X), dtype=np.int64)
+        for kind in np.unique(kinds).tolist():
+            rows, theirs = kinds == kind, np.isin(numbers, np.flatnonzero(own == kind))
+            theirs |= not theirs.any()
+            clear = (lambda Y, kind=kind: self.inside(Y) & (self.kinds(Y) == kind)) if self.seams else None
+            found[rows] = owners_in_sight(points[theirs], numbers[theirs], cell.size, X[rows], clear)
         return found
 
     def owned(self, part: CellPart, X: FloatArray) -> Any:
@@ -507,9 +512,11 @@ class Layout:
                 rules = [(X, np.full(len(X), area / len(V)))] if len(X) else []
         faces = []
         for X, own in rules:
-            away = np.zeros(len(span))
-            away[contact.axis] = contact.shift
-            sides = np.stack([self.part_at(contact.below, X), self.part_at(contact.above, X - away)], axis=1)
+            step, away = self._across(contact)
+            pairs = self.part_at(contact.below, X - step), self.part_at(contact.above, X + step - away)
+            sides = np.stack(pairs, axis=1)
+            if len(others) == 1:
+                sides[:] = sides[len(sides) // 2]
             for pair in np.unique(sides, axis=0):
                 chosen = (sides == pair).all(axis=1)
                 faces.append(self._face(contact, below[pair[0]], above[pair[1]], X[chosen], own[chosen], False))
@@ -521,10 +528,7 @@ class Layout:
         """Return the intervals of a wall in a plane that lie inside the domain, each between two kinds."""
         if not self.seams:
             return ranges(lambda s: self.inside(placed(s)), 0.0, 1.0)
-        step = np.zeros(len(contact.low))
-        step[contact.axis] = min(self._aside(contact.below), self._aside(contact.above))
-        away = np.zeros(len(step))
-        away[contact.axis] = contact.shift
+        step, away = self._across(contact)
         found = []
         for one in dict.fromkeys(part.kind for part in below):
             for two in dict.fromkeys(part.kind for part in above):
@@ -534,8 +538,27 @@ class Layout:
                     held = self._columns(X, one, step), self._columns(X - away, two, -step)
                     return np.hstack(held)
 
-                found += ranges(columns, 0.0, 1.0)
-        return found
+                found += [(start, stop) for start, stop in ranges(columns, 0.0, 1.0) if stop - start > _FLAT]
+        span = contact.high - contact.low
+        return self._at_tips(found, contact.below, contact.axis, contact.low, span)
+
+    def _at_tips(
+        self, found: list[tuple[float, float]], cell: Cell, axis: int, low: FloatArray, span: FloatArray
+    ) -> list[tuple[float, float]]:
+        """Return intervals of a wall in a plane cut where the tip of something may touch it."""
+        if not self.seams or not len(cell.marks):
+            return found
+        on_wall = np.abs(cell.marks[:, axis] - low[axis]) <= _FLAT * cell.size[axis]
+        tips = np.sort((cell.marks[on_wall, 1 - axis] - low[1 - axis]) / span[1 - axis])
+        cuts = [[a, *(tip for tip in tips.tolist() if a + _FLAT < tip < b - _FLAT), b] for a, b in found]
+        return [pair for own in cuts for pair in pairwise(own)]
+
+    def _across(self, contact: Contact) -> tuple[FloatArray, FloatArray]:
+        """Return the way from a wall to what is plainly above it, and how far the wall is shifted, on a torus."""
+        step, away = np.zeros((2, len(contact.low)))
+        step[contact.axis] = min(self._aside(contact.below), self._aside(contact.above))
+        away[contact.axis] = contact.shift
+        return step, away
 
     def seam_faces(self, cell: Cell) -> list[Face]:
         """Return the pieces of seams between the parts of a cell."""
@@ -553,7 +576,8 @@ class Layout:
         if rule is None or _on_faces(rule.points, cell):
             return []
         step = _STEP * float(cell.size.min()) * rule.normals
-        sides = np.stack([self.part_at(cell, rule.points - step), self.part_at(cell, rule.points + step)], axis=1)
+        found = (self.part_at(cell, rule.points - step), self.part_at(cell, rule.points + step))
+        sides = np.stack([rule.together(own) for own in found], axis=1)
         if isinstance(piece, Piece):
             places = tensor(*[gauss(degree + 3)] * len(piece.box))[0]
         else:

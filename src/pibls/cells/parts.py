@@ -130,7 +130,7 @@ def exact_weights(
         pairs = [(i, j) for i in range(most + 1) for j in range(most + 1 - i)]
         moments = np.array([flux @ (rising[:, i] * tables[1][:, j]) for i, j in pairs])
         values = np.stack([inner[0][:, i] * inner[1][:, j] for i, j in pairs])
-        change = np.linalg.lstsq(values, moments - values @ weights, rcond=1e-8)[0]
+        change = np.linalg.lstsq(values, moments - values @ weights, rcond=1e-11)[0]
         # Weights out of all proportion: too few points, or a boundary that was not found as a whole.
         if np.abs(change).sum() <= _PROPORTION * weights.sum():
             return np.asarray(weights + change)

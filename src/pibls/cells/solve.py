@@ -122,7 +122,11 @@ class Glue:
                 held.setdefault(face.below, []).append(face)
                 held.setdefault(face.above, []).append(face)
         for leaf in leaves(root):
-            for face in self.layout.seam_faces(leaf):
+            # Parts of a cell join one after the other, and what the next one shares comes first.
+            order = {part: number for number, part in enumerate(self.layout.parts(leaf))}
+            seams = self.layout.seam_faces(leaf)
+            ranks = {face: max(order[face.below], order[face.above]) for face in seams}
+            for face in sorted(seams, key=ranks.__getitem__):
                 depths[face] = (-len(paths[leaf]), len(depths))
                 held.setdefault(face.below, []).append(face)
                 held.setdefault(face.above, []).append(face)

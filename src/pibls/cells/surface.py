@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -31,20 +32,51 @@ _MOST_TRIES = 2**15
 
 @dataclass(frozen=True, eq=False)
 class Rule:
-    """Points of a surface with outward normals, and weights that sum to its area."""
+    """Points of a surface with outward normals, and weights that sum to its area.
+
+    Those with equal numbers of ``runs`` lie along one smooth piece, and have the same on either side; −1 are scattered.
+    """
 
     points: FloatArray
     normals: FloatArray
     weights: FloatArray
+    runs: Any = None
+
+    def __post_init__(self) -> None:
+        if self.runs is None:
+            object.__setattr__(self, "runs", np.full(len(self.weights), -1))
 
     @staticmethod
     def joined(rules: Sequence[Rule]) -> Rule:
         """Return several rules as one."""
-        return Rule(*(np.concatenate([getattr(r, name) for r in rules]) for name in ("points", "normals", "weights")))
+        starts = np.cumsum([0, *(1 + r.runs.max(initial=-1) for r in rules)])
+        runs = [np.where(r.runs < 0, -1, r.runs + start) for r, start in zip(rules, starts[:-1], strict=True)]
+        X, normals, weights = (
+            np.concatenate([getattr(r, name) for r in rules]) for name in ("points", "normals", "weights")
+        )
+        return Rule(X, normals, weights, np.concatenate(runs))
 
     def chosen(self, mask: BoolArray) -> Rule:
         """Return some of the points."""
-        return Rule(self.points[mask], self.normals[mask], self.weights[mask])
+        return Rule(self.points[mask], self.normals[mask], self.weights[mask], self.runs[mask])
+
+    def flipped(self) -> Rule:
+        """Return the same surface seen from the other side."""
+        return Rule(self.points, -self.normals, self.weights, self.runs)
+
+    def together(self, values: Any) -> Any:
+        """Return what was found at each point as it is in the middle of its run.
+
+        >>> rule = Rule(np.zeros((4, 2)), np.zeros((4, 2)), np.ones(4), np.array([0, 0, 0, -1]))
+        >>> rule.together(np.array([5, 7, 9, 9])).tolist()
+        [7, 7, 7, 9]
+        """
+        found = np.array(values)
+        for run in range(1 + self.runs.max(initial=-1)):
+            rows = np.flatnonzero(self.runs == run)
+            if len(rows):
+                found[rows] = values[rows[len(rows) // 2]]
+        return found
 
 
 def pieces(patch: Patch) -> list[Piece]:
@@ -187,7 +219,9 @@ class Piece:
         if patch.parameters == 1 or isinstance(patch, TimedPatch) or self._inside(U, low, high).all():
             X, normals, keep = patch.at(U)
             if keep is None or keep.all():
-                return Rule(X, normals, weights * float(np.prod(span)) * _whole(patch))
+                single = patch.parameters - isinstance(patch, TimedPatch) == 1
+                runs = np.zeros(len(X), dtype=np.int64) if single else None
+                return Rule(X, normals, weights * float(np.prod(span)) * _whole(patch), runs)
         return self._scattered(low, high, count ** len(box))
 
     def _scattered(self, low: FloatArray, high: FloatArray, wanted: int) -> Rule | None:

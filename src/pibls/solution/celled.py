@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from scipy.spatial import cKDTree
 
 from pibls.checks import FloatArray
 from pibls.errors import FeatureError
 from pibls.features import BroadNetwork, MultiIndex
+from pibls.geometry.sight import owners_in_sight
 from pibls.problem.evaluate import Function
 
 __all__ = ["CellNetwork"]
@@ -25,9 +25,9 @@ _ENTRIES = 2**18  # numbers in a temporary array, so that it stays in the cache 
 
 
 class _Crowd(NamedTuple):
-    """The samples of a cell with several parts, in units of the cell, and the part that each is in."""
+    """The samples of a cell with several parts, the part that each is in, and the size of the cell."""
 
-    finder: Any
+    samples: FloatArray
     owners: IntArray
     scale: FloatArray
 
@@ -189,8 +189,9 @@ class CellNetwork:
             sides = self._sides(X[rows])
             for side in np.unique(sides).tolist():
                 own = rows[sides == side]
-                finder, owners, scale = self._crowd(int(cell), side)
-                first[own] = owners[finder.query(X[own] / scale)[1]]
+                samples, owners, scale = self._crowd(int(cell), side)
+                clear = None if self.branch is None else lambda Y, side=side: self._sides(Y) == side
+                first[own] = owners_in_sight(samples, owners, scale, X[own], clear)
         return first
 
     def _sides(self, X: FloatArray) -> IntArray:
@@ -246,7 +247,7 @@ class CellNetwork:
             there = own & (self.kinds[self.owners] == side) if self.branch is not None else own
             own = there if there.any() else own
             scale = self.halves[first:stop].max(axis=0)
-            self._crowds[cell, side] = _Crowd(cKDTree(self.samples[own] / scale), self.owners[own], scale)
+            self._crowds[cell, side] = _Crowd(self.samples[own], self.owners[own], scale)
         return self._crowds[cell, side]
 
     def evaluate(self, X: FloatArray, multi_indices: Iterable[MultiIndex]) -> dict[MultiIndex, FloatArray]:
