@@ -21,9 +21,8 @@ from rich.console import Console
 
 from pibls.runtime import blas_threads
 from pibls.studies.grids import FINAL_TRAINING, grid
-from pibls.studies.protocol import Setting, select
+from pibls.studies.protocol import Fitted, Setting, fit_timed, select
 from pibls.studies.published import published
-from pibls.studies.timing import Fitted, fit_timed
 
 PROBLEMS = ("advection", "poisson_star", "diffusion_reaction")
 HEADS = ("problem", "points", "seed", "pinn_error", "pinn_seconds", "pibls_error", "pibls_seconds", "ratio")

@@ -110,7 +110,7 @@ def _accuracy(problem: str, rng: np.random.Generator) -> list[dict[str, Any]]:
 
 
 def _wider(problem: str, rng: np.random.Generator) -> list[dict[str, Any]]:
-    sizes, settings = {"exact": 1e-7, "residual": 3e-7}, {"activation": "sin"}
+    sizes, settings = {"exact": 1e-7, "residual": 3e-7}, {"activation": "sin", "enhancement_nodes": 65}
     n = PAPER.table_size(problem)
     return [
         cell("beyond", problem, "PI-BLS", n, seed, score=score, settings=settings, test=_errors(problem, size, rng))

@@ -9,9 +9,8 @@ import pibls as pb
 from pibls.studies import protocol
 from pibls.studies.complexity import exponent, growth_cell
 from pibls.studies.grids import Grid
-from pibls.studies.protocol import Setting, curves, parameters, select
+from pibls.studies.protocol import Setting, curves, fit_timed, parameters, plain, rebuilt, select, solve_cell
 from pibls.studies.published import PAPER_NAMES
-from pibls.studies.timing import fit_timed, plain, rebuilt, solve_cell
 
 TOY = Grid(
     "PI-ELM",
@@ -133,7 +132,7 @@ def test_an_interrupted_training_is_no_result():
 
 def test_a_plain_solve_reports_error_and_estimate():
     setting = Setting("advection", 30, 0)
-    entries = solve_cell(setting.problem, 0, setting)
+    entries = solve_cell(setting)
     assert entries["test"]["relative_rmse"] < 1e-6
     assert entries["extra"]["status"] == "converged"
     assert entries["extra"]["estimate"] < 1e-6

@@ -255,6 +255,17 @@ def test_a_bar_on_the_terminal(toy, tmp_path, capsys):
     assert "1/1" in capsys.readouterr().err
 
 
+def test_a_line_per_batch_where_there_is_no_terminal(toy, tmp_path, capsys):
+    run_study(tmp_path, workers=1, only=["advection", "PI-ELM", "PI-BLS", "accuracy", "time"])
+    lines = capsys.readouterr().err.splitlines()
+    # Six numbers of points each, and the timed fits of one task.
+    batches = [f"{kind}: {method}, advection" for kind in ("accuracy", "time") for method in ("PI-BLS", "PI-ELM")]
+    assert [line.partition(": ")[2] for line in lines] == batches
+    assert lines[-1].startswith("14/14 after 0:0")
+    run_study(tmp_path, workers=1, only=["advection", "PI-ELM", "PI-BLS", "accuracy", "time"])
+    assert capsys.readouterr().err == ""
+
+
 @pytest.mark.parametrize(
     ("change", "words"),
     [

@@ -2,7 +2,7 @@
 
 :mod:`published` holds what the paper prints, :mod:`grids` its search spaces, :mod:`protocol` how one method is searched
 and measured on one problem, :mod:`tasks` what a study consists of, :mod:`cells` how results are stored, and
-:mod:`runner` puts them to work. What the results say is told by :mod:`report`.
+:mod:`runner` puts them to work. :mod:`findings` is what the results say; :mod:`report` tells it, by ``report.html.j2``.
 """
 
 from pibls.studies.cells import read_cells

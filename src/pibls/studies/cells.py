@@ -28,19 +28,6 @@ _FOLDER = "cells"
 class Spec:
     """What a cell is about; its key is derived from this and nothing else.
 
-    Attributes
-    ----------
-    kind
-        ``"accuracy"``, ``"beyond"``, ``"curve"``, ``"coverage"``, ``"time"``, ``"complexity"`` or ``"solve"``.
-    problem, method
-        Names.
-    n_train, seed
-        Number of interior points, and the seed of points and nodes.
-    score
-        What the settings were chosen by, where they were.
-    variant
-        What else distinguishes it: the profile of a PINN, the axis of a complexity.
-
     Examples
     --------
     >>> spec = Spec("accuracy", "advection", "PI-BLS", 30, 0, "exact")
@@ -48,13 +35,13 @@ class Spec:
     (32, False)
     """
 
-    kind: str
+    kind: str  # "accuracy", "beyond", "curve", "coverage", "time", "complexity" or "solve"
     problem: str
     method: str
-    n_train: int
-    seed: int
-    score: str | None = None
-    variant: str = ""
+    n_train: int  # interior points
+    seed: int  # of points and nodes
+    score: str | None = None  # what the settings were chosen by, where they were
+    variant: str = ""  # what else distinguishes it: the profile of a PINN, the axis of a complexity
 
     @property
     def key(self) -> str:
@@ -64,17 +51,8 @@ class Spec:
 
     def cell(self, **entries: Any) -> Cell:
         """Return a cell with the entries of this specification, the given ones, and empty ones for the rest."""
-        empty: Cell = {
-            "settings": {},
-            "train": {},
-            "test": {},
-            "seconds": 0.0,
-            "search_seconds": 0.0,
-            "configurations": 0,
-            "parameters": 0,
-            "theorems": {},
-            "extra": {},
-        }
+        empty: Cell = {name: {} for name in ("settings", "train", "test", "theorems", "extra")}
+        empty |= {"seconds": 0.0, "search_seconds": 0.0, "configurations": 0, "parameters": 0}
         return {**self.told, **empty, **entries, "versions": versions()}
 
     @property

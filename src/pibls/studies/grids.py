@@ -8,6 +8,7 @@ The first weights of a PINN, which training hardly changes, are chosen in the sa
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import product
@@ -72,28 +73,14 @@ _WITH_SOLVER = ("PI-BLS", "PI-ELM")
 
 @dataclass(frozen=True)
 class Grid:
-    """The search space of one method on one problem.
-
-    Attributes
-    ----------
-    method
-        Name of the method.
-    space
-        Settings and the values they take.
-    fixed
-        Settings that are not searched.
-    final
-        Settings that differ in the final fit: the length of a training, or the paper's closed form as the solver.
-    pilot
-        Settings that differ from those of the widest network while the scale is chosen.
-    space_scales, time_scales
-        Scales to choose from.
-    """
+    """The search space of one method on one problem, and the scales to choose from."""
 
     method: str
-    space: Mapping[str, Sequence[Any]]
-    fixed: Mapping[str, Any]
+    space: Mapping[str, Sequence[Any]]  # settings and the values they take
+    fixed: Mapping[str, Any]  # settings that are not searched
+    # Settings that differ in the final fit: the length of a training, or the paper's closed form as the solver.
     final: Mapping[str, Any]
+    # Settings that differ from those of the widest network while the scale is chosen.
     pilot: Mapping[str, Any] = field(default_factory=dict)
     space_scales: Sequence[float] = SPACE_SCALES
     time_scales: Sequence[float] = TIME_SCALES
@@ -119,10 +106,7 @@ class Grid:
     @property
     def size(self) -> int:
         """Number of combinations."""
-        count = 1
-        for values in self.space.values():
-            count *= len(values)
-        return count
+        return math.prod(len(values) for values in self.space.values())
 
     def _make(self, settings: Mapping[str, Any]) -> Method:
         return CLASSES[self.method](**self.fixed, **settings)

@@ -14,33 +14,15 @@ _MANY, _FEW = 10, 3  # seeds
 
 @dataclass(frozen=True)
 class Profile:
-    """How much of the study is run.
+    """How much of the study is run."""
 
-    Attributes
-    ----------
-    seeds
-        Seeds per method at the number of points that the paper's table is for; in the wider space too.
-    other_seeds
-        Seeds per method at the other numbers of points.
-    pinn_sizes
-        At how many of those a PINN is trained, the smallest first.
-    runs
-        Timed fits per method.
-    solves
-        Seeds of plain solves.
-    covered
-        Problems on which bands are held against the solution.
-    aside
-        Problems that have a few seeds only, and a few numbers of points; a PINN one.
-    """
-
-    seeds: Mapping[str, int]
-    other_seeds: Mapping[str, int]
-    pinn_sizes: int
-    runs: Mapping[str, int]
-    solves: int
-    covered: tuple[str, ...]
-    aside: tuple[str, ...] = ()
+    seeds: Mapping[str, int]  # per method at the number of points that the paper's table is for; in the wider space too
+    other_seeds: Mapping[str, int]  # per method at the other numbers of points
+    pinn_sizes: int  # at how many of those a PINN is trained, the smallest first
+    runs: Mapping[str, int]  # timed fits per method
+    solves: int  # seeds of plain solves
+    covered: tuple[str, ...]  # problems on which bands are held against the solution
+    aside: tuple[str, ...] = ()  # problems that have a few seeds only, and a few numbers of points; a PINN one
 
     def count(self, problem: str, seeds: int) -> int:
         """Return how many of some seeds are run on a problem."""

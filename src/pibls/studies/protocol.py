@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -14,16 +15,17 @@ from pibls.checks import FloatArray, check_choice, check_integer
 from pibls.errors import PiblsError
 from pibls.geometry import Points
 from pibls.methods import PINN
+from pibls.methods.settings import recorded
 from pibls.problem import Problem
 from pibls.report import metrics
 from pibls.report.views import View
 from pibls.solution import Solution
-from pibls.studies.grids import Grid, scales
+from pibls.studies.grids import CLASSES, Grid, scales
 from pibls.studies.published import PAPER_NAMES, published
-from pibls.tuning.automatic import Method
+from pibls.tuning.automatic import Method, solve
 from pibls.tuning.cross_validation import CrossValidation, first_of_the_best, search
 
-__all__ = ["FOLDS", "SCORES", "Selection", "Setting", "curves", "parameters", "select"]
+__all__ = ["FOLDS", "SCORES", "Fitted", "Selection", "Setting", "curves", "fit_timed", "parameters", "select"]
 
 FOLDS = 5
 SCORES = ("exact", "residual")
@@ -90,18 +92,9 @@ class Setting:
 
 @dataclass(frozen=True, eq=False)
 class Selection:
-    """What a search chose by one score.
+    """What a search chose by one score: the method as it is to be fitted to all points, and its mean score.
 
-    Attributes
-    ----------
-    method
-        The chosen method, as it is to be fitted to all points.
-    score
-        Its mean score.
-    configurations
-        How many settings were tried, scales included.
-    seconds
-        Time of the search; shared with the other scores.
+    Beside it, how many settings were tried, scales included, and the time of the search for all scores.
     """
 
     method: Method
@@ -169,32 +162,100 @@ def parameters(method: Method, problem: Problem) -> int:
 
 
 def curves(solution: Solution) -> dict[str, Any]:
-    """Return solution, source and residual over a grid, None outside of the domain: what the figures show.
+    """Return solution, source and residual over a grid, NaN outside of the domain: what the figures show.
 
     Rows are the second coordinate, as in a picture.
     """
     problem = solution.problem
     axes = tuple(range(len(problem.domain.coordinates)))
     view = View(problem.domain, axes, {}, _GRAPH if len(axes) == 1 else _MAP)
-    name = problem.field_names[0]
-    X = view.points[view.inside]
-    residual = np.asarray(solution.residual(0)(X))
-    source = -np.asarray(problem.statements[0].form.source_function(X, None)) * np.ones(len(X))
+    form = problem.statements[0].form
+    residual = view.evaluate(solution.residual(0))
+    source = view.evaluate(lambda X: -np.asarray(form.source_function(X, None)) * np.ones(len(X)))
     values = {
-        "exact": problem.exact_values(X)[name],
-        "predicted": np.asarray(solution(X)),
+        "exact": view.evaluate(lambda X: problem.exact_values(X)[problem.field_names[0]]),
+        "predicted": view.evaluate(solution),
         "source_exact": source,
         "source_predicted": source + residual,
         "residual": np.abs(residual),
     }
-    shape = tuple(len(g) for g in reversed(view.grids))
-    arrays = {key: _filled(entry, view, shape) for key, entry in values.items()}
-    names = ("x", "y")[: len(axes)] if problem.domain.time is None else ("x", "t")
-    return {**{key: g.tolist() for key, g in zip(names, view.grids, strict=True)}, **arrays}
+    names = ("x", "y") if problem.domain.time is None else ("x", "t")
+    grids = {name: grid.tolist() for name, grid in zip(names, view.grids, strict=False)}
+    return grids | {name: array.tolist() for name, array in values.items()}
 
 
-def _filled(values: FloatArray, view: View, shape: tuple[int, ...]) -> Any:
-    """Return values on the whole grid as lists, None where there are none."""
-    full = np.full(len(view.points), None, dtype=object)
-    full[view.inside] = [float(value) if np.isfinite(value) else None for value in values]
-    return full.reshape(shape).tolist()
+@dataclass(frozen=True, eq=False)
+class Fitted:
+    """A fit to all points of a setting: its time, its errors at those points, and at the test points."""
+
+    solution: Solution
+    settings: Mapping[str, Any]
+    seconds: float
+    train: Mapping[str, float]
+    test: Mapping[str, float]
+    parameters: int
+
+    @property
+    def entries(self) -> dict[str, Any]:
+        """The entries of a cell."""
+        named = {name: getattr(self, name) for name in ("settings", "seconds", "train", "test", "parameters")}
+        return {**named, "theorems": plain(self.solution.diagnostics.theorems)}
+
+
+def fit_timed(method: Method, setting: Setting, *, warm: bool = False) -> Fitted:
+    """Fit a method to all points of a setting; ``warm`` fits once before, so that nothing is loaded in the timed fit.
+
+    Examples
+    --------
+    >>> from pibls import PIELM
+    >>> fitted = fit_timed(PIELM(nodes=100, scale=2.0), Setting("advection", 30, seed=0))
+    >>> fitted.test["relative_rmse"] < 1e-2, fitted.settings["nodes"]
+    (True, 100)
+    """
+    problem, points = setting.problem, setting.points
+    if warm:
+        method.fit(problem, points, seed=setting.seed)
+    start = time.perf_counter()
+    solution = method.fit(problem, points, seed=setting.seed)
+    seconds = time.perf_counter() - start
+    # A PINN answers Ctrl-C with the best weights so far; a study must not take them for the result.
+    if solution.status == "interrupted":
+        raise KeyboardInterrupt
+    train, test = setting.errors(solution)
+    return Fitted(solution, recorded(method), seconds, train, test, parameters(method, problem))
+
+
+def rebuilt(name: str, settings: Mapping[str, Any]) -> Method:
+    """Return the method of stored settings.
+
+    >>> rebuilt("PI-ELM", {"nodes": 23, "scale": [12.0, 0.5]}).nodes
+    23
+    """
+    return CLASSES[name](**settings)
+
+
+def solve_cell(setting: Setting) -> dict[str, Any]:
+    """Return the entries of a cell for a plain solve, which chooses its points and settings itself."""
+    problem = setting.problem
+    start = time.perf_counter()
+    solution = solve(problem, seed=setting.seed, progress=False)
+    seconds = time.perf_counter() - start
+    return {
+        "settings": plain(solution.diagnostics.settings),
+        "test": dict(metrics(solution, points=setting.test_points)),
+        "seconds": seconds,
+        "parameters": solution.diagnostics.nodes * len(problem.fields),
+        "theorems": plain(solution.diagnostics.theorems),
+        "extra": {"estimate": solution.error_estimate, "status": solution.status, "rows": solution.diagnostics.rows},
+    }
+
+
+def plain(value: Any) -> Any:
+    """Return a record as lists and dictionaries.
+
+    >>> plain({"scales": (1.0, 2.0)})
+    {'scales': [1.0, 2.0]}
+    """
+    if isinstance(value, Mapping):
+        return {str(key): plain(item) for key, item in value.items()}
+    return [plain(item) for item in value] if isinstance(value, list | tuple) else value

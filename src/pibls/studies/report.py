@@ -2,26 +2,38 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from functools import cached_property
+import base64
+import math
+import os
+import platform
+import re
+import tomllib
+from collections.abc import Iterable, Mapping, Sequence
+from importlib.metadata import version
+from importlib.resources import files
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
-from pibls.checks import shorten
-from pibls.errors import InputError
-from pibls.studies.cells import Cell, Store
-from pibls.studies.published import Published, published
-from pibls.studies.report_files import write_files
-from pibls.studies.report_html import page
-from pibls.studies.report_images import draw_all
-from pibls.studies.report_ledger import Ledger
-from pibls.studies.report_records import Record, accuracy_records, parameter_records, time_records
-from pibls.studies.report_sections import Findings, sections
-from pibls.studies.tasks import plan
+from jinja2 import Environment, PackageLoader, StrictUndefined
 
-__all__ = ["write_numbers", "write_report"]
+from pibls.runtime import available_cores, available_memory, format_bytes
+from pibls.studies import coverage, grids
+from pibls.studies.cells import versions
+from pibls.studies.figures import ERROR_FIGURES, SOLUTION_FIGURES, draw_all
+from pibls.studies.files import write_files
+from pibls.studies.findings import Findings
+from pibls.studies.ledger import PROBLEMS, Ledger, Summary, label, summarise
+from pibls.studies.protocol import FOLDS
+from pibls.studies.published import METHODS
+from pibls.studies.records import Record, own_numbers, tally
 
-TITLE = "Physics-informed broad learning: the paper's experiments, repeated"
+__all__ = ["errata", "render", "write_numbers", "write_report"]
+
+_CPU = Path("/proc/cpuinfo")
+# How a quantity is written as measured, and as published; others in three digits, and in the paper's five.
+_SHOWN = {"parameters": ".0f", "reduction": ".2f", "factor": ".2f"}
+_PRINTED = {**_SHOWN, "seconds": ".4f", "seconds per point": ".2e"}
 
 
 def write_report(out: str | Path, profile: str = "quick") -> Path:
@@ -40,77 +52,142 @@ def write_report(out: str | Path, profile: str = "quick") -> Path:
         The page.
     """
     folder = Path(out)
-    told = _told(folder, profile)
-    figures = draw_all(told.book, told.paper, folder / "figures")
-    found = Findings(told.book, told.paper, told.accuracy, told.times, told.parameters, figures)
-    told.write(folder / "csv")
+    found = Findings.of(folder, profile)
+    figures = draw_all(found, folder / "figures")
+    _write_files(found, folder)
     path = folder / "report.html"
-    path.write_text(page(TITLE, _lead(profile, told.count, told.missing), sections(found)), encoding="utf-8")
+    path.write_text(render(found, figures), encoding="utf-8")
     return path
 
 
 def write_numbers(out: str | Path, profile: str = "quick") -> tuple[Path, ...]:
     """Write only the files of numbers of what a study has stored; see :func:`write_report`."""
-    return _told(Path(out), profile).write(Path(out) / "csv")
+    return _write_files(Findings.of(Path(out), profile), Path(out))
 
 
-@dataclass(frozen=True)
-class _Told:
-    """The cells of a study, beside the published numbers."""
-
-    book: Ledger
-    paper: Published
-    profile: str
-    count: int
-    missing: int
-
-    @cached_property
-    def accuracy(self) -> list[Record]:
-        return accuracy_records(self.book, self.paper)
-
-    @cached_property
-    def times(self) -> list[Record]:
-        return time_records(self.book, self.paper)
-
-    @cached_property
-    def parameters(self) -> list[Record]:
-        return parameter_records(self.book, self.paper, self.profile)
-
-    def write(self, folder: Path) -> tuple[Path, ...]:
-        return write_files(folder, self.book, [*self.accuracy, *self.parameters], self.times)
+def _write_files(found: Findings, folder: Path) -> tuple[Path, ...]:
+    return write_files(folder / "csv", found.book, [*found.accuracy, *found.parameters], found.times)
 
 
-def _told(folder: Path, profile: str) -> _Told:
-    if not Store(folder).folder.is_dir():
-        raise InputError(
-            f"The 'out' parameter of write_report must be the folder of a study. Got {shorten(str(folder))} instead, "
-            "which has no folder 'cells'. Run the study first: pibls reproduce --out ..."
-        )
-    cells, missing = _stored(folder, profile)
-    return _Told(Ledger.of(cells), published(), profile, len(cells), missing)
+def render(found: Findings, figures: Mapping[str, bytes]) -> str:
+    """Return the page, with the figures (SVG, by name) inside of it."""
+    page = Environment(
+        loader=PackageLoader("pibls.studies", "."),
+        autoescape=True,
+        undefined=StrictUndefined,
+        extensions=["jinja2.ext.do"],
+    )
+    named = (each, label, listed, own_numbers, printed, shown, spread_words, summarise, tally)
+    page.filters |= {function.__name__: function for function in named}
+    text = page.get_template("report.html.j2").render(
+        found=found,
+        figures={name: base64.b64encode(svg).decode("ascii") for name, svg in figures.items()},
+        error_figures=ERROR_FIGURES,
+        solution_figures=SOLUTION_FIGURES,
+        problems=PROBLEMS,
+        methods=METHODS,
+        grids=grids,
+        coverage=coverage,
+        folds=FOLDS,
+        errata=errata(),
+        machine=machine(found.book),
+        torch=find_spec("torch") is not None,
+    )
+    return text.lstrip()
 
 
-def _stored(folder: Path, profile: str) -> tuple[list[Cell], int]:
-    """Return the cells of a profile that are there, and how many are not.
+def errata() -> list[dict[str, str]]:
+    """Return where the paper's text is wrong or silent: subject, what is printed, why not, and what was done."""
+    text = files("pibls.studies").joinpath("errata.toml").read_text(encoding="utf-8")
+    return list(tomllib.loads(text)["erratum"])
 
-    Both profiles may have left cells in one folder; those of a shorter training do not belong to the longer one.
+
+def machine(book: Ledger) -> dict[str, str]:
+    """Return the machine and versions that write the report, and those that the cells were computed with if others."""
+    used = {**versions(), "matplotlib": version("matplotlib")}
+    facts = {
+        "processor": _processor(),
+        "cores": f"{available_cores()} available of {os.cpu_count()}",
+        "memory": f"{format_bytes(available_memory())} free",
+        "system": platform.platform(),
+        **used,
+    }
+    stored = [cell.get("versions") or {} for cell in book.cells]
+    for name in sorted({name for one in stored for name in one}):
+        found = sorted({str(one[name]) for one in stored if name in one})
+        facts |= {f"cells: {name}": ", ".join(found)} if found != [used.get(name)] else {}
+    return facts
+
+
+def _processor() -> str:
+    text = _CPU.read_text(encoding="utf-8", errors="replace") if _CPU.exists() else ""
+    names = re.findall(r"^model name\s*:\s*(.+)$", text, re.MULTILINE)
+    return names[0] if names else platform.processor() or platform.machine()
+
+
+def number(value: float) -> str:
+    """Return a number with three digits, as people write it in a table.
+
+    >>> number(0.00012345), number(0.5), number(34222.0), number(float("inf"))
+    ('1.23e-4', '0.500', '34222', '∞')
     """
-    store = Store(folder)
-    specs = {spec.key: spec for stage in plan(profile) for task in stage for spec in task.specs}
-    cells = [cell for spec in specs.values() if (cell := store.read(spec)) is not None]
-    return cells, len(specs) - len(cells)
+    if math.isnan(value):
+        return "–"
+    if math.isinf(value):
+        return "∞" if value > 0 else "−∞"
+    if value == 0 or 0.1 <= abs(value) < 1e6:
+        return f"{value:.{max(0, 2 - math.floor(math.log10(abs(value))))}f}" if value else "0"
+    mantissa, exponent = f"{value:.2e}".split("e")
+    return f"{mantissa}e{int(exponent)}"
 
 
-def _lead(profile: str, count: int, missing: int) -> str:
-    absent = (
-        f" {missing} more cells of this profile are not there; the command run again computes them." if missing else ""
-    )
-    if missing and find_spec("torch") is None:
-        absent += " Those of PINN need torch: <code>pip install 'pibls[torch]'</code>."
-    return (
-        "<p>The experiments of “Physics-Informed Broad Learning System: An Efficient Backpropagation-Free Framework "
-        "for Solving Partial Differential Equations” (Khatun, Sajid, Jha, Tanveer) under its protocol, with this "
-        "library's implementation of all four methods. Each published number stands beside the one measured here: "
-        "the median over seeds, with the worst seed in brackets.</p>"
-        f"<p>Made by <code>pibls reproduce --profile {profile}</code> from {count} stored cells.{absent}</p>"
-    )
+def shown(value: float | None, quantity: str = "") -> str:
+    """Return a measured number: a count as an integer, an R² score near one by its distance to it.
+
+    >>> shown(23.0), shown(23.0, "parameters"), shown(0.99999, "r2"), shown(None)
+    ('23.0', '23', '1 − 1.00e-5', '–')
+    """
+    if value is None:
+        return "–"
+    if quantity == "r2" and 0.99 < value < 1:
+        return f"1 − {number(1 - value)}"
+    return format(value, _SHOWN[quantity]) if quantity in _SHOWN else number(value)
+
+
+def printed(value: float | None, quantity: str = "") -> str:
+    """Return a published number with the digits it is printed with."""
+    return "–" if value is None else format(value, _PRINTED.get(quantity, ".4e"))
+
+
+def spread_words(found: Iterable[Record | Summary | None], over: str = "seeds", extreme: str = "worst") -> str:
+    """Return what the numbers of a table are over seeds, runs or models: a single one is no median.
+
+    >>> spread_words([summarise([1.0, 2.0])]), spread_words([summarise([1.0])], "runs")
+    ('median [worst] over seeds', 'one run')
+    """
+    summaries = [item.measured if isinstance(item, Record) else item for item in found]
+    counts = {summary.count for summary in summaries if summary}
+    if counts == {1}:
+        return f"one {over[:-1]}"
+    return f"median [{extreme}] over {over}" + (f", without brackets one {over[:-1]}" if 1 in counts else "")
+
+
+def listed(values: Sequence[Any]) -> str:
+    """Return values as the paper writes them, small ones as powers of ten; a long run by its ends.
+
+    >>> listed([0.0001, 0.01, 1.0]), listed(["tanh"]), listed([3, 23, 43, 63, 83, 103])
+    ('1e-4, 1e-2, 1', 'tanh', '3, 23, …, 103')
+    """
+    if len(values) > 5:
+        return f"{values[0]}, {values[1]}, …, {values[-1]}"
+    powers = (v if isinstance(v, str) else f"1e{round(math.log10(v))}" if v < 0.1 else f"{v:g}" for v in values)
+    return ", ".join(powers)
+
+
+def each(values: float | Sequence[float]) -> str:
+    """Return one or more numbers in a row.
+
+    >>> each(6.0), each((3.0, 0.5))
+    ('6', '3, 0.5')
+    """
+    return ", ".join(f"{value:g}" for value in (values if isinstance(values, list | tuple) else [values]))

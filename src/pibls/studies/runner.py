@@ -8,11 +8,12 @@ import signal
 import sys
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from multiprocessing.connection import wait
 from pathlib import Path
@@ -41,6 +42,8 @@ class StudyProgress:
         Estimated seconds until the end; None before anything is finished.
     message
         What was finished last.
+    batch
+        The method and problem of which the last task of a kind was finished; empty in between.
     """
 
     done: int
@@ -48,6 +51,7 @@ class StudyProgress:
     seconds: float
     remaining: float | None
     message: str
+    batch: str = ""
 
     def __str__(self) -> str:
         left = "" if self.remaining is None else f", {_clock(self.remaining)} left"
@@ -72,8 +76,8 @@ def run_study(
     workers
         Processes that work at once, each with one BLAS thread; the available cores if left out. 1: in this process.
     progress
-        Called with a :class:`StudyProgress` after every task. ``True`` shows a bar on the terminal, ``False`` none;
-        left out, it is shown on a terminal only.
+        Called with a :class:`StudyProgress` after every task. ``True`` shows a bar on the terminal, ``False`` nothing;
+        left out, the bar on a terminal and one line per batch of tasks where the output goes elsewhere.
     only
         Names of problems, methods or kinds of cells, to run only those.
 
@@ -87,13 +91,15 @@ def run_study(
     stages = _stages(profile, only)
     store = _store(out)
     with _reporter(progress) as report:
-        course = _Course([task for stage in stages for task in stage], store, count, report)
+        course = _Course([task for stage in stages for task in stage], store, report)
         failures: list[str] = []
         for stage in stages:
             # Long tasks first: a short one at the end leaves no core waiting for long.
             missing = sorted((t for t in stage if t.missing(store)), key=lambda task: -task.cost)
             if missing:
-                failures += _run(missing, store, min(count, len(missing)), course)
+                for task, failure in _outcomes(missing, store, min(count, len(missing))):
+                    failures += [f"{task}: {failure}"] if failure else []
+                    course.finished(task)
     if failures:
         raise SolveError(
             f"{len(failures)} tasks of the study failed; all others are stored. The first: {failures[0]} "
@@ -133,33 +139,24 @@ def _store(out: object) -> Store:
 class _Course:
     """Counts what is finished and what it took."""
 
-    def __init__(self, tasks: Sequence[Task], store: Store, workers: int, report: Callable[[StudyProgress], None]):
+    def __init__(self, tasks: Sequence[Task], store: Store, report: Callable[[StudyProgress], None]):
         self.total = len(tasks)
         missing = [task for task in tasks if task.missing(store)]
         self.done = self.total - len(missing)
         self.left = sum(task.cost for task in missing)
-        self.spent, self.workers, self.report = 0.0, workers, report
-        self.start = time.perf_counter()
-        self._tell("start", None)
+        self.batches = Counter(task.batch for task in missing)
+        self.spent, self.report, self.start = 0.0, report, time.perf_counter()
+        report(StudyProgress(self.done, self.total, 0.0, None, "start"))
 
     def finished(self, task: Task) -> None:
         self.done += 1
         self.left -= task.cost
         self.spent += task.cost
+        self.batches[task.batch] -= 1
+        batch = "" if self.batches[task.batch] else task.batch
         seconds = time.perf_counter() - self.start
-        self._tell(str(task), seconds * self.left / self.spent)
-
-    def _tell(self, message: str, remaining: float | None) -> None:
-        self.report(StudyProgress(self.done, self.total, time.perf_counter() - self.start, remaining, message))
-
-
-def _run(tasks: Sequence[Task], store: Store, workers: int, course: _Course) -> list[str]:
-    failures = []
-    for task, failure in _outcomes(tasks, store, workers):
-        if failure:
-            failures.append(f"{task}: {failure}")
-        course.finished(task)
-    return failures
+        remaining = seconds * self.left / self.spent
+        self.report(StudyProgress(self.done, self.total, seconds, remaining, str(task), batch))
 
 
 def _outcomes(tasks: Sequence[Task], store: Store, workers: int) -> Iterator[tuple[Task, str]]:
@@ -215,8 +212,10 @@ def _compute(task: Task, store: Store) -> str:
 
 @contextmanager
 def _reporter(progress: Any) -> Iterator[Callable[[StudyProgress], None]]:
-    if progress is False or (progress is None and not sys.stderr.isatty()):
+    if progress is False:
         yield lambda _: None
+    elif progress is None and not sys.stderr.isatty():
+        yield _line
     elif progress is None or progress is True:
         with _bar() as update:
             yield update
@@ -227,6 +226,12 @@ def _reporter(progress: Any) -> Iterator[Callable[[StudyProgress], None]]:
             "The 'progress' parameter of run_study must be callable, True, False or None. "
             f"Got {shorten(progress)} instead."
         )
+
+
+def _line(state: StudyProgress) -> None:
+    """Write one line per batch: a file or a log is no place for a bar, nor for a line per task."""
+    if state.batch:
+        print(replace(state, message=state.batch), file=sys.stderr, flush=True)
 
 
 def _call(progress: Callable[[StudyProgress], object], state: StudyProgress) -> None:

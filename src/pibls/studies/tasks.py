@@ -6,7 +6,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from pibls import problems
 from pibls.checks import shorten
 from pibls.errors import InputError
 from pibls.studies.cells import Cell, Spec, Store
@@ -14,9 +13,8 @@ from pibls.studies.complexity import AXES, growth_cell
 from pibls.studies.coverage import REPETITIONS, coverage_cell
 from pibls.studies.grids import grid
 from pibls.studies.profiles import PROFILES
-from pibls.studies.protocol import SCORES, Setting, curves, parameters, select
+from pibls.studies.protocol import SCORES, Setting, curves, fit_timed, rebuilt, select, solve_cell
 from pibls.studies.published import METHODS, PAPER_NAMES, published
-from pibls.studies.timing import fit_timed, plain, rebuilt, solve_cell
 from pibls.tuning.automatic import Method
 
 __all__ = ["Task", "plan"]
@@ -66,8 +64,13 @@ class Task:
         values = {"n_train": self.n_train, "seed": self.seed, "variant": self.variant, **changes}
         return Spec(kind, self.problem, self.method, score=score, **values)
 
+    @property
+    def batch(self) -> str:
+        """What it has in common with the same task for other numbers of points and seeds."""
+        return f"{self.kind}: {self.method}, {self.problem}"
+
     def __str__(self) -> str:
-        return f"{self.kind}: {self.method}, {self.problem}, N = {self.n_train}, seed {self.seed}"
+        return f"{self.batch}, N = {self.n_train}, seed {self.seed}"
 
 
 @dataclass(frozen=True)
@@ -125,21 +128,16 @@ def _picked(tasks: list[Task], only: Sequence[str] | None) -> list[Task]:
     """Keep the tasks that agree with every kind of word given: problems, methods, kinds."""
     if not only:
         return tasks
-    words = {
-        "problem": set(PAPER_NAMES),
-        "method": {*METHODS, "solve"},
-        "kind": set(_KINDS),
-    }
+    # "solve" is a method too; as a kind it says the same.
+    words = {"problem": set(PAPER_NAMES), "method": set(METHODS), "kind": set(_KINDS)}
     for word in only:
         if not any(word in known for known in words.values()):
             raise InputError(
                 f"The 'only' parameter of run_study names problems, methods or kinds of cells: "
                 f"{', '.join(sorted(set().union(*words.values())))}. Got {shorten(word)} instead."
             )
-    # "solve" is a method and a kind; as a kind it says the same.
     for attribute, known in words.items():
-        wanted = {word for word in only if word in known and not (attribute == "method" and word == "solve")}
-        if wanted:
+        if wanted := known & set(only):
             tasks = [task for task in tasks if getattr(task, attribute) in wanted]
     if not tasks:
         raise InputError(
@@ -150,51 +148,26 @@ def _picked(tasks: list[Task], only: Sequence[str] | None) -> list[Task]:
 
 
 def _accuracy_specs(task: Task) -> tuple[Spec, ...]:
-    specs = tuple(task.spec("accuracy", score) for score in SCORES)
     drawn = task.seed == 0 and task.n_train == _FIGURE_N[task.problem]
-    return (*specs, task.spec("curve", "exact")) if drawn else specs
+    return (*(task.spec("accuracy", score) for score in SCORES), *([task.spec("curve", "exact")] if drawn else []))
 
 
-def _accuracy(task: Task, store: Store) -> list[Cell]:
-    del store
-    return _searched(task, _accuracy_specs(task), beyond=False)
-
-
-def _beyond_specs(task: Task) -> tuple[Spec, ...]:
-    return tuple(task.spec("beyond", score) for score in SCORES)
-
-
-def _beyond(task: Task, store: Store) -> list[Cell]:
-    del store
-    return _searched(task, _beyond_specs(task), beyond=True)
-
-
-def _searched(task: Task, specs: Sequence[Spec], *, beyond: bool) -> list[Cell]:
+def _searched(task: Task, _: Store) -> list[Cell]:
     """Search, fit the selected settings to all points, and measure; a curve is of the first score's solution."""
+    beyond = task.kind == "beyond"
     setting = Setting(task.problem, task.n_train, task.seed)
     chosen = select(grid(task.problem, task.method, task.profile, beyond=beyond), setting)
     # Scores mostly agree; what both chose is fitted once.
-    once = {repr(chosen[score].method): chosen[score].method for score in SCORES}
-    fitted_once = {name: fit_timed(method, setting) for name, method in once.items()}
-    fits = {score: fitted_once[repr(chosen[score].method)] for score in SCORES}
+    once = {repr(selection.method): selection.method for selection in chosen.values()}
+    fits = {name: fit_timed(method, setting) for name, method in once.items()}
     cells = []
-    for spec in specs:
-        selection, fitted = chosen[str(spec.score)], fits[str(spec.score)]
-        cells.append(
-            spec.cell(
-                settings=fitted.settings,
-                train=fitted.train,
-                test=fitted.test,
-                seconds=fitted.seconds,
-                search_seconds=selection.seconds,
-                configurations=selection.configurations,
-                parameters=parameters(selection.method, setting.problem),
-                theorems=plain(fitted.solution.diagnostics.theorems),
-                extra=curves(fitted.solution)
-                if spec.kind == "curve"
-                else {"cv_score": selection.score, "space": "beyond" if beyond else "paper"},
-            )
-        )
+    for spec in task.specs:
+        selection = chosen[str(spec.score)]
+        fitted = fits[repr(selection.method)]
+        told = {"cv_score": selection.score, "space": "beyond" if beyond else "paper"}
+        extra = curves(fitted.solution) if spec.kind == "curve" else told
+        costs = {"search_seconds": selection.seconds, "configurations": selection.configurations}
+        cells.append(spec.cell(**fitted.entries, **costs, extra=extra))
     return cells
 
 
@@ -215,55 +188,32 @@ def _time_specs(task: Task) -> tuple[Spec, ...]:
 def _time(task: Task, store: Store) -> list[Cell]:
     method = _selected(task, store)
     cells = []
-    for spec in _time_specs(task):
+    for spec in task.specs:
         setting = Setting(task.problem, task.n_train, spec.seed)
         fitted = fit_timed(method, setting, warm=spec.seed == 0 and task.method != "PINN")
-        cells.append(
-            spec.cell(
-                settings=fitted.settings,
-                train=fitted.train,
-                test=fitted.test,
-                seconds=fitted.seconds,
-                parameters=parameters(method, setting.problem),
-                theorems=plain(fitted.solution.diagnostics.theorems),
-            )
-        )
+        cells.append(spec.cell(**fitted.entries))
     return cells
 
 
-def _solve_specs(task: Task) -> tuple[Spec, ...]:
-    return (task.spec("solve"),)
+def _solve(task: Task, _: Store) -> list[Cell]:
+    return [task.specs[0].cell(**solve_cell(Setting(task.problem, task.n_train, task.seed)))]
 
 
-def _solve(task: Task, store: Store) -> list[Cell]:
-    del store
-    setting = Setting(task.problem, task.n_train, task.seed)
-    return [task.specs[0].cell(**solve_cell(getattr(problems, task.problem)(), task.seed, setting))]
-
-
-def _coverage_specs(task: Task) -> tuple[Spec, ...]:
-    return (task.spec("coverage"),)
-
-
-def _coverage(task: Task, store: Store) -> list[Cell]:
-    del store
+def _coverage(task: Task, _: Store) -> list[Cell]:
     return [task.specs[0].cell(**coverage_cell(task.problem, task.n_train, REPETITIONS))]
 
 
-def _complexity_specs(task: Task) -> tuple[Spec, ...]:
-    return tuple(task.spec("complexity", variant=axis) for axis in AXES)
-
-
-def _complexity(task: Task, store: Store) -> list[Cell]:
-    del store
-    return [spec.cell(**growth_cell(task.method, spec.variant)) for spec in _complexity_specs(task)]
+def _complexity(task: Task, _: Store) -> list[Cell]:
+    return [spec.cell(**growth_cell(task.method, spec.variant)) for spec in task.specs]
 
 
 _KINDS: Mapping[str, _Kind] = {
-    "accuracy": _Kind(_accuracy_specs, _accuracy, 0, 1.0),
-    "beyond": _Kind(_beyond_specs, _beyond, 0, 1.0),
-    "solve": _Kind(_solve_specs, _solve, 0, 1.0),
-    "coverage": _Kind(_coverage_specs, _coverage, 0, 8.0),
+    "accuracy": _Kind(_accuracy_specs, _searched, 0, 1.0),
+    "beyond": _Kind(lambda task: tuple(task.spec("beyond", score) for score in SCORES), _searched, 0, 1.0),
+    "solve": _Kind(lambda task: (task.spec("solve"),), _solve, 0, 1.0),
+    "coverage": _Kind(lambda task: (task.spec("coverage"),), _coverage, 0, 8.0),
     "time": _Kind(_time_specs, _time, 1, 1.0),
-    "complexity": _Kind(_complexity_specs, _complexity, 1, 1.0),
+    "complexity": _Kind(
+        lambda task: tuple(task.spec("complexity", variant=axis) for axis in AXES), _complexity, 1, 1.0
+    ),
 }

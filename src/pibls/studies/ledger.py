@@ -27,12 +27,12 @@ def label(method: str) -> str:
     >>> label("BPI-ELM"), label("PINN")
     ('B-PI-ELM', 'PINN')
     """
-    return {"BPI-ELM": "B-PI-ELM", "solve": "pb.solve", "beyond": "PI-BLS, wider space"}.get(method, method)
+    return {"BPI-ELM": "B-PI-ELM", "solve": "pb.solve"}.get(method, method)
 
 
 @dataclass(frozen=True)
 class Summary:
-    """A number over seeds: its median, its worst and best value, and how many seeds there are."""
+    """A number over seeds: its median (of one seed: the number), its worst and best value, and how many there are."""
 
     median: float
     worst: float

@@ -1,0 +1,101 @@
+"""A published number beside what was measured for it, and one rule for whether it is beaten, reproduced or missed."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+
+from pibls.studies.ledger import Summary
+from pibls.studies.tasks import plan
+
+__all__ = ["MORE_IS_BETTER", "VERDICTS", "Record", "own_numbers", "smallest_profile", "tally"]
+
+VERDICTS = ("beat", "reproduce", "miss", "not run")
+_FACTOR = 2.0
+_SQUARED = ("mse", "relative_mse", "r2")
+MORE_IS_BETTER = ("r2", "reduction", "factor")
+# Numbers that are better the nearer they come to this one.
+_COMPLETE = {"r2": 1.0, "reduction": 100.0}
+
+
+@dataclass(frozen=True)
+class Record:
+    """One number of the paper's tables, or one measured beside them.
+
+    Examples
+    --------
+    >>> from pibls.studies.ledger import summarise
+    >>> Record("6", "advection", "PINN", "test", "rmse", 30, 1e-3, summarise([4e-4])).verdict
+    'beat'
+    >>> Record("6", "advection", "PINN", "test", "mse", 30, 1e-3, summarise([3e-3])).verdict
+    'reproduce'
+    """
+
+    table: str  # its number in the paper
+    problem: str
+    method: str
+    part: str  # "train" or "test" points, empty where it is about neither
+    quantity: str
+    n_train: int
+    published: float | None
+    measured: Summary | None
+    profile: str = "quick"  # the smallest one of the study that measures it
+
+    def beside(self, published: float | None, table: str) -> Record:
+        """Return the same measured number beside a published one."""
+        return replace(self, published=published, table=table)
+
+    @property
+    def ratio(self) -> float:
+        """Cost of the measured number over cost of the published one: below one is better."""
+        if self.published is None or self.measured is None:
+            return math.nan
+        cost, published = self.measured.median, self.published
+        if self.quantity in _COMPLETE:
+            cost, published = (_COMPLETE[self.quantity] - value for value in (cost, published))
+        elif self.quantity in MORE_IS_BETTER:
+            cost, published = published, cost
+        if cost == published:
+            return 1.0
+        return cost / published if published else math.inf
+
+    @property
+    def verdict(self) -> str:
+        """``"beat"``, ``"reproduce"``, ``"miss"``, ``"not run"``, or ``""`` where nothing was published."""
+        if self.published is None or self.measured is None:
+            return "" if self.published is None else "not run"
+        limit = _FACTOR**2 if self.quantity in _SQUARED else _FACTOR
+        return "beat" if self.ratio < 1 / limit else "reproduce" if self.ratio <= limit else "miss"
+
+
+@cache
+def _planned(profile: str) -> frozenset[tuple[str, str, str, int]]:
+    return frozenset((t.kind, t.problem, t.method, t.n_train) for stage in plan(profile) for t in stage)
+
+
+def smallest_profile(kind: str, problem: str, method: str, n_train: int) -> str:
+    """Return the smallest profile that runs a cell.
+
+    >>> smallest_profile("accuracy", "advection", "PINN", 30), smallest_profile("accuracy", "advection", "PINN", 25)
+    ('quick', 'full')
+    """
+    return "quick" if (kind, problem, method, n_train) in _planned("quick") else "full"
+
+
+def own_numbers(records: Sequence[Record]) -> list[Record]:
+    """Return the records without the unit square, whose published numbers belong to another problem."""
+    return [record for record in records if record.problem != "poisson_square"]
+
+
+def tally(records: Sequence[Record]) -> dict[str, int]:
+    """Return how many numbers were published, how many got each verdict, and how many are no worse than published.
+
+    >>> from pibls.studies.ledger import summarise
+    >>> tally([Record("6", "advection", "PINN", "test", "mae", 30, 1.0, summarise([0.1]))])
+    {'published': 1, 'beat': 1, 'reproduce': 0, 'miss': 0, 'not run': 0, 'at or below': 1}
+    """
+    known = [record for record in records if record.published is not None]
+    counts = {verdict: sum(r.verdict == verdict for r in known) for verdict in VERDICTS}
+    return {"published": len(known), **counts, "at or below": sum(r.ratio <= 1.0 for r in known)}
