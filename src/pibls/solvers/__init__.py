@@ -37,14 +37,6 @@ from types import MappingProxyType
 from pibls.checks import shorten
 from pibls.errors import InputError
 from pibls.solvers.base import Factorisation, Solver
-from pibls.solvers.bounds import (
-    TheoremReport,
-    objective,
-    physics_consistency,
-    residual_bound,
-    sensitivity_bound,
-    stability_bound,
-)
 from pibls.solvers.constrained import ConstrainedFactorisation, factorise_constrained
 from pibls.solvers.dense import Array
 from pibls.solvers.lstsq import LeastSquares
@@ -61,14 +53,8 @@ __all__ = [
     "SVD",
     "SOLVERS",
     "Solver",
-    "TheoremReport",
     "constrained",
-    "objective",
-    "physics_consistency",
-    "residual_bound",
-    "sensitivity_bound",
     "solver",
-    "stability_bound",
 ]
 
 SOLVERS: Mapping[str, Callable[[], Solver]] = MappingProxyType(
