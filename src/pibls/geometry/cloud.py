@@ -32,11 +32,7 @@ class CloudPatch(Patch):
 
     cloud: PointCloud
     indices: tuple[int, ...]
-
-    @property
-    def parameters(self) -> int:
-        """One, which numbers the points."""
-        return 1
+    parameters = 1  # which numbers the points
 
     @property
     def measure(self) -> float:
@@ -108,6 +104,7 @@ class PointCloud(Domain):
     weights: FloatArray | None
     named: tuple[tuple[str, tuple[int, ...]], ...]
 
+    parameters = 1  # which numbers the points
     remedy_without_boundary: ClassVar[str] = "Give PointCloud the boundary points, or check the predicate."
 
     def __init__(
@@ -177,11 +174,6 @@ class PointCloud(Domain):
         """All boundary points."""
         rows = tuple(range(len(self.boundary_points)))
         return self._part("boundary", *([CloudPatch(self, rows)] if rows else []))
-
-    @property
-    def parameters(self) -> int:
-        """One, which numbers the points."""
-        return 1
 
     def embed(self, U: FloatArray) -> tuple[FloatArray, BoolArray | None]:
         """Return the points whose numbers the parameter gives."""

@@ -115,11 +115,7 @@ class CurvePatch(Patch):
     """A closed polar curve, parametrised by arc length."""
 
     curve: PolarCurve
-
-    @property
-    def parameters(self) -> int:
-        """One: the fraction of the arc length."""
-        return 1
+    parameters = 1  # the fraction of the arc length
 
     @property
     def measure(self) -> float:
