@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 import sympy as sp
 
-from pibls.checks import check_number, check_points, shorten
+from pibls.checks import BoolArray, FloatArray, check_number, check_points, shorten
 from pibls.errors import GeometryError
 from pibls.geometry.base import Decoder, Encoder, Region, check_coordinates, describe
 from pibls.geometry.part import Part
@@ -23,8 +23,6 @@ from pibls.geometry.sampling import check_count
 
 __all__ = ["Box", "Interval", "Rectangle", "check_length", "check_range"]
 
-FloatArray = npt.NDArray[np.float64]
-BoolArray = npt.NDArray[np.bool_]
 Range = tuple[sp.Symbol, float, float]
 
 _THINNEST = 1e-12

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import sympy as sp
 
-from pibls.checks import check_choice, check_points, check_seed, shorten
+from pibls.checks import BoolArray, FloatArray, IntArray, check_choice, check_points, check_seed, shorten
 from pibls.errors import GeometryError
 from pibls.geometry.base import Decoder, Domain, Encoder, check_coordinates
 from pibls.geometry.part import Part
@@ -20,10 +20,6 @@ from pibls.geometry.patch import Located, Patch, Samples, SurfaceRule
 from pibls.geometry.sampling import METHODS, check_count
 
 __all__ = ["CloudPatch", "PointCloud"]
-
-FloatArray = npt.NDArray[np.float64]
-BoolArray = npt.NDArray[np.bool_]
-IntArray = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import sympy as sp
 
-from pibls.checks import check_points, shorten
+from pibls.checks import BoolArray, FloatArray, check_points, shorten
 from pibls.errors import GeometryError
 from pibls.geometry.base import Decoder, Domain, Encoder, describe
 from pibls.geometry.box import check_length, check_range
@@ -22,9 +22,6 @@ from pibls.geometry.rules import gauss, side
 from pibls.geometry.sampling import check_count
 
 __all__ = ["Product", "TimeInterval"]
-
-FloatArray = npt.NDArray[np.float64]
-BoolArray = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True, init=False, repr=False)

@@ -7,9 +7,8 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-import numpy.typing as npt
 
-from pibls.checks import shorten
+from pibls.checks import BoolArray, FloatArray, shorten
 from pibls.errors import GeometryError
 from pibls.geometry.patch import DerivedPatch, Located, Samples, SurfaceRule
 from pibls.geometry.rules import gauss
@@ -17,8 +16,6 @@ from pibls.geometry.sampling import kronecker
 
 __all__ = ["Predicate", "RestrictedPatch"]
 
-FloatArray = npt.NDArray[np.float64]
-BoolArray = npt.NDArray[np.bool_]
 Keep = Callable[[FloatArray, FloatArray], BoolArray]
 
 _SCAN = 4096

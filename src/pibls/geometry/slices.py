@@ -13,6 +13,7 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
+from pibls.checks import FloatArray
 from pibls.geometry.part import Part
 from pibls.geometry.patch import FlippedPatch, Patch
 from pibls.geometry.restricted import RestrictedPatch
@@ -20,7 +21,6 @@ from pibls.geometry.rules import gauss
 
 __all__ = ["ends", "slices"]
 
-FloatArray = npt.NDArray[np.float64]
 
 _SCAN = 512
 _FEWEST = 3

@@ -8,10 +8,9 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import sympy as sp
 
-from pibls.checks import shorten
+from pibls.checks import BoolArray, FloatArray, shorten
 from pibls.errors import GeometryError
 from pibls.geometry.ball import check_center
 from pibls.geometry.base import Decoder, Encoder, Region, check_coordinates, describe
@@ -23,8 +22,6 @@ from pibls.geometry.sampling import check_count
 
 __all__ = ["CurvePatch", "Star"]
 
-FloatArray = npt.NDArray[np.float64]
-BoolArray = npt.NDArray[np.bool_]
 
 _ORDER = 10
 _PANELS, _MOST_PANELS = 64, 2**12

@@ -8,16 +8,14 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 from scipy.spatial import cKDTree
 
-from pibls.checks import FloatArray
+from pibls.checks import FloatArray, IntArray
 from pibls.errors import FeatureError
 from pibls.features import BroadNetwork, MultiIndex
 
 __all__ = ["CellNetwork"]
 
-IntArray = npt.NDArray[np.int64]
 
 _LOCATED = 2**16  # points that go down the tree together
 _ENTRIES = 2**18  # numbers in a temporary array, so that it stays in the cache of a core
