@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from pibls.features import BroadNetwork, draw_network
+from pibls.features import BroadNetwork
 from pibls.methods import PIBLS, PIELM, BayesianPIELM
 from pibls.problem import Problem
 from pibls.tuning.folds import IndexArray
@@ -26,15 +26,7 @@ class Family:
 
     def network(self, problem: Problem, seed: int) -> BroadNetwork:
         """Draw the widest network."""
-        rng, bounds = np.random.default_rng(seed), problem.domain.bounds
-        widest = max(self.members.values(), key=width)
-        if not isinstance(widest, PIBLS):
-            return draw_network(rng, bounds, [(widest.activation, widest.nodes, widest.scale)])
-        name = str(widest.activation)
-        features = [(name, widest.feature_nodes, widest.scale)] * widest.feature_groups
-        enhancement = (widest.enhancement_activation or name, widest.enhancement_nodes, widest.enhancement_scale)
-        groups = widest.enhancement_groups if widest.enhancement_nodes else 0
-        return draw_network(rng, bounds, features, [enhancement] * groups)
+        return max(self.members.values(), key=width).draw(problem.domain.bounds, seed)
 
     def columns(self, method: Shared, network: BroadNetwork) -> IndexArray:
         """Return the columns of the widest network that are the network of a member."""
