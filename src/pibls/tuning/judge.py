@@ -8,7 +8,7 @@ what was chosen is a little flattered; the error estimate does not rest on it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property, reduce
 from typing import Any
@@ -20,8 +20,9 @@ from pibls.geometry import Points
 from pibls.problem import MultiIndex, Problem, Statement
 from pibls.solution import Solution
 from pibls.solution.sizes import SHARE, natural_sizes
+from pibls.system import Evaluate
 
-__all__ = ["Evaluate", "Judge", "Verdict", "root_mean_square"]
+__all__ = ["Judge", "Verdict", "root_mean_square"]
 
 _SIZE_POINTS = 200
 # Share of what its fields and the domain suggest below which all terms of a statement count as zero, as those of
@@ -45,9 +46,6 @@ class Verdict:
         """Name of the statement with the largest relative residual."""
         return max(self.parts, key=lambda name: self.parts[name])
 
-
-Evaluate = Callable[[FloatArray, Sequence[tuple[str, MultiIndex]]], list[FloatArray]]
-"""Derivatives of fields at points, as :meth:`pibls.Solution.evaluate` gives them."""
 
 Magnitudes = tuple[float, tuple[float, ...]]
 """Root mean squares of the source and of the coefficients of a statement."""
