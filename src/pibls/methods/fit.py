@@ -14,7 +14,7 @@ from pibls.checks import FloatArray, as_reals, cut, shorten
 from pibls.errors import InputError, MissingDependencyError, PiblsError, SolveError
 from pibls.features import BroadNetwork
 from pibls.geometry import Points
-from pibls.methods.theorems import Evidence, check_theorems
+from pibls.methods.theorems import check_theorems
 from pibls.problem import Problem
 from pibls.runtime import blas_threads, require_memory
 from pibls.solution import Diagnostics, Residual, Solution
@@ -118,21 +118,12 @@ def _solve(system: System, recipe: Recipe) -> tuple[FloatArray, FloatArray, dict
         return _solve_constrained(system, recipe)
     rhs = host(system.rhs)
     change = np.random.default_rng(0).standard_normal(rhs.shape) * (_CHANGE * np.abs(rhs).max(initial=1e-300))
-    matrix_norm = _frobenius(system)
     factor = recipe.solver.factorise(system.matrix, ridge=recipe.ridge, overwrite=True)
     _check_factor(factor, recipe.solver)
     weights = _checked(factor.solve(system.rhs), system, recipe.solver)
     changed = host(factor.solve(_like(rhs + change, system.rhs))) if recipe.ridge else weights
     residual = host(factor.residual(system.rhs))
-    evidence = Evidence(
-        matrix_norm,
-        float(np.linalg.norm(rhs)),
-        weights,
-        residual,
-        float(np.linalg.norm(changed - weights)),
-        float(np.linalg.norm(change)),
-    )
-    theorems = check_theorems(evidence, system.blocks, recipe.ridge)
+    theorems = check_theorems(system.blocks, recipe.ridge, rhs, weights, residual, (change, changed - weights))
     return weights, residual, _facts(factor, theorems, np.empty(0))
 
 
@@ -167,11 +158,6 @@ def _checked(weights: Any, system: System, solver: Solver) -> FloatArray:
 def _facts(factor: Any, theorems: Mapping[str, Any], violation: FloatArray) -> dict[str, Any]:
     common = {"solver": factor.name, "rank": factor.rank, "condition": factor.condition}
     return {**common, "theorems": theorems, "violation": violation}
-
-
-def _frobenius(system: System) -> float:
-    """Norm of the matrix, without a copy of it."""
-    return float(np.sqrt(sum((block.scale * block.norm) ** 2 * block.count for block in system.blocks)))
 
 
 def _residuals(system: System, residual: FloatArray, violation: FloatArray) -> dict[str, Residual]:

@@ -16,7 +16,7 @@ import numpy as np
 from pibls.checks import FloatArray
 from pibls.system import Block
 
-__all__ = ["Evidence", "TheoremReport", "check_theorems", "gain_bound", "physics_consistency"]
+__all__ = ["TheoremReport", "check_theorems", "gain_bound", "physics_consistency"]
 
 _LARGEST = 1e150
 # Room for the rounding of the norms that are compared.
@@ -48,51 +48,42 @@ class TheoremReport:
         return self.measured <= min(self.paper_bound, self.sharp_bound) * (1 + _SLACK)
 
 
-@dataclass(frozen=True, eq=False)
-class Evidence:
-    """What a solve leaves behind for the theorems.
-
-    Attributes
-    ----------
-    matrix_norm
-        Frobenius norm of the scaled system, an upper bound of its spectral norm.
-    rhs_norm
-        Norm of its right-hand side.
-    weights, residual
-        The minimiser and the residual of the rows.
-    weights_change, rhs_change
-        Norms of the change of the weights under a small random change of the right-hand side, and of that change.
-    """
-
-    matrix_norm: float
-    rhs_norm: float
-    weights: FloatArray
-    residual: FloatArray
-    weights_change: float
-    rhs_change: float
-
-
-def check_theorems(evidence: Evidence, blocks: tuple[Block, ...], ridge: float) -> Mapping[str, Any]:
+def check_theorems(
+    blocks: Sequence[Block],
+    ridge: float,
+    rhs: FloatArray,
+    weights: FloatArray,
+    residual: FloatArray,
+    changes: tuple[FloatArray, FloatArray],
+) -> Mapping[str, Any]:
     """Return stability, residual, sensitivity and consistency of a solve as measured value and bounds.
 
     Stability and sensitivity need a ridge, and are left out without one. The residual theorem, J(w*) ≤ J(w) for every
     w, is checked at w = 0, where J is ‖z‖².
+
+    Parameters
+    ----------
+    blocks, ridge, rhs
+        The scaled system, whose Frobenius norm stands for its spectral norm.
+    weights, residual
+        The minimiser, and the residual of the rows.
+    changes
+        A small random change of the right-hand side, and the change of the weights under it.
     """
     # Nodes that nearly vanish at all points have weights whose squares overflow.
     with np.errstate(over="ignore"):
-        norm = min(float(np.linalg.norm(evidence.weights)), _LARGEST)
-    objective = float(np.linalg.norm(evidence.residual)) ** 2 + ridge * norm**2
-    parts = [evidence.residual[block.rows] for block in blocks]
+        norm = min(float(np.linalg.norm(weights)), _LARGEST)
+    objective = float(np.linalg.norm(residual)) ** 2 + ridge * norm**2
+    size = float(np.linalg.norm(rhs))
     reports = [
-        TheoremReport("residual", math.sqrt(objective), evidence.rhs_norm, evidence.rhs_norm),
-        physics_consistency(parts, ridge, norm),
+        TheoremReport("residual", math.sqrt(objective), size, size),
+        physics_consistency([residual[block.rows] for block in blocks], ridge, norm),
     ]
     if ridge > 0:
-        size, sensitive = evidence.matrix_norm, evidence.weights_change
-        reports += [
-            gain_bound("stability", size, ridge, evidence.rhs_norm, norm),
-            gain_bound("sensitivity", size, ridge, evidence.rhs_change, sensitive),
-        ]
+        matrix_norm = math.sqrt(sum((block.scale * block.norm) ** 2 * block.count for block in blocks))
+        change, weights_change = (float(np.linalg.norm(array)) for array in changes)
+        reports.append(gain_bound("stability", matrix_norm, ridge, size, norm))
+        reports.append(gain_bound("sensitivity", matrix_norm, ridge, change, weights_change))
     return {report.theorem: _plain(report) for report in reports}
 
 
