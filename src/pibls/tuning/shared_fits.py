@@ -23,13 +23,12 @@ from pibls.methods import BayesianPIELM
 from pibls.methods.evidence import Group, maximise
 from pibls.methods.settings import row_scaling
 from pibls.solvers import SVD, solver
-from pibls.tuning.families import Family, Shared, width
+from pibls.tuning.families import Family, Shared, columns, width
 from pibls.tuning.folds import IndexArray
 from pibls.tuning.shared_rows import Key, Rows, Scorer
 
 __all__ = ["Scaled", "scores_of_family"]
 
-Members = Mapping[int, Shared]
 Scores = dict[int, list[Sequence[float]] | PiblsError]
 
 _EPS = float(np.finfo(np.float64).eps)
@@ -39,17 +38,16 @@ _CLEAR = 1e-5  # what the rounding of inner products may be to a ridge, and ther
 def scores_of_family(family: Family, scorer: Scorer, seed: int) -> Scores:
     """Return, by place in the grid, the scores of every member per fold, or why it cannot be fitted."""
     try:
-        network = family.network(scorer.problem, seed)
+        network = max(family.values(), key=width).draw(scorer.problem.domain.bounds, seed)
         rows = Rows.of(scorer, network)
     except (FeatureError, SolveError) as refusal:
-        return dict.fromkeys(family.members, refusal)
+        return dict.fromkeys(family, refusal)
     groups: dict[tuple[int, bool], dict[int, Shared]] = {}
-    for index, method in family.members.items():
+    for index, method in family.items():
         groups.setdefault((width(method), _any_basis(method)), {})[index] = method
     result: Scores = {}
     for (_, any_basis), members in groups.items():
-        columns = family.columns(next(iter(members.values())), network)
-        own = rows.part(columns).whole(scorer.problem.field_names)
+        own = rows.part(columns(next(iter(members.values())), network)).whole(scorer.problem.field_names)
         result |= _scores_of_group(members, scorer, own.compressed() if any_basis else own)
     return result
 
@@ -61,7 +59,7 @@ def _any_basis(method: Shared) -> bool:
     return solver(method.solver) == SVD() or (method.lambda_reg > 0 and method.solver in ("lstsq", "qr"))
 
 
-def _scores_of_group(members: Members, scorer: Scorer, rows: Rows) -> Scores:
+def _scores_of_group(members: Family, scorer: Scorer, rows: Rows) -> Scores:
     """Score methods that share their rows, fold by fold."""
     refused: Scores = {}
     found: dict[int, list[Sequence[float]]] = {index: [] for index in members}
@@ -162,8 +160,8 @@ def _judged(weights: FloatArray, scorer: Scorer, number: int, rows: Rows) -> lis
         "exact": lambda: _errors(values, scorer, inside),
         "residual": lambda: _residuals(weights, values, scorer, number, rows),
     }
-    columns = [scores[score]() for score in scorer.scores]
-    return [[float(value) for value in row] for row in zip(*columns, strict=True)]
+    found = [scores[score]() for score in scorer.scores]
+    return [[float(value) for value in row] for row in zip(*found, strict=True)]
 
 
 def _errors(values: Mapping[Key, FloatArray], scorer: Scorer, inside: IndexArray) -> FloatArray:
