@@ -32,7 +32,7 @@ __all__ = ["Scaled", "scores_of_family"]
 Scores = dict[int, list[Sequence[float]] | PiblsError]
 
 _EPS = float(np.finfo(np.float64).eps)
-_CLEAR = 1e-5  # what the rounding of inner products may be to a ridge, and thereby to the residual of the fit
+_CLEAR = 1e-6  # what the rounding of inner products may be to a ridge, and thereby to the residual of the fit
 
 
 def scores_of_family(family: Family, scorer: Scorer, seed: int) -> Scores:
@@ -130,7 +130,8 @@ class Scaled:
             return np.asarray(scipy.linalg.lstsq(self.matrix, self.rhs, **options)[0])
         if _any_basis(method) and _EPS * np.trace(self._products) < _CLEAR * ridge:
             # Inner products square the condition number, which a ridge far above their rounding forgives.
-            gram = self._products + ridge * np.eye(len(self._products))
+            gram = self._products.copy()
+            np.fill_diagonal(gram, gram.diagonal() + ridge)
             if self._dual:
                 return np.asarray(self.matrix.T @ _definite_solve(gram, self.rhs))
             return _definite_solve(gram, self.matrix.T @ self.rhs)
@@ -149,7 +150,9 @@ class Scaled:
 
 
 def _definite_solve(matrix: FloatArray, rhs: FloatArray) -> FloatArray:
-    return np.asarray(scipy.linalg.solve(matrix, rhs, assume_a="pos", overwrite_a=True, check_finite=False))
+    # The transpose of a symmetric matrix has the order that LAPACK wants.
+    factor = scipy.linalg.cho_factor(matrix.T, lower=True, overwrite_a=True, check_finite=False)
+    return np.asarray(scipy.linalg.cho_solve(factor, rhs, check_finite=False))
 
 
 def _judged(weights: FloatArray, scorer: Scorer, number: int, rows: Rows) -> list[list[float]]:
