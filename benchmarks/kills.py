@@ -1,8 +1,8 @@
 """A study killed again and again: its files must be those of a study that was left alone.
 
-    python -m benchmarks.kills [--kills 20] [--seed 0]
+    python -m benchmarks.kills [--kills 20] [--seed 0] [--workers 2]
 
-The study of the paper on its first problem, every method and kind of cell, at toy size, with two processes. It runs
+The study of the paper on its first problem, every method and kind of cell, at toy size, with two processes or one. It runs
 once undisturbed. Then its whole process group is killed (kill -9) at random moments and started again until it comes to
 its end; that is repeated from an empty folder until there were as many kills as asked for. Every file of numbers must
 be the same byte for byte; in those that hold times, everything but the times.
@@ -66,11 +66,11 @@ class Outcome:
     different: tuple[str, ...]
 
 
-def survive(kills: int, seed: int, folder: Path) -> Outcome:
+def survive(kills: int, seed: int, folder: Path, workers: int = 2) -> Outcome:
     """Kill studies at random moments until there were enough kills, and compare the files of each."""
     rng = random.Random(seed)
     start = time.monotonic()
-    process = _start(folder / "alone")
+    process = _start(folder / "alone", workers)
     if process.wait() != 0:
         raise RuntimeError("the study fails without being killed")
     whole = time.monotonic() - start
@@ -79,7 +79,7 @@ def survive(kills: int, seed: int, folder: Path) -> Outcome:
     done = studies = 0
     while done < kills:
         out = folder / f"killed-{studies}"
-        while not _ended(out, rng.uniform(0.0, whole) if done < kills else None):
+        while not _ended(out, workers, rng.uniform(0.0, whole) if done < kills else None):
             done += 1
         studies += 1
         found = numbers(out)
@@ -87,13 +87,14 @@ def survive(kills: int, seed: int, folder: Path) -> Outcome:
     return Outcome(done, studies, tuple(sorted(different)))
 
 
-def _start(out: Path) -> subprocess.Popen[bytes]:
-    return subprocess.Popen([sys.executable, __file__, "--child", str(out)], start_new_session=True)
+def _start(out: Path, workers: int) -> subprocess.Popen[bytes]:
+    command = [sys.executable, __file__, "--child", str(out), "--workers", str(workers)]
+    return subprocess.Popen(command, start_new_session=True)
 
 
-def _ended(out: Path, seconds: float | None) -> bool:
+def _ended(out: Path, workers: int, seconds: float | None) -> bool:
     """Run a study for some seconds, then kill all of its processes; return whether it came to its end before."""
-    process = _start(out)
+    process = _start(out, workers)
     try:
         if process.wait(timeout=seconds) != 0:
             raise RuntimeError(f"the study in {out} failed when it was started again")
@@ -120,13 +121,14 @@ def main() -> None:
     parser.add_argument("--kills", type=int, default=20)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--child", type=Path, help="run the toy study in this folder")
+    parser.add_argument("--workers", type=int, default=2, help="processes of a study")
     given = parser.parse_args()
     if given.child is not None:
-        run_study(given.child, workers=2, progress=False, only=["advection"])
+        run_study(given.child, workers=given.workers, progress=False, only=["advection"])
         write_numbers(given.child)
         return
     with tempfile.TemporaryDirectory() as folder:
-        outcome = survive(given.kills, given.seed, Path(folder))
+        outcome = survive(given.kills, given.seed, Path(folder), given.workers)
     different = ", ".join(outcome.different) or "none"
     Console().print(f"{outcome.kills} kills in {outcome.studies} studies; files that differ: {different}")
     sys.exit(bool(outcome.different))

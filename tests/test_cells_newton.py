@@ -176,7 +176,10 @@ def test_just_beyond_a_fold_nothing_converges(problem, tol):
     solution = solve(problem, tol, budget=2.0)
     assert solution.status != "converged"
     assert solution.error_estimate >= 1
-    assert solve(bratu(3.51), tol).status == "converged"
+
+
+def test_just_before_a_fold_it_does():
+    assert solve(bratu(3.51)).status == "converged"
 
 
 def test_a_solution_that_blows_up_is_not_taken_for_one():
@@ -202,6 +205,9 @@ def test_of_two_solutions_the_start_chooses_and_the_message_tells():
     small, large = solve(bratu(1)), solve(bratu(1), start={w: 4 * sp.sin(sp.pi * x)})
     assert small([0.5]) == pytest.approx(bratu_middle(-1), abs=1e-6)
     assert large([0.5]) == pytest.approx(bratu_middle(1), abs=1e-5)
+    # Another start near the larger one leads there too, though simple starts lead to the smaller.
+    other = solve(bratu(1), 1e-5, start=14.8 * x * (1 - x))
+    assert other([0.5]) == pytest.approx(bratu_middle(1), abs=1e-3)
     for solution, start in ((small, "zero"), (large, "the given start")):
         assert solution.status == "converged"
         assert f"more than one solution: this is the one reached from {start}" in solution.diagnostics.message

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 import numpy as np
 import pytest
 import sympy as sp
@@ -10,12 +12,11 @@ import pibls as pb
 from pibls.problem import Problem
 from pibls.problem.symbols import Data
 from pibls.problems import everyday, everyday_error
-from pibls.problems.everyday import VALUES
+from pibls.problems.everyday import EXACT, VALUES
 from test_problems_residuals import defects
 
 NAMES = list(everyday())
-BUILT = {name: make() for name, make in everyday().items()}
-WITH_EXACT = [name for name, problem in BUILT.items() if problem.exact is not None]
+WITH_EXACT = list(EXACT)
 # Known as Python functions, with values at the ends that SymPy cannot take, or with erf, which it cannot vectorise.
 BY_DIFFERENCES = ("motz", "torsion_square", "hot_spot", "black_scholes", "narrow_source", "point_load", "heat_shock")
 BY_DIFFERENCES += ("degenerate_end", "four_quadrants", "kinked_load", "resistive_layer", "thin_absorber", "loaded_spot")
@@ -23,9 +24,15 @@ NARROW = ("narrow_source", "point_load", "hot_spot", "resistive_layer", "thin_ab
 CHEAP = ("two_materials", "contact_layer", "dose", "near_resonance", "kinked_load", "thermal_strain", "far_away")
 
 
+@cache
+def built(name: str) -> Problem:
+    return everyday()[name]()
+
+
 def test_there_are_many_and_none_can_be_changed() -> None:
     assert len(NAMES) >= 55
-    assert all(isinstance(problem, Problem) for problem in BUILT.values())
+    assert all(isinstance(built(name), Problem) for name in NAMES)
+    assert [name for name in NAMES if built(name).exact is not None] == WITH_EXACT
     assert set(NAMES) - set(WITH_EXACT) == set(VALUES) - {"motz"}
     with pytest.raises(TypeError):
         everyday()["mine"] = pb.problems.poisson  # type: ignore[index]
@@ -35,7 +42,7 @@ def test_there_are_many_and_none_can_be_changed() -> None:
 
 @pytest.mark.parametrize("name", sorted(set(WITH_EXACT) - {*BY_DIFFERENCES, "supported_plate"}))
 def test_exact_solution_satisfies_every_equation_and_condition(name: str) -> None:
-    found = defects(BUILT[name])
+    found = defects(built(name))
     if name == "neumann_cavity":  # its mean is zero since it is odd; the rule for a box less a ball has 3 digits
         assert found.pop("Mean(a = 0 on average)") < 1e-3
     assert max(found.values()) < 1e-9, found
@@ -43,7 +50,7 @@ def test_exact_solution_satisfies_every_equation_and_condition(name: str) -> Non
 
 @pytest.mark.parametrize("name", BY_DIFFERENCES)
 def test_exact_solution_satisfies_its_equation_by_differences(name: str) -> None:
-    problem = BUILT[name]
+    problem = built(name)
     (statement,) = (s for s in problem.statements if s.is_equation)
     bounds, d = problem.domain.bounds, len(problem.domain.coordinates)
     step = 1e-3 * np.ptp(bounds, axis=1) * (0.02 if name in NARROW else 1)
@@ -71,7 +78,7 @@ def test_exact_solution_satisfies_its_equation_by_differences(name: str) -> None
 
 @pytest.mark.parametrize("name", ["motz", "torsion_square", "hot_spot", "hot_lid"])
 def test_exact_solution_takes_its_boundary_values(name: str) -> None:
-    problem = BUILT[name]
+    problem = built(name)
     for condition in problem.conditions:
         if condition.label == "Dirichlet":
             part = problem.domain.boundary if condition.on is None else condition.on
@@ -83,20 +90,20 @@ def test_exact_solution_takes_its_boundary_values(name: str) -> None:
 
 
 def test_values_known_from_elsewhere() -> None:
-    at = BUILT["motz"].exact_values(np.array([[0.25, 0.0]]))["u"][0]
+    at = built("motz").exact_values(np.array([[0.25, 0.0]]))["u"][0]
     assert at == pytest.approx(212.016851, abs=2e-6)  # Li, Mathon & Sermer (1987)
-    assert BUILT["hot_lid"].exact_values(np.array([[0.5, 0.5]]))["u"][0] == pytest.approx(25)
-    plate = BUILT["supported_plate"].exact_values(np.array([[0.5, 0.5], [0.0, 0.3]]))["u"]
+    assert built("hot_lid").exact_values(np.array([[0.5, 0.5]]))["u"][0] == pytest.approx(25)
+    plate = built("supported_plate").exact_values(np.array([[0.5, 0.5], [0.0, 0.3]]))["u"]
     assert plate == pytest.approx([0.00406235, 0], rel=1e-6)  # Timoshenko & Woinowsky-Krieger
     last = VALUES["robertson"]["values"]
     assert [last[f][-1] for f in "abc"] == pytest.approx([0.7158270688, 9.185534765e-6, 0.2841637457], rel=1e-9)
-    torsion = BUILT["torsion_square"].exact_values(BUILT["torsion_square"].domain.sample(4096))["u"].mean()
+    torsion = built("torsion_square").exact_values(built("torsion_square").domain.sample(4096))["u"].mean()
     assert 2 * torsion == pytest.approx(0.140577, abs=2e-4)  # the torsion constant of a square
 
 
 @pytest.mark.parametrize("name", sorted(set(NAMES) - set(WITH_EXACT)))
 def test_values_are_at_points_of_the_domain(name: str) -> None:
-    problem, table = BUILT[name], VALUES[name]
+    problem, table = built(name), VALUES[name]
     assert set(table["values"]) <= set(problem.field_names)
     assert problem.domain.contains(np.array(table["points"])).all()
     assert table["accuracy"] <= 1e-4
@@ -104,7 +111,7 @@ def test_values_are_at_points_of_the_domain(name: str) -> None:
 
 @pytest.mark.parametrize("name", CHEAP)
 def test_cheap_ones_are_solved(name: str) -> None:
-    solution = pb.solve(BUILT[name], tol=1e-5)
+    solution = pb.solve(built(name), tol=1e-5)
     assert solution.status == "converged"
     assert everyday_error(name, solution) < 3e-5
 
@@ -112,7 +119,7 @@ def test_cheap_ones_are_solved(name: str) -> None:
 def test_interfaces_keep_values_and_flux() -> None:
     x, y = pb.coordinates("x y")
     for name, at, k in (("two_plates", {x: sp.Rational(1, 2)}, (1, 10)), ("inclusion", {x: 0.3, y: 0.0}, (10, 1))):
-        exact = BUILT[name].exact
+        exact = built(name).exact
         assert exact is not None
         first, second = (piece.args[0] for piece in exact["u"].args[:2])
         point = {y: 0.3} | at

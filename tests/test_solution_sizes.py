@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import sympy as sp
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import pibls as pb
@@ -53,6 +53,7 @@ def test_a_zero_field_is_measured_by_the_others() -> None:
     assert natural_sizes(problem, {"u": 3.0, "v": 0.0, "p": 0.0})["p"] == pytest.approx(0.5 * 4 / 2)
 
 
+@settings(max_examples=30)
 @given(st.floats(1e-3, 1e3), st.floats(1e-3, 1e3), st.floats(1e-3, 1e3))
 def test_units_do_not_matter(size: float, speed: float, viscosity: float) -> None:
     def relative(problem: Problem, scales: dict[str, float]) -> float:

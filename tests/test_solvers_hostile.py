@@ -11,7 +11,7 @@ from hypothesis.extra import numpy as hnp
 from pibls import runtime
 from pibls.errors import InputError, PiblsError, ResourceError, SolveError
 from pibls.solvers import SOLVERS, SVD, LeastSquares, NormalEquations, solver
-from pibls.solvers.dense import _Lapack, _Torch
+from pibls.solvers.dense import Dense, _Torch
 from pibls.solvers.mixing import Mixing, hartley
 
 NAMES = list(SOLVERS)
@@ -151,7 +151,7 @@ def test_columns_near_the_ends_of_the_number_range():
 
 
 def test_a_decomposition_that_does_not_converge_is_refused(monkeypatch):
-    monkeypatch.setattr(_Lapack, "svd", lambda self, matrix: None)
+    monkeypatch.setattr(Dense, "svd", lambda self, matrix: None)
     with pytest.raises(SolveError, match="did not converge"):
         SVD().factorise(np.eye(3))
 
@@ -170,7 +170,7 @@ def test_the_second_driver_is_tried(monkeypatch):
     monkeypatch.setattr(scipy.linalg, "svd", fails_once)
     np.testing.assert_allclose(SVD().factorise(2 * np.eye(3)).solve(np.ones(3)), 0.5)
     assert seen == ["gesdd", "gesvd"]
-    assert _Lapack().svd(np.eye(3)) is None
+    assert Dense().svd(np.eye(3)) is None
 
 
 def test_torch_decomposition_that_does_not_converge_gives_none():

@@ -166,7 +166,7 @@ def test_a_killed_study_goes_on(tmp_path, end):
     first = {path.name: path.stat().st_mtime_ns for path in cells.glob("*.json")}
     # It may have come to its end just before.
     assert first if ended else len(first) == PROFILES["quick"].solves
-    run_study(out, workers=2, progress=False, only=["advection", "solve"])
+    run_study(out, workers=1, progress=False, only=["advection", "solve"])
     assert len(read_cells(out)) == PROFILES["quick"].solves
     assert {name: (cells / name).stat().st_mtime_ns for name in first} == first
     setting = tasks.Setting("advection", 30, 0)

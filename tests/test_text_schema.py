@@ -98,8 +98,8 @@ def fuzz():
 
 def test_random_texts_are_read_or_refused():
     module, rng = fuzz(), random.Random(2)
-    accepted = sum(module.attempt(module.equation(rng), is_file=False) for _ in range(1500))
-    assert 150 < accepted < 1350
+    accepted = sum(module.attempt(module.equation(rng), is_file=False) for _ in range(500))
+    assert 50 < accepted < 450
 
 
 def test_random_files_are_read_or_refused():

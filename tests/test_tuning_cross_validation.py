@@ -15,8 +15,7 @@ from pibls.tuning import cross_validation
 from pibls.tuning.cross_validation import search
 from pibls.tuning.folds import split
 from pibls.tuning.judge import Judge
-from pibls.tuning.kernels import KernelSystem, outweighs_rounding
-from pibls.tuning.small_solves import SmallSystem, orthonormal
+from pibls.tuning.shared_fits import Scaled
 
 
 def separately(methods, problem, points, monkeypatch, **options):
@@ -165,17 +164,15 @@ def test_every_point_is_held_out_once(diffusion, count, folds, seed):
                 assert len(np.unique(np.concatenate(both), axis=0)) == len(np.unique(where.points, axis=0))
 
 
-def test_a_ridge_enters_as_rows():
-    rng = np.random.default_rng(0)
-    for shape in ((30, 12), (12, 30), (15, 15)):
-        matrix, rhs = rng.standard_normal(shape), rng.standard_normal(shape[0])
-        counts = (shape[0] - 5, 5)
-        system = SmallSystem(matrix, rhs, counts, shape[1])
-        for factors, ridge in product(((1.0, 1.0), (1.0, 0.01), (3.0, 100.0)), (1e-4, 1.0)):
-            scale = np.repeat(factors, counts)
-            rows = np.vstack([matrix * scale[:, None], np.sqrt(ridge) * np.eye(shape[1])])
-            expected = np.linalg.lstsq(rows, np.append(rhs * scale, np.zeros(shape[1])), rcond=None)[0]
-            assert system.solve(factors, ridge) == pytest.approx(expected, rel=1e-8, abs=1e-11)
+@given(st.integers(2, 25), st.integers(1, 25), st.floats(1e-9, 10), st.integers(0, 1000))
+def test_any_ridge_gives_the_ridge_solution(rows, columns, ridge, seed):
+    rng = np.random.default_rng(seed)
+    matrix, rhs = rng.standard_normal((rows, columns)), rng.standard_normal(rows)
+    augmented = np.vstack([matrix, np.sqrt(ridge) * np.eye(columns)])
+    expected = np.linalg.lstsq(augmented, np.append(rhs, np.zeros(columns)), rcond=None)[0]
+    found = Scaled(matrix, rhs, columns).weights(pb.PIELM(lambda_reg=ridge))
+    # Inner products leave the residual as it is to 1e-5 of the ridge.
+    assert augmented @ found == pytest.approx(augmented @ expected, rel=1e-6, abs=1e-6)
 
 
 def test_without_ridge_weights_are_of_minimal_norm_whatever_the_rank():
@@ -183,54 +180,13 @@ def test_without_ridge_weights_are_of_minimal_norm_whatever_the_rank():
     for rows, columns, rank in ((30, 12, 12), (12, 30, 12), (30, 12, 5), (12, 30, 5)):
         matrix = rng.standard_normal((rows, rank)) @ rng.standard_normal((rank, columns))
         rhs = rng.standard_normal(rows)
-        system = SmallSystem(matrix, rhs, (rows,), columns)
-        for factor in (1.0, 10.0):
-            assert system.solve((factor,)) == pytest.approx(np.linalg.pinv(matrix) @ rhs, rel=1e-9, abs=1e-11)
-
-
-@given(st.integers(2, 12), st.integers(1, 30), st.floats(1e-3, 10), st.floats(1e-2, 1e2), st.integers(0, 1000))
-def test_inner_products_give_the_ridge_solution_of_the_chosen_rows(rows, columns, ridge, factor, seed):
-    rng = np.random.default_rng(seed)
-    matrix, rhs = rng.standard_normal((2 * rows, columns)), rng.standard_normal(2 * rows)
-    chosen = np.sort(rng.permutation(2 * rows)[:rows])
-    counts = (rows - 1, 1)
-    scale = np.repeat((1.0, factor), counts)
-    assert outweighs_rounding(ridge, np.square(matrix[chosen]).sum(axis=1), scale)
-    system = KernelSystem(matrix @ matrix.T, rhs, chosen, counts)
-    coefficients = system.solve((1.0, factor), ridge)
-    H = matrix[chosen] * scale[:, None]
-    expected = np.linalg.solve(H.T @ H + ridge * np.eye(columns), H.T @ (rhs[chosen] * scale))
-    assert matrix.T @ coefficients == pytest.approx(expected, rel=1e-6, abs=1e-9)
-    assert not coefficients[np.setdiff1d(np.arange(2 * rows), chosen)].any()
-    assert system.norms == pytest.approx(SmallSystem(matrix[chosen], rhs[chosen], counts, columns).norms)
+        found = Scaled(matrix, rhs, columns).weights(pb.PIELM(solver="svd"))
+        assert found == pytest.approx(np.linalg.pinv(matrix) @ rhs, rel=1e-9, abs=1e-11)
 
 
 def test_a_ridge_too_small_for_inner_products_is_not_given_to_them(star, monkeypatch):
     methods = [pb.PIBLS(feature_groups=4, scale=5.0, enhancement_nodes=0, lambda_reg=r) for r in (1e-14, 1e-4)]
     compare(methods, *star, monkeypatch, tolerance=1e-5)
-
-
-@given(st.integers(1, 4), st.integers(1, 4), st.integers(0, 1000))
-def test_penalties_do_not_matter_where_no_block_stands_in_the_way_of_another(first, second, seed):
-    rng = np.random.default_rng(seed)
-    # Each block repeats its rows with other right-hand sides, so that neither can be fulfilled; together they can.
-    blocks = [np.repeat(rng.standard_normal((n, 12)), 3, axis=0) for n in (first, second)]
-    matrix, rhs = np.concatenate(blocks), rng.standard_normal(3 * (first + second))
-    counts = (3 * first, 3 * second)
-    weights = [SmallSystem(matrix, rhs, counts, 12).solve(factors) for factors in ((1.0, 1.0), (1.0, 1e-3))]
-    for factors, found in zip(((1.0, 1.0), (1.0, 1e-3)), weights, strict=True):
-        scale = np.repeat(factors, counts)
-        expected = np.linalg.pinv(matrix * scale[:, None], rcond=1e-10) @ (rhs * scale)
-        assert found == pytest.approx(expected, rel=1e-7, abs=1e-9)
-    assert weights[0] == pytest.approx(weights[1])
-
-
-def test_penalties_matter_where_blocks_contradict_each_other():
-    matrix, rhs = np.array([[1.0, 0.0], [1.0, 0.0]]), np.array([0.0, 1.0])
-    system = SmallSystem(matrix, rhs, (1, 1), 2)
-    for factors in ((1.0, 1.0), (1.0, 3.0)):
-        expected = [factors[1] ** 2 / (1 + factors[1] ** 2), 0.0]
-        assert system.solve(factors) == pytest.approx(expected)
 
 
 def test_many_solutions_are_judged_as_one_by_one(star):
@@ -243,13 +199,6 @@ def test_many_solutions_are_judged_as_one_by_one(star):
     for number, solution in enumerate(solutions):
         for name, size in judge.references(solution.evaluate).items():
             assert np.broadcast_to(together[name], 2)[number] == pytest.approx(size)
-
-
-def test_orthonormal_basis():
-    matrix = np.random.default_rng(2).standard_normal((4, 9))
-    basis, small = orthonormal(matrix)
-    assert basis.T @ basis == pytest.approx(np.eye(4), abs=1e-14)
-    assert small @ basis.T == pytest.approx(matrix, abs=1e-13)
 
 
 def test_the_best_method_is_the_one_of_the_lowest_mean(star):

@@ -56,12 +56,6 @@ def test_lines_tell_when_a_solution_blows_up():
     assert "blows up, or becomes infinitely steep, near t = 1," in solution.diagnostics.message
 
 
-def test_one_solution_is_not_taken_for_two():
-    solution = pb.solve(pb.problems.burgers_steady(), budget=AMPLE)
-    assert solution.status == "converged"
-    assert "more than one" not in solution.diagnostics.message
-
-
 def test_cells_follow_the_corners_of_a_square():
     reference = pb.problems.references()["bratu_unforced"]
     solution = pb.solve(reference.problem(), tol=1e-7, budget=AMPLE)
@@ -114,10 +108,3 @@ def test_methods_fit_nonlinear_problems_too():
     assert estimated.status == "converged"
     with pytest.raises(InputError, match="'lambda_reg' parameter must be 0 for nonlinear"):
         pb.PIELM(nodes=10, lambda_reg=1e-6).fit(problem, points)
-
-
-def test_a_start_decides_between_two_solutions_though_simple_starts_lead_to_the_other():
-    solution = pb.solve(bratu(1), start=5.7 * x * (1 - x) * 2.6, tol=1e-5, budget=AMPLE)
-    assert solution.status == "converged"
-    assert solution([[0.5]])[0] == pytest.approx(4.0911, abs=1e-3)
-    assert "the given start" in solution.diagnostics.message

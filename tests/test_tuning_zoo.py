@@ -119,7 +119,7 @@ def test_judge_is_one_for_nothing_and_small_for_a_solution():
     # −2Δu − f = f: a residual of the size of f, compared with terms of twice that size in two derivatives and f.
     f = root_mean_square(2 * np.pi**2 * problem.exact_values(judge.points.interior)["u"])
     # Each second derivative is −π²u, of half the size of f, and twice that here.
-    assert judge.sizes(scaled.evaluate)["the equation"] == pytest.approx(f * np.sqrt(3), rel=0.05)
+    assert judge.references(scaled.evaluate)["the equation"] == pytest.approx(f * np.sqrt(3), rel=0.05)
     assert judge(scaled).parts["the equation"] == pytest.approx(1 / np.sqrt(3), rel=0.05)
     assert judge(scaled).worst == "the equation"
 

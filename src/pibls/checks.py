@@ -24,6 +24,8 @@ __all__ = [
 ]
 
 FloatArray = npt.NDArray[np.float64]
+BoolArray = npt.NDArray[np.bool_]
+IntArray = npt.NDArray[np.int64]
 
 # Derivatives of nodes of higher order leave the range of double precision, and SymPy counts them out one by one.
 HIGHEST_ORDER = 100

@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 
 import numpy as np
-import numpy.typing as npt
 
+from pibls.checks import FloatArray
 from pibls.features.arrays import MultiIndex
 from pibls.features.broad import BroadNetwork
 from pibls.features.scales import draw_features
@@ -21,7 +21,6 @@ from pibls.geometry.rules import gauss, tensor
 
 __all__ = ["Reference", "cube_rule", "draw_reference", "orthonormal", "rule_count"]
 
-FloatArray = npt.NDArray[np.float64]
 
 _NODES_PER_FUNCTION = 2
 _WAVES = 0.12  # largest weight of a sine, per degree: smaller is nearer to polynomials

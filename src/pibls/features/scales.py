@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from pibls.checks import check_integer, check_number, shorten
+from pibls.checks import FloatArray, check_integer, check_number, shorten
 from pibls.errors import FeatureError
 from pibls.features.activations import Activation, activation
 from pibls.features.arrays import float_array
@@ -23,7 +23,6 @@ from pibls.runtime import require_memory
 
 __all__ = ["draw_enhancement", "draw_features", "draw_network", "draw_sparse_features", "draw_steep_features"]
 
-FloatArray: TypeAlias = npt.NDArray[np.float64]
 Scale: TypeAlias = float | Sequence[float]
 FeatureSpec: TypeAlias = tuple[str | Activation, int, Scale]
 EnhancementSpec: TypeAlias = tuple[str | Activation, int, float]

@@ -8,10 +8,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import sympy as sp
 
-from pibls.checks import check_number, shorten
+from pibls.checks import BoolArray, FloatArray, check_number, shorten
 from pibls.errors import GeometryError
 from pibls.geometry.base import Decoder, Encoder, Region, check_coordinates, describe
 from pibls.geometry.part import Part
@@ -21,8 +20,6 @@ from pibls.geometry.sampling import check_count, unit_cube
 
 __all__ = ["Ball", "Disk", "SpherePatch", "check_center"]
 
-FloatArray = npt.NDArray[np.float64]
-BoolArray = npt.NDArray[np.bool_]
 Vector = tuple[float, ...]
 
 _REJECTION_LIMIT = 4

@@ -12,16 +12,14 @@ import numpy as np
 import numpy.typing as npt
 import sympy as sp
 
-from pibls.checks import check_choice, check_points, check_seed, shorten
+from pibls.checks import BoolArray, FloatArray, check_choice, check_points, check_seed, shorten
 from pibls.errors import GeometryError, PiblsError
 from pibls.geometry.part import Part
 from pibls.geometry.patch import RELATIVE_TOLERANCE, ROUNDING, FieldState, Patch
 from pibls.geometry.sampling import METHODS, check_count, fill
 
-__all__ = ["Domain", "ForeignPartError", "Region", "UnknownPartError", "check_coordinates", "describe"]
+__all__ = ["BoolArray", "Domain", "ForeignPartError", "Region", "UnknownPartError", "check_coordinates", "describe"]
 
-FloatArray = npt.NDArray[np.float64]
-BoolArray = npt.NDArray[np.bool_]
 Encoder = Callable[[sp.Expr], Any]
 Decoder = Callable[[Any], sp.Expr]
 

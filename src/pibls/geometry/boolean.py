@@ -9,10 +9,9 @@ from types import MappingProxyType
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import sympy as sp
 
-from pibls.checks import check_choice, shorten
+from pibls.checks import BoolArray, FloatArray, check_choice, shorten
 from pibls.errors import GeometryError
 from pibls.geometry.base import Decoder, Domain, Encoder, ForeignPartError, Region
 from pibls.geometry.part import Part
@@ -23,8 +22,6 @@ from pibls.geometry.slices import slices
 
 __all__ = ["Combination"]
 
-FloatArray = npt.NDArray[np.float64]
-BoolArray = npt.NDArray[np.bool_]
 
 _SIGNS = {"union": "|", "intersection": "&", "difference": "-"}
 _MEASURE_POINTS = 2**17

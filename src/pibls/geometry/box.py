@@ -13,18 +13,16 @@ import numpy as np
 import numpy.typing as npt
 import sympy as sp
 
-from pibls.checks import check_number, check_points, shorten
+from pibls.checks import BoolArray, FloatArray, check_number, check_points, shorten
 from pibls.errors import GeometryError
 from pibls.geometry.base import Decoder, Encoder, Region, check_coordinates, describe
 from pibls.geometry.part import Part
-from pibls.geometry.patch import AffinePatch, Patch, PointPatch, interval_tolerance
+from pibls.geometry.patch import AffinePatch, Patch, interval_tolerance
 from pibls.geometry.rules import gauss, side, tensor
 from pibls.geometry.sampling import check_count
 
 __all__ = ["Box", "Interval", "Rectangle", "check_length", "check_range"]
 
-FloatArray = npt.NDArray[np.float64]
-BoolArray = npt.NDArray[np.bool_]
 Range = tuple[sp.Symbol, float, float]
 
 _THINNEST = 1e-12
@@ -192,8 +190,6 @@ class Box(Region):
         normal[axis] = 1.0 if high else -1.0
         if high:
             origin[axis] = self.upper[axis]
-        if self.dimension == 1:
-            return PointPatch(tuple(origin), tuple(normal))
         sides = np.diag(np.subtract(self.upper, self.lower)).tolist()
         edges = tuple(tuple(row) for other, row in enumerate(sides) if other != axis)
         return AffinePatch(tuple(origin), edges, tuple(normal))

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import sympy as sp
 
-from pibls.checks import check_choice, check_points, check_seed, shorten
+from pibls.checks import BoolArray, FloatArray, IntArray, check_choice, check_points, check_seed, shorten
 from pibls.errors import GeometryError
 from pibls.geometry.base import Decoder, Domain, Encoder, check_coordinates
 from pibls.geometry.part import Part
@@ -21,10 +21,6 @@ from pibls.geometry.sampling import METHODS, check_count
 
 __all__ = ["CloudPatch", "PointCloud"]
 
-FloatArray = npt.NDArray[np.float64]
-BoolArray = npt.NDArray[np.bool_]
-IntArray = npt.NDArray[np.int64]
-
 
 @dataclass(frozen=True)
 class CloudPatch(Patch):
@@ -32,11 +28,7 @@ class CloudPatch(Patch):
 
     cloud: PointCloud
     indices: tuple[int, ...]
-
-    @property
-    def parameters(self) -> int:
-        """One, which numbers the points."""
-        return 1
+    parameters = 1  # which numbers the points
 
     @property
     def measure(self) -> float:
@@ -108,6 +100,7 @@ class PointCloud(Domain):
     weights: FloatArray | None
     named: tuple[tuple[str, tuple[int, ...]], ...]
 
+    parameters = 1  # which numbers the points
     remedy_without_boundary: ClassVar[str] = "Give PointCloud the boundary points, or check the predicate."
 
     def __init__(
@@ -177,11 +170,6 @@ class PointCloud(Domain):
         """All boundary points."""
         rows = tuple(range(len(self.boundary_points)))
         return self._part("boundary", *([CloudPatch(self, rows)] if rows else []))
-
-    @property
-    def parameters(self) -> int:
-        """One, which numbers the points."""
-        return 1
 
     def embed(self, U: FloatArray) -> tuple[FloatArray, BoolArray | None]:
         """Return the points whose numbers the parameter gives."""

@@ -6,9 +6,8 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
-from pibls.checks import check_number, shorten
+from pibls.checks import BoolArray, FloatArray, check_number, shorten
 from pibls.errors import GeometryError
 from pibls.geometry.base import Domain, Region
 from pibls.geometry.product import Product
@@ -16,8 +15,6 @@ from pibls.geometry.slices import ends
 
 __all__ = ["Corner", "corners"]
 
-FloatArray = npt.NDArray[np.float64]
-BoolArray = npt.NDArray[np.bool_]
 
 _SMALLEST_TURN = 1e-6
 _CIRCLE = 720

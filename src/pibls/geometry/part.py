@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from pibls.checks import check_choice, check_points, check_seed, shorten
+from pibls.checks import BoolArray, FloatArray, check_choice, check_points, check_seed, shorten
 from pibls.errors import GeometryError
 from pibls.geometry.patch import FieldState, Patch, Samples, SurfaceRule
 from pibls.geometry.restricted import Predicate, RestrictedPatch
@@ -19,9 +19,6 @@ if TYPE_CHECKING:
     from pibls.geometry.base import Domain
 
 __all__ = ["Part"]
-
-FloatArray = npt.NDArray[np.float64]
-BoolArray = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True)

@@ -12,24 +12,22 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from pibls.checks import BoolArray, FloatArray
 from pibls.geometry.rules import gauss, side, tensor
 from pibls.geometry.sampling import fill
 
 __all__ = [
     "AffinePatch",
+    "DerivedPatch",
     "FieldState",
     "FlippedPatch",
     "Patch",
-    "PointPatch",
     "Samples",
     "TimedPatch",
     "interval_tolerance",
 ]
 
-FloatArray = npt.NDArray[np.float64]
-BoolArray = npt.NDArray[np.bool_]
 Vector = tuple[float, ...]
 Located = tuple[FloatArray, FloatArray, BoolArray | None]
 SurfaceRule = tuple[FloatArray, FloatArray, FloatArray]
@@ -116,43 +114,11 @@ class Patch(FieldState, ABC):
 
 
 @dataclass(frozen=True)
-class PointPatch(Patch):
-    """One point, the end of an interval."""
-
-    point: Vector
-    normal: Vector
-
-    @property
-    def parameters(self) -> int:
-        """Zero: there is nowhere to go."""
-        return 0
-
-    @property
-    def measure(self) -> float:
-        """One."""
-        return 1.0
-
-    @property
-    def atoms(self) -> Samples:
-        """The point."""
-        return Samples(np.array([self.point]), np.array([self.normal]))
-
-    def at(self, U: FloatArray) -> Located:
-        """Return the point once per row."""
-        return np.tile(self.point, (len(U), 1)), np.tile(self.normal, (len(U), 1)), None
-
-    def contains(self, X: FloatArray, tolerance: float) -> BoolArray:
-        """Tell which points coincide with it."""
-        return np.asarray(np.linalg.norm(X - np.array(self.point), axis=1) <= tolerance)
-
-    def normals(self, X: FloatArray) -> FloatArray:
-        """Return the one normal."""
-        return np.tile(self.normal, (len(X), 1))
-
-
-@dataclass(frozen=True)
 class AffinePatch(Patch):
-    """A flat piece ``origin + Σ uᵢ edgesᵢ`` with orthogonal edges: a face of a box, an edge of a polygon."""
+    """A flat piece ``origin + Σ uᵢ edgesᵢ`` with orthogonal edges: a face of a box, an edge of a polygon.
+
+    Without edges it is one point, the end of an interval.
+    """
 
     origin: Vector
     edges: tuple[Vector, ...]
@@ -164,22 +130,31 @@ class AffinePatch(Patch):
         return len(self.edges)
 
     @cached_property
+    def _directions(self) -> FloatArray:
+        return np.reshape(self.edges, (-1, len(self.origin))).astype(np.float64)
+
+    @cached_property
     def _lengths(self) -> FloatArray:
-        return np.asarray(np.linalg.norm(np.array(self.edges), axis=1))
+        return np.asarray(np.linalg.norm(self._directions, axis=1))
 
     @property
     def measure(self) -> float:
         """The product of the edge lengths."""
         return float(np.prod(self._lengths))
 
+    @property
+    def atoms(self) -> Samples | None:
+        """The point, if there are no edges."""
+        return None if self.edges else Samples(np.array([self.origin]), np.array([self.normal]))
+
     def at(self, U: FloatArray) -> Located:
         """Return the affine image."""
-        points = np.array(self.origin) + U @ np.array(self.edges)
+        points = np.array(self.origin) + U @ self._directions
         return points, self.normals(points), None
 
     def contains(self, X: FloatArray, tolerance: float) -> BoolArray:
         """Tell which points are within the tolerance of the patch."""
-        directions = np.array(self.edges) / self._lengths[:, None]
+        directions = self._directions / self._lengths[:, None]
         offset = X - np.array(self.origin)
         along = offset @ directions.T
         nearest = np.clip(along, 0.0, self._lengths)
@@ -191,8 +166,8 @@ class AffinePatch(Patch):
 
 
 @dataclass(frozen=True)
-class FlippedPatch(Patch):
-    """A patch seen from the other side: the boundary of a hole."""
+class DerivedPatch(Patch):
+    """A patch made from another, and like it where it does not say otherwise."""
 
     base: Patch
 
@@ -216,6 +191,19 @@ class FlippedPatch(Patch):
         """As the base."""
         return self.base.empty
 
+    def contains(self, X: FloatArray, tolerance: float) -> BoolArray:
+        """As the base."""
+        return self.base.contains(X, tolerance)
+
+    def normals(self, X: FloatArray) -> FloatArray:
+        """As the base."""
+        return self.base.normals(X)
+
+
+@dataclass(frozen=True)
+class FlippedPatch(DerivedPatch):
+    """A patch seen from the other side: the boundary of a hole."""
+
     @property
     def atoms(self) -> Samples | None:
         """Those of the base, with the other normals."""
@@ -226,10 +214,6 @@ class FlippedPatch(Patch):
         """Return the points of the base with the other normals."""
         points, normals, keep = self.base.at(U)
         return points, -normals, keep
-
-    def contains(self, X: FloatArray, tolerance: float) -> BoolArray:
-        """As the base."""
-        return self.base.contains(X, tolerance)
 
     def normals(self, X: FloatArray) -> FloatArray:
         """Return the other normals."""
@@ -242,10 +226,9 @@ class FlippedPatch(Patch):
 
 
 @dataclass(frozen=True)
-class TimedPatch(Patch):
+class TimedPatch(DerivedPatch):
     """A patch of a space domain carried through a time interval; its normals have no time component."""
 
-    base: Patch
     start: float
     stop: float
 
@@ -258,16 +241,6 @@ class TimedPatch(Patch):
     def measure(self) -> float:
         """Measure of the base times the duration."""
         return self.base.measure * (self.stop - self.start)
-
-    @property
-    def exact(self) -> bool:
-        """As the base."""
-        return self.base.exact
-
-    @property
-    def empty(self) -> bool:
-        """As the base."""
-        return self.base.empty
 
     def at(self, U: FloatArray) -> Located:
         """Append the time of the last parameter."""

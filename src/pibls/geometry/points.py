@@ -61,6 +61,11 @@ class PointSet:
         """How many rows of the system one statement on this set takes."""
         return 1 if self.weights is not None else len(self.points)
 
+    def picked(self, rows: Any) -> PointSet:
+        """Return some of the points, by number."""
+        normals, partner = (None if a is None else a[rows] for a in (self.normals, self.partner))
+        return PointSet(self.points[rows], normals, partner)
+
     def joined(self, more: PointSet) -> PointSet:
         """Return these points and others of the same kind.
 

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 import sympy as sp
 
-from pibls.checks import check_points, shorten
+from pibls.checks import FloatArray, check_points, shorten
 from pibls.errors import GeometryError, PiblsError
 from pibls.geometry.base import Decoder, Encoder, Region, check_coordinates, describe
 from pibls.geometry.part import Part
@@ -24,8 +24,6 @@ from pibls.geometry.sampling import apportion, check_count
 
 __all__ = ["Polygon"]
 
-FloatArray = npt.NDArray[np.float64]
-BoolArray = npt.NDArray[np.bool_]
 
 _RESOLUTION = 1e-12
 _MOST_VERTICES = 5000

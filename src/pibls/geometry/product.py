@@ -12,19 +12,16 @@ import numpy as np
 import numpy.typing as npt
 import sympy as sp
 
-from pibls.checks import check_points, shorten
+from pibls.checks import BoolArray, FloatArray, check_points, shorten
 from pibls.errors import GeometryError
 from pibls.geometry.base import Decoder, Domain, Encoder, describe
 from pibls.geometry.box import check_length, check_range
 from pibls.geometry.part import Part
-from pibls.geometry.patch import Located, Patch, PointPatch, Samples, SurfaceRule, TimedPatch, interval_tolerance
+from pibls.geometry.patch import AffinePatch, Located, Patch, Samples, SurfaceRule, TimedPatch, interval_tolerance
 from pibls.geometry.rules import gauss, side
 from pibls.geometry.sampling import check_count
 
 __all__ = ["Product", "TimeInterval"]
-
-FloatArray = npt.NDArray[np.float64]
-BoolArray = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True, init=False, repr=False)
@@ -45,6 +42,7 @@ class TimeInterval(Domain):
     start: float
     stop: float
 
+    parameters = 1
     remedy_without_boundary: ClassVar[str] = (
         "Time has no boundary: pose a condition at the start with Initial, or use the parts initial and final."
     )
@@ -82,22 +80,17 @@ class TimeInterval(Domain):
     @property
     def initial(self) -> Part:
         """The start."""
-        return self._part("initial", PointPatch((self.start,), (-1.0,)))
+        return self._part("initial", AffinePatch((self.start,), (), (-1.0,)))
 
     @property
     def final(self) -> Part:
         """The end."""
-        return self._part("final", PointPatch((self.stop,), (1.0,)))
+        return self._part("final", AffinePatch((self.stop,), (), (1.0,)))
 
     @property
     def parts(self) -> Mapping[str, Part]:
         """Start and end."""
         return MappingProxyType({"initial": self.initial, "final": self.final})
-
-    @property
-    def parameters(self) -> int:
-        """One."""
-        return 1
 
     def embed(self, U: FloatArray) -> tuple[FloatArray, BoolArray | None]:
         """Map the unit interval to the times."""

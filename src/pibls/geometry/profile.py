@@ -11,13 +11,12 @@ import numpy as np
 import numpy.typing as npt
 import sympy as sp
 
-from pibls.checks import shorten
+from pibls.checks import FloatArray, shorten
 from pibls.errors import GeometryError
 from pibls.geometry.patch import FieldState
 
 __all__ = ["FourierRadius", "Profile", "SymbolicRadius", "check_profile", "extreme", "interpolate"]
 
-FloatArray = npt.NDArray[np.float64]
 
 _COARSEST, _FINEST = 32, 2**14
 _DECAY = 1e-13

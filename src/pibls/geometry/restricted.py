@@ -7,18 +7,15 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-import numpy.typing as npt
 
-from pibls.checks import shorten
+from pibls.checks import BoolArray, FloatArray, shorten
 from pibls.errors import GeometryError
-from pibls.geometry.patch import Located, Patch, Samples, SurfaceRule
+from pibls.geometry.patch import DerivedPatch, Located, Samples, SurfaceRule
 from pibls.geometry.rules import gauss
 from pibls.geometry.sampling import kronecker
 
 __all__ = ["Predicate", "RestrictedPatch"]
 
-FloatArray = npt.NDArray[np.float64]
-BoolArray = npt.NDArray[np.bool_]
 Keep = Callable[[FloatArray, FloatArray], BoolArray]
 
 _SCAN = 4096
@@ -52,7 +49,7 @@ class Predicate:
 
 
 @dataclass(frozen=True)
-class RestrictedPatch(Patch):
+class RestrictedPatch(DerivedPatch):
     """The points of a patch that a condition keeps.
 
     On a curve the kept pieces are found by a scan of 4096 cells and bisection, so that lengths and quadrature are
@@ -60,13 +57,7 @@ class RestrictedPatch(Patch):
     the measure is a quasi-Monte Carlo estimate, unless everything is kept.
     """
 
-    base: Patch
     keep: Keep
-
-    @property
-    def parameters(self) -> int:
-        """Those of the base."""
-        return self.base.parameters
 
     @cached_property
     def _pieces(self) -> FloatArray:
@@ -135,10 +126,6 @@ class RestrictedPatch(Patch):
             candidates = X[on_base]
             on_base[on_base] = self.keep(candidates, self.base.normals(candidates))
         return on_base
-
-    def normals(self, X: FloatArray) -> FloatArray:
-        """Return the normals of the base."""
-        return self.base.normals(X)
 
     def quadrature(self, n: int) -> SurfaceRule:
         """Return the base's rule if all is kept, Gauss on the pieces of a curve, equal weights on a surface."""

@@ -6,11 +6,11 @@ import math
 from functools import lru_cache
 
 import numpy as np
-import numpy.typing as npt
+
+from pibls.checks import FloatArray
 
 __all__ = ["gauss", "periodic", "side", "tensor"]
 
-FloatArray = npt.NDArray[np.float64]
 Rule = tuple[FloatArray, FloatArray]
 
 _PANEL = 64

@@ -6,17 +6,13 @@ import math
 from collections.abc import Callable
 
 import numpy as np
-import numpy.typing as npt
 
-from pibls.checks import check_choice, check_integer, check_seed
+from pibls.checks import BoolArray, FloatArray, IntArray, check_choice, check_integer, check_seed
 from pibls.errors import GeometryError, ResourceError
 from pibls.runtime import require_memory
 
 __all__ = ["METHODS", "apportion", "check_count", "fill", "kronecker", "thin", "unit_cube"]
 
-FloatArray = npt.NDArray[np.float64]
-BoolArray = npt.NDArray[np.bool_]
-IntArray = npt.NDArray[np.int64]
 Embedding = Callable[[FloatArray], tuple[FloatArray, BoolArray | None]]
 
 METHODS = ("sobol", "halton", "lhs", "kronecker", "uniform", "grid")

@@ -8,19 +8,21 @@ from __future__ import annotations
 
 import math
 from itertools import pairwise
-from typing import Protocol
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
-from pibls.geometry.part import Part
+from pibls.checks import FloatArray
 from pibls.geometry.patch import FlippedPatch, Patch
 from pibls.geometry.restricted import RestrictedPatch
 from pibls.geometry.rules import gauss
 
+if TYPE_CHECKING:
+    from pibls.geometry.base import Region
+
 __all__ = ["ends", "slices"]
 
-FloatArray = npt.NDArray[np.float64]
 
 _SCAN = 512
 _FEWEST = 3
@@ -29,22 +31,7 @@ _BISECTIONS = 50
 _SAME = 1e-9
 
 
-class PlaneShape(Protocol):
-    """What is needed of a shape."""
-
-    @property
-    def bounds(self) -> FloatArray:
-        """A box around it."""
-
-    @property
-    def boundary(self) -> Part:
-        """Its boundary."""
-
-    def level(self, X: FloatArray) -> FloatArray:
-        """Return what is positive inside."""
-
-
-def slices(shape: PlaneShape, n: int, area: float) -> tuple[FloatArray, FloatArray]:
+def slices(shape: Region, n: int, area: float) -> tuple[FloatArray, FloatArray]:
     """Return points and weights of a rule with about ``n`` nodes for integrals over a plane shape of a given area.
 
     Examples
@@ -84,7 +71,7 @@ def ends(patch: Patch) -> FloatArray:
     return patch.at(np.array([[0.0], [1.0]]))[0]
 
 
-def _marks(shape: PlaneShape) -> FloatArray:
+def _marks(shape: Region) -> FloatArray:
     """Return all vertices, and the tops and bottoms of all curves."""
     patches = shape.boundary.patches
     return np.concatenate([*(ends(patch) for patch in patches), *(_turns(patch) for patch in patches)])
@@ -127,7 +114,7 @@ def _lines(levels: FloatArray, spacing: float) -> tuple[FloatArray, FloatArray]:
 
 
 def _segments(
-    shape: PlaneShape, heights: FloatArray, marks: FloatArray
+    shape: Region, heights: FloatArray, marks: FloatArray
 ) -> tuple[FloatArray, FloatArray, npt.NDArray[np.int64]]:
     """Return left and right ends of what of each line is inside, and the number of the line.
 

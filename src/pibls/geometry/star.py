@@ -8,34 +8,32 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import sympy as sp
 
-from pibls.checks import shorten
+from pibls.checks import BoolArray, FloatArray, shorten
 from pibls.errors import GeometryError
 from pibls.geometry.ball import check_center
 from pibls.geometry.base import Decoder, Encoder, Region, check_coordinates, describe
 from pibls.geometry.part import Part
-from pibls.geometry.patch import FieldState, Located, Patch, SurfaceRule
+from pibls.geometry.patch import Located, Patch, SurfaceRule
 from pibls.geometry.profile import FourierRadius, Profile, SymbolicRadius, check_profile, extreme, interpolate
 from pibls.geometry.rules import gauss, periodic, side
 from pibls.geometry.sampling import check_count
 
 __all__ = ["CurvePatch", "Star"]
 
-FloatArray = npt.NDArray[np.float64]
-BoolArray = npt.NDArray[np.bool_]
 
 _ORDER = 10
 _PANELS, _MOST_PANELS = 64, 2**12
 
 
 @dataclass(frozen=True)
-class PolarCurve(FieldState):
-    """The curve ``center + r(θ) (cos θ, sin θ)`` and its arc length."""
+class CurvePatch(Patch):
+    """The closed curve ``center + r(θ) (cos θ, sin θ)``, parametrised by arc length."""
 
     profile: Profile
     center: tuple[float, ...]
+    parameters = 1  # the fraction of the arc length
 
     def speed(self, angle: FloatArray) -> FloatArray:
         """Return the length of the tangent vector."""
@@ -46,7 +44,7 @@ class PolarCurve(FieldState):
         direction = np.stack([np.cos(angle), np.sin(angle)], axis=1)
         return np.asarray(np.array(self.center) + self.profile(angle)[:, None] * direction)
 
-    def normals(self, angle: FloatArray) -> FloatArray:
+    def outward(self, angle: FloatArray) -> FloatArray:
         """Return the outward unit normals at given angles."""
         radius, slope = self.profile(angle), self.profile.slope(angle)
         cosine, sine = np.cos(angle), np.sin(angle)
@@ -81,8 +79,8 @@ class PolarCurve(FieldState):
         return np.asarray((self.speed(angle.ravel()).reshape(angle.shape) @ weights) * (stop - start))
 
     @property
-    def length(self) -> float:
-        """The arc length of the closed curve."""
+    def measure(self) -> float:
+        """The arc length."""
         return float(self._table[1][-1])
 
     @cached_property
@@ -109,42 +107,24 @@ class PolarCurve(FieldState):
                 break
         return np.asarray(angle)
 
-
-@dataclass(frozen=True)
-class CurvePatch(Patch):
-    """A closed polar curve, parametrised by arc length."""
-
-    curve: PolarCurve
-
-    @property
-    def parameters(self) -> int:
-        """One: the fraction of the arc length."""
-        return 1
-
-    @property
-    def measure(self) -> float:
-        """The arc length."""
-        return self.curve.length
-
     def at(self, U: FloatArray) -> Located:
         """Return points and normals at fractions of the arc length."""
-        angle = self.curve.angle_at(U[:, 0])
-        return self.curve.points(angle), self.curve.normals(angle), None
+        angle = self.angle_at(U[:, 0])
+        return self.points(angle), self.outward(angle), None
 
     def contains(self, X: FloatArray, tolerance: float) -> BoolArray:
         """Tell which points are on the curve."""
-        return np.asarray(np.abs(self.curve.distance(X)) <= tolerance)
+        return np.asarray(np.abs(self.distance(X)) <= tolerance)
 
     def normals(self, X: FloatArray) -> FloatArray:
         """Return the normals at the angles of the points."""
-        return self.curve.normals(self.curve.polar(X)[0])
+        return self.outward(self.polar(X)[0])
 
     def quadrature(self, n: int) -> SurfaceRule:
         """Return the trapezoid rule in the angle, which needs no inversion of the arc length."""
         nodes, weights = periodic(n)
         angle = 2 * np.pi * nodes
-        scales = 2 * np.pi * weights * self.curve.speed(angle)
-        return self.curve.points(angle), self.curve.normals(angle), scales
+        return self.points(angle), self.outward(angle), 2 * np.pi * weights * self.speed(angle)
 
 
 @dataclass(frozen=True, init=False, repr=False)
@@ -193,7 +173,7 @@ class Star(Region):
         return f"Star({self.coordinates}, {radius}, center=({center}))"
 
     @cached_property
-    def _curve(self) -> PolarCurve:
+    def _curve(self) -> CurvePatch:
         profile: Profile
         if isinstance(self.radius, Profile):
             profile = self.radius
@@ -201,7 +181,7 @@ class Star(Region):
             profile = SymbolicRadius(self.radius)
         else:
             profile = interpolate(self.radius)
-        return PolarCurve(profile, self.center)
+        return CurvePatch(profile, self.center)
 
     @cached_property
     def bounds(self) -> FloatArray:
@@ -220,7 +200,7 @@ class Star(Region):
     @property
     def boundary(self) -> Part:
         """The curve."""
-        return self._part("boundary", CurvePatch(self._curve))
+        return self._part("boundary", self._curve)
 
     def level(self, X: FloatArray) -> FloatArray:
         """Return the distance from the curve to first order, negative outside."""

@@ -11,10 +11,10 @@ import numpy as np
 
 from pibls.checks import FloatArray, check_integer
 from pibls.errors import ProblemError
-from pibls.features import activation, draw_network
+from pibls.features import BroadNetwork, activation, draw_network
 from pibls.geometry import Points
 from pibls.methods.evidence import Group, Inference, Step, maximise
-from pibls.methods.fit import check_fit, on_device, residual_record
+from pibls.methods.fit import check_fit, host, on_device, residual_record
 from pibls.methods.settings import Scale, check_penalties, recorded, row_scaling
 from pibls.problem import Problem
 from pibls.runtime import blas_threads
@@ -85,13 +85,12 @@ class BayesianPIELM:
                 f"BayesianPIELM gives every row some noise, and {exact[0]} is to hold exactly. Leave out exact=True, "
                 "and raise its weight instead."
             )
-        specs = [(self.activation, self.nodes, self.scale)]
-        network = draw_network(np.random.default_rng(seed), problem.domain.bounds, specs)
+        network = self.draw(problem.domain.bounds, seed)
         start = time.perf_counter()
         with blas_threads():
             scaling = row_scaling(self.lambda_b, self.lambda_i)
             system = assemble(problem, points, on_device(network, device), scaling)
-            matrix, rhs = _host(system.matrix), _host(system.rhs)
+            matrix, rhs = host(system.matrix), host(system.rhs)
             assembled = time.perf_counter()
             groups, members = _groups(problem, system, matrix, rhs)
             found, course = maximise(groups, self.iterations)
@@ -117,6 +116,10 @@ class BayesianPIELM:
         weights = found.mean.reshape(len(problem.fields), network.size)
         status = "stalled" if vanishing else "fitted"
         return Solution(problem, network, weights, status, diagnostics, posterior=posterior)
+
+    def draw(self, bounds: FloatArray, seed: int) -> BroadNetwork:
+        """Draw the nodes for a box."""
+        return draw_network(np.random.default_rng(seed), bounds, [(self.activation, self.nodes, self.scale)])
 
 
 def _groups(
@@ -169,7 +172,3 @@ def _stages(course: Sequence[Step], seconds: float) -> tuple[dict[str, float], .
         }
         for i, (precisions, evidence) in enumerate(course)
     )
-
-
-def _host(array: Any) -> FloatArray:
-    return np.asarray(array.cpu() if hasattr(array, "cpu") else array)

@@ -18,7 +18,7 @@ import scipy.linalg
 from pibls.checks import FloatArray
 from pibls.solvers.svd import decompose
 
-__all__ = ["Group", "Inference", "Precisions", "Step", "maximise", "posterior"]
+__all__ = ["Group", "Inference", "Precisions", "Rows", "Step", "maximise"]
 
 _EPS = float(np.finfo(np.float64).eps)
 _CLOSE = 1e-3  # in log evidence, which is known to about 1 at best
@@ -91,8 +91,13 @@ class Inference:
         return np.asarray(self.directions * np.sqrt(self.variances))
 
 
-class _Rows:
-    """Groups prepared so that an inference costs one decomposition, or none if all rows share one noise."""
+class Rows:
+    """Groups prepared so that an inference costs one decomposition, or none if all rows share one noise.
+
+    >>> found = Rows([Group(np.eye(2), np.array([1.0, 2.0]))]).infer(Precisions(1.0, (3.0,)))
+    >>> found.mean, found.variances
+    (array([0.75, 1.5 ]), array([0.25, 0.25]))
+    """
 
     def __init__(self, groups: Sequence[Group]) -> None:
         self.groups = tuple(groups)
@@ -109,6 +114,7 @@ class _Rows:
         return u, sigma, vt
 
     def infer(self, precisions: Precisions) -> Inference:
+        """Return the posterior for given precisions: the ridge solution, and its covariance."""
         alpha, betas = precisions.alpha, precisions.betas
         if len(set(betas)) > 1:
             u, sigma, vt = self._decomposed(betas)
@@ -164,24 +170,13 @@ def _compressed(rows: FloatArray) -> FloatArray:
     return np.asarray(scipy.linalg.qr(rows, mode="r")[0][: rows.shape[1]])
 
 
-def posterior(groups: Sequence[Group], precisions: Precisions) -> Inference:
-    """Return the posterior for given precisions: the ridge solution, and its covariance.
-
-    >>> group = Group(np.eye(2), np.array([1.0, 2.0]))
-    >>> found = posterior([group], Precisions(1.0, (3.0,)))
-    >>> found.mean, found.variances
-    (array([0.75, 1.5 ]), array([0.25, 0.25]))
-    """
-    return _Rows(groups).infer(precisions)
-
-
 def maximise(groups: Sequence[Group], iterations: int) -> tuple[Inference, list[Step]]:
     """Return the inference at the best precisions found, and the steps to it, of rising evidence.
 
     The fixed point of MacKay is fast but may overshoot; the step of expectation maximisation, which cannot, is taken
     where it does.
     """
-    rows = _Rows(groups)
+    rows = Rows(groups)
     ceiling = _ceiling(groups)
     now = rows.infer(_limited(rows.start(), groups, ceiling))
     course = [(now.precisions, now.evidence)]

@@ -14,14 +14,14 @@ from pibls.checks import FloatArray, as_reals, cut, shorten
 from pibls.errors import InputError, MissingDependencyError, PiblsError, SolveError
 from pibls.features import BroadNetwork
 from pibls.geometry import Points
-from pibls.methods.theorems import Evidence, check_theorems
+from pibls.methods.theorems import check_theorems
 from pibls.problem import Problem
 from pibls.runtime import blas_threads, require_memory
 from pibls.solution import Diagnostics, Residual, Solution
 from pibls.solvers import Solver, constrained
 from pibls.system import Block, RowScaling, System, assemble, check_points_match, system_bytes
 
-__all__ = ["Recipe", "check_fit", "fit", "on_device", "placing", "residual_record"]
+__all__ = ["Recipe", "check_fit", "fit", "host", "on_device", "placing", "residual_record"]
 
 _CHANGE = 1e-3  # relative size of the change that the sensitivity theorem is checked with
 
@@ -116,31 +116,22 @@ def _solve(system: System, recipe: Recipe) -> tuple[FloatArray, FloatArray, dict
     """Return weights, the residual of the rows, and what the solver reports."""
     if system.constraints is not None:
         return _solve_constrained(system, recipe)
-    rhs = _host(system.rhs)
+    rhs = host(system.rhs)
     change = np.random.default_rng(0).standard_normal(rhs.shape) * (_CHANGE * np.abs(rhs).max(initial=1e-300))
-    matrix_norm = _frobenius(system)
     factor = recipe.solver.factorise(system.matrix, ridge=recipe.ridge, overwrite=True)
     _check_factor(factor, recipe.solver)
     weights = _checked(factor.solve(system.rhs), system, recipe.solver)
-    changed = _host(factor.solve(_like(rhs + change, system.rhs))) if recipe.ridge else weights
-    residual = _host(factor.residual(system.rhs))
-    evidence = Evidence(
-        matrix_norm,
-        float(np.linalg.norm(rhs)),
-        weights,
-        residual,
-        float(np.linalg.norm(changed - weights)),
-        float(np.linalg.norm(change)),
-    )
-    theorems = check_theorems(evidence, system.blocks, recipe.ridge)
+    changed = host(factor.solve(_like(rhs + change, system.rhs))) if recipe.ridge else weights
+    residual = host(factor.residual(system.rhs))
+    theorems = check_theorems(system.blocks, recipe.ridge, rhs, weights, residual, (change, changed - weights))
     return weights, residual, _facts(factor, theorems, np.empty(0))
 
 
 def _solve_constrained(system: System, recipe: Recipe) -> tuple[FloatArray, FloatArray, dict[str, Any]]:
     factor = constrained(recipe.solver, system.matrix, system.constraints, ridge=recipe.ridge)
     weights = factor.solve(system.rhs, system.constraint_rhs)
-    violation = _host(system.constraint_rhs - system.constraints @ weights)
-    residual = _host(system.rhs - system.matrix @ weights)
+    violation = host(system.constraint_rhs - system.constraints @ weights)
+    residual = host(system.rhs - system.matrix @ weights)
     return _checked(weights, system, recipe.solver), residual, _facts(factor, {}, violation)
 
 
@@ -169,11 +160,6 @@ def _facts(factor: Any, theorems: Mapping[str, Any], violation: FloatArray) -> d
     return {**common, "theorems": theorems, "violation": violation}
 
 
-def _frobenius(system: System) -> float:
-    """Norm of the matrix, without a copy of it."""
-    return float(np.sqrt(sum((block.scale * block.norm) ** 2 * block.count for block in system.blocks)))
-
-
 def _residuals(system: System, residual: FloatArray, violation: FloatArray) -> dict[str, Residual]:
     return residual_record(
         [*((b, residual[b.rows]) for b in system.blocks), *((b, violation[b.rows]) for b in system.constraint_blocks)]
@@ -192,7 +178,8 @@ def residual_record(pairs: Iterable[tuple[Block, FloatArray]]) -> dict[str, Resi
     return result
 
 
-def _host(array: Any) -> FloatArray:
+def host(array: Any) -> FloatArray:
+    """Bring an array of any library to NumPy."""
     return np.asarray(array.cpu() if hasattr(array, "cpu") else array)
 
 

@@ -20,10 +20,11 @@ from pibls.checks import FloatArray
 from pibls.errors import InputError, PiblsError
 from pibls.features import BroadNetwork
 from pibls.geometry import Points
-from pibls.methods.fit import Recipe, residual_record
+from pibls.methods.fit import Recipe, host, residual_record
 from pibls.problem import MultiIndex, Problem, Statement
 from pibls.runtime import blas_threads
 from pibls.solution import Diagnostics, Solution
+from pibls.solution.starts import zero
 from pibls.solvers import Solver, constrained
 from pibls.system import Block, Evaluate, Fixed, RowScaling, System, assemble, check_known, linearised
 
@@ -119,7 +120,7 @@ class _Model:
             nodes = self.known.setdefault((X.shape, X.tobytes()), {})
             nodes.update(self.network.evaluate(X, dict.fromkeys(a for _, a in wanted if a not in nodes)))
             parts = {name: weights[i * size : (i + 1) * size] for i, name in enumerate(names)}
-            return [_host(nodes[alpha] @ parts[name]) for name, alpha in wanted]
+            return [host(nodes[alpha] @ parts[name]) for name, alpha in wanted]
 
         return state
 
@@ -184,7 +185,7 @@ class _Descent:
             self.here = model.point(model.zeros(), model.system(state))
         for _ in range(_FEW_STEPS if near else _MANY_STEPS):
             before = self.here
-            system = self.latest = model.system(model.evaluate(before.weights) if before else start or _nowhere)
+            system = self.latest = model.system(model.evaluate(before.weights) if before else start or zero)
             goal, promised = self._goal(system)
             if before is None:
                 # From a function that is none of the network: wherever it leads.
@@ -254,7 +255,7 @@ class _Descent:
         """Return the end of the iteration as a solution with its record."""
         assert self.here is not None
         assert self.latest is not None
-        soft, hard = _host(self.here.soft), _host(self.here.hard)
+        soft, hard = host(self.here.soft), host(self.here.hard)
         pairs = [(block, soft[block.rows]) for block in self.latest.blocks]
         pairs += [(block, hard[block.rows]) for block in self.latest.constraint_blocks]
         problem, network = self.model.problem, self.model.network
@@ -272,7 +273,7 @@ class _Descent:
             message=_MESSAGES[status],
             iterations=tuple(self.history),
         )
-        weights = _host(self.here.weights).reshape(len(problem.fields), network.size)
+        weights = host(self.here.weights).reshape(len(problem.fields), network.size)
         return Solution(problem, network.to_numpy(), weights, "fitted", diagnostics)
 
 
@@ -287,14 +288,5 @@ def _rounding(system: System, weights: Any) -> float:
     return float(np.finfo(np.float64).eps) * float(xp.linalg.matrix_norm(system.matrix)) * _norm(weights)
 
 
-def _nowhere(X: FloatArray, wanted: Sequence[tuple[str, MultiIndex]]) -> list[FloatArray]:
-    """Return zeros: the state that a start without a finite residual stands for."""
-    return [np.zeros(len(X)) for _ in wanted]
-
-
 def _norm(array: Any) -> float:
     return float(array_namespace(array).linalg.vector_norm(array))
-
-
-def _host(array: Any) -> FloatArray:
-    return np.asarray(array.cpu() if hasattr(array, "cpu") else array)

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from pibls.checks import check_integer, check_number, shorten
+from pibls.checks import FloatArray, check_integer, check_number, shorten
 from pibls.errors import FeatureError, InputError
 from pibls.features import BroadNetwork, activation, draw_network
 from pibls.geometry import Points
@@ -144,14 +144,13 @@ class PIBLS:
         device
             A torch device such as ``"cuda"`` to assemble and solve on; NumPy if left out.
         """
-        owner = type(self).__name__
-        check_integer("seed", seed, owner)
-        check_fit(problem, points, self.nodes, owner)
+        return _fitted(self, problem, points, seed, device)
+
+    def draw(self, bounds: FloatArray, seed: int) -> BroadNetwork:
+        """Draw the nodes for a box."""
         enhancement = [(self._enhancement_activation(), self.enhancement_nodes, self.enhancement_scale)]
         groups = enhancement * self.enhancement_groups if self.enhancement_nodes else []
-        rng = np.random.default_rng(seed)
-        network = draw_network(rng, problem.domain.bounds, self._feature_specs(), groups)
-        return _fitted(problem, points, on_device(network, device), _recipe(self, seed))
+        return draw_network(np.random.default_rng(seed), bounds, self._feature_specs(), groups)
 
 
 @dataclass(frozen=True)
@@ -190,24 +189,24 @@ class PIELM:
 
     def fit(self, problem: Problem, points: Points, *, seed: int = 0, device: Any = None) -> Solution:
         """Draw the nodes, assemble the system at the points and solve it; see :meth:`PIBLS.fit`."""
-        check_integer("seed", seed, "PIELM")
-        check_fit(problem, points, self.nodes, "PIELM")
-        specs = [(self.activation, self.nodes, self.scale)]
-        network = draw_network(np.random.default_rng(seed), problem.domain.bounds, specs)
-        return _fitted(problem, points, on_device(network, device), _recipe(self, seed))
+        return _fitted(self, problem, points, seed, device)
+
+    def draw(self, bounds: FloatArray, seed: int) -> BroadNetwork:
+        """Draw the nodes for a box."""
+        return draw_network(np.random.default_rng(seed), bounds, [(self.activation, self.nodes, self.scale)])
 
 
-def _fitted(problem: Problem, points: Points, network: BroadNetwork, recipe: Recipe) -> Solution:
-    fitting = fit if problem.is_linear else fit_nonlinear
-    return fitting(problem, points, network, recipe)
+def _fitted(method: PIBLS | PIELM, problem: Problem, points: Points, seed: int, device: Any) -> Solution:
+    owner = type(method).__name__
+    check_integer("seed", seed, owner)
+    check_fit(problem, points, method.nodes, owner)
+    network = on_device(method.draw(problem.domain.bounds, seed), device)
+    scaling = row_scaling(method.lambda_b, method.lambda_i)
+    recipe = Recipe(owner, recorded(method), seed, scaling, method.lambda_reg, solver(method.solver))
+    return (fit if problem.is_linear else fit_nonlinear)(problem, points, network, recipe)
 
 
 def _check_settings(method: PIBLS | PIELM) -> None:
     owner = type(method).__name__
     check_penalties(method.lambda_b, method.lambda_i, owner)
     check_number("lambda_reg", method.lambda_reg, owner, minimum=0)
-
-
-def _recipe(method: PIBLS | PIELM, seed: int) -> Recipe:
-    scaling = row_scaling(method.lambda_b, method.lambda_i)
-    return Recipe(type(method).__name__, recorded(method), seed, scaling, method.lambda_reg, solver(method.solver))

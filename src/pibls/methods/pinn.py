@@ -17,7 +17,7 @@ from pibls.features.deep import DeepNetwork
 from pibls.features.taylor import lower_set
 from pibls.geometry import Points
 from pibls.methods.fit import check_fit, placing, residual_record
-from pibls.methods.pinn_training import Loss, Schedule, Trained, train
+from pibls.methods.pinn_training import Loss, Trained, train
 from pibls.methods.settings import Scale, check_penalties, recorded, row_scaling
 from pibls.problem import Problem
 from pibls.runtime import blas_threads, require_memory
@@ -28,7 +28,6 @@ __all__ = ["PINN"]
 
 _MOST_LAYERS = 100
 _ARRAYS_PER_NODE = 6  # what torch keeps per node, point and derivative until it goes backwards
-_DECAY = 0.1
 _MANY = 2**22  # entries of all arrays of a pass; with fewer, threads wait for each other longer than they work
 
 
@@ -137,9 +136,9 @@ class PINN:
             weights = [place(w).requires_grad_() for w in self._initial(problem, seed)]
             scaling = row_scaling(self.lambda_b, self.lambda_i)
             scales = scaling.scales(problem.statements, loss.sensitivities(weights, seed))
-            schedule = Schedule(self.adam_iterations, self.lbfgs_iterations, self.learning_rate, _DECAY)
+            iterations = (self.adam_iterations, self.lbfgs_iterations)
             prepared = time.perf_counter()
-            trained = train(loss, weights, scales, schedule, _reporter(progress))
+            trained = train(loss, weights, scales, iterations, self.learning_rate, _reporter(progress))
             with torch.no_grad():
                 residuals = [r.cpu().numpy() for r in loss.residuals([place(w) for w in trained.weights])]
         seconds = {"preparation": prepared - start, "training": time.perf_counter() - prepared}

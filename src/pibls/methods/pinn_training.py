@@ -22,8 +22,9 @@ from pibls.geometry import Points, PointSet
 from pibls.methods.pinn_residual import Evaluator, residual_evaluator
 from pibls.problem import MultiIndex, Problem, Statement
 
-__all__ = ["Loss", "Schedule", "Trained", "differentiable", "train"]
+__all__ = ["Loss", "Trained", "differentiable", "train"]
 
+_DECAY = 0.1  # of the step of Adam, from its first iteration to its last
 _PROBES = 10
 _HISTORY = 50  # steps that L-BFGS remembers
 _EVERY = 25  # iterations between two entries of the record
@@ -187,16 +188,6 @@ def _demands(problem: Problem, points: Points) -> Iterator[tuple[PointSet, tuple
         yield sets[key], tuple(sorted(indices))
 
 
-@dataclass(frozen=True)
-class Schedule:
-    """How many iterations of each optimiser, and the step of the first."""
-
-    adam: int
-    lbfgs: int
-    learning_rate: float
-    decay: float
-
-
 @dataclass(frozen=True, eq=False)
 class Trained:
     """The best weights that training came by, the course of the loss, and why it ended."""
@@ -236,7 +227,8 @@ def train(
     loss: Loss,
     weights: Sequence[Any],
     scales: Sequence[float],
-    schedule: Schedule,
+    iterations: tuple[int, int],
+    learning_rate: float,
     report: Callable[[int, float], None],
 ) -> Trained:
     """Lower the loss by Adam, then by L-BFGS on all points; Ctrl-C ends it with the best weights so far."""
@@ -250,20 +242,20 @@ def train(
                 "that state (a logarithm or root of a negative unknown, say). Use another seed, or rewrite it."
             )
         course.record()
-        _adam(loss, course, scales, schedule)
-        message = _lbfgs(loss, course, scales, schedule)
+        _adam(loss, course, scales, iterations[0], learning_rate)
+        message = _lbfgs(loss, course, scales, iterations[1])
     except KeyboardInterrupt:
         message = f"Interrupted after {course.iteration} iterations; these are the best weights until then."
     kept = [np.asarray(w.cpu(), dtype=np.float64) for w in course.kept]
     return Trained(kept, tuple(course.history), message, message.startswith("Interrupted"))
 
 
-def _adam(loss: Loss, course: _Course, scales: Sequence[float], schedule: Schedule) -> None:
+def _adam(loss: Loss, course: _Course, scales: Sequence[float], steps: int, learning_rate: float) -> None:
     import torch
 
-    optimizer = torch.optim.Adam(course.weights, lr=schedule.learning_rate)
-    rate = schedule.decay ** (1.0 / max(1, schedule.adam))
-    for step in range(1, schedule.adam + 1):
+    optimizer = torch.optim.Adam(course.weights, lr=learning_rate)
+    rate = _DECAY ** (1.0 / max(1, steps))
+    for step in range(1, steps + 1):
         optimizer.zero_grad()
         value = loss(course.weights, scales)
         value.backward()
@@ -272,15 +264,15 @@ def _adam(loss: Loss, course: _Course, scales: Sequence[float], schedule: Schedu
         for group in optimizer.param_groups:
             group["lr"] *= rate
         course.iteration = step
-        if step % _EVERY == 0 or step == schedule.adam:
+        if step % _EVERY == 0 or step == steps:
             course.record()
 
 
-def _lbfgs(loss: Loss, course: _Course, scales: Sequence[float], schedule: Schedule) -> str:
+def _lbfgs(loss: Loss, course: _Course, scales: Sequence[float], steps: int) -> str:
     """Run L-BFGS from the best weights so far, a few iterations at a time; return why it ended before its time."""
     optimizer, fresh = _restarted(course), True
-    for start in range(0, schedule.lbfgs, _EVERY):
-        count = min(_EVERY, schedule.lbfgs - start)
+    for start in range(0, steps, _EVERY):
+        count = min(_EVERY, steps - start)
         # A line search takes a few evaluations; the limit that counts is that of the iterations.
         optimizer.param_groups[0].update(max_iter=count, max_eval=10 * count)
 

@@ -8,25 +8,7 @@ import sympy as sp
 
 from pibls.checks import FloatArray
 
-__all__ = ["Domain", "Part", "is_domain", "is_part"]
-
-
-class Part(Protocol):
-    """A piece of a domain's boundary, or its initial face."""
-
-    @property
-    def name(self) -> str:
-        """How the part is called in messages."""
-        ...
-
-    @property
-    def domain(self) -> Any:
-        """The domain it is a part of."""
-        ...
-
-    def sample(self, n: int, method: str = "sobol", seed: Any = 0) -> Any:
-        """Return points and outward normals."""
-        ...
+__all__ = ["Domain", "is_domain", "is_part"]
 
 
 class Domain(Protocol):
@@ -83,7 +65,7 @@ class Domain(Protocol):
         ...
 
 
-def is_part(value: object) -> TypeGuard[Part]:
+def is_part(value: object) -> bool:
     """Tell whether a value is a piece of a boundary."""
     return all(hasattr(value, name) for name in ("name", "domain", "sample"))
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 import sympy as sp
@@ -15,7 +16,8 @@ import sympy as sp
 from pibls.checks import cut, shorten
 from pibls.errors import FileFormatError
 from pibls.problem.operators import Divergence, Laplacian, NormalDerivative, SpaceDerivative
-from pibls.problem.symbols import Data, Field, Normal, Unknown, data, field, normal, unknown
+from pibls.problem.symbols import Data, Field, Normal, Unknown, data, normal, unknown
+from pibls.problem.symbols import field as unknown_field
 
 __all__ = ["decode", "encode"]
 
@@ -126,7 +128,7 @@ def decode(
     >>> decode(["Mul", ["int", "2"], ["sin", ["coordinate", "x"]]], (x,))
     2*sin(x)
     """
-    reader = _Reader({symbol.name: symbol for symbol in coordinates}, dict(functions or {}), {})
+    reader = _Reader({symbol.name: symbol for symbol in coordinates}, functions or {})
     try:
         return reader.read(tree, 0)
     except FileFormatError:
@@ -135,90 +137,54 @@ def decode(
         raise FileFormatError(f"The stored expression {shorten(tree)} cannot be read: {error}.") from error
 
 
+@dataclass(frozen=True)
 class _Reader:
     """Rebuilds expressions; data functions of one name become one object."""
 
-    def __init__(
-        self, symbols: dict[str, sp.Symbol], functions: dict[str, Callable[..., Any]], known: dict[str, Any]
-    ) -> None:
-        self.symbols = symbols
-        self.functions = functions
-        self.known = known
+    symbols: Mapping[str, sp.Symbol]
+    functions: Mapping[str, Callable[..., Any]]
+    known: dict[str, Any] = field(default_factory=dict)
 
     def read(self, tree: Any, depth: int) -> sp.Basic:
         """Read one node."""
         if not isinstance(tree, list) or not tree or not isinstance(tree[0], str) or depth > _DEPTH:
             raise FileFormatError(f"The stored expression {shorten(tree)} is malformed.")
         kind, *rest = tree
-        method = getattr(self, f"read_{kind}", None)
-        if method is not None:
-            result: sp.Basic = method(rest, depth + 1)
-            return result
+        if kind in _LEAVES:
+            return _LEAVES[kind](self.symbols, *rest)
+        if kind in _BRANCHES:
+            return _BRANCHES[kind](self, lambda item: self.read(item, depth + 1), *rest)
         if kind not in _FUNCTIONS:
             raise FileFormatError(f"The stored expression uses {kind!r}, which this version does not know.")
         arguments = [self.read(item, depth + 1) for item in rest]
         _refuse_huge(kind, arguments)
         return _FUNCTIONS[kind](*arguments)
 
-    def read_int(self, rest: list[Any], depth: int) -> sp.Basic:
-        """Read an integer."""
-        del depth
-        return sp.Integer(_digits(rest[0]))
-
-    def read_rational(self, rest: list[Any], depth: int) -> sp.Basic:
-        """Read a fraction."""
-        del depth
-        return sp.Rational(_digits(rest[0]), _digits(rest[1]))
-
-    def read_float(self, rest: list[Any], depth: int) -> sp.Basic:
-        """Read a floating-point number, exactly."""
-        del depth
-        return sp.Float(float.fromhex(rest[0]))
-
-    def read_constant(self, rest: list[Any], depth: int) -> sp.Basic:
-        """Read a named constant."""
-        del depth
-        return _CONSTANTS[rest[0]]
-
-    def read_coordinate(self, rest: list[Any], depth: int) -> sp.Basic:
-        """Read a coordinate."""
-        del depth
-        return self.symbols[rest[0]]
-
-    def read_unknown(self, rest: list[Any], depth: int) -> sp.Basic:
-        """Read an unknown number."""
-        del depth
-        result: sp.Basic = unknown(rest[0])
-        return result
-
-    def read_normal(self, rest: list[Any], depth: int) -> sp.Basic:
-        """Read a component of the normal."""
-        del depth
-        result: sp.Basic = normal(self.symbols[rest[0]])
-        return result
-
-    def read_field(self, rest: list[Any], depth: int) -> sp.Basic:
-        """Read a field."""
-        result: sp.Basic = field(rest[0], *(self.read(item, depth) for item in rest[1:]))
-        return result
-
-    def read_data(self, rest: list[Any], depth: int) -> sp.Basic:
+    def data(self, read: Callable[[Any], Any], name: str, *arguments: Any) -> Any:
         """Read a data function, bound to its callable if one was given."""
-        name, *arguments = rest
         if name not in self.known:
             function = self.functions.get(name, _missing(name))
             self.known[name] = data(name, function, *(sp.Dummy() for _ in arguments)).func
-        result: sp.Basic = self.known[name](*(self.read(item, depth) for item in arguments))
-        return result
+        return self.known[name](*map(read, arguments))
 
-    def read_derivative(self, rest: list[Any], depth: int) -> sp.Basic:
-        """Read a derivative."""
-        inner, *pairs = rest
-        return sp.Derivative(self.read(inner, depth), *((self.symbols[name], int(count)) for name, count in pairs))
 
-    def read_piecewise(self, rest: list[Any], depth: int) -> sp.Basic:
-        """Read a piecewise expression."""
-        return sp.Piecewise(*((self.read(value, depth), self.read(test, depth)) for value, test in rest))
+_LEAVES: Mapping[str, Callable[..., Any]] = {
+    "int": lambda _, digits: sp.Integer(_digits(digits)),
+    "rational": lambda _, p, q: sp.Rational(_digits(p), _digits(q)),
+    "float": lambda _, digits: sp.Float(float.fromhex(digits)),
+    "constant": lambda _, name: _CONSTANTS[name],
+    "coordinate": lambda symbols, name: symbols[name],
+    "unknown": lambda _, name: unknown(name),
+    "normal": lambda symbols, name: normal(symbols[name]),
+}
+_BRANCHES: Mapping[str, Callable[..., Any]] = {
+    "field": lambda _, read, name, *arguments: unknown_field(name, *map(read, arguments)),
+    "data": _Reader.data,
+    "derivative": lambda reader, read, inner, *pairs: sp.Derivative(
+        read(inner), *((reader.symbols[name], int(count)) for name, count in pairs)
+    ),
+    "piecewise": lambda _, read, *pairs: sp.Piecewise(*((read(value), read(test)) for value, test in pairs)),
+}
 
 
 def _digits(text: Any) -> int:

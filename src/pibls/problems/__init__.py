@@ -20,144 +20,29 @@ from types import MappingProxyType
 
 from pibls.checks import check_choice
 from pibls.problem import Problem
-from pibls.problems import nonlinear
-from pibls.problems.elliptic import (
-    anisotropic_mixed,
-    biharmonic,
-    helmholtz,
-    helmholtz_high,
-    layer_2d,
-    multiscale,
-    neumann_gauge,
-    poisson,
-    poisson_gaussian,
-    variable_coefficient,
-    variable_coefficient_data,
-)
-from pibls.problems.everyday_values import everyday, everyday_error
-from pibls.problems.evolution import (
-    advection_beta,
-    heat_2d,
-    heat_3d,
-    heat_robin,
-    klein_gordon,
-    periodic_advection,
-    wave,
-)
-from pibls.problems.evolving import (
-    advection_long,
-    allen_cahn,
-    burgers,
-    fisher_kpp,
-    heat_source,
-    kdv,
-    kuramoto_sivashinsky,
-    lorenz,
-    lotka_volterra,
-    nonlinear_schroedinger,
-    sine_gordon,
-    van_der_pol,
-)
-from pibls.problems.high_dimensional import heat_nd, poisson_6d, poisson_nd
-from pibls.problems.ill_posed import IllPosed, ill_posed
-from pibls.problems.nonlinear import (
-    bratu,
-    bratu_1d,
-    bratu_unforced,
-    burgers_steady,
-    cavity,
-    cubic_reaction,
-    kovasznay,
-    lane_emden,
-    minimal_surface,
-    nonlinear_helmholtz,
-    nonlinear_spring,
-    p_laplacian,
-    regularised_cavity,
-)
-from pibls.problems.ordinary import (
-    beam,
-    boundary_layer,
-    convection_diffusion,
-    damped_oscillator,
-    oscillator,
-    sixth_order,
-)
-from pibls.problems.paper import advection, diffusion_reaction, poisson_square, poisson_star
-from pibls.problems.planar import burgers_2d, gray_scott, taylor_green
-from pibls.problems.reference import Reference, references
-from pibls.problems.shapes import annulus, l_shape, l_shape_smooth, l_shape_unit_load, poisson_ball, polygon, robin_disk
-from pibls.problems.systems import elasticity, maxwell_1d, schroedinger, stokes
+from pibls.problems import elliptic, evolution, high_dimensional, nonlinear, ordinary, paper, shapes, systems
+from pibls.problems.elliptic import *
+from pibls.problems.everyday_values import *
+from pibls.problems.evolution import *
+from pibls.problems.evolving import *
+from pibls.problems.high_dimensional import *
+from pibls.problems.ill_posed import *
+from pibls.problems.nonlinear import *
+from pibls.problems.ordinary import *
+from pibls.problems.paper import *
+from pibls.problems.planar import *
+from pibls.problems.reference import *
+from pibls.problems.shapes import *
+from pibls.problems.systems import *
 
-__all__ = [
-    "advection",
-    "advection_beta",
-    "anisotropic_mixed",
-    "annulus",
-    "beam",
-    "biharmonic",
-    "boundary_layer",
-    "bratu",
-    "bratu_1d",
-    "burgers_steady",
-    "convection_diffusion",
-    "cubic_reaction",
-    "damped_oscillator",
-    "diffusion_reaction",
-    "elasticity",
-    "heat_2d",
-    "heat_3d",
-    "heat_nd",
-    "heat_robin",
-    "helmholtz",
-    "helmholtz_high",
-    "klein_gordon",
-    "kovasznay",
-    "l_shape",
-    "l_shape_smooth",
-    "lane_emden",
-    "layer_2d",
-    "maxwell_1d",
-    "minimal_surface",
-    "multiscale",
-    "neumann_gauge",
-    "nonlinear_helmholtz",
-    "nonlinear_spring",
-    "oscillator",
-    "p_laplacian",
-    "periodic_advection",
-    "poisson",
-    "poisson_6d",
-    "poisson_ball",
-    "poisson_gaussian",
-    "poisson_nd",
-    "poisson_square",
-    "poisson_star",
-    "polygon",
-    "robin_disk",
-    "schroedinger",
-    "sixth_order",
-    "stokes",
-    "variable_coefficient",
-    "variable_coefficient_data",
-    "wave",
-]
-_WITH_EXACT_SOLUTION = tuple(__all__)
+_WITHOUT_CLOSED_FORM = frozenset({"bratu_unforced", "cavity", "l_shape_unit_load", "regularised_cavity"})
+_MODULES = (elliptic, evolution, high_dimensional, nonlinear, ordinary, paper, shapes, systems)
+_WITH_EXACT_SOLUTION = tuple(sorted({name for module in _MODULES for name in module.__all__} - _WITHOUT_CLOSED_FORM))
+
+__all__ = [*_WITH_EXACT_SOLUTION, *sorted(_WITHOUT_CLOSED_FORM)]
 __all__ += [
-    "IllPosed",
-    "Reference",
-    "bratu_unforced",
-    "catalogue",
-    "cavity",
-    "everyday",
-    "everyday_error",
-    "evolutions",
-    "ill_posed",
-    "l_shape_unit_load",
-    "references",
-    "regularised_cavity",
-    "tags",
-    "without_exact",
+    *("IllPosed", "Reference", "catalogue", "everyday", "everyday_error", "evolutions"),
+    *("ill_posed", "references", "tags", "without_exact"),
 ]
 
 # A layer, a corner or many waves: what features spread evenly over the domain do not resolve.

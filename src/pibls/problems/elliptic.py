@@ -8,20 +8,8 @@ import sympy as sp
 from pibls.checks import FloatArray
 from pibls.errors import InputError
 from pibls.geometry import Rectangle
-from pibls.problem import (
-    Dirichlet,
-    Mean,
-    Neumann,
-    Problem,
-    coordinates,
-    data,
-    div,
-    field,
-    grad,
-    laplacian,
-    normal_derivative,
-)
-from pibls.problems.manufactured import applied, dirichlet_problem, layer, layer_width, manufactured, parameter
+from pibls.problem import Dirichlet, Mean, Neumann, Problem, data, div, grad, laplacian, normal_derivative
+from pibls.problems.manufactured import applied, dirichlet_problem, layer, layer_width, manufactured, parameter, scalar
 
 __all__ = [
     "anisotropic_mixed",
@@ -50,8 +38,7 @@ def poisson() -> Problem:
       -laplacian(u) = 2*pi**2*sin(pi*x)*sin(pi*y)   in Rectangle((x, 0, 1), (y, 0, 1))
       u = 0                                         on the boundary
     """
-    x, y = coordinates("x y")
-    u = field("u", x, y)
+    x, y, u = scalar("x y")
     exact = sp.sin(sp.pi * x) * sp.sin(sp.pi * y)
     return dirichlet_problem(-laplacian(u), u, exact, Rectangle((x, 0, 1), (y, 0, 1)), boundary=0)
 
@@ -67,8 +54,7 @@ def poisson_gaussian() -> Problem:
     >>> poisson_gaussian().exact["u"]
     exp(-2*x**2 - 4*y**2) + 1/2
     """
-    x, y = coordinates("x y")
-    u = field("u", x, y)
+    x, y, u = scalar("x y")
     exact = sp.exp(-2 * x**2 - 4 * y**2) + sp.S.Half
     return dirichlet_problem(-laplacian(u), u, exact, Rectangle((x, 0, 1), (y, 0, 1)))
 
@@ -84,8 +70,7 @@ def multiscale() -> Problem:
     >>> multiscale().exact["u"]
     sin(pi*x)*sin(pi*y) + sin(10*pi*x)*sin(10*pi*y)/10
     """
-    x, y = coordinates("x y")
-    u = field("u", x, y)
+    x, y, u = scalar("x y")
     low, high = (sp.sin(k * sp.pi * x) * sp.sin(k * sp.pi * y) for k in (1, 10))
     return dirichlet_problem(-laplacian(u), u, low + high / 10, Rectangle((x, 0, 1), (y, 0, 1)), boundary=0)
 
@@ -110,8 +95,7 @@ def helmholtz(k: float = 10) -> Problem:
     """
     wave_number = parameter("k", k, "helmholtz", minimum=0.1, maximum=1000)
     _refuse_resonance(float(wave_number))
-    x, y = coordinates("x y")
-    u = field("u", x, y)
+    x, y, u = scalar("x y")
     exact = sp.sin(wave_number * x) * sp.sin(wave_number * y)
     return dirichlet_problem(laplacian(u) + wave_number**2 * u, u, exact, Rectangle((x, 0, 1), (y, 0, 1)))
 
@@ -153,8 +137,7 @@ def biharmonic() -> Problem:
     >>> problem.statements[0].form.order, [c.label for c in problem.conditions]
     (4, ['Dirichlet', 'Neumann'])
     """
-    x, y = coordinates("x y")
-    u = field("u", x, y)
+    x, y, u = scalar("x y")
     square = Rectangle((x, 0, 1), (y, 0, 1))
     exact = sp.exp(x) * sp.sin(sp.pi * y) + x**2 * y**3
     slope = applied(normal_derivative(u), {u: exact}, square)
@@ -173,8 +156,7 @@ def variable_coefficient() -> Problem:
     >>> [str(term.coefficient) for term in variable_coefficient().statements[0].form.terms if term.order == 2]
     ['-x**2 - x*y/2 - 1', '-x**2 - x*y/2 - 1']
     """
-    x, y = coordinates("x y")
-    u = field("u", x, y)
+    x, y, u = scalar("x y")
     k = 1 + x**2 + x * y / 2
     return dirichlet_problem(-div(k * grad(u)), u, sp.exp(y) * sp.cos(sp.pi * x), Rectangle((x, 0, 1), (y, 0, 1)))
 
@@ -203,8 +185,7 @@ def variable_coefficient_data() -> Problem:
     >>> sorted(variable_coefficient_data().data)
     ['k', 'k_x', 'k_y']
     """
-    x, y = coordinates("x y")
-    u = field("u", x, y)
+    x, y, u = scalar("x y")
     square = Rectangle((x, 0, 1), (y, 0, 1))
     exact = sp.exp(y) * sp.cos(sp.pi * x)
     known = 2 + sp.sin(3 * x) * sp.cos(2 * y)
@@ -234,8 +215,7 @@ def anisotropic_mixed(correlation: float = 0.5) -> Problem:
     {(2, 0): -1.0, (0, 2): -1.0, (1, 1): -1.0}
     """
     rho = parameter("correlation", correlation, "anisotropic_mixed", minimum=-0.99, maximum=0.99)
-    x, y = coordinates("x y")
-    u = field("u", x, y)
+    x, y, u = scalar("x y")
     operator = -(u.diff(x, 2) + 2 * rho * u.diff(x, y) + u.diff(y, 2))
     return dirichlet_problem(operator, u, sp.sin(2 * x + y) + x * y**2, Rectangle((x, -1, 1), (y, 0, 1)))
 
@@ -259,8 +239,7 @@ def layer_2d(eps: float = 1e-3) -> Problem:
     array([0.5  , 0.99 , 0.631, 0.   ])
     """
     width = layer_width(eps, "layer_2d")
-    x, y = coordinates("x y")
-    u = field("u", x, y)
+    x, y, u = scalar("x y")
     profile, across = x - layer(x, width), sp.sin(sp.pi * y)
     # Written out, since terms of size 1/eps cancel in the derivatives of the solution.
     source = (1 + width * sp.pi**2 * profile) * across
@@ -280,8 +259,7 @@ def neumann_gauge() -> Problem:
     >>> neumann_gauge().conditions[1]
     Mean(u = 0.166667 on average)
     """
-    x, y = coordinates("x y")
-    u = field("u", x, y)
+    x, y, u = scalar("x y")
     square = Rectangle((x, 0, 1), (y, 0, 1))
     exact = sp.cos(sp.pi * x) * sp.cos(2 * sp.pi * y) + x**2 * y
     flux = Neumann(u, applied(normal_derivative(u), {u: exact}, square))

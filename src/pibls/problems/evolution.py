@@ -5,8 +5,8 @@ from __future__ import annotations
 import sympy as sp
 
 from pibls.geometry import Box, Interval, Rectangle, TimeInterval
-from pibls.problem import Dirichlet, Initial, Neumann, Periodic, Problem, Robin, coordinates, field, laplacian
-from pibls.problems.manufactured import parameter
+from pibls.problem import Dirichlet, Initial, Neumann, Periodic, Problem, Robin, laplacian
+from pibls.problems.manufactured import parameter, scalar
 
 __all__ = ["advection_beta", "heat_2d", "heat_3d", "heat_robin", "klein_gordon", "periodic_advection", "wave"]
 
@@ -22,8 +22,7 @@ def heat_robin() -> Problem:
     >>> heat_robin().conditions[0]
     Robin(pi*u/2 + dn(u) = 0 on the boundary)
     """
-    x, t = coordinates("x t")
-    u = field("u", x, t)
+    x, t, u = scalar("x t")
     shape = sp.cos(sp.pi / 2 * (x - sp.S.Half))
     conditions = (Robin(u, sp.pi / 2, 1, 0), Initial(u, shape))
     domain = Interval((x, 0, 1)) * TimeInterval(t, 0, 1)
@@ -53,8 +52,7 @@ def wave(speed: float = 2) -> Problem:
       u_t = 0                         on initial time
     """
     c = parameter("speed", speed, "wave", minimum=0.01, maximum=100)
-    x, t = coordinates("x t")
-    u = field("u", x, t)
+    x, t, u = scalar("x t")
     low, high = sp.sin(sp.pi * x), sp.sin(4 * sp.pi * x) / 2
     exact = low * sp.cos(c * sp.pi * t) + high * sp.cos(4 * c * sp.pi * t)
     conditions = (Dirichlet(u, 0), Initial(u, low + high), Initial(u.diff(t), 0))
@@ -63,8 +61,7 @@ def wave(speed: float = 2) -> Problem:
 
 
 def _periodic_transport(low: sp.Expr, high: sp.Expr, end: sp.Expr, speed: sp.Expr, wave_number: sp.Expr) -> Problem:
-    x, t = coordinates("x t")
-    u = field("u", x, t)
+    x, t, u = scalar("x t")
     domain = Interval((x, low, high)) * TimeInterval(t, 0, end)
     conditions = (Periodic(u, x), Initial(u, sp.sin(wave_number * x)))
     exact = sp.sin(wave_number * (x - speed * t))
@@ -114,8 +111,7 @@ def heat_2d() -> Problem:
     >>> heat_2d().fields
     (u(x, y, t),)
     """
-    x, y, t = coordinates("x y t")
-    u = field("u", x, y, t)
+    x, y, t, u = scalar("x y t")
     shape = sp.sin(sp.pi * x) * sp.sin(2 * sp.pi * y)
     domain = Rectangle((x, 0, 1), (y, 0, 1)) * TimeInterval(t, 0, 1)
     equation = sp.Eq(u.diff(t), laplacian(u) / (5 * sp.pi**2))
@@ -136,8 +132,7 @@ def heat_3d() -> Problem:
       u = 0                                 on the boundary
       u = sin(pi*x)*sin(pi*y)*sin(2*pi*z)   on initial time
     """
-    x, y, z, t = coordinates("x y z t")
-    u = field("u", x, y, z, t)
+    x, y, z, t, u = scalar("x y z t")
     shape = sp.sin(sp.pi * x) * sp.sin(sp.pi * y) * sp.sin(2 * sp.pi * z)
     domain = Box((x, 0, 1), (y, 0, 1), (z, 0, 1)) * TimeInterval(t, 0, 1)
     equation = sp.Eq(u.diff(t), laplacian(u) / (6 * sp.pi**2))
@@ -159,8 +154,7 @@ def klein_gordon() -> Problem:
       u = cos(pi*x) + 1   on initial time
       u_t = 0             on initial time
     """
-    x, t = coordinates("x t")
-    u = field("u", x, t)
+    x, t, u = scalar("x t")
     domain = Interval((x, 0, 1)) * TimeInterval(t, 0, 2)
     exact = sp.cos(t) + sp.cos(sp.pi * x) * sp.cos(sp.sqrt(sp.pi**2 + 1) * t)
     conditions = (Neumann(u, 0), Initial(u, 1 + sp.cos(sp.pi * x)), Initial(u.diff(t), 0))

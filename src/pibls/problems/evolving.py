@@ -11,7 +11,7 @@ import sympy as sp
 from pibls.geometry import Interval, TimeInterval
 from pibls.problem import Dirichlet, Initial, Neumann, Periodic, Problem, coordinates, data, field
 from pibls.problems.cole_hopf import cole_hopf
-from pibls.problems.manufactured import parameter
+from pibls.problems.manufactured import parameter, scalar
 from pibls.problems.spectral import ordinary_solution, periodic_solution
 
 __all__ = [
@@ -58,8 +58,7 @@ def burgers(viscosity: float = 0.01 / 3.141592653589793, shift: float = 0, drift
     nu = parameter("viscosity", viscosity, "burgers", minimum=1e-4, maximum=10)
     moved = parameter("shift", shift, "burgers", minimum=-1, maximum=1)
     mean = parameter("drift", drift, "burgers", minimum=-2, maximum=2)
-    x, t = coordinates("x t")
-    u = field("u", x, t)
+    x, t, u = scalar("x t")
     plain = moved == 0 and mean == 0
     start = mean - sp.sin(sp.pi * (x - moved))
     conditions = (Dirichlet(u, 0) if plain else Periodic(u, x), Initial(u, start))
@@ -79,8 +78,7 @@ def allen_cahn() -> Problem:
     >>> allen_cahn().conditions
     (Periodic(u in x), Initial(u = x**2*cos(pi*x) on initial time))
     """
-    x, t = coordinates("x t")
-    u = field("u", x, t)
+    x, t, u = scalar("x t")
     diffusion = sp.Rational(1, 10000)
     equation = sp.Eq(u.diff(t), diffusion * u.diff(x, 2) + 5 * u - 5 * u**3)
     start = x**2 * sp.cos(sp.pi * x)
@@ -101,8 +99,7 @@ def kuramoto_sivashinsky() -> Problem:
     >>> kuramoto_sivashinsky().statements[0].form.order
     4
     """
-    x, t = coordinates("x t")
-    u = field("u", x, t)
+    x, t, u = scalar("x t")
     equation = u.diff(t) + u * u.diff(x) + u.diff(x, 2) + u.diff(x, 4)
     start = sp.cos(x / 16) * (1 + sp.sin(x / 16))
     domain = Interval((x, 0, 32 * sp.pi)) * TimeInterval(t, 0, 10)
@@ -120,8 +117,7 @@ def kdv() -> Problem:
     >>> kdv().statements[0].form.is_linear
     False
     """
-    x, t = coordinates("x t")
-    u = field("u", x, t)
+    x, t, u = scalar("x t")
     fast, slow = sp.Rational(9, 5), sp.Rational(6, 5)
     first, second = (k * (x - k**2 * t - place) for k, place in ((fast, -8), (slow, -3)))
     mixed = ((fast - slow) / (fast + slow)) ** 2
@@ -145,8 +141,7 @@ def fisher_kpp() -> Problem:
     >>> fisher_kpp().exact["u"]
     (exp(sqrt(6)*(-5*sqrt(6)*t/6 + x)/6) + 1)**(-2)
     """
-    x, t = coordinates("x t")
-    u = field("u", x, t)
+    x, t, u = scalar("x t")
     exact = (1 + sp.exp((x - 5 * t / sp.sqrt(6)) / sp.sqrt(6))) ** -2
     equation = sp.Eq(u.diff(t), u.diff(x, 2) + u * (1 - u))
     domain = Interval((x, -20, 30)) * TimeInterval(t, 0, 5)
@@ -164,8 +159,7 @@ def sine_gordon() -> Problem:
     >>> sine_gordon().fields
     (u(x, t),)
     """
-    x, t = coordinates("x t")
-    u = field("u", x, t)
+    x, t, u = scalar("x t")
     frequency = sp.S.Half
     decay = sp.sqrt(1 - frequency**2)
     exact = 4 * sp.atan(decay / frequency * sp.cos(frequency * t) / sp.cosh(decay * x))
@@ -217,8 +211,7 @@ def advection_long() -> Problem:
     >>> advection_long().domain.measure > 6000
     True
     """
-    x, t = coordinates("x t")
-    u = field("u", x, t)
+    x, t, u = scalar("x t")
     domain = Interval((x, 0, 2 * sp.pi)) * TimeInterval(t, 0, 1000)
     conditions = (Periodic(u, x), Initial(u, sp.sin(x)))
     return Problem((sp.Eq(u.diff(t) + u.diff(x), 0),), domain, conditions, exact={"u": sp.sin(x - t)})
@@ -234,8 +227,7 @@ def heat_source() -> Problem:
     >>> heat_source().exact["u"]
     (sin(t)/2 + 1)*sin(pi*x)
     """
-    x, t = coordinates("x t")
-    u = field("u", x, t)
+    x, t, u = scalar("x t")
     exact = sp.sin(sp.pi * x) * (1 + sp.sin(t) / 2)
     left, right = u.diff(t), u.diff(x, 2) / 10 + u - u**3
     forcing = sp.diff(exact, t) - (sp.diff(exact, x, 2) / 10 + exact - exact**3)
@@ -294,8 +286,7 @@ def van_der_pol() -> Problem:
     >>> van_der_pol().statements[0].form.order
     2
     """
-    t = coordinates("t")
-    u = field("u", t)
+    t, u = scalar("t")
     equation = sp.Eq(u.diff(t, 2), 100 * (1 - u**2) * u.diff(t) - u)
     exact = data("van_der_pol_reference", ordinary_solution("van_der_pol", 0), t)
     conditions = (Initial(u, 2), Initial(u.diff(t), 0))

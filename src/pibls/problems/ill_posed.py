@@ -17,6 +17,7 @@ from pibls.geometry import Interval, Rectangle, TimeInterval
 from pibls.problem import Condition, Dirichlet, Initial, Mean, Neumann, Periodic, Problem, coordinates, field, laplacian
 from pibls.problems.elliptic import neumann_gauge
 from pibls.problems.evolution import wave
+from pibls.problems.manufactured import scalar
 from pibls.problems.systems import stokes
 
 __all__ = ["IllPosed", "ill_posed"]
@@ -79,8 +80,7 @@ def wave_between_times() -> Problem:
     The time is half a period of the slowest standing wave, so that sin πx sin πt is zero on all four sides of
     space–time and can be added; sin 2πx cos 2πt is one of the solutions.
     """
-    x, t = coordinates("x t")
-    u = field("u", x, t)
+    x, t, u = scalar("x t")
     domain = Interval((x, 0, 1)) * TimeInterval(t, 0, 1)
     shape = sp.sin(2 * sp.pi * x)
     conditions = (Dirichlet(u, 0), Initial(u, shape), Condition(sp.Eq(u, shape), on=domain.final))
@@ -100,8 +100,7 @@ def helmholtz_at_eigenvalue() -> Problem:
 
 def ode_one_condition() -> Problem:
     """Return u'' = 6x on (0, 1) with u(0) = 0 only, one condition for two derivatives: x can be added to u = x³."""
-    x = coordinates("x")
-    u = field("u", x)
+    x, u = scalar("x")
     interval = Interval((x, 0, 1))
     return Problem((sp.Eq(u.diff(x, 2), 6 * x),), interval, (Dirichlet(u, 0, on=interval.left),))
 
@@ -165,8 +164,7 @@ def advection_both_ends() -> Problem:
 
     The bump is carried to the right and has to pass through the right end, where it is 1 at t = 1/2.
     """
-    x, t = coordinates("x t")
-    u = field("u", x, t)
+    x, t, u = scalar("x t")
     domain = Interval((x, 0, 1)) * TimeInterval(t, 0, 1)
     conditions = (Dirichlet(u, 0), Initial(u, sp.sin(sp.pi * x) ** 2))
     return Problem((sp.Eq(u.diff(t) + u.diff(x), 0),), domain, conditions)
@@ -177,8 +175,7 @@ def oscillator_resonant() -> Problem:
 
     The solutions with u(0) = 0 are the multiples of sin πx.
     """
-    x = coordinates("x")
-    u = field("u", x)
+    x, u = scalar("x")
     interval = Interval((x, 0, 1))
     ends = (Dirichlet(u, 0, on=interval.left), Dirichlet(u, 1, on=interval.right))
     return Problem((sp.Eq(u.diff(x, 2) + sp.pi**2 * u, 0),), interval, ends)
@@ -186,8 +183,7 @@ def oscillator_resonant() -> Problem:
 
 def periodic_incompatible() -> Problem:
     """Return −u'' = 1 on (0, 1), periodic, mean 0: u' falls by 1 from end to end and shall be the same at both."""
-    x = coordinates("x")
-    u = field("u", x)
+    x, u = scalar("x")
     return Problem((sp.Eq(-u.diff(x, 2), 1),), Interval((x, 0, 1)), (Periodic(u, x), Mean(u, 0)))
 
 
@@ -197,8 +193,7 @@ def heat_backward() -> Problem:
     The solution e^(π²(1 − t)) sin πx is the only one, but a change of the data by δ sin kπx changes it at t = 0 by
     δ e^(k²π²), which for k = 2 is 10¹⁷ δ: round-off is enough.
     """
-    x, t = coordinates("x t")
-    u = field("u", x, t)
+    x, t, u = scalar("x t")
     domain = Interval((x, 0, 1)) * TimeInterval(t, 0, 1)
     conditions = (Dirichlet(u, 0), Condition(sp.Eq(u, sp.sin(sp.pi * x)), on=domain.final))
     return Problem((sp.Eq(u.diff(t), u.diff(x, 2)),), domain, conditions)

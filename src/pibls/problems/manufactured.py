@@ -3,15 +3,38 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 import sympy as sp
 
 from pibls.checks import check_number
 from pibls.geometry.base import Domain
-from pibls.problem import Dirichlet, Field, Problem, normal
+from pibls.problem import Dirichlet, Field, Problem, field, normal
 from pibls.problem.operators import resolve
 
-__all__ = ["applied", "dirichlet_problem", "layer", "layer_width", "manufactured", "parameter", "plane_stress"]
+__all__ = [
+    "applied",
+    "dirichlet_problem",
+    "layer",
+    "layer_width",
+    "manufactured",
+    "parameter",
+    "plane_stress",
+    "scalar",
+]
+
+
+def scalar(names: str) -> tuple[Any, ...]:
+    """Return coordinates of these names, and one unknown function u of them.
+
+    Examples
+    --------
+    >>> x, t, u = scalar("x t")
+    >>> u
+    u(x, t)
+    """
+    symbols = tuple(sp.Symbol(name, real=True) for name in names.split())
+    return (*symbols, field("u", *symbols))
 
 
 def parameter(

@@ -21,7 +21,7 @@ from pibls.problem import (
     grad,
     laplacian,
 )
-from pibls.problems.manufactured import dirichlet_problem, manufactured, parameter
+from pibls.problems.manufactured import dirichlet_problem, manufactured, parameter, scalar
 
 __all__ = [
     "bratu",
@@ -119,8 +119,7 @@ def bratu_1d(load: float = 1) -> Problem:
     for _ in range(60):
         # Convex and falling up to the smaller root: Newton's method comes from the left and cannot overshoot.
         theta -= (root * math.cosh(theta / 4) - theta) / (root * math.sinh(theta / 4) / 4 - 1)
-    x = coordinates("x")
-    u = field("u", x)
+    x, u = scalar("x")
     exact = -2 * sp.log(sp.cosh((x - sp.Rational(1, 2)) * (theta / 2)) / math.cosh(theta / 4))
     equation = sp.Eq(u.diff(x, 2) + number * sp.exp(u), 0)
     return Problem((equation,), Interval((x, 0, 1)), (Dirichlet(u, 0),), exact={"u": exact})
@@ -136,8 +135,7 @@ def nonlinear_helmholtz() -> Problem:
     >>> nonlinear_helmholtz().domain
     Interval((x, 0, 8))
     """
-    x = coordinates("x")
-    u = field("u", x)
+    x, u = scalar("x")
     waves = sp.sin(3 * sp.pi * x + 3 * sp.pi / 20) * sp.cos(4 * sp.pi * x - 2 * sp.pi / 5)
     exact = waves + sp.Rational(3, 2) + x / 10
     return dirichlet_problem(u.diff(x, 2) - 50 * u + 10 * sp.sin(u), u, exact, Interval((x, 0, 8)))
@@ -153,8 +151,7 @@ def nonlinear_spring() -> Problem:
     >>> nonlinear_spring().conditions
     (Dirichlet(u = 0 on left), Condition(u_t = 0 on left))
     """
-    t = coordinates("t")
-    u = field("u", t)
+    t, u = scalar("t")
     interval = Interval((t, 0, sp.Rational(5, 2)))
     exact = t * sp.sin(t)
     equation = manufactured(u.diff(t, 2) + 4 * u + sp.sin(u) / 10, {u: exact}, interval)
@@ -177,8 +174,7 @@ def burgers_steady(viscosity: float = 0.1) -> Problem:
     """
     nu = parameter("viscosity", viscosity, "burgers_steady", minimum=0.005, maximum=10)
     nu = sp.Rational(repr(float(nu)))
-    x = coordinates("x")
-    u = field("u", x)
+    x, u = scalar("x")
     interval, exact = Interval((x, -1, 1)), -sp.tanh(x / (2 * nu))
     equation = sp.Eq(u * u.diff(x), nu * u.diff(x, 2))
     return Problem((equation,), interval, (Dirichlet(u, exact),), exact={"u": exact})
@@ -294,8 +290,7 @@ def p_laplacian(p: float = 3) -> Problem:
     (x**2 + y**2)**(1/4)
     """
     power = sp.nsimplify(parameter("p", p, "p_laplacian", minimum=2.1, maximum=8), rational=True)
-    x, y = coordinates("x y")
-    u = field("u", x, y)
+    x, y, u = scalar("x y")
     square = Rectangle((x, 1, 2), (y, 1, 2))
     diffusion = (u.diff(x) ** 2 + u.diff(y) ** 2) ** ((power - 2) / 2)
     exact = (x**2 + y**2) ** ((power - 2) / (2 * (power - 1)))
@@ -313,8 +308,7 @@ def minimal_surface() -> Problem:
     >>> round(float(minimal_surface().exact_values([[0.5, 0.0]])["u"][0]), 6)
     0.130584
     """
-    x, y = coordinates("x y")
-    u = field("u", x, y)
+    x, y, u = scalar("x y")
     square = Rectangle((x, -1, 1), (y, -1, 1))
     exact = sp.log(sp.cos(y)) - sp.log(sp.cos(x))
     curvature = (
@@ -346,8 +340,7 @@ def lane_emden(index: int = 5) -> Problem:
         raise InputError(
             f"The 'index' parameter of lane_emden must be 1 or 5, which have a closed form. Got {index} instead."
         )
-    x = coordinates("x")
-    u = field("u", x)
+    x, u = scalar("x")
     interval = Interval((x, 0, 3))
     exact = 1 / sp.sqrt(1 + x**2 / 3) if n == 5 else sp.sinc(x)
     equation = sp.Eq(x * u.diff(x, 2) + 2 * u.diff(x) + x * u**n, 0)

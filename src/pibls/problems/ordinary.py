@@ -6,8 +6,8 @@ import sympy as sp
 
 from pibls.errors import InputError
 from pibls.geometry import Interval, TimeInterval
-from pibls.problem import Condition, Dirichlet, Initial, Problem, coordinates, field
-from pibls.problems.manufactured import dirichlet_problem, layer, layer_width, parameter
+from pibls.problem import Condition, Dirichlet, Initial, Problem
+from pibls.problems.manufactured import dirichlet_problem, layer, layer_width, parameter, scalar
 
 __all__ = ["beam", "boundary_layer", "convection_diffusion", "damped_oscillator", "oscillator", "sixth_order"]
 
@@ -24,8 +24,7 @@ def oscillator() -> Problem:
     >>> print(oscillator().conditions[0])
     Dirichlet(u = sin(3*pi*x + 3*pi/20)*cos(2*pi*x + pi/10) + 2 on the boundary)
     """
-    x = coordinates("x")
-    u = field("u", x)
+    x, u = scalar("x")
     exact = sp.sin(3 * sp.pi * x + 3 * sp.pi / 20) * sp.cos(2 * sp.pi * x + sp.pi / 10) + 2
     return dirichlet_problem(u.diff(x, 2) + 4 * u, u, exact, Interval((x, 0, 8)))
 
@@ -49,8 +48,7 @@ def convection_diffusion(eps: float = 0.2) -> Problem:
     array([0.   , 0.   , 0.368, 1.   ])
     """
     width = layer_width(eps, "convection_diffusion")
-    x = coordinates("x")
-    u = field("u", x)
+    x, u = scalar("x")
     interval = Interval((x, 0, 1))
     equation = sp.Eq(u.diff(x) - width * u.diff(x, 2), 0)
     ends = (Dirichlet(u, 0, on=interval.left), Dirichlet(u, 1, on=interval.right))
@@ -99,8 +97,7 @@ def damped_oscillator(damping: float = 0.4, stiffness: float = 4) -> Problem:
             "The 'stiffness' parameter of damped_oscillator must be above damping²/4, so that the solution oscillates. "
             f"Got {float(k):g} with damping {float(c):g} instead. Reduce the damping."
         )
-    t = coordinates("t")
-    u = field("u", t)
+    t, u = scalar("t")
     frequency = sp.sqrt(k - c**2 / 4)
     exact = sp.exp(-c * t / 2) * (sp.cos(frequency * t) + c / (2 * frequency) * sp.sin(frequency * t))
     equation = sp.Eq(u.diff(t, 2) + c * u.diff(t) + k * u, 0)
@@ -124,8 +121,7 @@ def beam(load: float = 120) -> Problem:
     (Dirichlet(u = 0 on the boundary), Condition(u_x = 0 on left), Condition(u_xx = 0 on right))
     """
     q = parameter("load", load, "beam", minimum=1e-3, maximum=1e6)
-    x = coordinates("x")
-    u = field("u", x)
+    x, u = scalar("x")
     interval = Interval((x, 0, 1))
     conditions = (
         Dirichlet(u, 0),
@@ -148,8 +144,7 @@ def sixth_order() -> Problem:
     >>> problem.statements[0].form.order, len(problem.conditions)
     (6, 3)
     """
-    x = coordinates("x")
-    u = field("u", x)
+    x, u = scalar("x")
     interval = Interval((x, 0, 1))
     exact = (1 - x) * sp.exp(x)
     conditions = (

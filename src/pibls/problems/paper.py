@@ -9,8 +9,8 @@ import sympy as sp
 
 from pibls.checks import check_integer
 from pibls.geometry import Interval, Rectangle, Star, TimeInterval
-from pibls.problem import Dirichlet, Initial, Problem, coordinates, field, laplacian
-from pibls.problems.manufactured import dirichlet_problem, manufactured, parameter
+from pibls.problem import Dirichlet, Initial, Problem, laplacian
+from pibls.problems.manufactured import dirichlet_problem, manufactured, parameter, scalar
 
 __all__ = ["advection", "diffusion_reaction", "poisson_square", "poisson_star"]
 
@@ -28,8 +28,7 @@ def advection() -> Problem:
     >>> problem.conditions
     (Dirichlet(u = 1 on left),)
     """
-    x = coordinates("x")
-    u = field("u", x)
+    x, u = scalar("x")
     interval = Interval((x, 0, 1))
     exact = sp.sin(2 * sp.pi * x) * sp.cos(4 * sp.pi * x) + 1
     equation = manufactured(u.diff(x), {u: exact}, interval)
@@ -61,8 +60,7 @@ def poisson_square(a: int = 10) -> Problem:
       u = 0                                                          on the boundary
     """
     power = check_integer("a", a, "poisson_square", minimum=1, maximum=100)
-    x, y = coordinates("x y")
-    u = field("u", x, y)
+    x, y, u = scalar("x y")
     # 4x(1 - x) written so that SymPy does not gather 2^(4a) into one integer, which soon exceeds 64 bits.
     exact = (1 - (2 * x - 1) ** 2) ** power * (1 - (2 * y - 1) ** 2) ** power
     return dirichlet_problem(-laplacian(u), u, exact, Rectangle((x, 0, 1), (y, 0, 1)), boundary=0)
@@ -83,8 +81,7 @@ def poisson_star() -> Problem:
     >>> print(poisson_star().conditions[0])
     Dirichlet(u = exp(-2*x**2 - 4*y**2) + 1/2 on the boundary)
     """
-    x, y = coordinates("x y")
-    u = field("u", x, y)
+    x, y, u = scalar("x y")
     theta = sp.Symbol("theta", real=True)
     star = Star((x, y), sp.Rational(12, 25) * (1 + sp.cos(5 * theta) / 4))
     return dirichlet_problem(-laplacian(u), u, sp.exp(-2 * x**2 - 4 * y**2) + sp.S.Half, star)
@@ -112,8 +109,7 @@ def diffusion_reaction(mu: float = 1) -> Problem:
     2
     """
     diffusivity = parameter("mu", mu, "diffusion_reaction", minimum=0, exclusive=True, maximum=1e3)
-    x, t = coordinates("x t")
-    u = field("u", x, t)
+    x, t, u = scalar("x t")
     domain = Interval((x, -sp.pi, sp.pi)) * TimeInterval(t, 0, 1)
     modes = sp.Add(*(sp.sin(i * x) / i for i in (1, 2, 3, 4, 8)))
     exact = sp.exp(-t) * modes

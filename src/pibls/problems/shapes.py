@@ -5,8 +5,8 @@ from __future__ import annotations
 import sympy as sp
 
 from pibls.geometry import Ball, Disk, Polygon, Rectangle
-from pibls.problem import Dirichlet, Neumann, Problem, Robin, coordinates, field, laplacian, normal_derivative
-from pibls.problems.manufactured import applied, dirichlet_problem, parameter
+from pibls.problem import Dirichlet, Neumann, Problem, Robin, laplacian, normal_derivative
+from pibls.problems.manufactured import applied, dirichlet_problem, parameter, scalar
 
 __all__ = ["annulus", "l_shape", "l_shape_smooth", "l_shape_unit_load", "poisson_ball", "polygon", "robin_disk"]
 
@@ -27,8 +27,7 @@ def robin_disk(alpha: float = 2) -> Problem:
     2*u(x, y) + dn(u(x, y))
     """
     transfer = parameter("alpha", alpha, "robin_disk", minimum=0, exclusive=True, maximum=1000)
-    x, y = coordinates("x y")
-    u = field("u", x, y)
+    x, y, u = scalar("x y")
     disk = Disk((x, y), (0, 0), 1)
     exact = sp.exp(x) * sp.cos(y)
     value = applied(transfer * u + normal_derivative(u), {u: exact}, disk)
@@ -55,8 +54,7 @@ def annulus(radius: float = 0.5) -> Problem:
       dn(u) = 0                        on the boundary of Disk((x, y), (0, 0), 0.5)
     """
     inner = parameter("radius", radius, "annulus", minimum=0.01, maximum=0.99)
-    x, y = coordinates("x y")
-    u = field("u", x, y)
+    x, y, u = scalar("x y")
     disk, hole = Disk((x, y), (0, 0), 1), Disk((x, y), (0, 0), float(inner))
     exact = x * (1 + inner**2 / (x**2 + y**2))
     conditions = (Dirichlet(u, exact, on=disk.boundary), Neumann(u, 0, on=hole.boundary))
@@ -84,8 +82,7 @@ def l_shape() -> Problem:
     >>> problem.exact_values(np.array([[0.0, 0.0], [0.5, 0.0], [0.0, -0.5], [-1.0, 1.0]]))["u"].round(6) + 0.0
     array([0.      , 0.      , 0.      , 1.259921])
     """
-    x, y = coordinates("x y")
-    u = field("u", x, y)
+    x, y, u = scalar("x y")
     exact = sp.cbrt(x**2 + y**2) * sp.cos(sp.Rational(2, 3) * sp.atan2(x + y, y - x))
     return Problem((sp.Eq(laplacian(u), 0),), _l_polygon(x, y), (Dirichlet(u, exact),), exact={"u": exact})
 
@@ -102,8 +99,7 @@ def l_shape_unit_load() -> Problem:
     >>> print(problem.conditions[0], problem.exact)
     Dirichlet(u = 0 on the boundary) None
     """
-    x, y = coordinates("x y")
-    u = field("u", x, y)
+    x, y, u = scalar("x y")
     return Problem((sp.Eq(-laplacian(u), 1),), _l_polygon(x, y), (Dirichlet(u, 0),))
 
 
@@ -117,8 +113,7 @@ def l_shape_smooth() -> Problem:
     >>> l_shape_smooth().domain.contains([[0.5, -0.5], [0.5, 0.5]])
     array([False,  True])
     """
-    x, y = coordinates("x y")
-    u = field("u", x, y)
+    x, y, u = scalar("x y")
     domain = Rectangle((x, -1, 1), (y, -1, 1)) - Rectangle((x, 0, 1), (y, -1, 0))
     return dirichlet_problem(-laplacian(u), u, sp.exp(x) * sp.sin(2 * y), domain)
 
@@ -133,8 +128,7 @@ def poisson_ball() -> Problem:
     >>> poisson_ball().domain
     Ball((x, y, z), (0, 0, 0), 1)
     """
-    x, y, z = coordinates("x y z")
-    u = field("u", x, y, z)
+    x, y, z, u = scalar("x y z")
     exact = sp.exp(x) * sp.sin(2 * y) * sp.cos(z) + z**2
     return dirichlet_problem(-laplacian(u), u, exact, Ball((x, y, z), (0, 0, 0), 1))
 
@@ -149,7 +143,6 @@ def polygon() -> Problem:
     >>> round(polygon().domain.measure, 12)
     1.5
     """
-    x, y = coordinates("x y")
-    u = field("u", x, y)
+    x, y, u = scalar("x y")
     house = Polygon((x, y), [(0, 0), (1, 0), (1, 1), (0.5, 2), (0, 1)])
     return dirichlet_problem(-laplacian(u) + u, u, sp.sin(2 * x) * sp.cosh(y), house)

@@ -8,9 +8,8 @@ from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
-from pibls.checks import FloatArray
+from pibls.checks import FloatArray, IntArray
 from pibls.errors import FeatureError
 from pibls.features import BroadNetwork, MultiIndex
 from pibls.geometry.sight import owners_in_sight
@@ -18,7 +17,6 @@ from pibls.problem.evaluate import Function
 
 __all__ = ["CellNetwork"]
 
-IntArray = npt.NDArray[np.int64]
 
 _LOCATED = 2**16  # points that go down the tree together
 _ENTRIES = 2**18  # numbers in a temporary array, so that it stays in the cache of a core

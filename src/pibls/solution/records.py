@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import sympy as sp
 
-from pibls.checks import FloatArray
+from pibls.checks import FloatArray, IntArray
 from pibls.errors import FileFormatError, GeometryError
 from pibls.features import BroadNetwork, EnhancementGroup, FeatureGroup
 from pibls.features.deep import DeepNetwork
@@ -19,7 +19,7 @@ from pibls.problem import AnyCondition, Condition, Mean, Observation, Periodic, 
 from pibls.problem.conditions import INITIAL
 from pibls.problem.encoding import decode, encode
 from pibls.problem.evaluate import compile_function
-from pibls.solution.celled import CellNetwork, IntArray
+from pibls.solution.celled import CellNetwork
 from pibls.solution.evolved import EvolvedNetwork
 
 __all__ = ["Network", "RicherNetwork", "network_from", "network_record", "problem_from", "problem_record"]

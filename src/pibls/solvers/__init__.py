@@ -16,7 +16,7 @@ True
 
 Conditions that must hold exactly go to :func:`constrained`:
 
->>> exact = constrained("lstsq", H, H[[0, -1]])
+>>> exact = constrained(LeastSquares(), H, H[[0, -1]])
 >>> weights = exact.solve(z, z[[0, -1]])
 >>> bool(np.abs(H[[0, -1]] @ weights - z[[0, -1]]).max() < 1e-13)
 True
@@ -37,16 +37,7 @@ from types import MappingProxyType
 from pibls.checks import shorten
 from pibls.errors import InputError
 from pibls.solvers.base import Factorisation, Solver
-from pibls.solvers.bounds import (
-    TheoremReport,
-    objective,
-    physics_consistency,
-    residual_bound,
-    sensitivity_bound,
-    stability_bound,
-)
-from pibls.solvers.constrained import ConstrainedFactorisation, factorise_constrained
-from pibls.solvers.dense import Array
+from pibls.solvers.constrained import ConstrainedFactorisation, constrained
 from pibls.solvers.lstsq import LeastSquares
 from pibls.solvers.normal import NormalEquations
 from pibls.solvers.qr import QR
@@ -61,14 +52,8 @@ __all__ = [
     "SVD",
     "SOLVERS",
     "Solver",
-    "TheoremReport",
     "constrained",
-    "objective",
-    "physics_consistency",
-    "residual_bound",
-    "sensitivity_bound",
     "solver",
-    "stability_bound",
 ]
 
 SOLVERS: Mapping[str, Callable[[], Solver]] = MappingProxyType(
@@ -94,16 +79,3 @@ def solver(name: str | Solver) -> Solver:
         f"The 'solver' parameter must be one of {', '.join(map(repr, SOLVERS))} or an object with a name and a "
         f"factorise method. Got {shorten(name)} instead."
     )
-
-
-def constrained(
-    solver_: str | Solver,
-    matrix: Array,
-    constraints: Array,
-    *,
-    ridge: float | Array = 0.0,
-    cutoff: float | None = None,
-    tolerance: float = 1e-8,
-) -> ConstrainedFactorisation:
-    """Factorise min ‖H w − z‖² + λ‖w‖² under C w = d; see :func:`pibls.solvers.constrained.factorise_constrained`."""
-    return factorise_constrained(solver(solver_), matrix, constraints, ridge=ridge, cutoff=cutoff, tolerance=tolerance)

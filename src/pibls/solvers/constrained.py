@@ -5,33 +5,27 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import final
 
-from pibls.checks import check_number
 from pibls.errors import InputError, SolveError
 from pibls.solvers.base import Factorisation, Solver, computing, require_workspace
 from pibls.solvers.dense import EPS, Array, Householder, array_namespace, column_major, is_torch, pad
 from pibls.solvers.inputs import check_matrix, check_rhs, check_ridge, column_norms
 from pibls.solvers.svd import decompose
 
-__all__ = ["ConstrainedFactorisation", "NullSpace", "factorise_constrained"]
+__all__ = ["ConstrainedFactorisation", "NullSpace", "constrained"]
 
 _OWNER = "constrained"
 _CORRECTIONS = 3
 # Directions that C sees this faintly are left to the least-squares rows, which know them better than rounding does.
 _FAINT = 1e-9
 _HELD = 2e-13
+_TOLERANCE = 1e-8  # relative miss of the range of C beyond which values d are refused
 _WEIGHT = 100.0
 
 
-def factorise_constrained(
-    solver: Solver,
-    matrix: Array,
-    constraints: Array,
-    *,
-    ridge: float | Array = 0.0,
-    cutoff: float | None = None,
-    tolerance: float = 1e-8,
+def constrained(
+    solver: Solver, matrix: Array, constraints: Array, *, ridge: float | Array = 0.0
 ) -> ConstrainedFactorisation:
-    """Split the weights by the constraints C, and factorise H on the null space of C with ``solver``.
+    """Factorise min ‖H w − z‖² + λ‖w‖² under C w = d: split the weights by C, and factorise H on its null space.
 
     Columns of H and C are scaled alike and rows of C to unit norm, and the rank of C is decided by its singular
     values: constraints may be redundant, and more than there are columns.
@@ -44,18 +38,10 @@ def factorise_constrained(
         H (N × M) and C (p × M).
     ridge
         λ ≥ 0, one number or one per column.
-    cutoff
-        Singular values of C at or below ``cutoff`` times the largest count as zero; by default machine epsilon times
-        the larger side.
-    tolerance
-        Right-hand sides d that miss the range of C by more than this, relative to their size, are refused.
     """
     matrix = check_matrix(matrix, _OWNER)
     constraints = check_matrix(constraints, _OWNER, name="constraints")
     root = check_ridge(ridge, matrix, _OWNER)
-    check_number("tolerance", tolerance, _OWNER, minimum=0.0, exclusive=True)
-    if cutoff is not None:
-        check_number("cutoff", cutoff, _OWNER, minimum=0.0, maximum=1.0)
     if constraints.shape[1] != matrix.shape[1] or is_torch(constraints) != is_torch(matrix):
         raise InputError(
             f"The 'constraints' parameter of {_OWNER} must have the columns of 'matrix' ({matrix.shape[1]}), in the "
@@ -65,7 +51,7 @@ def factorise_constrained(
     require_workspace(rows, columns, 4.0 * (rows + columns) * columns + 4.0 * constraints.shape[0] * columns, _OWNER)
     with computing():
         scale = _common_scale(matrix, constraints)
-        space = NullSpace.of(constraints, scale, cutoff)
+        space = NullSpace.of(constraints, scale)
         rotated = space.rotate(column_major(matrix, root))
         free = None if space.rank == columns else solver.factorise(rotated[:, space.rank :], overwrite=True)
         together = _stacked(matrix, constraints, space, root)
@@ -77,7 +63,6 @@ def factorise_constrained(
         bound=column_major(rotated[:, : space.rank]),
         free=free,
         soft=soft,
-        tolerance=tolerance,
     )
 
 
@@ -99,7 +84,7 @@ class NullSpace:
     faint: tuple[Array, Array, Array]
 
     @classmethod
-    def of(cls, constraints: Array, scale: Array, cutoff: float | None) -> NullSpace:
+    def of(cls, constraints: Array, scale: Array) -> NullSpace:
         """Decide the rank of the constraints; rows of zeros are kept, and bind nothing."""
         xp = array_namespace(constraints)
         scaled = constraints * scale
@@ -108,8 +93,7 @@ class NullSpace:
         u, sigma, vt = decompose(scaled * row_scale[:, None], _OWNER)
         floor = max(constraints.shape) * EPS
         visible = sum(value > floor * float(sigma[0]) for value in sigma.tolist())
-        relative = _FAINT if cutoff is None else max(cutoff, floor)
-        rank = sum(value > relative * float(sigma[0]) for value in sigma.tolist())
+        rank = sum(value > _FAINT * float(sigma[0]) for value in sigma.tolist())
         basis = Householder.of(column_major(vt[:rank, :].T)) if rank else None
         faint = (u[:, rank:visible], sigma[rank:visible], vt[rank:visible, :])
         return cls(constraints, scale, row_scale, u[:, :rank], sigma[:rank], basis, faint)
@@ -164,8 +148,6 @@ class ConstrainedFactorisation:
     soft
         H and heavily weighted constraints in one, factorised: where its weights meet the constraints to round-off
         already, they keep digits that the constraints, close to singular themselves, would cost.
-    tolerance
-        Relative miss of the range of C beyond which values d are refused.
     """
 
     name: str
@@ -174,7 +156,6 @@ class ConstrainedFactorisation:
     bound: Array
     free: Factorisation | None
     soft: Factorisation
-    tolerance: float
 
     @property
     def rank(self) -> int:
@@ -229,12 +210,12 @@ class ConstrainedFactorisation:
         xp = array_namespace(values)
         miss = xp.abs(values - self.space.constraints @ weights)
         worst, size = xp.max(miss, axis=0), xp.max(xp.abs(values), axis=0)
-        column = int(xp.argmax(worst - self.tolerance * size))
-        if not float(worst[column]) <= self.tolerance * float(size[column]):
+        column = int(xp.argmax(worst - _TOLERANCE * size))
+        if not float(worst[column]) <= _TOLERANCE * float(size[column]):
             row = int(xp.argmax(miss[:, column]))
             raise SolveError(
                 f"The constraints contradict each other: row {row} is off by {float(worst[column]):.2e} at best "
-                f"(values up to {float(size[column]):.2e}, tolerance {self.tolerance:.0e}). Remove the contradiction, "
+                f"(values up to {float(size[column]):.2e}, tolerance {_TOLERANCE:.0e}). Remove the contradiction, "
                 "use more features, or impose the condition in the least-squares sense."
             )
 

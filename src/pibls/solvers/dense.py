@@ -7,7 +7,7 @@ top of :class:`Dense` and of the array API.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Protocol, final
+from typing import Any, final
 
 import array_api_compat
 import numpy as np
@@ -20,53 +20,19 @@ EPS = float(np.finfo(np.float64).eps)
 _PANEL = 128
 
 
-class Dense(Protocol):
-    """Factorisations and triangular solves of one array library."""
+class Dense:
+    """Factorisations and triangular solves by SciPy's LAPACK, on Fortran-ordered arrays so that nothing is copied."""
 
     def workspace(self, rows: int, columns: int, like: Array) -> Array:
         """Return an uninitialised float64 matrix in the layout the factorisations work on in place."""
-        ...
-
-    def in_place(self, matrix: Array) -> bool:
-        """Return whether :meth:`householder` can work in the memory of ``matrix``."""
-        ...
-
-    def householder(self, matrix: Array) -> tuple[Array, Array]:
-        """Return Householder vectors with R above them, and their factors; ``matrix`` may be overwritten."""
-        ...
-
-    def rotate(self, vectors: Array, factors: Array, block: Array, *, transpose: bool, right: bool) -> Array:
-        """Return Q·block or Qᵀ·block (from the right: block·Q or block·Qᵀ)."""
-        ...
-
-    def solve_triangular(self, triangle: Array, block: Array, *, transpose: bool) -> Array:
-        """Solve R x = block (or Rᵀ x = block) for an upper triangular R."""
-        ...
-
-    def triangular_condition(self, triangle: Array) -> float:
-        """Return the condition number, in the 1-norm, of an upper triangular matrix without zeros on its diagonal."""
-        ...
-
-    def svd(self, matrix: Array) -> tuple[Array, Array, Array] | None:
-        """Return the thin singular value decomposition, or None where it did not converge."""
-        ...
-
-    def cholesky(self, matrix: Array) -> Array | None:
-        """Return the upper Cholesky factor, or None where the matrix is not positive definite."""
-        ...
-
-
-@final
-class _Lapack:
-    """SciPy's LAPACK, on Fortran-ordered arrays so that nothing is copied."""
-
-    def workspace(self, rows: int, columns: int, like: Array) -> Array:
         return np.empty((rows, columns), dtype=like.dtype, order="F")
 
     def in_place(self, matrix: Array) -> bool:
+        """Return whether :meth:`householder` can work in the memory of ``matrix``."""
         return bool(matrix.flags.f_contiguous and matrix.flags.writeable)
 
     def householder(self, matrix: Array) -> tuple[Array, Array]:
+        """Return Householder vectors with R above them, and their factors; ``matrix`` may be overwritten."""
         from scipy.linalg import lapack
 
         # geqrt, recursive within wide panels, is about a quarter faster than geqrf at 10 000 × 2000.
@@ -74,6 +40,7 @@ class _Lapack:
         return vectors, factors
 
     def rotate(self, vectors: Array, factors: Array, block: Array, *, transpose: bool, right: bool) -> Array:
+        """Return Q·block or Qᵀ·block (from the right: block·Q or block·Qᵀ)."""
         from scipy.linalg import lapack
 
         block = np.array(block, dtype=np.float64, order="F")
@@ -81,17 +48,20 @@ class _Lapack:
         return lapack.dgemqrt(reflectors, factors, block, side=side, trans=trans, overwrite_c=True)[0]
 
     def solve_triangular(self, triangle: Array, block: Array, *, transpose: bool) -> Array:
+        """Solve R x = block (or Rᵀ x = block) for an upper triangular R."""
         from scipy.linalg import lapack
 
         return lapack.dtrtrs(triangle, block, trans=int(transpose))[0]
 
     def triangular_condition(self, triangle: Array) -> float:
+        """Return the condition number, in the 1-norm, of an upper triangular matrix without zeros on its diagonal."""
         from scipy.linalg import lapack
 
         reciprocal = float(lapack.dtrcon(triangle, norm="1", uplo="U")[0])
         return 1.0 / reciprocal if reciprocal > 0 else float("inf")
 
     def svd(self, matrix: Array) -> tuple[Array, Array, Array] | None:
+        """Return the thin singular value decomposition, or None where it did not converge."""
         from scipy.linalg import LinAlgError, svd
 
         # gesdd now and then fails to converge where the slower gesvd does not.
@@ -104,6 +74,7 @@ class _Lapack:
         return None
 
     def cholesky(self, matrix: Array) -> Array | None:
+        """Return the upper Cholesky factor, or None where the matrix is not positive definite."""
         from scipy.linalg import lapack
 
         factor, info = lapack.dpotrf(matrix, lower=False, clean=True)
@@ -111,8 +82,8 @@ class _Lapack:
 
 
 @final
-class _Torch:
-    """torch.linalg, on the device of the tensors."""
+class _Torch(Dense):
+    """The same by torch.linalg, on the device of the tensors."""
 
     def workspace(self, rows: int, columns: int, like: Array) -> Array:
         import torch
@@ -173,7 +144,7 @@ def is_torch(array: object) -> bool:
 
 def dense(array: Array) -> Dense:
     """Return the factorisations for the library of an array."""
-    return _Torch() if is_torch(array) else _Lapack()
+    return _Torch() if is_torch(array) else Dense()
 
 
 def array_namespace(array: Array) -> Any:

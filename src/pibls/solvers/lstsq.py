@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import final
+from typing import ClassVar, final
 
 from pibls.checks import check_number, check_seed
 from pibls.solvers.base import Factorisation, computing, require_workspace
@@ -46,6 +46,7 @@ class LeastSquares:
     12
     """
 
+    name: ClassVar[str] = "lstsq"
     cutoff: float | None = None
     seed: int = 0
 
@@ -53,11 +54,6 @@ class LeastSquares:
         if self.cutoff is not None:
             check_number("cutoff", self.cutoff, "LeastSquares", minimum=0.0, maximum=1.0)
         check_seed(self.seed, "LeastSquares")
-
-    @property
-    def name(self) -> str:
-        """The name it is looked up by."""
-        return "lstsq"
 
     def factorise(self, matrix: Array, *, ridge: float | Array = 0.0, overwrite: bool = False) -> Factorisation:
         """Factorise H; with ``overwrite`` a Fortran-ordered float64 H without ridge is factorised in its own memory."""

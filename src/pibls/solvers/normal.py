@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Literal, final
+from typing import ClassVar, Literal, final
 
 from pibls.checks import check_choice
 from pibls.errors import InputError, SolveError
@@ -37,15 +37,11 @@ class NormalEquations:
     True
     """
 
+    name: ClassVar[str] = "normal"
     form: Literal["auto", "primal", "dual"] = "auto"
 
     def __post_init__(self) -> None:
         check_choice("form", self.form, "NormalEquations", ("auto", "primal", "dual"))
-
-    @property
-    def name(self) -> str:
-        """The name it is looked up by."""
-        return "normal"
 
     def factorise(self, matrix: Array, *, ridge: float | Array = 0.0, overwrite: bool = False) -> Factorisation:
         """Factorise the Gram matrix; H is needed later too, so a copy is kept, with ``overwrite`` H itself."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import final
+from typing import ClassVar, final
 
 from pibls.errors import SolveError
 from pibls.solvers.base import Factorisation, computing, require_workspace
@@ -25,10 +25,7 @@ class QR:
     array([1., 2.])
     """
 
-    @property
-    def name(self) -> str:
-        """The name it is looked up by."""
-        return "qr"
+    name: ClassVar[str] = "qr"
 
     def factorise(self, matrix: Array, *, ridge: float | Array = 0.0, overwrite: bool = False) -> Factorisation:
         """Factorise H; with ``overwrite`` a tall Fortran-ordered float64 H without ridge is used in place."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import final
+from typing import ClassVar, final
 
 from pibls.checks import check_number
 from pibls.errors import SolveError
@@ -34,16 +34,12 @@ class SVD:
     (2, [1.0, 2.0, 0.0])
     """
 
+    name: ClassVar[str] = "svd"
     cutoff: float | None = None
 
     def __post_init__(self) -> None:
         if self.cutoff is not None:
             check_number("cutoff", self.cutoff, "SVD", minimum=0.0, maximum=1.0)
-
-    @property
-    def name(self) -> str:
-        """The name it is looked up by."""
-        return "svd"
 
     def factorise(self, matrix: Array, *, ridge: float | Array = 0.0, overwrite: bool = False) -> Factorisation:
         """Decompose H; both sets of singular vectors are kept, so ``overwrite`` saves no memory here."""

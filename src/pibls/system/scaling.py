@@ -19,23 +19,11 @@ __all__ = ["Balanced", "Fixed", "Penalties", "RowScaling"]
 
 @dataclass(frozen=True)
 class Balanced:
-    """Bring every block to the same size per row, then weight conditions against equations.
-
-    A block is divided by the root mean square of its row norms. ``emphasis`` multiplies the conditions: errors made
-    on the boundary reach the whole solution, those made inside are smoothed by the equation.
-    """
-
-    emphasis: float = 1.0
-
-    def __post_init__(self) -> None:
-        check_number("emphasis", self.emphasis, "Balanced", minimum=0, exclusive=True)
+    """Bring every block to the same size per row: it is divided by the root mean square of its row norms."""
 
     def scales(self, statements: Sequence[Statement], norms: Sequence[float]) -> list[float]:
         """Return a factor per block from the root-mean-square row norms."""
-        return [
-            (1.0 if s.is_equation else self.emphasis) * s.weight / norm if norm > 0 else s.weight
-            for s, norm in zip(statements, norms, strict=True)
-        ]
+        return [s.weight / norm if norm > 0 else s.weight for s, norm in zip(statements, norms, strict=True)]
 
 
 @dataclass(frozen=True)

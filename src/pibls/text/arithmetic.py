@@ -77,6 +77,12 @@ def _value(compute: Callable[..., Any], operands: Sequence[Measured]) -> float |
     return float(value)
 
 
+def _made(measures: Measured, make: Callable[[], Any]) -> Measured:
+    """Return what SymPy makes, once its measures are within limits; so must be what came of it."""
+    _checked(measures)
+    return _checked(_with(measures, make()))
+
+
 def _checked(result: Measured) -> Measured:
     if result.size > _MOST_NODES:
         raise RefusedError(f"The formula grows beyond {_MOST_NODES} parts; split it up, or use fewer parameters in it.")
@@ -113,15 +119,16 @@ def add(operands: Sequence[Measured], signs: Sequence[int]) -> Measured:
     pairs = list(zip(signs, operands, strict=True))
     size = sum(operand.size + (sign < 0) for sign, operand in pairs) + 1
     terms, plain = sum(operand.terms for operand in operands), all(operand.plain for operand in operands)
-    result = Measured(sp.S.Zero, number, size, terms, _order(operands), plain)
-    _checked(result)
+    return _made(Measured(sp.S.Zero, number, size, terms, _order(operands), plain), lambda: _total(pairs))
+
+
+def _total(pairs: Sequence[tuple[int, Measured]]) -> Any:
     total = pairs[0][1].expression
-    if len(pairs) > _ONE_BY_ONE and operands[0].kind == "number":
-        total = sp.Add(*(operand.expression if sign > 0 else -operand.expression for sign, operand in pairs))
-    else:
-        for sign, operand in pairs[1:]:
-            total = total + operand.expression if sign > 0 else total - operand.expression
-    return _checked(_with(result, total))
+    if len(pairs) > _ONE_BY_ONE and pairs[0][1].kind == "number":
+        return sp.Add(*(operand.expression if sign > 0 else -operand.expression for sign, operand in pairs))
+    for sign, operand in pairs[1:]:
+        total = total + operand.expression if sign > 0 else total - operand.expression
+    return total
 
 
 def multiply(left: Measured, right: Measured) -> Measured:
@@ -138,8 +145,7 @@ def multiply(left: Measured, right: Measured) -> Measured:
         _order((left, right)),
         (left.plain and right.number is not None) or (right.plain and left.number is not None),
     )
-    _checked(result)
-    return _checked(_with(result, left.expression * right.expression))
+    return _made(result, lambda: left.expression * right.expression)
 
 
 def _with(measures: Measured, expression: Any) -> Measured:
@@ -178,8 +184,7 @@ def power(base: Measured, exponent: Measured) -> Measured:
         if bits * (abs(whole.p) / whole.q) > _MOST_BITS:
             raise RefusedError("This power has too many digits; write its base with a decimal point.")
     result = Measured(sp.S.Zero, number, _size((base, exponent)), _terms(base, exponent), _order((base, exponent)))
-    _checked(result)
-    return _checked(_with(result, base.expression**exponent.expression))
+    return _made(result, lambda: base.expression**exponent.expression)
 
 
 def _terms(base: Measured, exponent: Measured) -> int:
@@ -218,8 +223,7 @@ def apply(function: Function, name: str, operands: Sequence[Measured]) -> Measur
             raise RefusedError(f"{name} is given more than {_LARGEST_ARGUMENT} parts; simplify its argument.")
         # A polynomial has a few parts per power of its argument.
         result = replace(result, size=2 * (int(operands[0].number or 0) + 1) * (operands[1].size + 2))
-    _checked(result)
-    return _checked(_with(result, function.make(*(operand.expression for operand in operands))))
+    return _made(result, lambda: function.make(*(operand.expression for operand in operands)))
 
 
 def _check_branches(operands: Sequence[Measured]) -> None:
@@ -249,9 +253,7 @@ def operate(name: str, operand: Measured) -> Measured:
     # Each derivative of a composite expression has about as many terms as it has parts.
     size = operand.size * (1 if operand.plain else 2**order) + 1
     terms = operand.terms * (1 if operand.plain else 3**order)
-    result = Measured(sp.S.Zero, None, size, terms, total, operand.plain)
-    _checked(result)
-    return _checked(_with(result, make(operand.expression)))
+    return _made(Measured(sp.S.Zero, None, size, terms, total, operand.plain), lambda: make(operand.expression))
 
 
 def differentiate(operand: Measured, orders: Sequence[tuple[sp.Symbol, int]]) -> Measured:
@@ -292,8 +294,7 @@ def dot(left: Measured, right: Measured) -> Measured:
         raise RefusedError(f"dot is given vectors of {len(left.expression)} and {len(right.expression)} entries.")
     terms = max(left.terms, 1) * max(right.terms, 1) * len(left.expression) if left.terms or right.terms else 0
     result = Measured(sp.S.Zero, None, _size((left, right)), terms, _order((left, right)))
-    _checked(result)
-    return _checked(_with(result, left.expression.dot(right.expression)))
+    return _made(result, lambda: left.expression.dot(right.expression))
 
 
 def piecewise(branches: Sequence[tuple[Measured, Measured]]) -> Measured:
@@ -304,6 +305,4 @@ def piecewise(branches: Sequence[tuple[Measured, Measured]]) -> Measured:
     parts = [part for branch in branches for part in branch]
     # SymPy compares every branch with every other.
     result = Measured(sp.S.Zero, None, 2 * _size(parts), sum(value.terms for value in values), _order(values))
-    _checked(result)
-    pairs = ((value.expression, test.expression) for value, test in branches)
-    return _checked(_with(result, sp.Piecewise(*pairs)))
+    return _made(result, lambda: sp.Piecewise(*((value.expression, test.expression) for value, test in branches)))

@@ -177,8 +177,7 @@ def _condition(label: str, keys: tuple[str, ...], sides: Callable[[Table, Names]
                 raise table.error(None, "An initial condition holds at the first time; leave out on, where and at.")
             on = INITIAL
         name = table.string("label", label) if label == "Condition" else label
-        found: AnyCondition = table.attempt(None, Condition, equation, on, label=name, **_settings(table, names))
-        return found
+        return table.attempt(None, Condition, equation, on, label=name, **_settings(table, names))
 
     return read
 
@@ -214,15 +213,13 @@ def _periodic(table: Table, _: Place, names: Names) -> AnyCondition:
         raise table.error("along", f"along must be a coordinate, one of {', '.join(known)}.")
     order = table.integer("derivatives")
     arguments = (_unknown(table, names), known[along], order)
-    found: AnyCondition = table.attempt(None, Periodic, *arguments, **_settings(table, names))
-    return found
+    return table.attempt(None, Periodic, *arguments, **_settings(table, names))
 
 
 def _mean(table: Table, _: Place, names: Names) -> AnyCondition:
     table.allow("u", "value", *_COMMON)
     value = table.number(names, "value") if "value" in table else 0
-    found: AnyCondition = table.attempt(None, Mean, _unknown(table, names), value, **_settings(table, names))
-    return found
+    return table.attempt(None, Mean, _unknown(table, names), value, **_settings(table, names))
 
 
 def _observation(table: Table, _: Place, names: Names) -> AnyCondition:
@@ -239,8 +236,7 @@ def _observation(table: Table, _: Place, names: Names) -> AnyCondition:
         if "noise" in table:
             noise = table.numbers(names, "noise") if several else float(table.number(names, "noise"))
     settings = _settings(table, names)
-    found: AnyCondition = table.attempt(None, Observation, unknown, points, values, noise, **settings)
-    return found
+    return table.attempt(None, Observation, unknown, points, values, noise, **settings)
 
 
 def _measured(table: Table, names: Names, unknown: Any) -> tuple[FloatArray, FloatArray, Any]:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path as FilePath
-from typing import Any
+from typing import Any, TypeVar
 
 from pibls.checks import shorten
 from pibls.errors import PiblsError, TextError
@@ -17,6 +17,8 @@ from pibls.text.places import Path, Place, find_places
 from pibls.text.source import Text, suggestion
 
 __all__ = ["Document", "Table", "parse_document"]
+
+Made = TypeVar("Made")
 
 _LONGEST = 200_000
 _LONGEST_LINE = 50_000
@@ -201,7 +203,7 @@ class Table:
             raise self.document.error((*self.path, *path), message)
         return value
 
-    def attempt(self, key: str | None, make: Any, *arguments: Any, **options: Any) -> Any:
+    def attempt(self, key: str | None, make: Callable[..., Made], *arguments: Any, **options: Any) -> Made:
         """Call something of the library; what it refuses points at the value of a key."""
         try:
             return make(*arguments, **options)

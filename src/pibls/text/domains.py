@@ -126,8 +126,7 @@ def _shape(table: Table, symbols: tuple[sp.Symbol, ...], names: Names, found: di
 
 def _box(table: Table, own: tuple[sp.Symbol, ...], names: Names, _: dict[str, Domain]) -> Domain:
     ranges = [(symbol, *_limits(table, symbol.name, names)) for symbol in own]
-    shape: Domain = table.attempt(None, _BOXES[_kind(table)], *ranges)
-    return shape
+    return table.attempt(None, _BOXES[_kind(table)], *ranges)
 
 
 def _ball(table: Table, own: tuple[sp.Symbol, ...], names: Names, _: dict[str, Domain]) -> Domain:
@@ -135,15 +134,13 @@ def _ball(table: Table, own: tuple[sp.Symbol, ...], names: Names, _: dict[str, D
     table.need("radius", "radius = 1")
     center = table.numbers(names, "center") if "center" in table else [0.0] * len(own)
     make = Disk if _kind(table) == "disk" else Ball
-    shape: Domain = table.attempt(None, make, own, center, table.number(names, "radius"))
-    return shape
+    return table.attempt(None, make, own, center, table.number(names, "radius"))
 
 
 def _polygon(table: Table, own: tuple[sp.Symbol, ...], names: Names, _: dict[str, Domain]) -> Domain:
     table.allow("shape", "name", "coordinates", "vertices")
     table.need("vertices", "vertices = [[0, 0], [1, 0], [0, 1]]")
-    shape: Domain = table.attempt("vertices", Polygon, own, table.rows(names, "vertices"))
-    return shape
+    return table.attempt("vertices", Polygon, own, table.rows(names, "vertices"))
 
 
 def _star(table: Table, own: tuple[sp.Symbol, ...], names: Names, _: dict[str, Domain]) -> Domain:
@@ -154,8 +151,7 @@ def _star(table: Table, own: tuple[sp.Symbol, ...], names: Names, _: dict[str, D
         raise table.error("angle", "The angle must be one name, such as theta.")
     radius = read_expression(table.text("radius"), replace(names, coordinates=(angle,))).expression
     center = table.numbers(names, "center") if "center" in table else [0.0, 0.0]
-    shape: Domain = table.attempt("radius", Star, own, radius, center)
-    return shape
+    return table.attempt("radius", Star, own, radius, center)
 
 
 def _points(table: Table, own: tuple[sp.Symbol, ...], names: Names, _: dict[str, Domain]) -> Domain:
@@ -171,8 +167,7 @@ def _points(table: Table, own: tuple[sp.Symbol, ...], names: Names, _: dict[str,
     if "weights" in table:
         options["weights"] = table.numbers(names, "weights")
     parts = dict(table.table("parts").data)
-    shape: Domain = table.attempt(None, PointCloud, own, interior, parts=parts, **options)
-    return shape
+    return table.attempt(None, PointCloud, own, interior, parts=parts, **options)
 
 
 def _cloud(

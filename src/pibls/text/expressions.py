@@ -33,8 +33,7 @@ _ALIASES = {
 
 def read_equation(piece: Text, names: Names) -> sp.Eq | sp.Expr:
     """Return the equation, or the expression that shall be zero, that a text says."""
-    spans = scan(piece).spans
-    sides = [_read(piece, span, names, "number") for span in spans]
+    sides = [_read(piece, span, names, "number") for span in scan(piece)]
     if len(sides) == 1:
         return sides[0].expression
     return sp.Eq(*(side.expression for side in sides), evaluate=False)
@@ -51,7 +50,7 @@ def read_condition(piece: Text, names: Names) -> sp.Basic:
 
 
 def _whole(piece: Text) -> tuple[int, int]:
-    spans = scan(piece).spans
+    spans = scan(piece)
     if len(spans) > 1:
         raise piece.error("An equation sign does not belong here; give an expression.", spans[0][1])
     return spans[0]

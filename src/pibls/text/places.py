@@ -18,8 +18,13 @@ _BARE = re.compile(r"[A-Za-z0-9_-]+")
 _BLANK = re.compile(r"(?:[ \t\n]|#[^\n]*)*")
 _SPACE = re.compile(r"[ \t]*")
 _SCALAR = re.compile(r"[^,\]}#\n]*")
-_SIMPLE = 'btnfre"\\'
-_HEX = {"x": 2, "u": 4, "U": 8}
+# Up to two quotes more may stand before three that close.
+_STRING = re.compile(
+    r'"""\n?(?P<escaped_lines>(?:\\.|[^\\])*?)"""(?!")|"(?P<escaped>(?:\\.|[^"\\])*)"'
+    r"|'''\n?(?P<lines>.*?)'''(?!')|'(?P<plain>[^']*)'",
+    re.DOTALL,
+)
+_CHARACTER = re.compile(r"\\(?:x..|u.{4}|U.{8}|(?P<joined>\s+)|.)|.", re.DOTALL)
 
 
 @dataclass(frozen=True)
@@ -148,35 +153,14 @@ class _Finder:
                 self.pair(path)
 
     def string(self) -> Place:
-        start, quote = self.position, self.source[self.position]
-        triple = self.source.startswith(quote * 3, start)
-        end = quote * 3 if triple else quote
-        self.position += len(end)
-        if triple and self.source.startswith("\n", self.position):
-            self.position += 1
-        offsets: list[int] = []
-        while not self._closes(end):
-            if quote == '"' and self.source[self.position] == "\\":
-                self._escape(offsets)
-            else:
-                offsets.append(self.position)
-                self.position += 1
-        offsets.append(self.position)
-        self.position += len(end)
-        return Place(start, self.position, tuple(offsets))
-
-    def _closes(self, end: str) -> bool:
-        """Tell whether the string ends here; up to two quotes more may stand before three that close."""
-        here = self.source.startswith(end, self.position)
-        return here and not (len(end) == 3 and self.source.startswith(end, self.position + 1))
-
-    def _escape(self, offsets: list[int]) -> None:
-        start, kind = self.position, self.source[self.position + 1]
-        if kind in _SIMPLE or kind in _HEX:
-            offsets.append(start)
-            self.position += 2 + _HEX.get(kind, 0)
-        else:
+        start, found = self.position, _STRING.match(self.source, self.position)
+        assert found is not None
+        self.position = found.end()
+        assert found.lastgroup is not None
+        first, last = found.span(found.lastgroup)
+        offsets = list(range(first, last))
+        if found.lastgroup.startswith("escaped"):
+            characters = _CHARACTER.finditer(self.source, first, last)
             # A backslash at the end of a line swallows the line break and what is blank after it.
-            found = re.compile(r"\\\s*").match(self.source, start)
-            assert found is not None
-            self.position = found.end()
+            offsets = [one.start() for one in characters if not one["joined"]]
+        return Place(start, self.position, (*offsets, last))

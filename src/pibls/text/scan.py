@@ -9,11 +9,10 @@ from __future__ import annotations
 import keyword
 import re
 import unicodedata
-from dataclasses import dataclass
 
 from pibls.text.source import Text
 
-__all__ = ["LONGEST", "Sides", "scan"]
+__all__ = ["LONGEST", "scan"]
 
 LONGEST = 20_000
 _MOST_WORDS = 2_000
@@ -59,17 +58,10 @@ _REMEDIES = {
 }
 
 
-@dataclass(frozen=True)
-class Sides:
-    """Where the sides of an equation begin and end; one pair for an expression without an equation sign."""
+def scan(piece: Text) -> tuple[tuple[int, int], ...]:
+    """Check the words of a formula; return where the sides of its equation sign begin and end, or all of it.
 
-    spans: tuple[tuple[int, int], ...]
-
-
-def scan(piece: Text) -> Sides:
-    """Check the words of a formula and find its equation sign.
-
-    >>> scan(Text.plain("u_xx = 1")).spans
+    >>> scan(Text.plain("u_xx = 1"))
     ((0, 5), (6, 8))
     """
     text = piece.text
@@ -83,14 +75,14 @@ def scan(piece: Text) -> Sides:
         raise piece.error(f"The formula has {len(words)} words; {_MOST_WORDS} are allowed. Split it up.", start)
     signs = _brackets(piece, words)
     if not signs:
-        return Sides(((0, len(text)),))
+        return ((0, len(text)),)
     if len(signs) > 1:
         raise piece.error("There is a second equation sign; write one equation per text.", signs[1])
     spans = ((0, signs[0]), (signs[0] + 1, len(text)))
     for start, stop in spans:
         if not text[start:stop].strip():
             raise piece.error("A side of the equation is empty; write 0 if it is zero.", signs[0])
-    return Sides(spans)
+    return spans
 
 
 def _words(piece: Text) -> list[re.Match[str]]:

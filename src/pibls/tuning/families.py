@@ -3,50 +3,33 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from pibls.features import BroadNetwork, draw_network
+from pibls.features import BroadNetwork
 from pibls.methods import PIBLS, PIELM, BayesianPIELM
 from pibls.problem import Problem
 from pibls.tuning.folds import IndexArray
 
-__all__ = ["Family", "Shared", "families", "width"]
+__all__ = ["Family", "Shared", "columns", "families", "width"]
 
 Shared = PIBLS | PIELM | BayesianPIELM
+Family = Mapping[int, Shared]
+"""Methods whose networks are leading columns of one another, by their places in the grid."""
 
 
-@dataclass(frozen=True, eq=False)
-class Family:
-    """Methods whose networks are leading columns of one another, with their places in the grid."""
-
-    members: Mapping[int, Shared]
-
-    def network(self, problem: Problem, seed: int) -> BroadNetwork:
-        """Draw the widest network."""
-        rng, bounds = np.random.default_rng(seed), problem.domain.bounds
-        widest = max(self.members.values(), key=width)
-        if not isinstance(widest, PIBLS):
-            return draw_network(rng, bounds, [(widest.activation, widest.nodes, widest.scale)])
-        name = str(widest.activation)
-        features = [(name, widest.feature_nodes, widest.scale)] * widest.feature_groups
-        enhancement = (widest.enhancement_activation or name, widest.enhancement_nodes, widest.enhancement_scale)
-        groups = widest.enhancement_groups if widest.enhancement_nodes else 0
-        return draw_network(rng, bounds, features, [enhancement] * groups)
-
-    def columns(self, method: Shared, network: BroadNetwork) -> IndexArray:
-        """Return the columns of the widest network that are the network of a member."""
-        if not isinstance(method, PIBLS):
-            return np.arange(method.nodes)
-        starts = np.cumsum([network.feature_nodes, *(group.nodes for group in network.enhancement)])[:-1]
-        enhanced = [np.arange(start, start + method.enhancement_nodes) for start in starts]
-        return np.concatenate([np.arange(network.feature_nodes), *enhanced])
+def columns(method: Shared, network: BroadNetwork) -> IndexArray:
+    """Return the columns of the widest network of a family that are the network of a member."""
+    if not isinstance(method, PIBLS):
+        return np.arange(method.nodes)
+    starts = np.cumsum([network.feature_nodes, *(group.nodes for group in network.enhancement)])[:-1]
+    enhanced = [np.arange(start, start + method.enhancement_nodes) for start in starts]
+    return np.concatenate([np.arange(network.feature_nodes), *enhanced])
 
 
 def families(methods: Sequence[Any], problem: Problem) -> tuple[list[Family], list[int]]:
-    """Return the methods that share work, by family, and the places of those that do not."""
+    """Return the methods that share work, by family, and the places in the grid of those that do not."""
     plain = problem.is_linear and not any(s.exact for s in problem.statements)
     found: dict[Any, dict[int, Shared]] = {}
     others = []
@@ -56,7 +39,7 @@ def families(methods: Sequence[Any], problem: Problem) -> tuple[list[Family], li
             others.append(index)
         else:
             found.setdefault(key, {})[index] = method
-    return [Family(members) for members in found.values()], others
+    return list(found.values()), others
 
 
 def _family_key(method: Any, problem: Problem) -> Any:

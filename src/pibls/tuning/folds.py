@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -55,46 +56,28 @@ def split(problem: Problem, points: Points, folds: int, seed: int) -> tuple[Fold
             f"Cross-validation with {folds} folds needs at least {folds} interior points. Got {len(points.interior)}. "
             "Sample more points, or use fewer folds."
         )
-    parts = _parts(problem, points, folds, np.random.default_rng(seed))
-    return tuple(_fold(points, parts, number) for number in range(folds))
-
-
-def _parts(
-    problem: Problem, points: Points, folds: int, rng: np.random.Generator
-) -> dict[int, tuple[IndexArray, ...] | None]:
-    """Return the held-out points of every fold, by identity of the set; None for sets that stay whole."""
+    rng = np.random.default_rng(seed)
     whole = {id(points.sets[s.source]) for s in problem.statements if s.targets is not None}
     inside = {id(points.sets[s.source]) for s in problem.statements if s.is_equation}
-    parts: dict[int, tuple[IndexArray, ...] | None] = {}
+    divisions: dict[int, list[tuple[PointSet, PointSet, IndexArray, IndexArray]]] = {}
     for where in points.sets:
-        if id(where) in parts:
+        if id(where) in divisions:
             continue
         fewest = folds if id(where) in inside else _FEWEST_PER_FOLD * folds
         if id(where) in whole or where.weights is not None or len(where) < fewest:
-            parts[id(where)] = None
-        else:
-            parts[id(where)] = tuple(np.sort(part) for part in np.array_split(rng.permutation(len(where)), folds))
-    return parts
-
-
-def _fold(points: Points, parts: dict[int, tuple[IndexArray, ...] | None], number: int) -> Fold:
-    chosen: dict[int, tuple[PointSet, PointSet, IndexArray, IndexArray]] = {}
-    for where in points.sets:
-        if id(where) in chosen:
-            continue
-        part = parts[id(where)]
-        if part is None:
             every = np.arange(where.rows)
-            chosen[id(where)] = (where, where, every, every)
+            divisions[id(where)] = [(where, where, every, every)] * folds
         else:
-            held = part[number]
-            train = np.setdiff1d(np.arange(len(where)), held)
-            chosen[id(where)] = (_subset(where, train), _subset(where, held), train, held)
-    picked = [chosen[id(where)] for where in points.sets]
-    train_sets, held_sets, train_rows, held_rows = zip(*picked, strict=True)
+            parts = np.array_split(rng.permutation(len(where)), folds)
+            divisions[id(where)] = [_divided(where, np.sort(part)) for part in parts]
+    return tuple(_fold([divisions[id(where)][number] for where in points.sets]) for number in range(folds))
+
+
+def _divided(where: PointSet, held: IndexArray) -> tuple[PointSet, PointSet, IndexArray, IndexArray]:
+    train = np.setdiff1d(np.arange(len(where)), held)
+    return where.picked(train), where.picked(held), train, held
+
+
+def _fold(divided: Sequence[tuple[PointSet, PointSet, IndexArray, IndexArray]]) -> Fold:
+    train_sets, held_sets, train_rows, held_rows = zip(*divided, strict=True)
     return Fold(Points(train_sets), Points(held_sets), train_rows, held_rows)
-
-
-def _subset(where: PointSet, rows: IndexArray) -> PointSet:
-    normals, partner = (None if a is None else a[rows] for a in (where.normals, where.partner))
-    return PointSet(where.points[rows], normals, partner)

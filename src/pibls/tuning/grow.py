@@ -140,8 +140,7 @@ def _chosen(few: PointSet, many: PointSet, density: FloatArray | None, rng: np.r
     even = np.full(len(many), 1.0 / len(many))
     chance = _FLOOR * even + (1 - _FLOOR) * (density / total if total > 0 else even)
     rows = np.sort(rng.choice(len(many), size=len(few), replace=False, p=chance / chance.sum()))
-    normals, partner = (None if a is None else a[rows] for a in (many.normals, many.partner))
-    return PointSet(many.points[rows], normals, partner)
+    return many.picked(rows)
 
 
 def steepness(solution: Solution, X: FloatArray) -> tuple[FloatArray, FloatArray]:

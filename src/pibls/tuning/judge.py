@@ -8,7 +8,7 @@ what was chosen is a little flattered; the error estimate does not rest on it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property, reduce
 from typing import Any
@@ -20,8 +20,9 @@ from pibls.geometry import Points
 from pibls.problem import MultiIndex, Problem, Statement
 from pibls.solution import Solution
 from pibls.solution.sizes import SHARE, natural_sizes
+from pibls.system import Evaluate
 
-__all__ = ["Evaluate", "Judge", "Verdict", "root_mean_square"]
+__all__ = ["Judge", "Verdict", "root_mean_square"]
 
 _SIZE_POINTS = 200
 # Share of what its fields and the domain suggest below which all terms of a statement count as zero, as those of
@@ -46,8 +47,8 @@ class Verdict:
         return max(self.parts, key=lambda name: self.parts[name])
 
 
-Evaluate = Callable[[FloatArray, Sequence[tuple[str, MultiIndex]]], list[FloatArray]]
-"""Derivatives of fields at points, as :meth:`pibls.Solution.evaluate` gives them."""
+Magnitudes = tuple[float, tuple[float, ...]]
+"""Root mean squares of the source and of the coefficients of a statement."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,42 +79,27 @@ class Judge:
 
     def references(self, evaluate: Evaluate) -> dict[str, float]:
         """Return what the residual of each statement is relative to: the size of its terms, where that is not zero."""
-        least = self._least_sizes(evaluate)
-        return {name: max(size, least[name]) for name, size in self.sizes(evaluate).items()}
-
-    def _least_sizes(self, evaluate: Evaluate) -> dict[str, float]:
-        """Return the size below which the terms of each statement count as zero."""
         names, zero = self.problem.field_names, (0,) * len(self._half)
-        values = evaluate(self.points.interior[:_SIZE_POINTS], [(name, zero) for name in names])
-        own = {name: root_mean_square(value) for name, value in zip(names, values, strict=True)}
-        fields = natural_sizes(self.problem, own)
-        sizes: dict[str, float] = {}
-        for name, statement in self.judged:
-            terms = zip(statement.form.terms, self._tangent(evaluate, statement)[1], strict=True)
-            expected = (root_mean_square(c) * fields[t.field] / np.prod(self._half**t.multi_index) for t, c in terms)
-            sizes[name] = self._share * float(max(expected, default=0.0))
-        return sizes
-
-    def sizes(self, evaluate: Evaluate) -> dict[str, float]:
-        """Return the size of the terms that each statement is made of: what its residual is relative to."""
-        keys = list({(t.field, t.multi_index): None for s in self.problem.statements for t in s.form.terms})
+        keys = [(name, zero) for name in names]
+        keys += [(t.field, t.multi_index) for s in self.problem.statements for t in s.form.terms]
+        keys = list(dict.fromkeys(keys))
         values = evaluate(self.points.interior[:_SIZE_POINTS], keys)
-        magnitudes = {key: root_mean_square(value) for key, value in zip(keys, values, strict=True)}
-        sizes: dict[str, float] = {}
-        for name, statement in self.judged:
-            source, coefficients = self._tangent(evaluate, statement)
-            terms = zip(statement.form.terms, coefficients, strict=True)
-            total = sum((root_mean_square(c) * magnitudes[t.field, t.multi_index]) ** 2 for t, c in terms)
-            sizes[name] = float(np.sqrt(root_mean_square(source) ** 2 + total))
-        return sizes
+        columns = {key: value[:, None] for key, value in zip(keys, values, strict=True)}
+        magnitudes = {statement: _magnitudes(*self._tangent(evaluate, statement)) for _, statement in self.judged}
+        return {name: float(size.item()) for name, size in self._references(columns, magnitudes).items()}
 
     def linear_references(self, values: Mapping[tuple[str, MultiIndex], FloatArray]) -> dict[str, FloatArray]:
         """Return the references for many solutions of a linear problem, from derivatives with a column for each."""
+        return self._references(values, self._linear_magnitudes)
+
+    def _references(
+        self, values: Mapping[tuple[str, MultiIndex], FloatArray], magnitudes: Mapping[Statement, Magnitudes]
+    ) -> dict[str, FloatArray]:
         squares = {key: np.mean(value[:_SIZE_POINTS] ** 2, axis=0) for key, value in values.items()}
         fields = self._natural(squares)
         sizes: dict[str, FloatArray] = {}
         for name, statement in self.judged:
-            source, coefficients = self._magnitudes(statement)
+            source, coefficients = magnitudes[statement]
             terms = tuple(zip(statement.form.terms, coefficients, strict=True))
             total = sum((c**2 * squares[t.field, t.multi_index] for t, c in terms), np.zeros(()))
             expected = (c * fields[t.field] / np.prod(self._half**t.multi_index) for t, c in terms)
@@ -141,16 +127,10 @@ class Judge:
         """Half the widths of the domain."""
         return np.asarray(np.ptp(self.problem.domain.bounds, axis=1) / 2)
 
-    def _magnitudes(self, statement: Statement) -> tuple[float, tuple[float, ...]]:
-        """Return root mean squares of the source and the coefficients of a linear statement, computed once."""
-        if statement not in self._known_magnitudes:
-            source, coefficients = self._known(statement)
-            self._known_magnitudes[statement] = (root_mean_square(source), tuple(map(root_mean_square, coefficients)))
-        return self._known_magnitudes[statement]
-
     @cached_property
-    def _known_magnitudes(self) -> dict[Statement, tuple[float, tuple[float, ...]]]:
-        return {}
+    def _linear_magnitudes(self) -> dict[Statement, Magnitudes]:
+        """Those of all judged statements of a linear problem, computed once."""
+        return {statement: _magnitudes(*self._known(statement)) for _, statement in self.judged}
 
     def _tangent(self, evaluate: Evaluate, statement: Statement) -> tuple[FloatArray, tuple[Any, ...]]:
         """Return source and coefficients of a statement, of its linearisation where it is not linear."""
@@ -196,6 +176,10 @@ class Judge:
         for coefficient, values in zip(coefficients, state, strict=True):
             residual = residual + coefficient * values
         return residual if where.weights is None else np.atleast_1d(where.weights @ residual)
+
+
+def _magnitudes(source: FloatArray, coefficients: tuple[Any, ...]) -> Magnitudes:
+    return root_mean_square(source), tuple(map(root_mean_square, coefficients))
 
 
 def root_mean_square(values: Any) -> float:

@@ -1,108 +1,85 @@
 """Fits of a cross-validation that share their work.
 
 Networks of one scale and activation differ only in width, and draws are nested: the narrow network is the leading
-columns of the widest. Its rows are therefore computed once, at all points. With a ridge, their inner products are all
-that folds, penalties and ridges need. Without one, or with one too small for that, and where there are fewer rows than
-columns, they are written in an orthonormal basis of the space they span, H = L Qᵀ, once for all folds: a fold is then
-some rows of the small matrix L, penalties scale them, and the ridge ‖w‖² is ‖v‖² of w = Q v. Every combination of
-penalties and ridges is one small solve, and all of a fold are judged together.
+columns of the widest. Its rows are therefore computed once, at all points. Where the weights do not depend on the basis
+and there are fewer rows than columns, they are written in an orthonormal basis of the space they span, H = L Qᵀ, once
+for all folds: a fold is then some rows of the small matrix L, penalties scale them, and the ridge ‖w‖² is ‖v‖² of
+w = Q v. Every combination of penalties and ridges is one small solve, and all of a fold are judged together.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import accumulate, pairwise
 
 import numpy as np
+import scipy.linalg
 
 from pibls.checks import FloatArray
 from pibls.errors import FeatureError, PiblsError, SolveError
 from pibls.methods import BayesianPIELM
 from pibls.methods.evidence import Group, maximise
 from pibls.methods.settings import row_scaling
-from pibls.problem import Problem
 from pibls.solvers import SVD, solver
-from pibls.tuning.families import Family, Shared, width
+from pibls.tuning.families import Family, Shared, columns, width
 from pibls.tuning.folds import IndexArray
-from pibls.tuning.kernels import KernelSystem, outweighs_rounding
 from pibls.tuning.shared_rows import Key, Rows, Scorer
-from pibls.tuning.small_solves import SmallSystem, block_norms
 
-__all__ = ["scores_of_family"]
+__all__ = ["Scaled", "scores_of_family"]
 
-Members = Mapping[int, Shared]
 Scores = dict[int, list[Sequence[float]] | PiblsError]
+
+_EPS = float(np.finfo(np.float64).eps)
+_CLEAR = 1e-6  # what the rounding of inner products may be to a ridge, and thereby to the residual of the fit
 
 
 def scores_of_family(family: Family, scorer: Scorer, seed: int) -> Scores:
     """Return, by place in the grid, the scores of every member per fold, or why it cannot be fitted."""
     try:
-        network = family.network(scorer.problem, seed)
+        network = max(family.values(), key=width).draw(scorer.problem.domain.bounds, seed)
         rows = Rows.of(scorer, network)
     except (FeatureError, SolveError) as refusal:
-        return dict.fromkeys(family.members, refusal)
+        return dict.fromkeys(family, refusal)
+    groups: dict[tuple[int, bool], dict[int, Shared]] = {}
+    for index, method in family.items():
+        groups.setdefault((width(method), _any_basis(method)), {})[index] = method
     result: Scores = {}
-    by_width: dict[int, dict[int, Shared]] = {}
-    for index, method in family.members.items():
-        by_width.setdefault(width(method), {})[index] = method
-    for members in by_width.values():
-        columns = family.columns(next(iter(members.values())), network)
-        result |= _scores_of_width(members, scorer, rows.part(columns).whole(scorer.problem.field_names))
+    for (_, any_basis), members in groups.items():
+        own = rows.part(columns(next(iter(members.values())), network)).whole(scorer.problem.field_names)
+        result |= _scores_of_group(members, scorer, own.compressed() if any_basis else own)
     return result
-
-
-def _scores_of_width(members: Members, scorer: Scorer, rows: Rows) -> Scores:
-    """Score the methods of one network, each by the cheapest way to weights as good as those of its own solver."""
-    kernel = _by_kernel(members, scorer.problem, rows)
-    rest = {index: method for index, method in members.items() if index not in kernel}
-    small = {index: method for index, method in rest.items() if _any_basis(method)}
-    own = {index: method for index, method in rest.items() if index not in small}
-    result: Scores = {}
-    if kernel:
-        result |= _scores_of_group(kernel, scorer, rows.kernel(), kernel=True)
-    if small:
-        result |= _scores_of_group(small, scorer, rows.compressed(), kernel=False)
-    if own:
-        result |= _scores_of_group(own, scorer, rows, kernel=False)
-    return result
-
-
-def _by_kernel(members: Members, problem: Problem, rows: Rows) -> Members:
-    """Return the methods whose ridge allows for inner products, where these are no more work than the rows."""
-    count, columns = rows.matrix.shape
-    if count > 2 * columns:
-        return {}
-    squares = np.einsum("ij,ij->i", rows.matrix, rows.matrix)
-    counts = np.diff((*rows.starts, count)).tolist()
-    norms = block_norms(squares, counts)
-
-    def allows(method: Shared) -> bool:
-        if isinstance(method, BayesianPIELM) or not _any_basis(method) or not method.lambda_reg > 0:
-            return False
-        return outweighs_rounding(method.lambda_reg, squares, np.repeat(_factors(method, problem, norms), counts))
-
-    return {index: method for index, method in members.items() if allows(method)}
 
 
 def _any_basis(method: Shared) -> bool:
     """Whether the weights do not depend on the basis: they have minimal norm, or a ridge makes them unique."""
     if isinstance(method, BayesianPIELM):
         return True
-    chosen = solver(method.solver)
-    return chosen == SVD() or (method.lambda_reg > 0 and method.solver in ("lstsq", "qr"))
+    return solver(method.solver) == SVD() or (method.lambda_reg > 0 and method.solver in ("lstsq", "qr"))
 
 
-def _scores_of_group(members: Members, scorer: Scorer, rows: Rows, *, kernel: bool) -> Scores:
-    problem = scorer.problem
+def _scores_of_group(members: Family, scorer: Scorer, rows: Rows) -> Scores:
+    """Score methods that share their rows, fold by fold."""
     refused: Scores = {}
     found: dict[int, list[Sequence[float]]] = {index: [] for index in members}
     for number, fold in enumerate(scorer.folds):
-        system = _system(rows, rows.places(problem, fold.train_rows), kernel=kernel)
+        places = rows.places(scorer.problem, fold.train_rows)
+        matrix, rhs = (array[np.concatenate(places)] for array in (rows.matrix, rows.rhs))
+        counts = [len(own) for own in places]
+        norms = _block_norms(matrix, counts)
+        known: dict[tuple[float, ...], Scaled] = {}
         weights: dict[int, FloatArray] = {}
         for index, method in members.items():
             if index in refused:
                 continue
+            scaling = row_scaling(method.lambda_b, method.lambda_i)
+            factors = tuple(scaling.scales(scorer.problem.statements, norms))
+            if factors not in known:
+                scale = np.repeat(factors, counts)
+                known[factors] = Scaled(matrix * scale[:, None], rhs * scale, rows.weights)
             try:
-                weights[index] = _weights(method, system, _factors(method, problem, system.norms))
+                weights[index] = known[factors].weights(method)
             except (FeatureError, SolveError) as refusal:
                 refused[index] = refusal
         if weights:
@@ -112,29 +89,70 @@ def _scores_of_group(members: Members, scorer: Scorer, rows: Rows, *, kernel: bo
     return {index: refused.get(index, values) for index, values in found.items()}
 
 
-def _system(rows: Rows, places: Sequence[IndexArray], *, kernel: bool) -> KernelSystem | SmallSystem:
-    chosen, counts = np.concatenate(places), tuple(map(len, places))
-    if kernel:
-        return KernelSystem(rows.matrix, rows.rhs, chosen, counts)
-    return SmallSystem(rows.matrix[chosen], rows.rhs[chosen], counts, rows.weights)
+def _block_norms(matrix: FloatArray, counts: Sequence[int]) -> list[float]:
+    """Return the root mean square of the norms of the rows of each block."""
+    squares = np.einsum("ij,ij->i", matrix, matrix)
+    return [float(np.sqrt(squares[a:b].mean())) for a, b in pairwise(accumulate(counts, initial=0))]
 
 
-def _factors(method: Shared, problem: Problem, norms: Sequence[float]) -> tuple[float, ...]:
-    return tuple(row_scaling(method.lambda_b, method.lambda_i).scales(problem.statements, norms))
+@dataclass(frozen=True, eq=False)
+class Scaled:
+    """Rows of one fold under given penalties, to be solved as any method would.
+
+    Attributes
+    ----------
+    matrix, rhs
+        The rows.
+    columns
+        Number of weights that the columns stand for, which sets the level of rounding.
+
+    Examples
+    --------
+    >>> from pibls import PIELM
+    >>> rows = Scaled(np.array([[1.0], [1.0]]), np.array([0.0, 1.0]), 1)
+    >>> rows.weights(PIELM(solver="svd")), rows.weights(PIELM(lambda_reg=2.0))
+    (array([0.5]), array([0.25]))
+    """
+
+    matrix: FloatArray
+    rhs: FloatArray
+    columns: int
+
+    def weights(self, method: Shared) -> FloatArray:
+        """Return the weights of a method, by the cheapest way to weights as good as those of its own solver."""
+        if isinstance(method, BayesianPIELM):
+            return maximise([Group(self.matrix, self.rhs)], method.iterations)[0].mean
+        ridge = method.lambda_reg
+        if _any_basis(method) and ridge == 0:
+            # Of minimal norm, for a third of the cost of singular values, and the same but for rounding.
+            cutoff = max(len(self.rhs), self.columns) * _EPS
+            options = {"cond": cutoff, "lapack_driver": "gelsy", "check_finite": False}
+            return np.asarray(scipy.linalg.lstsq(self.matrix, self.rhs, **options)[0])
+        if _any_basis(method) and _EPS * np.trace(self._products) < _CLEAR * ridge:
+            # Inner products square the condition number, which a ridge far above their rounding forgives.
+            gram = self._products.copy()
+            np.fill_diagonal(gram, gram.diagonal() + ridge)
+            if self._dual:
+                return np.asarray(self.matrix.T @ _definite_solve(gram, self.rhs))
+            return _definite_solve(gram, self.matrix.T @ self.rhs)
+        factor = solver(method.solver).factorise(np.asfortranarray(self.matrix), ridge=ridge)
+        return np.asarray(factor.solve(self.rhs))
+
+    @property
+    def _dual(self) -> bool:
+        """Whether inner products of rows are fewer than those of columns."""
+        rows, columns = self.matrix.shape
+        return bool(rows < columns)
+
+    @cached_property
+    def _products(self) -> FloatArray:
+        return self.matrix @ self.matrix.T if self._dual else self.matrix.T @ self.matrix
 
 
-def _weights(method: Shared, system: KernelSystem | SmallSystem, factors: tuple[float, ...]) -> FloatArray:
-    if isinstance(system, KernelSystem):
-        assert not isinstance(method, BayesianPIELM)
-        return system.solve(factors, method.lambda_reg)
-    if not isinstance(method, BayesianPIELM) and _any_basis(method):
-        return system.solve(factors, method.lambda_reg)
-    matrix, rhs = system.scaled(factors)
-    if isinstance(method, BayesianPIELM):
-        found, _ = maximise([Group(matrix, rhs)], method.iterations)
-        return found.mean
-    factor = solver(method.solver).factorise(np.asfortranarray(matrix), ridge=method.lambda_reg, overwrite=True)
-    return np.asarray(factor.solve(rhs))
+def _definite_solve(matrix: FloatArray, rhs: FloatArray) -> FloatArray:
+    # The transpose of a symmetric matrix has the order that LAPACK wants.
+    factor = scipy.linalg.cho_factor(matrix.T, lower=True, overwrite_a=True, check_finite=False)
+    return np.asarray(scipy.linalg.cho_solve(factor, rhs, check_finite=False))
 
 
 def _judged(weights: FloatArray, scorer: Scorer, number: int, rows: Rows) -> list[list[float]]:
@@ -145,8 +163,8 @@ def _judged(weights: FloatArray, scorer: Scorer, number: int, rows: Rows) -> lis
         "exact": lambda: _errors(values, scorer, inside),
         "residual": lambda: _residuals(weights, values, scorer, number, rows),
     }
-    columns = [scores[score]() for score in scorer.scores]
-    return [[float(value) for value in row] for row in zip(*columns, strict=True)]
+    found = [scores[score]() for score in scorer.scores]
+    return [[float(value) for value in row] for row in zip(*found, strict=True)]
 
 
 def _errors(values: Mapping[Key, FloatArray], scorer: Scorer, inside: IndexArray) -> FloatArray:

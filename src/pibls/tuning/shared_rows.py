@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+import scipy.linalg
 
 from pibls.checks import FloatArray
 from pibls.features import BroadNetwork
@@ -15,7 +16,6 @@ from pibls.problem import MultiIndex, Problem
 from pibls.system import Penalties, assemble
 from pibls.tuning.folds import Fold, IndexArray
 from pibls.tuning.judge import Judge
-from pibls.tuning.small_solves import orthonormal
 
 __all__ = ["Key", "Rows", "Scorer"]
 
@@ -105,14 +105,9 @@ class Rows:
         """Return the same in an orthonormal basis of the space of the rows, where that is smaller."""
         if self.matrix.shape[0] >= self.matrix.shape[1]:
             return self
-        basis, matrix = orthonormal(self.matrix)
+        basis, triangle = scipy.linalg.qr(self.matrix.T, mode="economic", check_finite=False)
         derivatives = {key: values @ basis for key, values in self.derivatives.items()}
-        return Rows(matrix, self.rhs, self.starts, derivatives, self.weights)
-
-    def kernel(self) -> Rows:
-        """Return the same for weights that are combinations of the rows: inner products with these."""
-        derivatives = {key: values @ self.matrix.T for key, values in self.derivatives.items()}
-        return Rows(self.matrix @ self.matrix.T, self.rhs, self.starts, derivatives, self.weights)
+        return Rows(np.ascontiguousarray(triangle.T), self.rhs, self.starts, derivatives, self.weights)
 
     def places(self, problem: Problem, chosen: Sequence[IndexArray]) -> list[IndexArray]:
         """Return the rows of every statement at chosen points of each set."""
