@@ -22,11 +22,12 @@ from pibls.checks import FloatArray
 from pibls.features.reference import draw_reference
 from pibls.problem import Problem
 from pibls.runtime import available_memory, format_bytes
-from pibls.solution import Diagnostics, Solution
+from pibls.solution import Diagnostics, Solution, Stage
 from pibls.solution.celled import CellNetwork
 from pibls.solution.diagnostics import Residual
 from pibls.solution.functions import ResidualFunction
 from pibls.solution.sizes import reference_sizes
+from pibls.status import Status
 
 __all__ = ["Fitter", "Linear", "Loop", "degree_for", "field_sizes", "first_tree", "network_of", "solve_cells"]
 
@@ -182,7 +183,7 @@ class Loop:
     report: Callable[..., None]
     follower: Follower | None = None
     undetermined: float = _UNDETERMINED
-    stages: list[dict[str, float]] = field(default_factory=list)
+    stages: list[Stage] = field(default_factory=list)
     started: float = field(default_factory=time.perf_counter)
     _spent: float = 0.0  # by fitters that richer ones replaced
     _apart: float = 0.0
@@ -224,7 +225,7 @@ class Loop:
                     doubt = self._unseen(fit)
                 if found.estimate <= self.tol and not doubt and answers[-1] < self.undetermined:
                     message = f"The estimated error {found.estimate:.1e} is within the tolerance {self.tol:g}."
-                    return self.solution(found, found.estimate, "converged", message)
+                    return self.solution(found, found.estimate, Status.CONVERGED, message)
                 limit = self._limit(self.flops - before, answers)
                 if doubtful == _DOUBTFUL:
                     limit = "Finer cells do not help."
@@ -247,7 +248,7 @@ class Loop:
         serious = self.fitter.doubt(found.other) or (doubt and not self.fitter.doubt(found.fit))
         estimate = max(1.0, found.estimate) if serious else found.estimate
         message = f"The estimated error is {estimate:.1e}, above the tolerance {self.tol:g}. {limit} {doubt}"
-        return self.solution(found, estimate, "stalled", message.rstrip())
+        return self.solution(found, estimate, Status.STALLED, message.rstrip())
 
     def _more_cells(self, fit: Fit, sizes: FloatArray, goal: float = 1.0) -> tuple[Fit, float]:
         """Return the solution on a finer tree, and the share of what is rough in the cells that are split for it."""
@@ -353,8 +354,11 @@ class Loop:
     def note(self, fit: Fit, estimate: float, answer: float) -> None:
         """Record a stage, and tell it."""
         seconds = time.perf_counter() - self.started
-        facts = {"cells": len(fit.parts), "nodes": fit.unknowns, "rows": fit.rows, "residual": fit.residual}
-        self.stages.append({**facts, "estimate": estimate, "answer": answer, "seconds": seconds})
+        self.stages.append(
+            Stage(
+                seconds, fit.unknowns, fit.rows, len(fit.parts), residual=fit.residual, estimate=estimate, answer=answer
+            )
+        )
         self.report("solve", seconds, fit.unknowns, fit.residual, estimate)
 
     def _unmet(self, fit: Fit, other: Fit, sizes: FloatArray) -> str:
@@ -373,10 +377,10 @@ class Loop:
         return "A source, a coefficient or a condition has features that are too narrow for the cells there can be."
 
     def _limit(self, flops: float, answers: list[float]) -> str:
-        last = [s["estimate"] for s in self.stages]
+        last = [s.estimate or 0.0 for s in self.stages]
         if min(answers[-2:]) > self.undetermined:
             return "Nothing determines it."
-        falls = len(last) > 3 and self.stages[-1]["residual"] < _FALLS * self.stages[-4]["residual"]
+        falls = len(last) > 3 and (self.stages[-1].residual or 0.0) < _FALLS * (self.stages[-4].residual or 0.0)
         # What is not resolved yet may seem to stay as it is for a while.
         patience = _PATIENCE if min(last) < _RESOLVED else 2 * _PATIENCE
         recent, earlier = last[-patience:], last[-2 * patience : -patience]
@@ -400,7 +404,7 @@ class Loop:
         found = np.array(list(reference_sizes(self.problem, own).values()))
         return float((apart / np.where(found > 0, found, 1.0)).max())
 
-    def solution(self, found: Compared, estimate: float, status: str, message: str) -> Solution:
+    def solution(self, found: Compared, estimate: float, status: Status, message: str) -> Solution:
         """Return a fit as a solution, with its record."""
         fit = found.fit
         network, richer = network_of(found.own, fit), network_of(found.layout, found.other)
@@ -414,7 +418,7 @@ class Loop:
             fit.rows,
             "elimination along the tree",
             None,
-            self.stages[-1]["answer"] if self.stages else None,
+            self.stages[-1].answer if self.stages else None,
             {},
             seconds={"total": time.perf_counter() - self.started},
             message=message,

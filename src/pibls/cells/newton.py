@@ -26,6 +26,7 @@ from pibls.features.reference import draw_reference
 from pibls.problem import Problem
 from pibls.solution import Solution
 from pibls.solution.starts import checked_continuation, given_start
+from pibls.status import Status
 
 __all__ = ["solve_cells_nonlinear"]
 
@@ -102,4 +103,4 @@ def _layout(problem: Problem, dimension: int, tol: float, seed: int) -> Layout:
 def _failed(loop: Loop, coarse: Coarse) -> Solution:
     fit = coarse.descent.fit
     layout = loop.fitter.layout
-    return loop.solution(Compared(fit, layout, fit, layout, np.inf, 1.0), np.inf, "ill-posed", coarse.failure)
+    return loop.solution(Compared(fit, layout, fit, layout, np.inf, 1.0), np.inf, Status.ILL_POSED, coarse.failure)

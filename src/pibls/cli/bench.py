@@ -11,6 +11,7 @@ from pibls.cli.console import Debug, Json, emit, emit_json, emit_table, note, to
 from pibls.cli.outputs import check_target, write_text
 from pibls.cli.sources import zoo, zoo_problem
 from pibls.cli.values import to_csv
+from pibls.status import Status
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -70,7 +71,7 @@ def bench(
             emit_json("bench", {"runs": rows})
             return
         emit_table(_COLUMNS, [[_shown(name, row[name]) for name in _COLUMNS] for row in rows], _NUMBERS)
-        met = sum(row["status"] == "converged" for row in rows)
+        met = sum(row["status"] == Status.CONVERGED for row in rows)
         emit(f"{met} of {len(rows)} runs converged, {sum(row['seconds'] for row in rows):.1f} s in all")
 
 

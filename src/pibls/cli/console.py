@@ -13,6 +13,7 @@ from typing import Annotated, Any
 import typer
 
 from pibls.errors import PiblsError, TextError
+from pibls.status import Status
 
 __all__ = [
     "CODES",
@@ -31,7 +32,7 @@ __all__ = [
 ]
 
 OK, FAILED, WRONG, INTERRUPTED = 0, 1, 2, 130
-CODES: Mapping[str, int] = {"converged": OK, "stalled": 3, "ill-posed": 4}
+CODES: Mapping[Status, int] = {Status.CONVERGED: OK, Status.STALLED: 3, Status.ILL_POSED: 4}
 """Exit codes by the status of a solution."""
 
 SCHEMA = 1
@@ -166,7 +167,7 @@ def told(debug: bool, after_interrupt: str = "", *, as_json: str = "") -> Iterat
     except KeyboardInterrupt:
         note(f"Interrupted. {after_interrupt}".rstrip())
         if as_json:
-            emit_json(as_json, {"status": "interrupted", "exit_code": INTERRUPTED})
+            emit_json(as_json, {"status": Status.INTERRUPTED, "exit_code": INTERRUPTED})
         raise typer.Exit(INTERRUPTED) from None
     except Exception as error:
         if isinstance(error, typer.Exit):

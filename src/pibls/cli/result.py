@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from pibls.cli.console import CODES, WRONG
+from pibls.status import Status
 
 if TYPE_CHECKING:
     from pibls.cli.sources import Source
@@ -19,7 +20,11 @@ if TYPE_CHECKING:
 
 __all__ = ["Result", "problem_record"]
 
-_COLOURS = {"converged": typer.colors.GREEN, "stalled": typer.colors.YELLOW, "ill-posed": typer.colors.RED}
+_COLOURS = {
+    Status.CONVERGED: typer.colors.GREEN,
+    Status.STALLED: typer.colors.YELLOW,
+    Status.ILL_POSED: typer.colors.RED,
+}
 _MOST_LINES = 12
 _WIDTH = 100
 
@@ -107,10 +112,10 @@ class Result:
 
     def _advice(self) -> list[str]:
         """Return what came of a solve that did not converge, and what to do, in lines."""
-        if self.solution.status == "converged":
+        if self.solution.status == Status.CONVERGED:
             return []
         words, estimate = self.solution.diagnostics.message, self.solution.error_estimate
-        if self.solution.status == "stalled":
+        if self.solution.status == Status.STALLED:
             longer = [f"--budget {6 * self.options['budget']:g} for a longer search"] if "budget" in words else []
             looser = [f"--tol {_above(estimate)} to accept it as it is"] if estimate and estimate < 1 else []
             if longer or looser:

@@ -16,7 +16,8 @@ from pibls.lines.record import relative_residual, residuals, solution_of
 from pibls.lines.run import Run, distance, follow, front_velocity, misfit, monitored, wave_velocity
 from pibls.problem import Opposite
 from pibls.runtime import available_memory, format_bytes
-from pibls.solution import Solution
+from pibls.solution import Solution, Stage
+from pibls.status import Status
 
 __all__ = ["Course", "Report"]
 
@@ -71,7 +72,7 @@ class Course:
     started_work: float = field(default_factory=time.process_time)
     runs: list[Run] = field(default_factory=list)
     distances: list[float] = field(default_factory=list)
-    stages: list[dict[str, float]] = field(default_factory=list)
+    stages: list[Stage] = field(default_factory=list)
     rough: Run | None = None
     hindsight: float = np.inf
 
@@ -146,9 +147,9 @@ class Course:
             return limit
         apart, before = distance(self.evolution.problem, coarser, run), self._residual(coarser)
         # Errors fall like residuals, as long as these fall at all.
-        now = self.stages[-1]["residual"]
+        now = self.stages[-1].residual or 0.0
         self.hindsight = apart * min(1.0, now / before) if before > 0 else apart
-        self.stages[-1]["estimate"] = self.hindsight
+        self.stages[-1] = replace(self.stages[-1], estimate=self.hindsight)
         return "" if apart <= self.tol else limit
 
     def _adapted(self) -> tuple[Design, float]:
@@ -232,26 +233,22 @@ class Course:
         return replace(design, monitor=monitor) if sharper else design
 
     def _follow(self, design: Design, fineness: float, tol: float, stage: str) -> Run:
-        last = self.stages[-1] if self.stages else {}
-        nodes = design.nodes(fineness) if design.dimension else 1
-        self.report(stage, self.elapsed, nodes, last.get("residual"), last.get("estimate"))
+        last = self.stages[-1] if self.stages else Stage(0.0)
+        nodes = design.nodes(fineness) if design.dimension else 0
+        self.report(stage, self.elapsed, nodes, last.residual, self.estimate if self.distances else None)
         rng = np.random.default_rng((self.seed, int(1000 * fineness)))
         return follow(self.evolution, design, fineness, tol, rng, lambda: self.spent > _OVERTIME * self.budget)
 
     def _add(self, run: Run) -> None:
         """Keep a run, and the distance of the one before to it."""
-        self.report("estimate", self.elapsed, run.network.features, None, self.estimate)
+        self.report("estimate", self.elapsed, run.width, None, self.estimate if self.distances else None)
         if self.runs:
             ended = self.runs[-1].ended or run.ended
             self.distances.append(np.inf if ended else distance(self.evolution.problem, self.runs[-1], run))
-            self.stages[-1]["estimate"] = self.distances[-1]
+            self.stages[-1] = replace(self.stages[-1], estimate=self.distances[-1])
         self.runs.append(run)
-        facts = {
-            "nodes": run.network.features,
-            "rows": len(run.rule.weights),
-            "residual": self._residual(run),
-        }
-        self.stages.append({**facts, "estimate": np.inf, "seconds": self.elapsed})
+        size = {"nodes": run.width, "rows": run.points, "steps": len(run.network.coefficients)}
+        self.stages.append(Stage(self.elapsed, **size, residual=self._residual(run)))
 
     def _limit(self) -> str | None:
         """Return what ends the course: nothing left to do (an empty text), or what forbids another level."""
@@ -283,7 +280,7 @@ class Course:
         growth = _FINER.get(self.runs[-1].design.dimension, _FINER_MANY)
         if not self.distances:
             return growth
-        before, now = (stage["residual"] for stage in self.stages[-2:])
+        before, now = (stage.residual or 0.0 for stage in self.stages[-2:])
         return growth**0.5 if self.distances[-1] * now < self.tol * before else growth
 
     def _stepped(self, design: Design, fineness: float, factor: float) -> float:
@@ -320,13 +317,13 @@ class Course:
         run = self.runs[place]
         richer = self.runs[place + 1] if compared else None
         if lost := "" if np.isfinite(self.estimate) else self._blown_up():
-            status = "ill-posed"
+            status = Status.ILL_POSED
             message = f"{lost} What is returned holds until then. End earlier, or check signs and initial values."
         elif not limit:
             message = f"The estimated error {self.estimate:.1e} is within the tolerance {self.tol:g}."
-            status = "converged"
+            status = Status.CONVERGED
         else:
-            status = "stalled"
+            status = Status.STALLED
             known = f"is {self.estimate:.1e}, above the tolerance {self.tol:g}"
             known = known if np.isfinite(self.estimate) else "is not known"
             message = f"The estimated error {known}. {limit}"

@@ -12,6 +12,7 @@ from pibls.lines.run import Run
 from pibls.solution import Solution
 from pibls.solution.diagnostics import Diagnostics, Residual
 from pibls.solution.functions import ResidualFunction
+from pibls.status import Status
 
 __all__ = ["relative_residual", "residuals", "solution_of"]
 
@@ -27,10 +28,10 @@ def solution_of(evolution: Evolution, run: Run, seed: int) -> Solution:
         "velocity": round(evolution.velocity, 6),
         "steepest": None if run.design.monitor is None else round(run.design.monitor.peak, 1),
     }
-    size = (run.network.features, len(run.rule.weights))
+    size = (run.width, run.points)
     record = Diagnostics("Lines", settings, seed, *size, "Radau IIA of order 13", None, None, {})
     network = replace(run.network, frame=evolution.frame)
-    return Solution(evolution.problem, network, np.eye(len(evolution.problem.fields)), "stalled", record)
+    return Solution(evolution.problem, network, np.eye(len(evolution.problem.fields)), Status.STALLED, record)
 
 
 def relative_residual(solution: Solution, until: float) -> float:

@@ -56,6 +56,16 @@ class Run:
     ended: IntegrationError | None = None
 
     @property
+    def width(self) -> int:
+        """Number of features in space; without a space, of coefficients."""
+        return self.network.features if self.design.dimension else self.size
+
+    @property
+    def points(self) -> int:
+        """Number of points in space; without a space there are none."""
+        return len(self.rule.weights) if self.design.dimension else 0
+
+    @property
     def reached(self) -> float:
         """The last time that was reached."""
         return float(self.network.breaks[-1])

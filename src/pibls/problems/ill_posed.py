@@ -18,6 +18,7 @@ from pibls.problem import Condition, Dirichlet, Initial, Mean, Neumann, Periodic
 from pibls.problems.elliptic import neumann_gauge
 from pibls.problems.evolution import wave
 from pibls.problems.systems import stokes
+from pibls.status import Status
 
 __all__ = ["IllPosed", "ill_posed"]
 
@@ -43,7 +44,7 @@ class IllPosed:
     @property
     def words(self) -> tuple[str, str]:
         """The status a solve should end with, and the word that its explanation should contain."""
-        return "ill-posed", self.kind
+        return Status.ILL_POSED, self.kind
 
 
 def _square() -> tuple[sp.Symbol, sp.Symbol, Any, Rectangle]:

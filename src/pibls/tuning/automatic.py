@@ -18,6 +18,7 @@ from pibls.methods import PIBLS
 from pibls.problem import Problem
 from pibls.solution import Solution
 from pibls.solution.records import RicherNetwork
+from pibls.status import Status
 from pibls.system import check_known
 from pibls.text.files import WAYS
 from pibls.tuning.by_cells import solve_by_cells, solve_nonlinear_by_cells, suits_cells
@@ -147,11 +148,11 @@ def solve(
         if not problem.is_linear:
             return solve_nonlinear_by_cells(problem, tolerance, limit, first, report, **guesses)
         solution = solve_by_cells(problem, tolerance, limit, first, report)
-        limited = solution.status == "stalled" and (solution.error_estimate or 0.0) > _ROUNDING
+        limited = solution.status == Status.STALLED and (solution.error_estimate or 0.0) > _ROUNDING
         if limited and time is None and _is_flat_evolution(problem):
             other = _by_lines(problem, tolerance, limit, first, report)
             # What is linear neither blows up nor ceases to exist.
-            if isinstance(other, Solution) and other.status != "ill-posed" and _better(other, solution):
+            if isinstance(other, Solution) and other.status != Status.ILL_POSED and _better(other, solution):
                 return other
         return solution
 
@@ -198,7 +199,7 @@ def _is_flat_evolution(problem: Problem) -> bool:
 def _better(one: Solution, two: Solution) -> bool:
     """Tell whether a solution is estimated to be more accurate than another."""
     first, second = one.error_estimate, two.error_estimate
-    return one.status == "converged" or (first is not None and (second is None or first < second))
+    return one.status == Status.CONVERGED or (first is not None and (second is None or first < second))
 
 
 def _as_told(
@@ -223,7 +224,7 @@ def _as_told(
     message = f"The estimated error {estimate:.1e} is {'within' if converged else 'above'} the tolerance {tol:g}."
     seconds = {**solution.diagnostics.seconds, "estimate": time.perf_counter() - begun}
     diagnostics = replace(solution.diagnostics, seconds=seconds, message=message)
-    status = "converged" if converged else "stalled"
+    status = Status.CONVERGED if converged else Status.STALLED
     return replace(solution, status=status, error_estimate=estimate, diagnostics=diagnostics, richer=richer)
 
 

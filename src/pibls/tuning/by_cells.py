@@ -12,6 +12,7 @@ from pibls.cells import even_answers, solve_cells, solve_cells_nonlinear, unbala
 from pibls.problem import OnPart, Problem
 from pibls.runtime import blas_threads
 from pibls.solution import Solution
+from pibls.status import Status
 from pibls.tuning.fitting import Fitting
 from pibls.tuning.posedness import contradicts
 from pibls.tuning.progress import Progress
@@ -37,8 +38,8 @@ def solve_by_cells(
     with blas_threads(most=1):
         solution = solve_cells(problem, tol, budget, seed, lambda *facts: report(Progress(*facts)))
         message = unbalanced(problem, seed)
-        unmet = solution.status != "converged" and _is_unmet(solution)
-        if not message and (unmet or solution.diagnostics.stages[-1]["answer"] > _SENSITIVE):
+        unmet = solution.status != Status.CONVERGED and _is_unmet(solution)
+        if not message and (unmet or (solution.diagnostics.condition or 0.0) > _SENSITIVE):
             answers = even_answers(problem, seed)
             if answers.is_unseen or answers.is_unstable:
                 message = answers.in_words()
@@ -47,7 +48,7 @@ def solve_by_cells(
                 message = _contradiction(solution, seed)
     if not message:
         return solution
-    return replace(solution, status="ill-posed", diagnostics=replace(solution.diagnostics, message=message))
+    return replace(solution, status=Status.ILL_POSED, diagnostics=replace(solution.diagnostics, message=message))
 
 
 def solve_nonlinear_by_cells(

@@ -18,8 +18,9 @@ from pibls.errors import PiblsError, ProblemError
 from pibls.features import BroadNetwork
 from pibls.problem import MultiIndex, Problem
 from pibls.runtime import available_memory
-from pibls.solution import Solution
+from pibls.solution import Solution, Stage
 from pibls.solution.starts import checked_continuation, given_start, zero
+from pibls.status import Status
 from pibls.system import Evaluate, check_known, linearised, system_bytes
 from pibls.tuning.fitting import Block, Fitting, Scale, estimated_error
 from pibls.tuning.posedness import MET, ambiguity_of, contradicts
@@ -77,7 +78,7 @@ class _Widening:
     operations: float = 0.0
     scanned: float = 0.0
     started: float = field(default_factory=time.perf_counter)
-    stages: list[dict[str, float]] = field(default_factory=list)
+    stages: list[Stage] = field(default_factory=list)
     best: tuple[float, _Fitted, _Fitted] | None = None
 
     @property
@@ -98,7 +99,7 @@ class _Widening:
             verdict = ambiguity_of(linear) or self._choose(linear)
             self.scanned = self.elapsed
             limit = self._widen(linear, once=bool(verdict))
-            if limit and not verdict and self.stages[0]["residual"] > MET and contradicts(linear):
+            if limit and not verdict and (self.stages[0].residual or 0.0) > MET and contradicts(linear):
                 verdict = self._contradiction()
         except KeyboardInterrupt:
             if self.best is None:
@@ -188,7 +189,8 @@ class _Widening:
             following = int(_WIDER * here.nodes)
             if limit := self._limit(here, following):
                 return limit
-            slow = len(self.stages) > 1 and self.stages[-1]["estimate"] > self.stages[-2]["estimate"] / _QUICK
+            last = [stage.estimate or 0.0 for stage in self.stages[-2:]]
+            slow = len(last) > 1 and last[1] > last[0] / _QUICK
             again = 3 * linear.operations(here.nodes) + self.fitting.operations(following, here.solution)
             if slow and self.operations + again < self.budget * _RATE:
                 here = self._rescaled(linear, here)
@@ -221,19 +223,18 @@ class _Widening:
             # Two networks that solve nothing may be alike; and what an equation misses adds up over time.
             estimate = max(1.0, estimate)
         rows = here.solution.diagnostics.rows
-        facts = {"nodes": here.nodes, "rows": rows, "residual": here.residual, "estimate": estimate}
-        self.stages.append({**facts, "seconds": self.elapsed})
+        self.stages.append(Stage(self.elapsed, here.nodes, rows, residual=here.residual, estimate=estimate))
         if self.best is None or estimate < self.best[0]:
             self.best = estimate, here, other
         return estimate
 
     def _tell(self, stage: str, nodes: int) -> None:
-        last = self.stages[-1] if self.stages else {}
-        self.report(Progress(stage, self.elapsed, nodes, last.get("residual"), last.get("estimate")))
+        last = self.stages[-1] if self.stages else Stage(0.0)
+        self.report(Progress(stage, self.elapsed, nodes, last.residual, last.estimate))
 
     def _limit(self, here: _Fitted, width: int) -> str:
         """Return what forbids or makes pointless another width, in words."""
-        last = [stage["estimate"] for stage in self.stages]
+        last = [stage.estimate or 0.0 for stage in self.stages]
         hopeful = last[-1] > _UNRESOLVED and len(last) < _PATIENCE
         if len(last) > 2 and not hopeful and min(last[-2:]) > _PAYING * last[-3]:
             if min(last) < _ROUNDING:
@@ -264,9 +265,9 @@ class _Widening:
     def _solution(self, limit: str, verdict: str) -> Solution:
         assert self.best is not None
         estimate, here, other = self.best
-        status, message = "ill-posed", verdict
+        status, message = Status.ILL_POSED, verdict
         if not verdict:
-            status = "stalled" if limit else "converged"
+            status = Status.STALLED if limit else Status.CONVERGED
             place = "above" if limit else "within"
             message = f"The estimated error {estimate:.1e} is {place} the tolerance {self.tol:g}. {limit}".rstrip()
         diagnostics = replace(
