@@ -18,6 +18,7 @@ ORDER = [
     {"errors", "status"},
     {"checks"},
     {"runtime"},
+    {"budget"},
     {"problem"},
     {"geometry"},
     {"problems"},

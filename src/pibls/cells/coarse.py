@@ -12,8 +12,9 @@ from functools import cached_property
 
 import numpy as np
 
+from pibls.budget import Budget
 from pibls.cells.iterate import MOST_STEPS, PLAUSIBLE, Descent, Newton
-from pibls.cells.loop import RATE, field_sizes
+from pibls.cells.loop import field_sizes
 from pibls.cells.measure import distances
 from pibls.cells.refine import Marker
 from pibls.cells.solve import Fit
@@ -21,6 +22,7 @@ from pibls.cells.starts import bump, diffusion_lack, harmonic, scaled, simple_st
 from pibls.cells.state import Values, Weights, projected, values_of
 from pibls.cells.tree import Cell, refined
 from pibls.errors import PiblsError, ProblemError
+from pibls.runtime import RATE
 from pibls.solution.starts import zero
 
 __all__ = ["Bench", "Coarse"]
@@ -85,7 +87,7 @@ class Bench:
     """Attempts at one problem."""
 
     newton: Newton
-    budget: float
+    budget: Budget
     seed: int
     tried: list[str] = field(default_factory=list)
     reached: float = 1.0
@@ -135,7 +137,7 @@ class Bench:
     @property
     def late(self) -> bool:
         """Whether too much of the budget is spent to try something else."""
-        return self.newton.flops / RATE > _SHARE * self.budget
+        return self.newton.flops / RATE > _SHARE * self.budget.left or bool(self.budget.late)
 
     def _splitting(self, root: Cell, starts: list[tuple[str, Values]] | None) -> list[Coarse]:
         """Return the best attempts on finer and finer trees, until one solves the problem or the work is too much."""
@@ -270,9 +272,9 @@ class Bench:
         shape = bump(newton.layout, root)
         if shape is None:
             return ""
-        limit = newton.flops + max(_BRANCH_WORK * newton.flops, _BRANCH_SHARE * self.budget * RATE)
+        limit = newton.flops + max(_BRANCH_WORK * newton.flops, _BRANCH_SHARE * self.budget.left * RATE)
         for amplitude in _AMPLITUDES:
-            if newton.flops > limit:
+            if newton.flops > limit or self.budget.late:
                 break
             other = self._other(chosen, scaled(shape, amplitude), limit)
             if other is not None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from pibls.budget import Budget
 from pibls.cells.layout import Layout
 from pibls.cells.loop import Linear, Loop, field_sizes
 from pibls.cells.refine import Marker
@@ -43,7 +44,7 @@ def grow_cells(solution: Solution, nodes: int, points: int) -> Solution:
     linear = Linear(Glue(Rows(layout)))
     entries = _ENTRIES_PER_WEIGHT * linear.glue.rows.width
     require_memory(8.0 * entries * (record.nodes + nodes), f"Growing by {nodes} weights", "Grow by fewer.")
-    loop = Loop(linear, 0.0, float("inf"), record.seed, lambda *_: None, stages=list(record.stages))
+    loop = Loop(linear, 0.0, Budget(float("inf")), record.seed, lambda *_: None, stages=list(record.stages))
     marker = Marker(layout)
     with blas_threads(most=1):
         fit = start = linear.fit(tree_of(network, layout.root), None)

@@ -11,6 +11,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from pibls.budget import Budget
 from pibls.cells.layout import Layout
 from pibls.cells.measure import distances, tails_of, unsure_averages
 from pibls.cells.refine import Follower, Marker
@@ -21,17 +22,17 @@ from pibls.cells.tree import Cell, leaves, refined
 from pibls.checks import FloatArray
 from pibls.features.reference import draw_reference
 from pibls.problem import Problem
-from pibls.runtime import available_memory, format_bytes
+from pibls.runtime import RATE, available_memory, format_bytes
 from pibls.solution import Diagnostics, Solution, Stage
 from pibls.solution.celled import CellNetwork
 from pibls.solution.diagnostics import Residual
 from pibls.solution.functions import ResidualFunction
 from pibls.solution.sizes import reference_sizes
+from pibls.solution.stages import more_budget
 from pibls.status import Status
 
 __all__ = ["Fitter", "Linear", "Loop", "degree_for", "field_sizes", "first_tree", "network_of", "solve_cells"]
 
-RATE = 1e10  # operations that count as a second
 _DEGREES = {
     1: ((1e-4, 10), (1e-7, 14), (0.0, 18)),
     2: ((1e-4, 9), (1e-7, 13), (0.0, 17)),
@@ -178,7 +179,7 @@ class Loop:
 
     fitter: Fitter
     tol: float
-    budget: float
+    budget: Budget
     seed: int
     report: Callable[..., None]
     follower: Follower | None = None
@@ -262,7 +263,7 @@ class Loop:
     def _room(self, fit: Fit) -> float:
         """Return how many more cells there can be within budget and memory: at least about as many as there are."""
         cells = len(fit.parts)
-        work = (self.budget * RATE - self.flops) / max(self.fitter.unit, 1.0)
+        work = (self.budget.left * RATE - self.flops) / max(self.fitter.unit, 1.0)
         memory = cells * (available_memory() / (_FRONTS * max(self.fitter.held, 1.0)) - 1.0)
         return min(max(work, cells), max(memory, 1.0))
 
@@ -392,12 +393,12 @@ class Loop:
         needed = growth * self.fitter.held
         if needed > available_memory():
             return f"The memory limits it: a finer tree of cells would take about {format_bytes(needed)}."
-        if (self.flops + growth * flops) / RATE > self.budget:
+        if not self.budget.affords(self.flops + growth * flops):
             return (
-                f"The budget limits it: a finer tree of cells would take more than {self.budget:g} nominal seconds. "
-                f"Give a larger budget, such as budget={10 * self.budget:g}."
+                f"The budget limits it: a finer tree of cells would take more than {self.budget.nominal:g} nominal "
+                f"seconds. {more_budget(self.budget.nominal, self.stages)}"
             )
-        return ""
+        return self.budget.late
 
     def _relative(self, apart: FloatArray, size: FloatArray) -> float:
         own = dict(zip(self.problem.field_names, size.tolist(), strict=True))
@@ -510,11 +511,23 @@ def first_tree(follower: Follower, tol: float, root: Cell | None = None, *, budg
     return follower.followed(root, tol, max(_FEWEST_CELLS, int(_DATA_BUDGET * most)))
 
 
-def solve_cells(problem: Problem, tol: float, budget: float, seed: int, report: Callable[..., None]) -> Solution:
+def solve_cells(
+    problem: Problem,
+    tol: float,
+    budget: Budget | float,
+    seed: int,
+    report: Callable[..., None],
+    *,
+    undetermined: float = _UNDETERMINED,
+) -> Solution:
     """Solve a linear problem in one to three coordinates by cells."""
     d = len(problem.domain.coordinates)
     rows = Rows(Layout(problem, draw_reference(d, degree_for(d, tol), seed), seed))
     linear = Linear(Glue(rows))
     follower = Follower(rows)
-    loop = Loop(linear, tol, budget, seed, report, follower)
-    return loop.run(linear.fit(first_tree(follower, tol, budget=budget), None))
+    shared = Budget.of(budget)
+    loop = Loop(linear, tol, shared, seed, report, follower, undetermined)
+    try:
+        return loop.run(linear.fit(first_tree(follower, tol, budget=shared.left), None))
+    finally:
+        shared.spend(loop.flops)

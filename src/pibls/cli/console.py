@@ -6,14 +6,17 @@ import json
 import os
 import sys
 import traceback
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from pibls.errors import PiblsError, TextError
 from pibls.status import Status
+
+if TYPE_CHECKING:
+    from pibls.tuning.progress import Progress
 
 __all__ = [
     "CODES",
@@ -27,6 +30,7 @@ __all__ = [
     "error_record",
     "in_words",
     "note",
+    "stage_lines",
     "to_json",
     "told",
 ]
@@ -53,6 +57,24 @@ def emit(text: str = "") -> None:
 def note(text: str) -> None:
     """Print on standard error: warnings, and all that is no result."""
     _write(text, err=True)
+
+
+def stage_lines() -> Callable[[Progress], None] | None:
+    """Return what tells a line per stage on standard error where that is no terminal; None on one, which shows its own.
+
+    A file or the log of a job has no line that could be changed again and again.
+    """
+    if sys.stderr.isatty():
+        return None
+    told: list[tuple[str, int]] = []
+
+    def tell(progress: Progress) -> None:
+        stage = progress.stage, progress.nodes
+        if told[-1:] != [stage]:
+            told.append(stage)
+            note(str(progress))
+
+    return tell
 
 
 def _write(text: str, err: bool) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 import textwrap
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
@@ -40,7 +41,7 @@ class Result:
     solution
         Its solution.
     options
-        Tolerance, seed, budget and device of the solve.
+        Tolerance, seed, budget and other options of the solve.
     true_error
         Relative L2 error, where it is known.
     seconds
@@ -116,7 +117,8 @@ class Result:
             return []
         words, estimate = self.solution.diagnostics.message, self.solution.error_estimate
         if self.solution.status == Status.STALLED:
-            longer = [f"--budget {6 * self.options['budget']:g} for a longer search"] if "budget" in words else []
+            advised = re.search(r"such as budget=([0-9.e+-]*[0-9])", words)
+            longer = [f"--budget {advised[1]} for a longer search"] if advised else []
             looser = [f"--tol {_above(estimate)} to accept it as it is"] if estimate and estimate < 1 else []
             if longer or looser:
                 words += f" On the command line: {', or '.join(longer + looser)}."

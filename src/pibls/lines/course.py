@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from pibls.budget import Budget
 from pibls.errors import SolveError
 from pibls.lines.design import STEEPEST, Design, Gauge
 from pibls.lines.form import Evolution
@@ -17,6 +18,7 @@ from pibls.lines.run import Run, distance, follow, front_velocity, misfit, monit
 from pibls.problem import Opposite
 from pibls.runtime import available_memory, format_bytes
 from pibls.solution import Solution, Stage
+from pibls.solution.stages import more_budget
 from pibls.status import Status
 
 __all__ = ["Course", "Report"]
@@ -68,6 +70,7 @@ class Course:
     seed: int
     budget: float
     report: Report
+    shared: Budget = field(default_factory=lambda: Budget(np.inf))
     started: float = field(default_factory=time.perf_counter)
     started_work: float = field(default_factory=time.process_time)
     runs: list[Run] = field(default_factory=list)
@@ -85,6 +88,10 @@ class Course:
     def spent(self) -> float:
         """Seconds of the budget that are gone: those of work; waiting for other programs counts by a third only."""
         return max(min(self.elapsed, time.process_time() - self.started_work), self.elapsed / _PATIENT)
+
+    @property
+    def _more(self) -> str:
+        return more_budget(self.shared.nominal, self.stages)
 
     @property
     def estimate(self) -> float:
@@ -115,7 +122,7 @@ class Course:
                     f"The evolution cannot be followed at all: {error}. Give a larger budget, check the signs of its "
                     "highest derivatives, and that its initial values are finite."
                 ) from error
-            limit = f"The time limits it: {error}. Give a larger budget, such as budget=60."
+            limit = f"The budget limits it: {error}. {self._more}"
         return self._finished(limit)
 
     def _refined(self) -> str:
@@ -169,7 +176,7 @@ class Course:
                 continue
             sharper = self._sharper(design, run)
             ended += run.ended is not None
-            if self.spent > _SCAN_SHARE * self.budget or ended > 1:
+            if self.spent > _SCAN_SHARE * self.budget or ended > 1 or self.shared.late:
                 break
             if sharper is not design:
                 design, fineness = sharper, 1.0
@@ -256,7 +263,7 @@ class Course:
         if self.estimate <= self.tol:
             return ""
         if run.ended is not None and not run.ended.blown_up:
-            return f"The time limits it: {run.ended}. Give a larger budget, such as budget=60."
+            return f"The budget limits it: {run.ended}. {self._more}"
         if lost := self._blown_up():
             return lost
         if len(self.distances) >= 3 and min(self.distances[-2:]) > _PAYING * self.distances[-3]:
@@ -267,13 +274,14 @@ class Course:
         growth = self._growth() ** (_COST * max(run.design.dimension, 1))
         if self.spent + growth * run.seconds > self.budget:
             return (
-                f"The time limits it: finer features would exceed the budget of {self.budget:g} s. Give a larger one."
+                f"The budget limits it: finer features would take more than {self.shared.nominal:g} nominal seconds. "
+                f"{self._more}"
             )
         finer = self._growth() ** run.design.dimension
         needed = 8.0 * _MATRICES * len(run.rule.weights) * run.network.features * finer**2
         if needed > _MEMORY_SHARE * available_memory():
             return f"The memory limits it: finer features would need {format_bytes(needed)}."
-        return None
+        return self.shared.late or None
 
     def _growth(self) -> float:
         """Return how much finer the next features are: a little, if they need only confirm what there is."""

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 
+from pibls.budget import Budget
 from pibls.cells import even_answers, solve_cells, solve_cells_nonlinear, unbalanced
 from pibls.problem import OnPart, Problem
 from pibls.runtime import blas_threads
@@ -32,20 +34,31 @@ def suits_cells(problem: Problem) -> bool:
 
 
 def solve_by_cells(
-    problem: Problem, tol: float, budget: float, seed: int, report: Callable[[Progress], None]
+    problem: Problem,
+    tol: float,
+    budget: Budget,
+    seed: int,
+    report: Callable[[Progress], None],
+    *,
+    assume_well_posed: bool = False,
 ) -> Solution:
     """Solve a linear problem by cells; where that fails, find out whether the problem is to blame."""
+    tell = partial(_tell, report, budget.elapsed)
     with blas_threads(most=1):
-        solution = solve_cells(problem, tol, budget, seed, lambda *facts: report(Progress(*facts)))
+        limits = {"undetermined": np.inf} if assume_well_posed else {}
+        solution = solve_cells(problem, tol, budget, seed, tell, **limits)
+        if assume_well_posed or budget.late:
+            return solution
         message = unbalanced(problem, seed)
         unmet = solution.status != Status.CONVERGED and _is_unmet(solution)
         if not message and (unmet or (solution.diagnostics.condition or 0.0) > _SENSITIVE):
             answers = even_answers(problem, seed)
+            budget.spend(answers.operations)
             if answers.is_unseen or answers.is_unstable:
                 message = answers.in_words()
             # What answers strongly may be unmet because it is not found.
             elif unmet and max(answers.sizes) < _SENSITIVE:
-                message = _contradiction(solution, seed)
+                message = _contradiction(solution, seed, budget)
     if not message:
         return solution
     return replace(solution, status=Status.ILL_POSED, diagnostics=replace(solution.diagnostics, message=message))
@@ -54,7 +67,7 @@ def solve_by_cells(
 def solve_nonlinear_by_cells(
     problem: Problem,
     tol: float,
-    budget: float,
+    budget: Budget,
     seed: int,
     report: Callable[[Progress], None],
     *,
@@ -63,8 +76,13 @@ def solve_nonlinear_by_cells(
 ) -> Solution:
     """Solve a nonlinear problem by cells."""
     guesses: dict[str, Any] = {"start": start, "continuation": continuation}
+    tell = partial(_tell, report, budget.elapsed)
     with blas_threads(most=1):
-        return solve_cells_nonlinear(problem, tol, budget, seed, lambda *facts: report(Progress(*facts)), **guesses)
+        return solve_cells_nonlinear(problem, tol, budget, seed, tell, **guesses)
+
+
+def _tell(report: Callable[[Progress], None], begun: float, stage: str, seconds: float, *facts: Any) -> None:
+    report(Progress(stage, begun + seconds, *facts))
 
 
 def _is_unmet(solution: Solution) -> bool:
@@ -87,9 +105,9 @@ def _is_unmet(solution: Solution) -> bool:
     return False
 
 
-def _contradiction(solution: Solution, seed: int) -> str:
+def _contradiction(solution: Solution, seed: int, budget: Budget) -> str:
     """Say which statements contradict each other, if any do."""
-    if not contradicts(Fitting(solution.problem, seed)):
+    if not contradicts(Fitting(solution.problem, seed), budget):
         return ""
     name, residual = max(solution.diagnostics.residuals.items(), key=lambda item: item[1].rms)
     return (

@@ -13,12 +13,14 @@ from typing import Any, cast
 
 import numpy as np
 
+from pibls.budget import Budget
 from pibls.checks import FloatArray
 from pibls.errors import PiblsError, ProblemError
 from pibls.features import BroadNetwork
 from pibls.problem import MultiIndex, Problem
 from pibls.runtime import available_memory
 from pibls.solution import Solution, Stage
+from pibls.solution.stages import more_budget
 from pibls.solution.starts import checked_continuation, given_start, zero
 from pibls.status import Status
 from pibls.system import Evaluate, check_known, linearised, system_bytes
@@ -29,7 +31,6 @@ from pibls.tuning.scales import choose_scale, refine_scale, widened
 
 __all__ = ["solve_wide"]
 
-_RATE = 1e10  # operations that count as a second
 _WIDER = 1.4
 _PILOT_LEVELS, _HARDLY_SOLVED = (1, 2, 4), 0.1  # where no pilot solves anything, wider ones decide on the scale
 _EASY = 1e-8  # a pilot that does so well leaves a network of twice its width next to round-off
@@ -38,6 +39,10 @@ _QUICK = 3.0  # by so much the error should fall from width to width; else the s
 _PAYING, _UNRESOLVED, _PATIENCE = 0.5, 0.1, 6
 _MEMORY_SHARE = 0.5
 _ROUNDING = 1e-12
+_CONTRADICTION = (
+    "The equations and conditions contradict each other: they keep a residual however wide the network is, though the "
+    "best compromise is found. Check signs and values, or remove a condition."
+)
 _COARSE, _PLAUSIBLE, _NO_SOLUTION = 1e-3, 0.03, 1e-2  # residuals of nonlinear problems
 
 
@@ -64,18 +69,16 @@ class _Widening:
         For a nonlinear problem, the widest solution so far: where the next fit starts from.
     scale, width
         The scale that was chosen, and for which width.
-    operations
-        Work so far.
     """
 
     fitting: Fitting
     tol: float
-    budget: float
+    budget: Budget
     report: Callable[[Progress], None]
+    assume_well_posed: bool = False
     state: Evaluate | None = None
     scale: Scale = ()
     width: int = 0
-    operations: float = 0.0
     scanned: float = 0.0
     started: float = field(default_factory=time.perf_counter)
     stages: list[Stage] = field(default_factory=list)
@@ -96,11 +99,11 @@ class _Widening:
             if not self.problem.is_linear:
                 self.state = self._coarse(start)
             linear = self._linear(self.state)
-            verdict = ambiguity_of(linear) or self._choose(linear)
+            verdict = ("" if self.assume_well_posed else ambiguity_of(linear, self.budget)) or self._choose(linear)
             self.scanned = self.elapsed
             limit = self._widen(linear, once=bool(verdict))
-            if limit and not verdict and (self.stages[0].residual or 0.0) > MET and contradicts(linear):
-                verdict = self._contradiction()
+            if limit and not verdict and (self.stages[0].residual or 0.0) > MET and self._contradicts(linear):
+                verdict = _CONTRADICTION
         except KeyboardInterrupt:
             if self.best is None:
                 raise
@@ -118,6 +121,8 @@ class _Widening:
         for first in [zero, _one] if start is None else [start]:
             state = first
             for level in _PILOT_LEVELS:
+                if found and self.budget.late:
+                    break
                 nodes = level * self.fitting.pilot_nodes
                 try:
                     scale, _ = self._scan(self._linear(state), nodes, _COARSE)
@@ -140,7 +145,7 @@ class _Widening:
         def enough(scale: Scale) -> bool:
             blocks = ((nodes, scale),)
             one, two = linear.fit(blocks), linear.fit(_wider(blocks))
-            self.operations += linear.operations(nodes) + linear.operations(int(_WIDER * nodes))
+            self.budget.spend(linear.operations(nodes) + linear.operations(int(_WIDER * nodes)))
             return linear.distance(one, two) < tol
 
         return choose_scale(self._score(linear, nodes), linear.axes, tol / _MARGIN, linear.time_axis, enough)
@@ -153,7 +158,7 @@ class _Widening:
         def score(scale: Scale) -> float:
             if scale not in known:
                 self._tell("scan", nodes)
-                self.operations += linear.operations(nodes)
+                self.budget.spend(linear.operations(nodes))
                 total = judge(linear.fit([(nodes, scale)])).total
                 known[scale] = total if np.isfinite(total) else np.inf
             return known[scale]
@@ -167,9 +172,9 @@ class _Widening:
             scale, left = self._scan(linear, nodes, self.tol)
             if left < _HARDLY_SOLVED:
                 break
-            if level == 1 and contradicts(linear):
+            if level == 1 and self._contradicts(linear):
                 self.scale, self.width = scale, nodes
-                return self._contradiction()
+                return _CONTRADICTION
         # What a pilot just meets, twice its width meets with digits to spare.
         ratio = 2 if nodes == linear.pilot_nodes else 1
         self.scale, self.width = widened(scale, ratio), ratio * nodes
@@ -192,7 +197,7 @@ class _Widening:
             last = [stage.estimate or 0.0 for stage in self.stages[-2:]]
             slow = len(last) > 1 and last[1] > last[0] / _QUICK
             again = 3 * linear.operations(here.nodes) + self.fitting.operations(following, here.solution)
-            if slow and self.operations + again < self.budget * _RATE:
+            if slow and self.budget.affords(again):
                 here = self._rescaled(linear, here)
 
     def _rescaled(self, linear: Fitting, here: _Fitted) -> _Fitted:
@@ -206,7 +211,7 @@ class _Widening:
         nodes = sum(nodes for nodes, _ in blocks)
         self._tell("solve", nodes)
         solution = self.fitting.fit(blocks, state, close=close)
-        self.operations += self.fitting.operations(nodes, solution)
+        self.budget.spend(self.fitting.operations(nodes, solution))
         if state is not None:
             self.state = solution.evaluate
         return _Fitted(blocks, solution, self.fitting.judge(nodes)(solution).total)
@@ -246,21 +251,18 @@ class _Widening:
                 "The features limit it: widening the network no longer pays. The solution may have a layer, a corner "
                 "or a jump that random nodes do not follow; give a method with scales by hand, or split the domain."
             )
-        if self.operations + self.fitting.operations(width, here.solution) > self.budget * _RATE:
+        if not self.budget.affords(self.fitting.operations(width, here.solution)):
             return (
-                f"The budget limits it: {width} nodes would take more than {self.budget:g} nominal seconds. "
-                f"Give a larger budget, such as budget={10 * self.budget:g}."
+                f"The budget limits it: {width} nodes would take more than {self.budget.nominal:g} nominal seconds. "
+                f"{more_budget(self.budget.nominal, self.stages)}"
             )
         needed = system_bytes(self.problem, self.fitting.points(width), width)
         if needed > _MEMORY_SHARE * available_memory():
             return f"The memory limits it: {width} nodes would need {needed / 2**30:.1f} GiB."
-        return ""
+        return self.budget.late
 
-    def _contradiction(self) -> str:
-        return (
-            "The equations and conditions contradict each other: they keep a residual however wide the network is, "
-            "though the best compromise is found. Check signs and values, or remove a condition."
-        )
+    def _contradicts(self, linear: Fitting) -> bool:
+        return not self.assume_well_posed and not self.budget.late and contradicts(linear, self.budget)
 
     def _solution(self, limit: str, verdict: str) -> Solution:
         assert self.best is not None
@@ -284,11 +286,12 @@ class _Widening:
 def solve_wide(
     problem: Problem,
     tol: float,
-    budget: float,
+    budget: Budget | float,
     seed: int,
     report: Callable[[Progress], None],
     *,
     device: Any = None,
+    assume_well_posed: bool = False,
     start: object = None,
     continuation: Sequence[Problem] = (),
 ) -> Solution:
@@ -302,11 +305,12 @@ def solve_wide(
     ('converged', True)
     """
     check_known(problem)
+    shared = Budget.of(budget)
     guess = None if start is None else given_start(start, problem)
     for easier in () if problem.is_linear else checked_continuation(continuation, problem):
-        run = _Widening(Fitting(easier, seed, device), max(tol, _COARSE), budget, report)
+        run = _Widening(Fitting(easier, seed, device), max(tol, _COARSE), shared, report, assume_well_posed)
         guess = run.run(guess).evaluate
-    return _Widening(Fitting(problem, seed, device), tol, budget, report).run(guess)
+    return _Widening(Fitting(problem, seed, device), tol, shared, report, assume_well_posed).run(guess)
 
 
 def _wider(blocks: tuple[Block, ...]) -> tuple[Block, ...]:
