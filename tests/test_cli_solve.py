@@ -289,6 +289,14 @@ def test_values_go_to_standard_output_where_asked_for(cosine, tmp_path, monkeypa
     assert call("solve", cosine, "--csv", "-", "--quiet").stderr == ""
     assert not (tmp_path / "-").exists()
     assert "Name a file" in call("solve", cosine, "--csv", "-", "--json", code=2).stderr
+    assert "Name a file" in call("solve", cosine, "--save", "-", code=2).stderr
+    saved = tmp_path / "run.pibls"
+    call("solve", cosine, "--save", saved)
+    (tmp_path / "points.csv").write_text("x\n0.5\n")
+    assert call("eval", saved, "--at", "points.csv", "--csv", "-").stdout.startswith("x,u\n0.5,0.87")
+    bench = call("bench", "advection", "--tol", 1e-2, "--csv", "-")
+    assert bench.stdout.startswith("problem,seed,status,")
+    assert not (tmp_path / "-").exists()
 
 
 def test_a_log_gets_a_line_per_stage(cosine):

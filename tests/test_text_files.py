@@ -83,6 +83,8 @@ tol = 1e-4
 seed = 3
 budget = 2
 device = "cpu"
+deadline = 60
+assume_well_posed = true
 [output]
 plot = "a.png"
 csv = "out/a.csv"
@@ -159,6 +161,7 @@ def test_options_and_outputs():
     assert isinstance(file, ProblemFile)
     assert file.title == "Plate"
     assert (file.solve.tol, file.solve.seed, file.solve.budget, file.solve.device) == (1e-4, 3, 2.0, "cpu")
+    assert (file.solve.deadline, file.solve.assume_well_posed) == (60.0, True)
     assert (file.output.plot, file.output.csv, file.output.json) == ("a.png", "out/a.csv", None)
 
 

@@ -147,4 +147,5 @@ if not TYPE_CHECKING:  # a type checker would take every name for an attribute
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__, "__version__"})
+    # What this file needs itself (its imports and helpers) is no part of the library.
+    return sorted({*__all__, "__version__", *(name for name in globals() if name.startswith("__"))})

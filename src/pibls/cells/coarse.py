@@ -91,6 +91,7 @@ class Bench:
     seed: int
     tried: list[str] = field(default_factory=list)
     reached: float = 1.0
+    reason: str = ""  # why an attempt failed
 
     @cached_property
     def marker(self) -> Marker:
@@ -108,8 +109,8 @@ class Bench:
             found += self._splitting(root, None)
         if not found:
             raise ProblemError(
-                f"The equations have no finite value at any start that was tried ({', '.join(self.tried)}). Give a "
-                "function to start from, such as solve(problem, start={u: 1 + x})."
+                f"The equations have no finite value at any start that was tried ({', '.join(self.tried)}): "
+                f"{self.reason} Give a function to start from, such as solve(problem, start={{u: 1 + x}})."
             )
         chosen = next((one for one in found if one.solved), None)
         if chosen is None:
@@ -131,7 +132,8 @@ class Bench:
             self.tried.append(name)
         try:
             return Coarse(self.newton.settle(root, start, most=most), name)
-        except PiblsError:
+        except PiblsError as error:
+            self.reason = self.reason or str(error)
             return None
 
     @property

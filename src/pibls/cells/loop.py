@@ -248,7 +248,8 @@ class Loop:
         # A coarse tree that tells little of a solution may be compared with a finer one that is in no doubt.
         serious = self.fitter.doubt(found.other) or (doubt and not self.fitter.doubt(found.fit))
         estimate = max(1.0, found.estimate) if serious else found.estimate
-        message = f"The estimated error is {estimate:.1e}, above the tolerance {self.tol:g}. {limit} {doubt}"
+        place = "above" if estimate > self.tol else "within"
+        message = f"The estimated error is {estimate:.1e}, {place} the tolerance {self.tol:g}. {limit} {doubt}"
         return self.solution(found, estimate, Status.STALLED, message.rstrip())
 
     def _more_cells(self, fit: Fit, sizes: FloatArray, goal: float = 1.0) -> tuple[Fit, float]:
@@ -389,6 +390,8 @@ class Loop:
             if last[-1] < _ROUNDING:
                 return "Round-off limits it: no more digits are to be had in double precision. Ask for a larger tol."
             return "Splitting cells no longer pays: what limits it is not where cells are."
+        if len(last) > 1 and self.stages[-1].nodes == self.stages[-2].nodes:
+            return "Cells cannot be split any further."
         growth = _GROWTH[self.fitter.layout.reference.dimension]
         needed = growth * self.fitter.held
         if needed > available_memory():

@@ -70,6 +70,8 @@ def is_stdout(path: Path | None) -> bool:
 def check_target(what: str, path: Path, endings: tuple[str, ...] = ()) -> Path:
     """Return a path that a file can be written to, or refuse it."""
     refused = f"{what} {path} cannot be written: "
+    if is_stdout(path):
+        raise InputError(f"{refused}only values (--csv) can go to standard output. Name a file.")
     if endings and path.suffix.lower() not in endings:
         raise InputError(f"{refused}its name must end with {' or '.join(endings)}.")
     if path.is_dir() or (path.exists() and not path.is_file()):

@@ -335,7 +335,6 @@ class Course:
             known = f"is {self.estimate:.1e}, above the tolerance {self.tol:g}"
             known = known if np.isfinite(self.estimate) else "is not known"
             message = f"The estimated error {known}. {limit}"
-        estimate = self.estimate if np.isfinite(self.estimate) else 1.0
         solution = solution_of(self.evolution, run, self.seed)
         diagnostics = replace(
             solution.diagnostics,
@@ -347,7 +346,7 @@ class Course:
         return replace(
             solution,
             status=status,
-            error_estimate=estimate,
+            error_estimate=self.estimate,
             diagnostics=diagnostics,
             richer=None if richer is None else (replace(richer.network, frame=self.evolution.frame), solution.weights),
         )

@@ -25,6 +25,7 @@ from pibls.methods.fit import Recipe, residual_record
 from pibls.problem import MultiIndex, Problem, Statement
 from pibls.runtime import blas_threads
 from pibls.solution import Diagnostics, Solution
+from pibls.solution.starts import one
 from pibls.solvers import Solver, constrained
 from pibls.status import Status
 from pibls.system import Block, Evaluate, Fixed, RowScaling, System, assemble, check_known, linearised
@@ -68,7 +69,7 @@ def fit_nonlinear(
     problem, points, network, recipe
         What to solve, where, with which nodes and how; there can be no ridge.
     start
-        A function to start from, of any network; zero if left out.
+        A function to start from, of any network; zero if left out, or one where zero is no start.
     near
         Whether the start is close to a solution: then no time is spent on what only helps from afar.
 
@@ -88,8 +89,15 @@ def fit_nonlinear(
             f"Got {recipe.ridge:g} instead."
         )
     with blas_threads():
-        descent = _Descent(_Model(problem, points, network, recipe.scaling), recipe.solver)
-        end = descent.run(start, near=near)
+        try:
+            descent = _Descent(_Model(problem, points, network, recipe.scaling), recipe.solver)
+            end = descent.run(start, near=near)
+        except PiblsError:
+            if start is not None:
+                raise
+            # At zero an equation may have no value, or a square no slope.
+            descent = _Descent(_Model(problem, points, network, recipe.scaling), recipe.solver)
+            end = descent.run(one, near=near)
     return descent.solution(recipe, end, {"solve": time.perf_counter() - begun})
 
 
@@ -158,6 +166,8 @@ class _Model:
         values = form.residual_function(
             where.points, where.normals, state(where.points, [(t.field, t.multi_index) for t in form.terms])
         )
+        if where.weights is not None:
+            values = np.atleast_1d(where.weights @ values)
         values = values if statement.targets is None else values - statement.targets
         return block.scale * (values if statement.noise is None else values / statement.noise)
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
-from pibls.solution.stages import Stage, in_words, size_in_words
+from pibls.solution.stages import Stage, counted, in_words, size_in_words
 
 __all__ = ["Diagnostics", "Residual", "from_plain", "to_plain"]
 
@@ -21,7 +21,7 @@ class Residual:
     rows: int
 
     def __str__(self) -> str:
-        return f"{self.rms:.1e} rms, {self.max:.1e} max over {self.rows} rows"
+        return f"{self.rms:.1e} rms, {self.max:.1e} max over {counted(self.rows, 'row')}"
 
 
 @dataclass(frozen=True)
@@ -87,7 +87,7 @@ class Diagnostics:
         cells, steps = (self.settings.get(name) for name in ("cells", "steps"))
         size = size_in_words(self.nodes, self.rows, cells, steps)
         # Cells that are eliminated one after the other never have all their rows together.
-        return f"{size}, {self.rows} rows" if self.rows and steps is None else size
+        return f"{size}, {counted(self.rows, 'row')}" if self.rows and steps is None else size
 
     @property
     def residual(self) -> float:

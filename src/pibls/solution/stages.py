@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-__all__ = ["Stage", "in_words", "more_budget", "size_in_words"]
+__all__ = ["Stage", "counted", "in_words", "more_budget", "size_in_words"]
 
 _PAYS = 0.8  # share of the error of a stage that the next one may leave, if more of them are to help
+_TELLS = 0.1  # errors above this are those of solutions that are not resolved yet, and tell nothing
 _MORE = 10.0
 
 
@@ -87,15 +87,20 @@ def size_in_words(nodes: int, rows: int | None, cells: int | None, steps: int | 
     ('50 nodes', '1 cell, 55 weights', '60 nodes in space, 9 steps')
     """
     if cells is not None:
-        return f"{_counted(cells, 'cell')}, {_counted(nodes, 'weight')}"
+        return f"{counted(cells, 'cell')}, {counted(nodes, 'weight')}"
     if steps is not None:
         # Without a space there are no nodes, only the unknowns and their derivatives.
-        unknowns = f"{_counted(nodes, 'node')} in space" if rows else _counted(nodes, "coefficient")
-        return f"{unknowns}, {_counted(steps, 'step')}"
-    return _counted(nodes, "node")
+        unknowns = f"{counted(nodes, 'node')} in space" if rows else counted(nodes, "coefficient")
+        return f"{unknowns}, {counted(steps, 'step')}"
+    return counted(nodes, "node")
 
 
-def _counted(number: int, what: str) -> str:
+def counted(number: int, what: str) -> str:
+    """Return a number of things in words.
+
+    >>> counted(1, "row"), counted(2, "row")
+    ('1 row', '2 rows')
+    """
     return f"{number} {what}{'' if number == 1 else 's'}"
 
 
@@ -124,7 +129,7 @@ def more_budget(given: float, stages: Sequence[Stage]) -> str:
     >>> more_budget(10.0, falling[::-1])
     'The estimate no longer falls, so that a larger budget is unlikely to help.'
     """
-    known = [stage.estimate for stage in stages if stage.estimate is not None and math.isfinite(stage.estimate)]
-    if len(known) > 1 and known[-1] > _PAYS * min(known[:-1]):
+    known = [stage.estimate for stage in stages if stage.estimate is not None]
+    if len(known) > 1 and _PAYS * min(known[:-1]) < known[-1] < _TELLS:
         return "The estimate no longer falls, so that a larger budget is unlikely to help."
     return f"Give a larger budget, such as budget={_MORE * given:g}."

@@ -50,7 +50,7 @@ def solve_by_cells(
         if assume_well_posed or budget.late:
             return solution
         message = unbalanced(problem, seed)
-        unmet = solution.status != Status.CONVERGED and _is_unmet(solution)
+        unmet = solution.status != Status.CONVERGED and bool(_unmet(solution))
         if not message and (unmet or (solution.diagnostics.condition or 0.0) > _SENSITIVE):
             answers = even_answers(problem, seed)
             budget.spend(answers.operations)
@@ -85,9 +85,13 @@ def _tell(report: Callable[[Progress], None], begun: float, stage: str, seconds:
     report(Progress(stage, begun + seconds, *facts))
 
 
-def _is_unmet(solution: Solution) -> bool:
-    """Tell whether an equation or condition is plainly not fulfilled, and not only near some points."""
+def _unmet(solution: Solution) -> dict[str, float]:
+    """Return which equations and conditions are plainly not fulfilled, not only near some points, and their lack.
+
+    That is relative to the largest of their terms.
+    """
     domain = solution.problem.domain
+    found = {}
     for statement in solution.problem.statements:
         if isinstance(statement.place, OnPart):
             X, normals = statement.place.part.sample(_POINTS, "kronecker", 3)
@@ -101,16 +105,18 @@ def _is_unmet(solution: Solution) -> bool:
         terms = [f(X, normals) * values for f, values in zip(form.coefficient_functions, state, strict=True)]
         size = max(np.abs(own).max() for own in [form.source_function(X, normals), *terms])
         if np.mean(np.abs(left) > _UNMET * size) > _WIDELY:
-            return True
-    return False
+            found[statement.name] = float(np.sqrt(np.mean(np.square(left)))) / float(size)
+    return found
 
 
 def _contradiction(solution: Solution, seed: int, budget: Budget) -> str:
     """Say which statements contradict each other, if any do."""
     if not contradicts(Fitting(solution.problem, seed), budget):
         return ""
-    name, residual = max(solution.diagnostics.residuals.items(), key=lambda item: item[1].rms)
+    name, lack = max(_unmet(solution).items(), key=lambda item: item[1])
+    residual = solution.diagnostics.residuals[name].rms if name in solution.diagnostics.residuals else np.nan
     return (
-        f"The equations and conditions contradict each other: {name} keeps a residual of {residual.rms:.1g} however "
-        "many cells there are, though the best compromise is found. Check signs and values, or remove a condition."
+        f"The equations and conditions contradict each other: {name} keeps a residual of {residual:.1g}, {lack:.0%} of "
+        "its largest term, however many cells there are, though the best compromise is found. Check signs and values, "
+        "or remove a condition."
     )

@@ -6,7 +6,6 @@ distance is the error of the narrower one. Work is counted and not timed, so tha
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, cast
@@ -14,14 +13,13 @@ from typing import Any, cast
 import numpy as np
 
 from pibls.budget import Budget
-from pibls.checks import FloatArray
 from pibls.errors import PiblsError, ProblemError
 from pibls.features import BroadNetwork
-from pibls.problem import MultiIndex, Problem
+from pibls.problem import Problem
 from pibls.runtime import available_memory
 from pibls.solution import Solution, Stage
 from pibls.solution.stages import more_budget
-from pibls.solution.starts import checked_continuation, given_start, zero
+from pibls.solution.starts import checked_continuation, given_start, one, zero
 from pibls.status import Status
 from pibls.system import Evaluate, check_known, linearised, system_bytes
 from pibls.tuning.fitting import Block, Fitting, Scale, estimated_error
@@ -80,7 +78,6 @@ class _Widening:
     scale: Scale = ()
     width: int = 0
     scanned: float = 0.0
-    started: float = field(default_factory=time.perf_counter)
     stages: list[Stage] = field(default_factory=list)
     best: tuple[float, _Fitted, _Fitted] | None = None
 
@@ -90,7 +87,7 @@ class _Widening:
 
     @property
     def elapsed(self) -> float:
-        return time.perf_counter() - self.started
+        return self.budget.elapsed
 
     def run(self, start: Evaluate | None) -> Solution:
         """Solve, and say what came of it; an interrupt returns the best solution so far."""
@@ -118,7 +115,8 @@ class _Widening:
     def _coarse(self, start: Evaluate | None) -> Evaluate:
         """Return a first solution of a nonlinear problem, by Gauss–Newton steps of small networks."""
         found: list[tuple[float, Evaluate]] = []
-        for first in [zero, _one] if start is None else [start]:
+        reason = ""
+        for first in [zero, one] if start is None else [start]:
             state = first
             for level in _PILOT_LEVELS:
                 if found and self.budget.late:
@@ -127,7 +125,8 @@ class _Widening:
                 try:
                     scale, _ = self._scan(self._linear(state), nodes, _COARSE)
                     fitted = self._fitted(((nodes, scale),), state, close=False)
-                except PiblsError:
+                except PiblsError as error:
+                    reason = reason or str(error)
                     break
                 state = fitted.solution.evaluate
                 found.append((fitted.residual, state))
@@ -136,8 +135,8 @@ class _Widening:
         if not found:
             tried = "zero, one" if start is None else "the given one"
             raise ProblemError(
-                f"The equations have no finite value at any start that was tried ({tried}). Give a function to start "
-                "from, such as solve(problem, start={u: 1 + x})."
+                f"The equations have no finite value at any start that was tried ({tried}): {reason} Give a function "
+                "to start from, such as solve(problem, start={u: 1 + x})."
             )
         return min(found, key=lambda pair: pair[0])[1]
 
@@ -270,8 +269,10 @@ class _Widening:
         status, message = Status.ILL_POSED, verdict
         if not verdict:
             status = Status.STALLED if limit else Status.CONVERGED
-            place = "above" if limit else "within"
+            place = "above" if estimate > self.tol else "within"
             message = f"The estimated error {estimate:.1e} is {place} the tolerance {self.tol:g}. {limit}".rstrip()
+            if limit and here.solution.status == Status.STALLED:
+                message = f"{message} {here.solution.diagnostics.message}"
         diagnostics = replace(
             here.solution.diagnostics,
             message=message,
@@ -318,8 +319,3 @@ def _wider(blocks: tuple[Block, ...]) -> tuple[Block, ...]:
     nodes = sum(nodes for nodes, _ in blocks)
     more = int(_WIDER * nodes) - nodes
     return (*blocks, (more, widened(blocks[-1][1], 1.0 + more / nodes)))
-
-
-def _one(X: FloatArray, wanted: Sequence[tuple[str, MultiIndex]]) -> list[FloatArray]:
-    """Return the state that is one everywhere: a start where equations have no value at zero."""
-    return [np.full(len(X), float(not any(index))) for _, index in wanted]
