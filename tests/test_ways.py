@@ -134,7 +134,8 @@ def test_no_clock_decides_anything(way, monkeypatch):
         solution = CLOCKLESS[way]()
         sizes = [replace(stage, seconds=0.0) for stage in solution.diagnostics.stages]
         values = solution.evaluate(
-            solution.problem.domain.sample(50), [(name, (0,) * len(solution.coordinate_names)) for name in "u"]
+            solution.problem.domain.sample(50),
+            [(solution.problem.field_names[0], (0,) * len(solution.coordinate_names))],
         )
         return solution.status, solution.diagnostics.size, sizes, solution.diagnostics.message, values[0].tobytes()
 
@@ -168,7 +169,9 @@ def test_a_deadline_after_a_fit_leaves_its_error_unknown():
     assert "The error is not known. The deadline ends it" in solution.diagnostics.message
 
 
-@pytest.mark.parametrize("given", [{"deadline": 0}, {"deadline": -1.0}, {"deadline": "soon"}, {"assume_well_posed": 3}])
+@pytest.mark.parametrize(
+    "given", [{"deadline": 0}, {"deadline": -1.0}, {"deadline": "soon"}, {"assume_well_posed": np.ones(2)}]
+)
 def test_impossible_wishes_are_refused(given):
     with pytest.raises(InputError, match=f"'{next(iter(given))}'"):
         pb.solve(pb.problems.advection(), **given)

@@ -103,34 +103,46 @@ def solve(
     limit = check_number("budget", budget, "solve", minimum=0, exclusive=True)
     until = None if deadline is None else check_number("deadline", deadline, "solve", minimum=0, exclusive=True)
     first = check_integer("seed", seed, "solve")
-    if assume_well_posed not in (True, False):
-        got = shorten(assume_well_posed)
-        raise InputError(f"The 'assume_well_posed' parameter of solve must be True or False. Got {got} instead.")
-    if not isinstance(points, Points | None):
-        raise InputError(f"The 'points' parameter of solve must be Points. Got {shorten(points)} instead.")
-    if method is not None and (isinstance(method, type) or not callable(getattr(method, "fit", None))):
-        raise InputError(f"The 'method' parameter of solve must have a fit, such as PIBLS(). Got {shorten(method)}.")
-    if (start is not None or continuation) and (method is not None or points is not None):
-        raise InputError(
-            "The 'start' and 'continuation' parameters of solve go with nodes and points that it chooses itself. Leave "
-            "out 'method' and 'points', or leave out these."
-        )
+    _check_flag("assume_well_posed", assume_well_posed)
+    guesses = {"start": start, "continuation": continuation}
+    _check_method(method, points, guessed=start is not None or bool(continuation))
     if time is not None:
         check_choice("time", time, "solve", WAYS)
         _check_way(time, problem, start is not None or bool(continuation), method is not None or points is not None)
-        if time == "lines" and device is not None:
-            raise InputError(
-                f"The 'device' parameter of solve is {shorten(device)}, and time='lines' runs on NumPy. Leave out one "
-                "of them."
-            )
-    if device is not None:
-        placing(device)(0.0)
+    _check_device(device, time, method)
     with reporter(progress) as report:
         shared = Budget(limit, until)
         if method is not None or points is not None:
             return solve_as_told(problem, tolerance, method, points, first, device, shared, report)
-        guesses = {"start": start, "continuation": continuation}
         return Ways(problem, tolerance, shared, first, report, guesses, device, assume_well_posed).run(time)
+
+
+def _check_flag(name: str, value: object) -> None:
+    if not isinstance(value, bool):
+        raise InputError(f"The '{name}' parameter of solve must be True or False. Got {shorten(value)} instead.")
+
+
+def _check_method(method: object, points: object, *, guessed: bool) -> None:
+    if not isinstance(points, Points | None):
+        raise InputError(f"The 'points' parameter of solve must be Points. Got {shorten(points)} instead.")
+    if method is not None and (isinstance(method, type) or not callable(getattr(method, "fit", None))):
+        raise InputError(f"The 'method' parameter of solve must have a fit, such as PIBLS(). Got {shorten(method)}.")
+    if guessed and (method is not None or points is not None):
+        raise InputError(
+            "The 'start' and 'continuation' parameters of solve go with nodes and points that it chooses itself. Leave "
+            "out 'method' and 'points', or leave out these."
+        )
+
+
+def _check_device(device: Any, time: str | None, method: Method | None) -> None:
+    """Refuse a device that is not there before anything is solved; a method of the user's may have its own."""
+    if device is not None and time == "lines":
+        raise InputError(
+            f"The 'device' parameter of solve is {shorten(device)}, and time='lines' runs on NumPy. Leave out one of "
+            "them."
+        )
+    if device is not None and method is None:
+        placing(device)(0.0)
 
 
 def _check_way(time: str, problem: Problem, guessed: bool, told: bool) -> None:
