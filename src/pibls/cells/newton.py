@@ -46,6 +46,7 @@ def solve_cells_nonlinear(
     *,
     start: object = None,
     continuation: Sequence[Problem] = (),
+    undetermined: float = _LOOSE,
 ) -> Solution:
     """Solve a nonlinear problem in one to three coordinates by cells; see :func:`pibls.solve`.
 
@@ -61,7 +62,7 @@ def solve_cells_nonlinear(
         start = solve_cells_nonlinear(easier, max(tol, _COARSE), shared, seed, report, start=start)
     d = len(problem.domain.coordinates)
     newton = Newton(_layout(problem, d, max(tol, _COARSE), seed), max(tol, _COARSE))
-    loop = Loop(newton, tol, shared, seed, report, undetermined=_LOOSE)
+    loop = Loop(newton, tol, shared, seed, report, undetermined=undetermined)
     try:
         return _solved(loop, newton, start)
     finally:

@@ -73,12 +73,14 @@ def solve_nonlinear_by_cells(
     *,
     start: Any = None,
     continuation: Sequence[Problem] = (),
+    assume_well_posed: bool = False,
 ) -> Solution:
     """Solve a nonlinear problem by cells."""
-    guesses: dict[str, Any] = {"start": start, "continuation": continuation}
+    options: dict[str, Any] = {"start": start, "continuation": continuation}
+    options |= {"undetermined": np.inf} if assume_well_posed else {}
     tell = partial(_tell, report, budget.elapsed)
     with blas_threads(most=1):
-        return solve_cells_nonlinear(problem, tol, budget, seed, tell, **guesses)
+        return solve_cells_nonlinear(problem, tol, budget, seed, tell, **options)
 
 
 def _tell(report: Callable[[Progress], None], begun: float, stage: str, seconds: float, *facts: Any) -> None:

@@ -61,12 +61,12 @@ class Ways:
     def _in_space_time(self) -> Solution:
         """Solve with time, if there is one, as one more coordinate."""
         common = (self.problem, self.tol, self.budget, self.seed, self.report)
+        own = {**self.guesses, "assume_well_posed": self.assume_well_posed}
         if self.device is not None or not suits_cells(self.problem):
-            own = {**self.guesses, "device": self.device, "assume_well_posed": self.assume_well_posed}
-            return solve_wide(*common, **own)
+            return solve_wide(*common, device=self.device, **own)
         if self.problem.is_linear:
             return solve_by_cells(*common, assume_well_posed=self.assume_well_posed)
-        return self._assumed(solve_nonlinear_by_cells(*common, **self.guesses))
+        return self._assumed(solve_nonlinear_by_cells(*common, **own))
 
     def _by_lines(self) -> Solution | Unsuitable:
         begun = self.budget.elapsed
