@@ -13,7 +13,7 @@ from functools import cached_property
 import numpy as np
 
 from pibls.cells.iterate import MOST_STEPS, PLAUSIBLE, Descent, Newton
-from pibls.cells.loop import RATE, field_sizes
+from pibls.cells.loop import field_sizes
 from pibls.cells.measure import distances
 from pibls.cells.refine import Marker
 from pibls.cells.solve import Fit
@@ -21,6 +21,7 @@ from pibls.cells.starts import bump, diffusion_lack, harmonic, scaled, simple_st
 from pibls.cells.state import Values, Weights, projected, values_of
 from pibls.cells.tree import Cell, refined
 from pibls.errors import PiblsError, ProblemError
+from pibls.runtime import RATE
 from pibls.solution.starts import zero
 
 __all__ = ["Bench", "Coarse"]

@@ -21,7 +21,7 @@ from pibls.cells.tree import Cell, leaves, refined
 from pibls.checks import FloatArray
 from pibls.features.reference import draw_reference
 from pibls.problem import Problem
-from pibls.runtime import available_memory, format_bytes
+from pibls.runtime import RATE, available_memory, format_bytes
 from pibls.solution import Diagnostics, Solution
 from pibls.solution.celled import CellNetwork
 from pibls.solution.diagnostics import Residual
@@ -30,7 +30,6 @@ from pibls.solution.sizes import reference_sizes
 
 __all__ = ["Fitter", "Linear", "Loop", "degree_for", "field_sizes", "first_tree", "network_of", "solve_cells"]
 
-RATE = 1e10  # operations that count as a second
 _DEGREES = {
     1: ((1e-4, 10), (1e-7, 14), (0.0, 18)),
     2: ((1e-4, 9), (1e-7, 13), (0.0, 17)),

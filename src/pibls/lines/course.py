@@ -15,7 +15,7 @@ from pibls.lines.radau import IntegrationError
 from pibls.lines.record import relative_residual, residuals, solution_of
 from pibls.lines.run import Run, distance, follow, front_velocity, misfit, monitored, wave_velocity
 from pibls.problem import Opposite
-from pibls.runtime import available_memory, format_bytes
+from pibls.runtime import RATE, available_memory, format_bytes
 from pibls.solution import Solution
 
 __all__ = ["Course", "Report"]
@@ -40,7 +40,7 @@ _LEVELS = 14
 _SCAN_SHARE = 0.4
 _KINK_ROUNDS = 16
 _MOST_KINKED = 500
-_OVERTIME = 1.5  # what was begun in time may end late
+_OVERTIME = 1.5  # what was begun within the budget may end beyond it
 _BRIEF = 10.0  # what is missed at the first time only is soon smoothed out
 _KINK_FACTOR = 2.5
 _MISSED = 0.9
@@ -52,7 +52,6 @@ _UNRESOLVED = 3e-3
 _FINER = {0: 1.5, 1: 1.5, 2: 1.3}
 _FINER_MANY = 1.2
 _AGREE = 0.1
-_PATIENT = 3.0
 _FEWER = 0.7
 _COARSEST = 0.3
 _PAYING = 0.5
@@ -68,7 +67,7 @@ class Course:
     budget: float
     report: Report
     started: float = field(default_factory=time.perf_counter)
-    started_work: float = field(default_factory=time.process_time)
+    operations: float = 0.0
     runs: list[Run] = field(default_factory=list)
     distances: list[float] = field(default_factory=list)
     stages: list[dict[str, float]] = field(default_factory=list)
@@ -77,13 +76,17 @@ class Course:
 
     @property
     def elapsed(self) -> float:
-        """Seconds since the start."""
+        """Seconds since the start, to be shown: nothing depends on them."""
         return time.perf_counter() - self.started
 
     @property
     def spent(self) -> float:
-        """Seconds of the budget that are gone: those of work; waiting for other programs counts by a third only."""
-        return max(min(self.elapsed, time.process_time() - self.started_work), self.elapsed / _PATIENT)
+        """Nominal seconds of the budget that are gone."""
+        return self.operations / RATE
+
+    @property
+    def _more(self) -> str:
+        return f"Give a larger budget, such as budget={10 * self.budget:g}."
 
     @property
     def estimate(self) -> float:
@@ -114,7 +117,7 @@ class Course:
                     f"The evolution cannot be followed at all: {error}. Give a larger budget, check the signs of its "
                     "highest derivatives, and that its initial values are finite."
                 ) from error
-            limit = f"The time limits it: {error}. Give a larger budget, such as budget=60."
+            limit = f"The budget limits it: {error}. {self._more}"
         return self._finished(limit)
 
     def _refined(self) -> str:
@@ -236,7 +239,10 @@ class Course:
         nodes = design.nodes(fineness) if design.dimension else 1
         self.report(stage, self.elapsed, nodes, last.get("residual"), last.get("estimate"))
         rng = np.random.default_rng((self.seed, int(1000 * fineness)))
-        return follow(self.evolution, design, fineness, tol, rng, lambda: self.spent > _OVERTIME * self.budget)
+        allowed = _OVERTIME * self.budget * RATE - self.operations
+        run = follow(self.evolution, design, fineness, tol, rng, allowed)
+        self.operations += run.operations
+        return run
 
     def _add(self, run: Run) -> None:
         """Keep a run, and the distance of the one before to it."""
@@ -259,7 +265,7 @@ class Course:
         if self.estimate <= self.tol:
             return ""
         if run.ended is not None and not run.ended.blown_up:
-            return f"The time limits it: {run.ended}. Give a larger budget, such as budget=60."
+            return f"The budget limits it: {run.ended}. {self._more}"
         if lost := self._blown_up():
             return lost
         if len(self.distances) >= 3 and min(self.distances[-2:]) > _PAYING * self.distances[-3]:
@@ -268,10 +274,9 @@ class Course:
             if len(self.distances) >= 6:
                 return "Finer features no longer pay: the solution may have jumps, or depend chaotically on its start."
         growth = self._growth() ** (_COST * max(run.design.dimension, 1))
-        if self.spent + growth * run.seconds > self.budget:
-            return (
-                f"The time limits it: finer features would exceed the budget of {self.budget:g} s. Give a larger one."
-            )
+        if self.spent + growth * run.operations / RATE > self.budget:
+            limit = f"finer features would take more than {self.budget:g} nominal seconds"
+            return f"The budget limits it: {limit}. {self._more}"
         finer = self._growth() ** run.design.dimension
         needed = 8.0 * _MATRICES * len(run.rule.weights) * run.network.features * finer**2
         if needed > _MEMORY_SHARE * available_memory():

@@ -40,7 +40,8 @@ def evolve(
     seed
         Seed of the nodes.
     budget
-        Seconds after which nothing finer is tried.
+        Nominal seconds after which nothing finer is tried: operations are counted, so that the same call gives the same
+        solution everywhere.
     report
         Called as ``report(stage, seconds, features, residual, estimate)`` at every step.
 
@@ -65,7 +66,7 @@ def evolve(
     evolution = find_evolution(problem)
     if isinstance(evolution, Unsuitable):
         return evolution
-    with blas_threads():
+    with blas_threads(most=1):
         course = Course(evolution, tolerance, first, limit, report or (lambda *_: None))
         basis = compressed(*course.design.draw(1.0, np.random.default_rng(first))) if evolution.multipliers else None
         if basis is not None and leak(evolution, basis) > _LEAK:
@@ -85,5 +86,5 @@ def transits(evolution: Evolution) -> float:
     1000
     """
     design = Course(evolution, 1.0, 0, 1.0, lambda *_: None).design
-    with blas_threads():
+    with blas_threads(most=1):
         return turns(evolution, design, np.random.default_rng(0))

@@ -7,7 +7,6 @@ give the solution between the steps, as a polynomial of degree seven, whose coef
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 from typing import Any, Protocol
@@ -17,6 +16,7 @@ from scipy.linalg import lu_factor, lu_solve
 
 from pibls.checks import FloatArray
 from pibls.errors import ProblemError, SolveError
+from pibls.lines import cost
 from pibls.solution.evolved import piecewise
 
 __all__ = ["STAGES", "IntegrationError", "Integrator", "Trajectory", "VectorField", "legendre_weights", "stage_times"]
@@ -37,12 +37,12 @@ _SPANS = 4
 
 
 class IntegrationError(SolveError):
-    """The solution cannot be followed further: it blows up, or the time is spent.
+    """The solution cannot be followed further: it blows up, or the work is spent.
 
     Attributes
     ----------
     blown_up
-        Whether no step is short enough; otherwise the time was spent.
+        Whether no step is short enough; otherwise the work was spent.
     partial
         The solution so far, or None where there was no step.
     """
@@ -59,6 +59,11 @@ class VectorField(Protocol):
     @property
     def is_linear(self) -> bool:
         """Whether the Jacobian is the same at all states and times."""
+        ...
+
+    @property
+    def costs(self) -> tuple[float, float]:
+        """Operations of the rates at one time, and of the Jacobian."""
         ...
 
     def rates(self, times: FloatArray, states: FloatArray) -> FloatArray:
@@ -128,10 +133,6 @@ class Trajectory:
         return piecewise(self.breaks, self.coefficients, times, order)
 
 
-def _never() -> bool:
-    return False
-
-
 @dataclass(eq=False)
 class Integrator:
     """Follows y' = f(t, y) from an initial state, with steps as long as the tolerance allows.
@@ -142,13 +143,19 @@ class Integrator:
         The right side.
     tol
         Largest error of the polynomial of a step, relative to the size of each part so far.
-    expired
-        Asked at every step whether to give up.
+    allowed
+        Operations after which to give up.
+
+    Attributes
+    ----------
+    operations
+        Those so far.
     """
 
     field: VectorField
     tol: float
-    expired: Callable[[], bool] = _never
+    allowed: float = np.inf
+    operations: float = 0.0
     _factors: Any = None
     _factored: tuple[float, Any] = (0.0, None)
 
@@ -172,6 +179,7 @@ class Integrator:
             self._check(h < _SHORTEST * (stop - start) or not reach.max() <= most, time, breaks, pieces)
             if jacobian is None:
                 jacobian = self.field.jacobian(time, y)
+                self.operations += self.field.costs[1] + cost.PER_CALL
             stages, rate = self._stages(time, h, y, jacobian, reach, _extrapolated(previous, h, y))
             if stages is None:
                 h *= 0.4
@@ -194,10 +202,10 @@ class Integrator:
         return Trajectory(np.array(breaks), np.array(pieces))
 
     def _check(self, blown_up: bool, time: float, breaks: list[float], pieces: list[FloatArray]) -> None:
-        """Give up where steps become too short or the state runs away, or when the time is spent."""
-        if blown_up or self.expired():
+        """Give up where steps become too short or the state runs away, or when the work is spent."""
+        if blown_up or self.operations > self.allowed:
             partial = Trajectory(np.array(breaks), np.array(pieces)) if pieces else None
-            what = "the solution blows up, or becomes infinitely steep," if blown_up else "the time was spent"
+            what = "the solution blows up, or becomes infinitely steep," if blown_up else "the work was spent"
             raise IntegrationError(f"{what} near t = {time:.4g}", blown_up=blown_up, partial=partial)
 
     def _first_step(self, start: float, stop: float, y: FloatArray) -> tuple[float, FloatArray]:
@@ -254,6 +262,7 @@ class Integrator:
         last, rate = np.inf, 0.0
         for iteration in range(_NEWTON_STEPS):
             try:
+                self.operations += STAGES * self.field.costs[0] + cost.substitutions(len(y)) + cost.PER_CALL
                 rates = self.field.rates(times, y + z)
             except ProblemError:  # the equation is not finite at such a state
                 return None, rate
@@ -276,6 +285,7 @@ class Integrator:
     def _factorise(self, h: float, jacobian: FloatArray) -> None:
         if self._factored[0] == h and self._factored[1] is jacobian:
             return
+        self.operations += cost.factorisations(len(jacobian))
         identity = np.eye(len(jacobian))
         self._factors = [
             lu_factor((value.real if abs(value.imag) < 1e-9 else value) / h * identity - jacobian, check_finite=False)

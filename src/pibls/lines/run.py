@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
 from pibls.checks import FloatArray
+from pibls.lines import cost
 from pibls.lines.basis import Basis, Rule, compressed
 from pibls.lines.design import Design, Monitor
 from pibls.lines.form import Evolution
@@ -41,8 +40,8 @@ class Run:
         What the features were drawn from.
     size
         Number of coefficients that were integrated.
-    seconds
-        What it took, without waiting for other programs.
+    operations
+        What it took.
     ended
         What ended it before the last time, if anything did.
     """
@@ -52,7 +51,7 @@ class Run:
     design: Design
     fineness: float
     size: int
-    seconds: float
+    operations: float
     ended: IntegrationError | None = None
 
     @property
@@ -67,17 +66,17 @@ def follow(
     fineness: float,
     tol: float,
     rng: np.random.Generator,
-    expired: Callable[[], bool],
+    allowed: float,
 ) -> Run:
-    """Solve on features of a fineness, with so much tolerance for the integrator."""
-    started, worked = time.perf_counter(), time.process_time()
+    """Solve on features of a fineness, with so much tolerance for the integrator, and so many operations."""
     system = _system(evolution, design, fineness, rng)
     basis = system.basis
     first, last = evolution.limits
+    integrator = Integrator(system, tol, allowed, system.preparation)
     ended = None
     try:
         reach = system.reach(np.linspace(first, last, _TIMES))
-        trajectory = Integrator(system, tol, expired).run(first, last, system.initial(), reach)
+        trajectory = integrator.run(first, last, system.initial(), reach)
     except IntegrationError as error:
         if error.partial is None:
             raise
@@ -85,8 +84,8 @@ def follow(
     expanded = system.expanded(trajectory)
     shape = (*expanded.coefficients.shape[:2], len(evolution.problem.fields), basis.size)
     network = EvolvedNetwork(basis.network, basis.transform, expanded.breaks, expanded.coefficients.reshape(shape))
-    seconds = min(time.perf_counter() - started, time.process_time() - worked)
-    return Run(network, basis.rule, design, fineness, system.size, seconds, ended)
+    operations = integrator.operations + cost.PER_RUN
+    return Run(network, basis.rule, design, fineness, system.size, operations, ended)
 
 
 def _system(evolution: Evolution, design: Design, fineness: float, rng: np.random.Generator) -> Galerkin:

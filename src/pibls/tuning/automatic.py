@@ -84,7 +84,7 @@ def solve(
         A torch device such as ``"cuda"`` to assemble and solve on; NumPy if left out.
     budget
         After how much work nothing finer is tried. In nominal seconds of 10¹⁰ operations, counted and not timed, so
-        that the same call gives the same answer everywhere; for lines in seconds of work.
+        that the same call gives the same answer everywhere.
     progress
         Called with a :class:`Progress` at every step. ``True`` shows a line on the terminal, ``False`` none; left
         out, it is shown on a terminal only.

@@ -17,7 +17,7 @@ from pibls.checks import FloatArray
 from pibls.errors import PiblsError, ProblemError
 from pibls.features import BroadNetwork
 from pibls.problem import MultiIndex, Problem
-from pibls.runtime import available_memory
+from pibls.runtime import RATE, available_memory
 from pibls.solution import Solution
 from pibls.solution.starts import checked_continuation, given_start, zero
 from pibls.system import Evaluate, check_known, linearised, system_bytes
@@ -28,7 +28,6 @@ from pibls.tuning.scales import choose_scale, refine_scale, widened
 
 __all__ = ["solve_wide"]
 
-_RATE = 1e10  # operations that count as a second
 _WIDER = 1.4
 _PILOT_LEVELS, _HARDLY_SOLVED = (1, 2, 4), 0.1  # where no pilot solves anything, wider ones decide on the scale
 _EASY = 1e-8  # a pilot that does so well leaves a network of twice its width next to round-off
@@ -190,7 +189,7 @@ class _Widening:
                 return limit
             slow = len(self.stages) > 1 and self.stages[-1]["estimate"] > self.stages[-2]["estimate"] / _QUICK
             again = 3 * linear.operations(here.nodes) + self.fitting.operations(following, here.solution)
-            if slow and self.operations + again < self.budget * _RATE:
+            if slow and self.operations + again < self.budget * RATE:
                 here = self._rescaled(linear, here)
 
     def _rescaled(self, linear: Fitting, here: _Fitted) -> _Fitted:
@@ -245,7 +244,7 @@ class _Widening:
                 "The features limit it: widening the network no longer pays. The solution may have a layer, a corner "
                 "or a jump that random nodes do not follow; give a method with scales by hand, or split the domain."
             )
-        if self.operations + self.fitting.operations(width, here.solution) > self.budget * _RATE:
+        if self.operations + self.fitting.operations(width, here.solution) > self.budget * RATE:
             return (
                 f"The budget limits it: {width} nodes would take more than {self.budget:g} nominal seconds. "
                 f"Give a larger budget, such as budget={10 * self.budget:g}."
