@@ -8,13 +8,15 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from pibls.checks import FloatArray
 from pibls.errors import SolveError
 from pibls.lines.design import STEEPEST, Design, Gauge
 from pibls.lines.form import Evolution
+from pibls.lines.posed import grows_without_bound
 from pibls.lines.radau import IntegrationError
-from pibls.lines.record import relative_residual, residuals, solution_of
+from pibls.lines.record import relative_miss, relative_residual, residuals, solution_of
 from pibls.lines.run import Run, distance, follow, front_velocity, misfit, monitored, wave_velocity
-from pibls.problem import Opposite
+from pibls.problem import MultiIndex, Opposite
 from pibls.runtime import RATE, available_memory, format_bytes
 from pibls.solution import Solution
 
@@ -26,7 +28,7 @@ Report = Callable[[str, float, int, float | None, float | None], object]
 _TIME_SHARE = 0.2  # the integrator's share of the tolerance at the first level
 _TIGHTER = 4.0  # each level integrates so much more accurately than the one before
 _FINEST_TIME = 1e-13
-_ROUGH = 1e-3
+_ROUGH, _GLANCE = 1e-3, 0.3
 _ROUGH_FINENESS = 1.25
 _STEEP = 8.0  # slopes beyond this are resolved by nodes of their own
 _STEEP_WAVES = 25.0  # the same where whole waves resolve everything below
@@ -51,8 +53,13 @@ _LOCAL = 0.1
 _UNRESOLVED = 3e-3
 _FINER = {0: 1.5, 1: 1.5, 2: 1.3}
 _FINER_MANY = 1.2
-_AGREE = 0.1
+_AGREE, _BEFORE, _ALIKE = (
+    0.1,
+    0.9,
+    0.1,
+)  # two runs cease to exist: when, and how far they are apart until shortly before
 _FEWER = 0.7
+_MET, _SLACK, _UNMET, _STAYS = 1e-3, 1e3, 0.03, 0.7  # what is missed of conditions that did not help
 _COARSEST = 0.3
 _PAYING = 0.5
 
@@ -73,6 +80,7 @@ class Course:
     stages: list[dict[str, float]] = field(default_factory=list)
     rough: Run | None = None
     hindsight: float = np.inf
+    settled: bool = False
 
     @property
     def elapsed(self) -> float:
@@ -113,15 +121,21 @@ class Course:
             if not self.runs and self.rough is not None:
                 self._add(self.rough)
             if not self.runs:
-                raise SolveError(
+                known = (
                     f"The evolution cannot be followed at all: {error}. Give a larger budget, check the signs of its "
-                    "highest derivatives, and that its initial values are finite."
-                ) from error
+                )
+                known += "highest derivatives, and that its initial values are finite."
+                raise SolveError(self.evolution.lacks or known) from error
             limit = f"The budget limits it: {error}. {self._more}"
         return self._finished(limit)
 
     def _refined(self) -> str:
         """Follow the solution on finer and finer features; return what stopped it, if it did not converge."""
+        if self.evolution.lacks:
+            # Any of the many solutions will do.
+            self.budget = min(self.budget, _GLANCE)
+            self._add(self._follow(self.design, 1.0, max(_ROUGH, self.tol), "solve"))
+            return ""
         design, fineness = self._adapted()
         level = 0
         for _ in range(_LEVELS):
@@ -162,6 +176,7 @@ class Course:
         if design.dimension > _SCANNED:
             return design, _FINER_MANY  # a rough solution would cost as much as the real one
         fineness, ended = 1.0, 0
+        followed: Design | None = None
         for _ in range(_ROUNDS):
             run = self._follow(design, _ROUGH_FINENESS * fineness, max(self.tol, _ROUGH), "scan")
             self.rough = run
@@ -169,6 +184,12 @@ class Course:
                 # What was seen from a coordinate at rest is no solution in one that moves.
                 design, fineness, self.rough = travelling, 1.0, None
                 continue
+            if run.ended is None:
+                followed = design
+            elif run.ended.blown_up and followed is not None:
+                # Steeper features are to blame, not the solution: there is a jump, which has no end.
+                design, fineness, self.settled = followed, 1.0, True
+                break
             sharper = self._sharper(design, run)
             ended += run.ended is not None
             if self.spent > _SCAN_SHARE * self.budget or ended > 1:
@@ -224,7 +245,7 @@ class Course:
 
     def _sharper(self, design: Design, run: Run) -> Design:
         """Return a design for a solution that turned out to be steeper than it was made for, or the same."""
-        if not design.dimension or run.ended:
+        if not design.dimension or run.ended or self.settled:
             return design
         monitor = monitored(run)
         if design.monitor is None:
@@ -302,18 +323,31 @@ class Course:
         """Say how the solution ceases to exist, if two runs say so."""
         # A rough solution is a witness too, as long as there is no second run.
         seen = self.runs[-2:] if len(self.runs) > 1 or self.rough is None else [self.rough, *self.runs]
-        ends = [run.reached for run in seen if run.ended is not None and run.ended.blown_up]
-        first = self.evolution.limits[0]
-        if len(ends) < 2:
+        lost = [run for run in seen if run.ended is not None and run.ended.blown_up]
+        if len(lost) < 2:
             return ""
-        if abs(ends[0] - ends[1]) <= _AGREE * (max(ends) - first):
-            return f"The solution ceases to exist: {self.runs[-1].ended}, whatever the features."
-        if ends[1] < ends[0] and len(self.runs) > 1:
+        if self._is_unstable(lost[1]):
             return (
-                "The solution is unstable: the finer the features, the earlier it runs away, as in a heat equation run "
+                "The solution is unstable: the shorter waves are the faster they grow, as in a heat equation run "
                 "backwards."
             )
+        first, second = lost
+        one, two = (run.reached - self.evolution.limits[0] for run in lost)
+        # What features make up ends at other times, and is another solution before that.
+        if (
+            abs(one - two) <= _AGREE * max(one, two)
+            and distance(self.evolution.problem, first, second, _BEFORE) < _ALIKE
+        ):
+            return f"The solution ceases to exist: {self.runs[-1].ended}, whatever the features."
         return ""
+
+    def _is_unstable(self, run: Run) -> bool:
+        names, network = self.evolution.problem.field_names, solution_of(self.evolution, run, self.seed).network
+
+        def values(X: FloatArray, index: MultiIndex) -> dict[str, FloatArray]:
+            return dict(zip(names, network.evaluate(X, [index])[index].T, strict=True))
+
+        return grows_without_bound(self.evolution, values)
 
     def _residual(self, run: Run) -> float:
         return relative_residual(solution_of(self.evolution, run, self.seed), run.reached)
@@ -324,7 +358,9 @@ class Course:
         place = int(np.argmin(self.distances)) if compared else len(self.runs) - 1
         run = self.runs[place]
         richer = self.runs[place + 1] if compared else None
-        if lost := "" if np.isfinite(self.estimate) else self._blown_up():
+        if self.evolution.lacks:
+            status, message, self.hindsight, self.distances = "ill-posed", self.evolution.lacks, np.inf, []
+        elif lost := "" if np.isfinite(self.estimate) else self._blown_up():
             status = "ill-posed"
             message = f"{lost} What is returned holds until then. End earlier, or check signs and initial values."
         elif not limit:
@@ -344,10 +380,25 @@ class Course:
             stages=tuple(self.stages),
             seconds={"total": self.elapsed},
         )
-        return replace(
-            solution,
-            status=status,
-            error_estimate=estimate,
-            diagnostics=diagnostics,
-            richer=None if richer is None else (replace(richer.network, frame=self.evolution.frame), solution.weights),
-        )
+        finer = None if richer is None else (replace(richer.network, frame=self.evolution.frame), solution.weights)
+        made = replace(solution, status=status, error_estimate=estimate, diagnostics=diagnostics, richer=finer)
+        return self._kept(made) if status == "converged" else made
+
+    def _kept(self, solution: Solution) -> Solution:
+        """Return a solution that keeps the conditions that did not help to find it, or say that it does not."""
+        for statement in self.evolution.surplus:
+            finer = solution if solution.richer is None else replace(solution, network=solution.richer[0])
+            missed, again = (relative_miss(own, statement) for own in (solution, finer))
+            if again <= max(_MET, _SLACK * self.tol):
+                continue
+            proven = again > max(_UNMET, _STAYS * missed)
+            message = (
+                f"The conditions contradict each other: a solution that meets all others misses {statement.name} by "
+                f"{again:.1g} of its size. Remove one, or check values and signs."
+                if proven
+                else f"The solution meets all conditions but {statement.name}, which it misses by {again:.1g}."
+            )
+            diagnostics = replace(solution.diagnostics, message=message)
+            status = "ill-posed" if proven else "stalled"
+            return replace(solution, status=status, error_estimate=1.0, diagnostics=diagnostics)
+        return solution

@@ -48,8 +48,8 @@ def evolve(
     Returns
     -------
     Solution, or Unsuitable
-        ``status`` is ``"converged"``, ``"stalled"``, or ``"ill-posed"`` for a solution that ceases to exist; problems
-        that are no evolution give an :class:`Unsuitable` with the reason.
+        ``status`` is ``"converged"``, ``"stalled"``, or ``"ill-posed"`` for a solution that ceases to exist or that the
+        conditions do not determine; problems that are no evolution give an :class:`Unsuitable` with the reason.
 
     Examples
     --------

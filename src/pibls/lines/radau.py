@@ -7,6 +7,7 @@ give the solution between the steps, as a polynomial of degree seven, whose coef
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Any, Protocol
@@ -33,7 +34,7 @@ _RUNAWAY = 1e12
 _LOST = 1e8
 _NOTHING = 1e-10
 _OUTLOOK = 0.1  # share of the size to come that errors are relative to while there is nothing
-_SPANS = 4
+_SPANS, _GLANCES = 4, 64
 
 
 class IntegrationError(SolveError):
@@ -159,13 +160,25 @@ class Integrator:
     _factors: Any = None
     _factored: tuple[float, Any] = (0.0, None)
 
-    def run(self, start: float, stop: float, state: FloatArray, reach: FloatArray | None = None) -> Trajectory:
-        """Return the solution from ``start`` to ``stop``; ``reach`` is the least size that errors are relative to."""
+    def run(
+        self,
+        start: float,
+        stop: float,
+        state: FloatArray,
+        reach: FloatArray | None = None,
+        stops: Sequence[float] = (),
+    ) -> Trajectory:
+        """Return the solution from ``start`` to ``stop``.
+
+        ``reach`` is the least size that errors are relative to; a step ends at each of the ``stops`` between.
+        """
         # A state that runs away overflows before it is noticed; what is not finite is refused step by step.
         with np.errstate(over="ignore", invalid="ignore"):
-            return self._run(start, stop, state, reach)
+            return self._run(start, stop, state, reach, stops)
 
-    def _run(self, start: float, stop: float, state: FloatArray, reach: FloatArray | None) -> Trajectory:
+    def _run(
+        self, start: float, stop: float, state: FloatArray, reach: FloatArray | None, stops: Sequence[float]
+    ) -> Trajectory:
         time, y = start, state
         h, first = self._first_step(start, stop, y)
         reach = np.maximum(first, 0.0 if reach is None else reach)
@@ -175,7 +188,12 @@ class Integrator:
         previous: tuple[float, FloatArray] | None = None
         jacobian: FloatArray | None = None
         while time < stop:
-            h = stop - time if time + 1.01 * h >= stop else h
+            goal = next((s for s in stops if s > time + _SHORTEST * (stop - start)), stop)
+            h = goal - time if time + 1.01 * h >= goal else h
+            if not reach.max() <= most:
+                # What began with nothing is not run away if it is no more than what acts on it makes.
+                acting = self.field.rates(stage_times(breaks[-2], time - breaks[-2]), np.tile(state, (STAGES, 1)))
+                most = _RUNAWAY * (stop - start) * float(self.field.sizes(acting).max())
             self._check(h < _SHORTEST * (stop - start) or not reach.max() <= most, time, breaks, pieces)
             if jacobian is None:
                 jacobian = self.field.jacobian(time, y)
@@ -192,7 +210,7 @@ class Integrator:
                 h *= min(factor, 0.9)
                 continue
             reach, previous = found, (h, piece)
-            time, y = (stop if h == stop - time else time + h), stages[-1]
+            time, y = (goal if h == goal - time else time + h), stages[-1]
             breaks.append(time)
             pieces.append(piece)
             # A Jacobian that ages quickly would not converge over longer steps.
@@ -223,17 +241,20 @@ class Integrator:
     def _outlook(self, start: float, stop: float, y: FloatArray, size: float) -> FloatArray | float:
         """Return about how large the parts of a state that is zero will be; zero for one that is something.
 
-        What is to come acts on it as if it stayed there, over shorter and shorter times, by implicit Euler steps.
+        What is to come acts on it as if it stayed there, over shorter and shorter times, by implicit Euler steps; and
+        on average over all times, for what acts briefly.
         """
         spans: FloatArray = (stop - start) * np.logspace(0.0, 1.0 - _SPANS, _SPANS)
+        even = (stop - start) * (np.arange(_GLANCES) + 0.5) / _GLANCES
         try:
-            rates = self.field.rates(start + spans, np.tile(y, (_SPANS, 1)))
+            rates = self.field.rates(start + np.append(spans, even), np.tile(y, (_SPANS + _GLANCES, 1)))
             if size > _NOTHING * (stop - start) * float(self.field.sizes(rates).max()):
                 return 0.0
             jacobian, identity = self.field.jacobian(start, y), np.eye(len(y))
         except ProblemError:  # the equation is not finite at such a state
             return 0.0
-        steps = [np.linalg.solve(identity / h - jacobian, rate) for h, rate in zip(spans, rates, strict=True)]
+        acting = [*zip(spans, rates[:_SPANS], strict=True), (stop - start, rates[_SPANS:].mean(axis=0))]
+        steps = [np.linalg.solve(identity / h - jacobian, rate) for h, rate in acting]
         return np.asarray(self.field.sizes(np.array(steps)).max(axis=0))
 
     def _error(self, piece: FloatArray, reach: FloatArray) -> float:

@@ -13,6 +13,7 @@ from pibls.lines.design import Design, Monitor
 from pibls.lines.form import Evolution
 from pibls.lines.galerkin import Galerkin
 from pibls.lines.radau import IntegrationError, Integrator
+from pibls.lines.stops import brief_times
 from pibls.problem import Problem
 from pibls.solution.evolved import EvolvedNetwork
 from pibls.solution.sizes import reference_sizes
@@ -76,7 +77,7 @@ def follow(
     ended = None
     try:
         reach = system.reach(np.linspace(first, last, _TIMES))
-        trajectory = integrator.run(first, last, system.initial(), reach)
+        trajectory = integrator.run(first, last, system.initial(), reach, brief_times(evolution))
     except IntegrationError as error:
         if error.partial is None:
             raise
@@ -118,11 +119,15 @@ def misfit(
     return system.basis.rule.points, share
 
 
-def distance(problem: Problem, coarse: Run, fine: Run) -> float:
-    """Return the relative L2 distance of two solutions over space and the times both reached, of the worst field."""
+def distance(problem: Problem, coarse: Run, fine: Run, share: float = 1.0) -> float:
+    """Return the relative L2 distance of two solutions over space and a share of the times both reached.
+
+    That of the worst field.
+    """
     step = max(1, len(fine.rule.weights) // _POINTS)
     X, weights = fine.rule.points[::step], fine.rule.weights[::step]
-    first, last = float(fine.network.breaks[0]), min(coarse.reached, fine.reached)
+    first = float(fine.network.breaks[0])
+    last = first + share * (min(coarse.reached, fine.reached) - first)
     # Irrational spacing: a regular one could always hit the same phase of an oscillation.
     times = first + (last - first) * np.mod(0.5 + np.arange(_TIMES) * (np.sqrt(5.0) - 1.0) / 2.0, 1.0)
     zero = (0,) * X.shape[1]

@@ -1,0 +1,171 @@
+"""Do conditions determine an evolution? Where the type of its equations is plain, counting them tells.
+
+Equations whose own highest derivatives in space diffuse, or make waves, need as many initial values as they have
+derivatives in time, and half as many conditions on every piece of the boundary as they have derivatives in space. With
+fewer there is no solution, or more than one. Of other equations nothing is said.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import sympy as sp
+
+from pibls.checks import FloatArray
+from pibls.problem import MultiIndex, OnPart, Statement
+from pibls.problem.evaluate import compile_function
+
+if TYPE_CHECKING:
+    from pibls.lines.form import Evolution
+
+__all__ = ["conditions_needed", "grows_without_bound", "surplus", "what_lacks"]
+
+# All of them are smooth wherever their arguments are.
+_SMOOTH = (sp.Add, sp.Mul, sp.exp, sp.sin, sp.cos, sp.sinh, sp.cosh, sp.tanh, sp.atan, sp.erf)
+_POINTS = 300
+_BARE = 0.01  # share of the boundary
+_WAVES = (1e2, 1e3, 1e4)
+_GROWS, _PLAIN = 3.0, 1e-4
+_PLACES, _OFTEN = 100, 0.05
+
+
+def conditions_needed(evolution: Evolution) -> dict[str, int] | None:
+    """Return how many conditions each field needs on the boundary; None where that is not plain."""
+    if evolution.mass or evolution.multipliers:
+        return None
+    used: dict[str, list[tuple[Any, sp.Expr]]] = {}
+    for name, rate in evolution.rates.items():
+        slopes = [(slot, sp.diff(rate, slot.symbol)) for slot in evolution.slots if rate.has(slot.symbol)]
+        used[name] = [(slot, slope) for slot, slope in slopes if slope != 0]
+        if not all(_is_smooth(slope) for _, slope in used[name]):
+            return None
+    needed = {}
+    for name, own in used.items():
+        order = max((sum(slot.multi_index) for slot, _ in own if slot.state == (name, 0)), default=0)
+        tops = {
+            slot.multi_index: slope for slot, slope in own if sum(slot.multi_index) == order and slot.state == (name, 0)
+        }
+        waves, half = evolution.orders[name] > 1, order // 2
+        if order and (order % 2 or evolution.orders[name] > 2 or not _diffuses(tops, half)):
+            return None
+        for slot, _ in own:
+            height = sum(slot.multi_index)
+            lower = height < order and (height <= half or not waves) and (slot.state[1] == 0 or height == 0)
+            if height and not lower and not (slot.state == (name, 0) and height == order):
+                return None
+        needed[name] = half
+    return needed
+
+
+def _is_smooth(expression: sp.Expr) -> bool:
+    """Tell whether an expression is smooth everywhere: at the axis of a disk, say, no condition is needed."""
+    if isinstance(expression, sp.Symbol) or expression.is_number:
+        return True
+    power = isinstance(expression, sp.Pow) and expression.exp.is_Integer and expression.exp > 0
+    return (power or isinstance(expression, _SMOOTH)) and all(_is_smooth(inner) for inner in expression.args)
+
+
+def _diffuses(tops: dict[MultiIndex, sp.Expr], half: int) -> bool:
+    """Tell whether highest derivatives with fixed factors damp every wave."""
+    if not all(slope.is_number for slope in tops.values()):
+        return False
+    axes = len(next(iter(tops)))
+    directions = np.random.default_rng(0).normal(size=(_POINTS, axes)) if axes > 1 else np.ones((1, 1))
+    symbol = sum(float(slope) * np.prod(directions ** np.array(index), axis=1) for index, slope in tops.items())
+    damping = -np.real(1j ** (2 * half)) * np.asarray(symbol) / np.linalg.norm(directions, axis=1) ** (2 * half)
+    return bool(damping.min() > _PLAIN * np.abs(damping).max())
+
+
+def _covered(X: FloatArray, statements: tuple[Statement, ...]) -> FloatArray:
+    """Return how many conditions hold at each point; those that are not linear, or periodic, count as enough."""
+    found = np.zeros(len(X))
+    for statement in statements:
+        place = statement.place
+        if isinstance(place, OnPart):
+            found += np.where(place.part.contains(X), 1.0 if statement.form.is_linear else np.inf, 0.0)
+        else:
+            found += np.inf
+    return found
+
+
+def _boundary(evolution: Evolution) -> FloatArray:
+    return np.asarray(evolution.problem.domain.boundary.sample(_POINTS, "kronecker", 1).points)
+
+
+def what_lacks(evolution: Evolution, needed: dict[str, int]) -> str:
+    """Say which field has too few conditions on the boundary, and where, as a sentence; an empty text if none."""
+    if not any(needed.values()):
+        return ""
+    X = _boundary(evolution)
+    own = {n: tuple(s for s in evolution.boundary if n in s.form.fields) for n in needed}
+    counts = [(name, k, _covered(X, own[name])) for name, k in needed.items()]
+    counts.append((", ".join(needed), sum(needed.values()), _covered(X, evolution.boundary)))
+    for name, enough, found in counts:
+        bare = found < enough
+        if bare.mean() > _BARE:
+            symbols = evolution.space.coordinates
+            place = ", ".join(f"{s.name}={v:.3g}" for s, v in zip(symbols, X[bare][0], strict=False))
+            return (
+                f"The conditions do not determine the solution: near {place} on the boundary {name} needs {enough} "
+                f"condition{'s' * (enough > 1)} and has {int(found[bare][0])}. Add what is missing there."
+            )
+    return ""
+
+
+def surplus(evolution: Evolution, needed: dict[str, int]) -> tuple[Statement, ...]:
+    """Return conditions beyond those that determine a solution: it either keeps them by itself, or there is none."""
+    if not any(needed.values()) or evolution.pulled or len(needed) > 1:
+        return ()
+    X, ((_, enough),) = _boundary(evolution), needed.items()
+    kept: tuple[Statement, ...] = ()
+    for statement in sorted(evolution.boundary, key=lambda s: s.form.order):
+        if not (_covered(X, (*kept, statement)) > enough).any():
+            kept = (*kept, statement)
+    if (_covered(X, kept) < enough).any():
+        return ()
+    return tuple(s for s in evolution.boundary if s not in kept)
+
+
+def grows_without_bound(
+    evolution: Evolution, values: Callable[[FloatArray, MultiIndex], dict[str, FloatArray]]
+) -> bool:
+    """Tell whether the shorter waves are the faster they grow, without bound, as in a heat equation run backwards.
+
+    That is Petrovskii's condition at places of the domain, at the first time; ``values`` returns derivatives of all
+    fields at points.
+    """
+    if evolution.space is None or evolution.multipliers:
+        return False
+    X = evolution.problem.domain.initial.sample(_PLACES, "kronecker", 1).points
+    coordinates, extra = evolution.problem.domain.coordinates, tuple(slot.symbol for slot in evolution.slots)
+    slots = [values(X, (*slot.multi_index, slot.state[1]))[slot.state[0]] for slot in evolution.slots]
+    rows = {state: number for number, state in enumerate(evolution.states)}
+    axes, half = len(evolution.space.coordinates), np.ptp(evolution.space.bounds, axis=1) / 2
+    directions = np.vstack([np.eye(axes), np.ones((1, axes)) / np.sqrt(axes)])
+    growth = np.zeros((len(_WAVES), len(X)))
+    for level, size in enumerate(_WAVES):
+        for direction in directions:
+            wave = 1j * size * direction / half
+            matrix = np.zeros((len(X), len(rows), len(rows)), dtype=np.complex128)
+            for (name, k), row in rows.items():
+                if k + 1 < evolution.orders[name]:
+                    matrix[:, row, rows[name, k + 1]] = 1.0
+                    continue
+                mass = evolution.mass.get(name, {})
+                divisor: Any = sum(
+                    compile_function(factor, coordinates)(X) * np.prod(wave ** np.array(index))
+                    for index, factor in mass.items()
+                )
+                for slot in evolution.slots:
+                    slope = sp.diff(evolution.rates[name], slot.symbol)
+                    if slope != 0:
+                        factor = compile_function(slope, coordinates, extra)(X, None, slots)
+                        own = factor * np.prod(wave ** np.array(slot.multi_index))
+                        matrix[:, row, rows[slot.state]] += own / divisor if mass else own
+            found = np.linalg.eigvals(matrix)
+            plain = found.real > _PLAIN * np.abs(found).max(axis=1, keepdims=True)
+            growth[level] = np.maximum(growth[level], np.where(plain, found.real, 0.0).max(axis=1))
+    growing = (growth[0] > 0) & (growth[1:] > _GROWS * growth[:-1]).all(axis=0)
+    return bool(growing.mean() > _OFTEN)
