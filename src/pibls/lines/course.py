@@ -16,7 +16,7 @@ from pibls.lines.posed import grows_without_bound
 from pibls.lines.radau import IntegrationError
 from pibls.lines.record import relative_miss, relative_residual, residuals, solution_of
 from pibls.lines.run import Run, distance, follow, front_velocity, misfit, monitored, wave_velocity
-from pibls.problem import MultiIndex, Opposite
+from pibls.problem import MultiIndex
 from pibls.runtime import RATE, available_memory, format_bytes
 from pibls.solution import Solution
 
@@ -36,7 +36,7 @@ _PEAKED = 2.0
 _RESOLVED = 1.1
 _ROUNDS = 12
 _SECOND_LOOK = 1.6
-_SCANNED = 2
+_MANY = 3
 _COST = 2.5  # power of the number of features that seconds grow with
 _LEVELS = 14
 _SCAN_SHARE = 0.4
@@ -80,7 +80,6 @@ class Course:
     stages: list[dict[str, float]] = field(default_factory=list)
     rough: Run | None = None
     hindsight: float = np.inf
-    settled: bool = False
 
     @property
     def elapsed(self) -> float:
@@ -100,14 +99,6 @@ class Course:
     def estimate(self) -> float:
         """The smallest distance of a run to the next finer one, or what a coarser one says of a single run."""
         return min(self.distances, default=self.hindsight)
-
-    @property
-    def design(self) -> Design:
-        """What features are drawn from as long as nothing is known of the solution."""
-        space = self.evolution.space
-        if space is None:
-            return Design(None, ())
-        return Design(space, tuple(self._repeats(symbol.name) for symbol in space.coordinates))
 
     def run(self) -> Solution:
         """Refine until two solutions agree; return the coarser of them with its distance to the finer one."""
@@ -134,7 +125,7 @@ class Course:
         if self.evolution.lacks:
             # Any of the many solutions will do.
             self.budget = min(self.budget, _GLANCE)
-            self._add(self._follow(self.design, 1.0, max(_ROUGH, self.tol), "solve"))
+            self._add(self._follow(Design.of(self.evolution), 1.0, max(_ROUGH, self.tol), "solve"))
             return ""
         design, fineness = self._adapted()
         level = 0
@@ -170,13 +161,10 @@ class Course:
 
     def _adapted(self) -> tuple[Design, float]:
         """Find where the solution is steep and how fine it is, by rough solutions that become sharper."""
-        design = self.design
-        if not design.dimension:
-            return design, 1.0
-        if design.dimension > _SCANNED:
-            return design, _FINER_MANY  # a rough solution would cost as much as the real one
+        design = Design.of(self.evolution)
+        if design.dimension != 1:
+            return design, 1.0 if design.dimension < _MANY else _FINER_MANY
         fineness, ended = 1.0, 0
-        followed: Design | None = None
         for _ in range(_ROUNDS):
             run = self._follow(design, _ROUGH_FINENESS * fineness, max(self.tol, _ROUGH), "scan")
             self.rough = run
@@ -184,12 +172,6 @@ class Course:
                 # What was seen from a coordinate at rest is no solution in one that moves.
                 design, fineness, self.rough = travelling, 1.0, None
                 continue
-            if run.ended is None:
-                followed = design
-            elif run.ended.blown_up and followed is not None:
-                # Steeper features are to blame, not the solution: there is a jump, which has no end.
-                design, fineness, self.settled = followed, 1.0, True
-                break
             sharper = self._sharper(design, run)
             ended += run.ended is not None
             if self.spent > _SCAN_SHARE * self.budget or ended > 1:
@@ -199,7 +181,7 @@ class Course:
             elif design.monitor is not None and fineness == 1.0:
                 # A front may be too thin for the features to see that it is steeper still: finer ones have a look.
                 fineness = _SECOND_LOOK
-            elif run.ended or (design.dimension == 1 and design.monitor is None and self._residual(run) > _UNRESOLVED):
+            elif run.ended or (design.monitor is None and self._residual(run) > _UNRESOLVED):
                 fineness *= _FINER.get(design.dimension, _FINER_MANY) ** 2
             else:
                 break
@@ -221,7 +203,7 @@ class Course:
     def _kinked(self, design: Design, fineness: float) -> Design:
         """Make the features finer where they miss a kink of the initial values, or a clash with the boundary data."""
         last = np.inf
-        for _ in range(_KINK_ROUNDS if design.dimension == 1 and design.monitor is not None else 0):
+        for _ in range(_KINK_ROUNDS if design.monitor is not None else 0):
             places, share = misfit(self.evolution, design, fineness, np.random.default_rng(self.seed))
             # Smooth values that are not resolved yet are missed everywhere; that is for finer features to mend.
             order = np.argsort(share)[::-1]
@@ -231,21 +213,13 @@ class Course:
             if met or len(missed) > _LOCAL * len(share) or design.nodes(fineness) > _MOST_KINKED:
                 break
             assert design.monitor is not None
-            normal = (places[missed] - design.center) / design.half
+            normal = ((places[missed] - design.center) / design.half)[:, 0]
             design = replace(design, monitor=design.monitor.sharpened(normal, _KINK_FACTOR))
         return design
 
-    def _repeats(self, coordinate: str) -> bool:
-        """Tell whether all fields are periodic along a coordinate."""
-        face = f"{coordinate}_min"
-        return all(
-            any(isinstance(s.place, Opposite) and s.place.low.name == face for s in self.evolution.conditions_on(name))
-            for name in self.evolution.problem.field_names
-        )
-
     def _sharper(self, design: Design, run: Run) -> Design:
         """Return a design for a solution that turned out to be steeper than it was made for, or the same."""
-        if not design.dimension or run.ended or self.settled:
+        if design.dimension != 1 or run.ended:
             return design
         monitor = monitored(run)
         if design.monitor is None:

@@ -9,6 +9,7 @@ from pibls.errors import InputError
 from pibls.lines.basis import compressed
 from pibls.lines.constraint import leak
 from pibls.lines.course import Course, Report
+from pibls.lines.design import Design
 from pibls.lines.form import Evolution, find_evolution
 from pibls.lines.multipliers import Unsuitable
 from pibls.lines.run import turns
@@ -68,7 +69,9 @@ def evolve(
         return evolution
     with blas_threads(most=1):
         course = Course(evolution, tolerance, first, limit, report or (lambda *_: None))
-        basis = compressed(*course.design.draw(1.0, np.random.default_rng(first))) if evolution.multipliers else None
+        basis = (
+            compressed(*Design.of(evolution).draw(1.0, np.random.default_rng(first))) if evolution.multipliers else None
+        )
         if basis is not None and leak(evolution, basis) > _LEAK:
             name = evolution.multipliers[0].name
             return Unsuitable(f"the boundary is open to {name}: it is not given what flows through all of it")
@@ -85,6 +88,5 @@ def transits(evolution: Evolution) -> float:
     >>> round(transits(evolution)) if evolution else None
     1000
     """
-    design = Course(evolution, 1.0, 0, 1.0, lambda *_: None).design
     with blas_threads(most=1):
-        return turns(evolution, design, np.random.default_rng(0))
+        return turns(evolution, Design.of(evolution), np.random.default_rng(0))

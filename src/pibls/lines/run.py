@@ -139,40 +139,27 @@ def distance(problem: Problem, coarse: Run, fine: Run, share: float = 1.0) -> fl
 
 
 def monitored(run: Run, velocity: float = 0.0) -> Monitor:
-    """Return how steep a solution gets where, over all times; as seen from a line that moves."""
+    """Return how steep a solution on a line gets where, over all times; as seen from a line that moves."""
     X, times, slopes = _slopes(run)
-    half, center = run.design.half, run.design.center
+    half, center = run.design.half[0], run.design.center[0]
     if velocity:
-        moved = X[:, 0, None] + velocity * (times - times[0])
-        # On a line, points of the rule are in order.
-        columns = [
-            [
-                np.interp(place, X[:, 0], slope, period=2 * half[0])
-                for place, slope in zip(moved.T, field.T, strict=True)
-            ]
-            for field in np.moveaxis(slopes[..., 0], 2, 0)
-        ]
-        slopes = np.moveaxis(np.array(columns), 2, 0).transpose(0, 2, 1)[..., None]
-    # Of all times and fields, the steepest counts.
-    flat: FloatArray = slopes.reshape(len(X), -1, X.shape[1])
-    best = np.argmax(np.linalg.norm(flat, axis=2), axis=1)
-    return Monitor((X - center) / half, flat[np.arange(len(X)), best])
+        # Points of the rule are in order.
+        for column, time in enumerate(times):
+            moved = X + velocity * (time - times[0])
+            slopes[:, column] = np.interp(moved, X, slopes[:, column], period=2 * half)
+    return Monitor((X - center) / half, slopes.max(axis=1))
 
 
 def _slopes(run: Run) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Return points, times, and gradients there, relative to the range of each field: (points, times, fields, axes)."""
+    """Return points of a line, times, and how steep the steepest field is there, relative to its range."""
     step = max(1, len(run.rule.weights) // (2 * _POINTS))
-    X = run.rule.points[::step]
-    breaks = run.network.breaks
+    X, breaks = run.rule.points[::step], run.network.breaks
     times = np.unique(np.concatenate([breaks, np.linspace(breaks[0], breaks[-1], _TIMES)]))
     if len(times) > 3 * _TIMES:
         times = times[:: len(times) // (3 * _TIMES) + 1]
-    axes = X.shape[1]
-    values = run.network.on_grid(X, times, (0,) * axes)
-    span = np.maximum(np.ptp(values, axis=(0, 1)), 1e-300)
-    units = [tuple(int(i == axis) for i in range(axes)) for axis in range(axes)]
-    slopes = [run.network.on_grid(X, times, unit) * run.design.half[i] / span for i, unit in enumerate(units)]
-    return X, times, np.stack(slopes, axis=-1)
+    span = np.maximum(np.ptp(run.network.on_grid(X, times, (0,)), axis=(0, 1)), 1e-300)
+    slopes = np.abs(run.network.on_grid(X, times, (1,))) * run.design.half[0] / span
+    return X[:, 0], times, slopes.max(axis=2)
 
 
 def front_velocity(run: Run) -> float:
@@ -181,12 +168,11 @@ def front_velocity(run: Run) -> float:
     A line through the places at all times at which it is nearly as steep as ever.
     """
     X, times, slopes = _slopes(run)
-    steepness = np.abs(slopes[..., 0]).max(axis=2)
-    peak = steepness.max(axis=0)
+    peak = slopes.max(axis=0)
     rows = np.flatnonzero(peak > _NEARLY * peak.max())
     if np.ptp(times[rows]) < _LASTING * np.ptp(times):
         return 0.0
-    places = np.unwrap(X[np.argmax(steepness[:, rows], axis=0), 0], period=2 * run.design.half[0])
+    places = np.unwrap(X[np.argmax(slopes[:, rows], axis=0)], period=2 * run.design.half[0])
     return float(np.polyfit(times[rows], places, 1)[0])
 
 
