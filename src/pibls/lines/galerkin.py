@@ -18,7 +18,7 @@ from pibls.lines.basis import Basis, Trace, at_times
 from pibls.lines.constraint import Recovery, traces_of
 from pibls.lines.form import Evolution, compiled
 from pibls.lines.multipliers import Slot, State
-from pibls.lines.pull import Pull, Pulls
+from pibls.lines.pull import Pull
 from pibls.lines.radau import STAGES, Trajectory, legendre_weights, stage_times
 from pibls.lines.rates import Rate, split
 from pibls.problem import MultiIndex
@@ -95,24 +95,19 @@ class Galerkin:
 
     @cached_property
     def _projections(self) -> tuple[dict[str, FloatArray], dict[str, FloatArray]]:
-        """The projection of rates, where it takes one through the mass, and what moving lifted data costs."""
-        acting, drag = dict(self._tests), {}
+        """The projections of rates at the points of the rule, and of those in the basis, through the mass."""
+        acting, drag = dict(self._tests), {name: own.kernel.T for name, own in self.traces.items()}
         X = at_times(self.basis.rule.points, np.array([self.evolution.limits[0]]))
         coordinates = self.evolution.problem.domain.coordinates
-        for name, own in self.traces.items():
-            mass = own.kernel.T
-            if name in self.evolution.mass:
-                terms = self.evolution.mass[name]
-                functions = self.basis.at_rule(terms)
-                sum_ = sum(compiled(factor, coordinates)(X)[:, None] * functions[i] for i, factor in terms.items())
-                whole = self._tests[name] @ sum_
-                inverse = np.linalg.inv(whole @ own.kernel)
-                acting[name], mass = inverse @ self._tests[name], inverse @ whole
-            if own.lifting is not None:
-                drag[name] = mass @ own.lifting
+        for name, terms in self.evolution.mass.items():
+            functions = self.basis.at_rule(terms)
+            sum_ = sum(compiled(factor, coordinates)(X)[:, None] * functions[i] for i, factor in terms.items())
+            whole = self._tests[name] @ sum_
+            inverse = np.linalg.inv(whole @ self.traces[name].kernel)
+            acting[name], drag[name] = inverse @ self._tests[name], inverse @ whole
         return acting, drag
 
-    @cached_property
+    @property
     def _acting(self) -> dict[str, FloatArray]:
         return self._projections[0]
 
@@ -165,26 +160,24 @@ class Galerkin:
                 pull[name] = strength * weighed
         return matrix, pull
 
-    @cached_property
+    @property
     def _linear(self) -> FloatArray:
         return self._penalties[0]
 
     @cached_property
-    def _pulls(self) -> Pulls:
+    def _pulls(self) -> list[tuple[Pull, dict[str, float]]]:
         """The conditions that are not built in, each as strong as the equation acts on its finest functions."""
-        spans = {name: self._spans[name, 0] for name in self._tops}
-        kernels = {name: own.kernel for name, own in self.traces.items()}
         found = []
         for statement in self.evolution.pulled:
             first, start = self.evolution.limits[0], self.initial()
             acting = self._sloped(self._linear, first, start)
             pull, strengths = Pull.of(statement, self.basis), {}
             for name, rows in pull.rows(first, self._fields(np.array([first]), start[None])).items():
-                own = rows @ kernels[name]
+                own = rows @ self.traces[name].kernel
                 size = max(_norm(own.T @ own), _NOTHING)
-                strengths[name] = _PENALTY * max(_norm(acting[self._tops[name], spans[name]]), 1.0) / size
+                strengths[name] = _PENALTY * max(_norm(acting[self._tops[name], self._spans[name, 0]]), 1.0) / size
             found.append((pull, strengths))
-        return Pulls(tuple(found), kernels, self._tops, spans)
+        return found
 
     def _fields(self, times: FloatArray, states: FloatArray) -> dict[str, FloatArray]:
         """Return the coefficients of every field in the whole basis."""
@@ -248,46 +241,39 @@ class Galerkin:
         """Return the projection of the initial values."""
         result = np.zeros(len(self._unpulled))
         for (name, k), span in self._spans.items():
-            result[span] += self._tests[name] @ (self._wanted(name, k) - self._lift(name, k))
+            result[span] += self._tests[name] @ (self._wanted(name, k) - self._lifted(name, k))
         return result
 
     def initial_values(self, name: str, state: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return the initial values of a field at the points of the rule, as given and as the state has them."""
         own = self.basis.cache[self._zero] @ (self.traces[name].kernel @ state[self._spans[name, 0]])
-        return self._wanted(name, 0), own + self._lift(name, 0)
+        return self._wanted(name, 0), own + self._lifted(name, 0)
 
     def _wanted(self, name: str, k: int) -> FloatArray:
         value = compiled(self.evolution.initial[name, k], self.evolution.problem.domain.coordinates)
         return value(at_times(self.basis.rule.points, np.array([self.evolution.limits[0]])))
 
-    def _lift(self, name: str, k: int) -> FloatArray | float:
-        own, first = self.traces[name], np.array([self.evolution.limits[0]])
-        if own.lifting is None:
-            return 0.0
-        return np.asarray(self.basis.cache[self._zero] @ (own.lifting @ own.values(first, k)[0]))
+    def _lifted(self, name: str, k: int) -> FloatArray:
+        """Return what of an initial value boundary data makes."""
+        first = np.array([self.evolution.limits[0]])
+        return np.asarray(self.basis.cache[self._zero] @ self.traces[name].lifted(first, k)[0])
 
     def reach(self, times: FloatArray) -> FloatArray:
         """Return how large the lifted data of every state is at times."""
-        return np.array([np.linalg.norm(self._lifted(state, times), axis=-1).max() for state in self._parts])
-
-    def _lifted(self, state: State, times: FloatArray) -> FloatArray:
-        """Return the part of a state that lifted data makes, in the whole basis."""
-        own = self.traces[state[0]]
-        if own.lifting is None:
-            return np.zeros((1, 1))
-        return np.asarray(own.values(times, state[1]) @ own.lifting.T)
+        return np.array([np.linalg.norm(self.traces[name].lifted(times, k), axis=1).max() for name, k in self._parts])
 
     def _whole(self, state: State, times: FloatArray, states: FloatArray) -> FloatArray:
         """Return the coefficients of a state in the whole basis."""
-        part = states[:, self._spans[state]] @ self.traces[state[0]].kernel.T
-        return np.asarray(part + self._lifted(state, times))
+        name, k = state
+        part = states[:, self._spans[state]] @ self.traces[name].kernel.T
+        return np.asarray(part + self.traces[name].lifted(times, k))
 
     def rates(self, times: FloatArray, states: FloatArray) -> FloatArray:
         """Return the time derivative of the coefficients, one row per time."""
         result = states @ self._linear.T
         for (name, state), product in self._operators.items():
-            if self.traces[state[0]].lifting is not None:
-                result[:, self._tops[name]] += self._lifted(state, times) @ product.T
+            if (own := self.traces[state[0]]).lifting is not None:
+                result[:, self._tops[name]] += own.lifted(times, state[1]) @ product.T
         known: _Known = {}
         for name, rate in self._rates.items():
             top, own = self._tops[name], self.traces[name]
@@ -296,9 +282,10 @@ class Galerkin:
             if name in self._penalties[1]:
                 result[:, top] += own.values(times) @ self._penalties[1][name]
             if own.lifting is not None:
-                result[:, top] -= own.values(times, self.evolution.orders[name]) @ self._projections[1][name].T
-        if self._pulls:
-            self._pulls.add_rates(times, self._fields(times, states), result)
+                result[:, top] -= own.lifted(times, self.evolution.orders[name]) @ self._projections[1][name].T
+        for pull, strengths in self._pulls:
+            for name, force in pull.force(times, self._fields(times, states)).items():
+                result[:, self._tops[name]] -= strengths[name] * force @ self.traces[name].kernel
         return result
 
     def _rest(self, rate: Rate, times: FloatArray, states: FloatArray, known: _Known) -> FloatArray:
@@ -320,9 +307,13 @@ class Galerkin:
         if self.is_linear:
             return self._linear
         matrix = self._sloped(self._linear, time, state)
-        if self._pulls:
-            times, states = np.array([time]), state[None]
-            self._pulls.add_jacobian(time, self._fields(times, states), matrix)
+        for pull, strengths in self._pulls:
+            # Without the derivative of g', which vanishes with g.
+            found = pull.rows(time, self._fields(np.array([time]), state[None]))
+            rows = {name: own @ self.traces[name].kernel for name, own in found.items()}
+            for name in rows:
+                for other in rows:
+                    matrix[self._tops[name], self._spans[other, 0]] -= strengths[name] * rows[name].T @ rows[other]
         return matrix
 
     def _sloped(self, fixed: FloatArray, time: float, state: FloatArray) -> FloatArray:
@@ -367,9 +358,7 @@ class Galerkin:
         result = {}
         for name in names:
             own, rate = self.traces[name], self._rates[name]
-            whole = moving[:, self._tops[name]] @ own.kernel.T + self._lifted(
-                (name, self.evolution.orders[name]), times
-            )
+            whole = moving[:, self._tops[name]] @ own.kernel.T + own.lifted(times, self.evolution.orders[name])
             lacking = whole @ self.basis.cache[self._zero].T
             for slot, factor in rate.linear:
                 values = self._slot(slot, times, states, known)
