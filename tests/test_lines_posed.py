@@ -9,15 +9,16 @@ import pytest
 import sympy as sp
 
 import pibls as pb
-from pibls.checks import FloatArray
+from pibls.features import BroadNetwork, FeatureGroup, activation
 from pibls.lines import Evolution, Unsuitable, evolve, find_evolution
 from pibls.lines.posed import grows_without_bound
 from pibls.problem import Problem
 from pibls.solution import Solution
+from pibls.solution.evolved import EvolvedNetwork
 
 x, y, t = pb.coordinates("x y t")
 u, v = pb.field("u", x, t), pb.field("v", x, t)
-c, w = pb.field("c", t), pb.field("w", x, y, t)
+c, d, w = pb.field("c", t), pb.field("d", t), pb.field("w", x, y, t)
 LINE = pb.Interval((x, 0, 1))
 DOMAIN = LINE * pb.TimeInterval(t, 0, 1)
 SQUARE = pb.Box((x, 0, 1), (y, 0, 1))
@@ -42,6 +43,7 @@ PENDULUM = sp.Eq(c.diff(t, 2), -sp.sin(c))
             [pb.Initial(c, 1)],
             r"c differentiated in time has no initial value. Add it, as Initial\(c.diff",
         ),
+        ([d.diff(t) + c**3, c.diff(t) - d], TIME, [pb.Initial(c, 1)], "d has no initial value"),
         (WAVE, DOMAIN, [WALL, START], "u differentiated in time has no initial value"),
         (BURGERS, DOMAIN, [WALL], "u has no initial value"),
         (WAVE, DOMAIN, [LEFT, START, REST], "near x=1 on the boundary u needs 1 condition and has 0"),
@@ -58,7 +60,7 @@ PENDULUM = sp.Eq(c.diff(t, 2), -sp.sin(c))
     ],
 )
 def test_too_few_conditions_are_told_with_the_place(
-    equation: sp.Eq, domain: object, conditions: list[object], words: str
+    equation: object, domain: object, conditions: list[object], words: str
 ) -> None:
     solution = pb.solve(Problem(equation, domain, conditions), time="lines")
     assert solution.status == "ill-posed"
@@ -166,10 +168,10 @@ def test_unstable_equations_are_known_by_their_waves(right: sp.Expr, order: int,
     evolution = find_evolution(Problem(sp.Eq(u.diff(t, order), right), DOMAIN, [WALL, *starts]))
     assert isinstance(evolution, Evolution)
 
-    def values(X: FloatArray, index: tuple[int, ...]) -> dict[str, FloatArray]:
-        return {"u": np.sin(np.pi * X[:, 0] + index[0] * np.pi / 2) * np.pi ** index[0] * (index[1] == 0)}
-
-    assert grows_without_bound(evolution, values) is grows
+    # sin(pi x), at rest.
+    wave = FeatureGroup(activation("sin"), np.array([[np.pi]]), np.array([np.pi / 2]))
+    resting = EvolvedNetwork(BroadNetwork([0.5], (wave,)), np.ones((1, 1)), np.array([0.0, 1.0]), np.ones((1, 1, 1, 1)))
+    assert grows_without_bound(evolution, resting) is grows
 
 
 @pytest.mark.parametrize("width", [0.1, 0.02, 0.001])

@@ -7,7 +7,7 @@ fewer there is no solution, or more than one. Of other equations nothing is said
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,6 +16,7 @@ import sympy as sp
 from pibls.checks import FloatArray
 from pibls.problem import MultiIndex, OnPart, Statement
 from pibls.problem.evaluate import compile_function
+from pibls.solution.evolved import EvolvedNetwork
 
 if TYPE_CHECKING:
     from pibls.lines.form import Evolution
@@ -35,25 +36,22 @@ def conditions_needed(evolution: Evolution) -> dict[str, int] | None:
     """Return how many conditions each field needs on the boundary; None where that is not plain."""
     if evolution.mass or evolution.multipliers:
         return None
-    used: dict[str, list[tuple[Any, sp.Expr]]] = {}
-    for name, rate in evolution.rates.items():
-        slopes = [(slot, sp.diff(rate, slot.symbol)) for slot in evolution.slots if rate.has(slot.symbol)]
-        used[name] = [(slot, slope) for slot, slope in slopes if slope != 0]
-        if not all(_is_smooth(slope) for _, slope in used[name]):
-            return None
     needed = {}
-    for name, own in used.items():
-        order = max((sum(slot.multi_index) for slot, _ in own if slot.state == (name, 0)), default=0)
-        tops = {
-            slot.multi_index: slope for slot, slope in own if sum(slot.multi_index) == order and slot.state == (name, 0)
-        }
-        waves, half = evolution.orders[name] > 1, order // 2
-        if order and (order % 2 or evolution.orders[name] > 2 or not _diffuses(tops, half)):
+    for name, rate in evolution.rates.items():
+        slopes = {slot: sp.diff(rate, slot.symbol) for slot in evolution.slots if rate.has(slot.symbol)}
+        own = {slot.multi_index: slope for slot, slope in slopes.items() if slot.state == (name, 0)}
+        order, times = max(map(sum, own), default=0), evolution.orders[name]
+        half = order // 2
+        if not all(map(_is_smooth, slopes.values())):
             return None
-        for slot, _ in own:
+        if order and not (times <= 2 and order % 2 == 0 and _diffuses(own, order)):
+            return None
+        # Waves bear less beside their highest derivatives than what diffuses.
+        most = half if times > 1 else max(order - 1, 0)
+        for slot in slopes:
             height = sum(slot.multi_index)
-            lower = height < order and (height <= half or not waves) and (slot.state[1] == 0 or height == 0)
-            if height and not lower and not (slot.state == (name, 0) and height == order):
+            highest = slot.state == (name, 0) and height == order
+            if height > (most if slot.state[1] == 0 else 0) and not highest:
                 return None
         needed[name] = half
     return needed
@@ -67,14 +65,16 @@ def _is_smooth(expression: sp.Expr) -> bool:
     return (power or isinstance(expression, _SMOOTH)) and all(_is_smooth(inner) for inner in expression.args)
 
 
-def _diffuses(tops: dict[MultiIndex, sp.Expr], half: int) -> bool:
-    """Tell whether highest derivatives with fixed factors damp every wave."""
+def _diffuses(slopes: dict[MultiIndex, sp.Expr], order: int) -> bool:
+    """Tell whether the derivatives of the highest order have fixed factors and damp every wave."""
+    tops = {index: slope for index, slope in slopes.items() if sum(index) == order}
     if not all(slope.is_number for slope in tops.values()):
         return False
     axes = len(next(iter(tops)))
-    directions = np.random.default_rng(0).normal(size=(_POINTS, axes)) if axes > 1 else np.ones((1, 1))
+    directions = np.random.default_rng(0).normal(size=(_POINTS, axes))
+    directions /= np.linalg.norm(directions, axis=1, keepdims=True)
     symbol = sum(float(slope) * np.prod(directions ** np.array(index), axis=1) for index, slope in tops.items())
-    damping = -np.real(1j ** (2 * half)) * np.asarray(symbol) / np.linalg.norm(directions, axis=1) ** (2 * half)
+    damping = (-1.0) ** (order // 2 + 1) * np.asarray(symbol)
     return bool(damping.min() > _PLAIN * np.abs(damping).max())
 
 
@@ -128,44 +128,52 @@ def surplus(evolution: Evolution, needed: dict[str, int]) -> tuple[Statement, ..
     return tuple(s for s in evolution.boundary if s not in kept)
 
 
-def grows_without_bound(
-    evolution: Evolution, values: Callable[[FloatArray, MultiIndex], dict[str, FloatArray]]
-) -> bool:
+def grows_without_bound(evolution: Evolution, network: EvolvedNetwork) -> bool:
     """Tell whether the shorter waves are the faster they grow, without bound, as in a heat equation run backwards.
 
-    That is Petrovskii's condition at places of the domain, at the first time; ``values`` returns derivatives of all
-    fields at points.
+    That is Petrovskii's condition at places of the domain at the first time, linearised at a solution.
     """
     if evolution.space is None or evolution.multipliers:
         return False
+    coordinates, symbols = evolution.problem.domain.coordinates, tuple(slot.symbol for slot in evolution.slots)
     X = evolution.problem.domain.initial.sample(_PLACES, "kronecker", 1).points
-    coordinates, extra = evolution.problem.domain.coordinates, tuple(slot.symbol for slot in evolution.slots)
-    slots = [values(X, (*slot.multi_index, slot.state[1]))[slot.state[0]] for slot in evolution.slots]
-    rows = {state: number for number, state in enumerate(evolution.states)}
-    axes, half = len(evolution.space.coordinates), np.ptp(evolution.space.bounds, axis=1) / 2
-    directions = np.vstack([np.eye(axes), np.ones((1, axes)) / np.sqrt(axes)])
-    growth = np.zeros((len(_WAVES), len(X)))
-    for level, size in enumerate(_WAVES):
-        for direction in directions:
-            wave = 1j * size * direction / half
-            matrix = np.zeros((len(X), len(rows), len(rows)), dtype=np.complex128)
-            for (name, k), row in rows.items():
-                if k + 1 < evolution.orders[name]:
-                    matrix[:, row, rows[name, k + 1]] = 1.0
-                    continue
-                mass = evolution.mass.get(name, {})
-                divisor: Any = sum(
-                    compile_function(factor, coordinates)(X) * np.prod(wave ** np.array(index))
-                    for index, factor in mass.items()
-                )
-                for slot in evolution.slots:
-                    slope = sp.diff(evolution.rates[name], slot.symbol)
-                    if slope != 0:
-                        factor = compile_function(slope, coordinates, extra)(X, None, slots)
-                        own = factor * np.prod(wave ** np.array(slot.multi_index))
-                        matrix[:, row, rows[slot.state]] += own / divisor if mass else own
-            found = np.linalg.eigvals(matrix)
-            plain = found.real > _PLAIN * np.abs(found).max(axis=1, keepdims=True)
-            growth[level] = np.maximum(growth[level], np.where(plain, found.real, 0.0).max(axis=1))
+    keys = [(slot.state[0], (*slot.multi_index, slot.state[1])) for slot in evolution.slots]
+    known = network.evaluate(X, [index for _, index in keys])
+    values = [known[index][:, evolution.problem.field_names.index(name)] for name, index in keys]
+    slopes = {
+        (name, slot): compile_function(sp.diff(rate, slot.symbol), coordinates, symbols)(X, None, values)
+        for name, rate in evolution.rates.items()
+        for slot in evolution.slots
+        if rate.has(slot.symbol)
+    }
+    mass = {
+        name: {index: compile_function(factor, coordinates)(X) for index, factor in factors.items()}
+        for name, factors in evolution.mass.items()
+    }
+    axes, half = len(coordinates) - 1, np.ptp(evolution.space.bounds, axis=1) / 2
+    directions = np.vstack([np.eye(axes), np.full((1, axes), axes**-0.5)]) / half
+    growth = np.array(
+        [np.max([_growth(evolution, slopes, mass, size * own) for own in directions], axis=0) for size in _WAVES]
+    )
     growing = (growth[0] > 0) & (growth[1:] > _GROWS * growth[:-1]).all(axis=0)
     return bool(growing.mean() > _OFTEN)
+
+
+def _growth(evolution: Evolution, slopes: Mapping[Any, FloatArray], mass: Mapping[str, Any], wave: Any) -> FloatArray:
+    """Return how fast a wave of small size grows at places, as far as that is plainly not zero."""
+
+    def factor(index: MultiIndex) -> Any:
+        return np.prod((1j * wave) ** np.array(index))
+
+    rows = {state: number for number, state in enumerate(evolution.states)}
+    matrix = np.zeros((_PLACES, len(rows), len(rows)), dtype=np.complex128)
+    for (name, k), row in rows.items():
+        if k + 1 < evolution.orders[name]:
+            matrix[:, row, rows[name, k + 1]] = 1.0
+    for (name, slot), slope in slopes.items():
+        divisor = sum(own * factor(index) for index, own in mass[name].items()) if name in mass else 1.0
+        row = rows[name, evolution.orders[name] - 1]
+        matrix[:, row, rows[slot.state]] += slope * factor(slot.multi_index) / divisor
+    found = np.linalg.eigvals(matrix)
+    plain = found.real > _PLAIN * np.abs(found).max(axis=1, keepdims=True)
+    return np.asarray(np.where(plain, found.real, 0.0).max(axis=1))

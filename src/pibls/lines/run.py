@@ -18,12 +18,10 @@ from pibls.problem import Problem
 from pibls.solution.evolved import EvolvedNetwork
 from pibls.solution.sizes import reference_sizes
 
-__all__ = ["Run", "distance", "follow", "front_velocity", "misfit", "monitored", "turns", "wave_velocity"]
+__all__ = ["Run", "distance", "follow", "misfit", "monitored", "turns", "wave_velocity"]
 
 _TIMES = 80
 _POINTS = 1500
-_NEARLY = 0.5
-_LASTING = 0.2
 _WAVES = 3
 
 
@@ -139,47 +137,25 @@ def distance(problem: Problem, coarse: Run, fine: Run, share: float = 1.0) -> fl
 
 
 def monitored(run: Run, velocity: float = 0.0) -> Monitor:
-    """Return how steep a solution on a line gets where, over all times; as seen from a line that moves."""
-    X, times, slopes = _slopes(run)
-    half, center = run.design.half[0], run.design.center[0]
-    if velocity:
-        # Points of the rule are in order.
-        for column, time in enumerate(times):
-            moved = X + velocity * (time - times[0])
-            slopes[:, column] = np.interp(moved, X, slopes[:, column], period=2 * half)
-    return Monitor((X - center) / half, slopes.max(axis=1))
-
-
-def _slopes(run: Run) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Return points of a line, times, and how steep the steepest field is there, relative to its range."""
+    """Return how steep a solution on a line gets where, relative to its range; as seen from a line that moves."""
     step = max(1, len(run.rule.weights) // (2 * _POINTS))
-    X, breaks = run.rule.points[::step], run.network.breaks
+    X, breaks, half = run.rule.points[::step], run.network.breaks, run.design.half[0]
     times = np.unique(np.concatenate([breaks, np.linspace(breaks[0], breaks[-1], _TIMES)]))
     if len(times) > 3 * _TIMES:
         times = times[:: len(times) // (3 * _TIMES) + 1]
     span = np.maximum(np.ptp(run.network.on_grid(X, times, (0,)), axis=(0, 1)), 1e-300)
-    slopes = np.abs(run.network.on_grid(X, times, (1,))) * run.design.half[0] / span
-    return X[:, 0], times, slopes.max(axis=2)
-
-
-def front_velocity(run: Run) -> float:
-    """Return how fast the steepest place of a solution moves along a periodic interval.
-
-    A line through the places at all times at which it is nearly as steep as ever.
-    """
-    X, times, slopes = _slopes(run)
-    peak = slopes.max(axis=0)
-    rows = np.flatnonzero(peak > _NEARLY * peak.max())
-    if np.ptp(times[rows]) < _LASTING * np.ptp(times):
-        return 0.0
-    places = np.unwrap(X[np.argmax(slopes[:, rows], axis=0)], period=2 * run.design.half[0])
-    return float(np.polyfit(times[rows], places, 1)[0])
+    slopes = (np.abs(run.network.on_grid(X, times, (1,))) * half / span).max(axis=2)
+    for column, time in enumerate(times if velocity else []):
+        # Points of the rule are in order.
+        moved = X[:, 0] + velocity * (time - times[0])
+        slopes[:, column] = np.interp(moved, X[:, 0], slopes[:, column], period=2 * half)
+    return Monitor(((X - run.design.center) / half)[:, 0], slopes.max(axis=1))
 
 
 def wave_velocity(run: Run) -> float:
     """Return how fast the longest waves of a solution go round a periodic interval, by their phases.
 
-    Unlike the steepest place, they are right even where a front is not resolved at all.
+    These are right even where a front is not resolved at all.
     """
     times = np.linspace(run.network.breaks[0], run.network.breaks[-1], 2 * _TIMES)
     values = run.network.on_grid(run.rule.points, times, (0,))
