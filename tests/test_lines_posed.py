@@ -109,6 +109,15 @@ def test_initial_values_that_may_not_be_missing_are_not_missed(equation: sp.Eq, 
     assert isinstance(find_evolution(Problem(equation, TIME, conditions)), Unsuitable)
 
 
+def test_conditions_on_the_boundary_may_make_up_for_initial_values() -> None:
+    slope = pb.Dirichlet(u.diff(x), 0)
+    assert isinstance(find_evolution(Problem(WAVE, DOMAIN, [WALL, slope, START])), Unsuitable)
+    both = [pb.Dirichlet(own, 0) for own in (u, v, u.diff(x))]
+    pair = [HEAT, sp.Eq(v.diff(t), v.diff(x, 2) - u)]
+    assert isinstance(find_evolution(Problem(pair, DOMAIN, [*both, START])), Unsuitable)
+    assert isinstance(find_evolution(Problem(pair, DOMAIN, [*both[:2], START])), Evolution)
+
+
 def test_conditions_that_contradict_each_other_are_told() -> None:
     for equation in (HEAT, BURGERS):
         solution = pb.solve(Problem(equation, DOMAIN, [SLOPE, WALL, START]))

@@ -14,7 +14,7 @@ from typing import Any
 import sympy as sp
 
 from pibls.lines.multipliers import Multiplier, Slot, Solved, State, Unsuitable, find_multipliers
-from pibls.lines.posed import conditions_needed, surplus, what_lacks
+from pibls.lines.posed import conditions_needed, exceeds, surplus, what_lacks
 from pibls.problem import Average, Data, Field, MultiIndex, OnPart, Opposite, Problem, Statement
 from pibls.problem.evaluate import Function, compile_function
 
@@ -177,8 +177,7 @@ def _judged(evolution: Evolution) -> Evolution | Unsuitable:
     missing = {state: sp.S.Zero for state in evolution.states if state not in evolution.initial}
     for name, order in missing:
         what = f"{name}{' differentiated in time' * min(order, 1)} has no initial value"
-        # Where more is given on the boundary than needed, that may make up for it.
-        if needed is None or extra:
+        if needed is None or exceeds(evolution, needed):
             return Unsuitable(what)
         derivative = f"{name}{'.diff(t)' * order}"
         lacks = f"The conditions do not determine the solution: {what}. Add it, as Initial({derivative}, ...)."

@@ -21,7 +21,7 @@ from pibls.solution.evolved import EvolvedNetwork
 if TYPE_CHECKING:
     from pibls.lines.form import Evolution
 
-__all__ = ["conditions_needed", "grows_without_bound", "surplus", "what_lacks"]
+__all__ = ["conditions_needed", "exceeds", "grows_without_bound", "surplus", "what_lacks"]
 
 # All of them are smooth wherever their arguments are.
 _SMOOTH = (sp.Add, sp.Mul, sp.exp, sp.sin, sp.cos, sp.sinh, sp.cosh, sp.tanh, sp.atan, sp.erf)
@@ -114,11 +114,20 @@ def what_lacks(evolution: Evolution, needed: dict[str, int]) -> str:
     return ""
 
 
+def exceeds(evolution: Evolution, needed: dict[str, int]) -> bool:
+    """Tell whether somewhere on the boundary more is given than needed: that may make up for what is not given."""
+    given = tuple(s for s in evolution.boundary if isinstance(s.place, OnPart))
+    return bool(given) and bool((_covered(_boundary(evolution), given) > sum(needed.values())).any())
+
+
 def surplus(evolution: Evolution, needed: dict[str, int]) -> tuple[Statement, ...]:
     """Return conditions beyond those that determine a solution: it either keeps them by itself, or there is none."""
-    if not any(needed.values()) or evolution.pulled or len(needed) > 1:
+    if len(needed) > 1 or evolution.pulled or not all(isinstance(s.place, OnPart) for s in evolution.boundary):
         return ()
-    X, ((_, enough),) = _boundary(evolution), needed.items()
+    ((_, enough),) = needed.items()
+    if not enough or not exceeds(evolution, needed):
+        return ()
+    X = _boundary(evolution)
     kept: tuple[Statement, ...] = ()
     for statement in sorted(evolution.boundary, key=lambda s: s.form.order):
         if not (_covered(X, (*kept, statement)) > enough).any():
