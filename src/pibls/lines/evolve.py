@@ -12,7 +12,7 @@ from pibls.lines.course import Course, Report
 from pibls.lines.design import Design
 from pibls.lines.form import Evolution, find_evolution
 from pibls.lines.multipliers import Unsuitable
-from pibls.lines.run import turns
+from pibls.lines.run import system_of
 from pibls.problem import Problem
 from pibls.runtime import blas_threads
 from pibls.solution import Solution
@@ -89,4 +89,5 @@ def transits(evolution: Evolution) -> float:
     1000
     """
     with blas_threads(most=1):
-        return turns(evolution, Design.of(evolution), np.random.default_rng(0))
+        system = system_of(evolution, Design.of(evolution), 1.0, np.random.default_rng(0))
+        return (evolution.limits[1] - evolution.limits[0]) * system.fastest()

@@ -227,9 +227,10 @@ class Galerkin:
         shared = self.evolution.constrained[1:]
         return {state: span for state, span in self._spans.items() if state[0] not in shared}
 
-    def fastest(self, state: FloatArray, rates: FloatArray) -> float:
-        """Return how fast the fastest field changes, relative to its size; infinite where there is nothing yet."""
-        found = 0.0
+    def fastest(self) -> float:
+        """Return how fast the fastest field changes at first, relative to its size; infinite where there is nothing."""
+        state, found = self.initial(), 0.0
+        rates = self.rates(np.array([self.evolution.limits[0]]), state[None])[0]
         for name, order in self.evolution.orders.items():
             size = np.linalg.norm(state[self._spans[name, 0]])
             speed = np.linalg.norm(rates[self._tops[name]])

@@ -18,7 +18,7 @@ from pibls.problem import Problem
 from pibls.solution.evolved import EvolvedNetwork
 from pibls.solution.sizes import reference_sizes
 
-__all__ = ["Run", "distance", "follow", "misfit", "monitored", "turns", "wave_velocity"]
+__all__ = ["Run", "distance", "follow", "misfit", "monitored", "system_of", "wave_velocity"]
 
 _TIMES = 80
 _POINTS = 1500
@@ -68,7 +68,7 @@ def follow(
     allowed: float,
 ) -> Run:
     """Solve on features of a fineness, with so much tolerance for the integrator, and so many operations."""
-    system = _system(evolution, design, fineness, rng)
+    system = system_of(evolution, design, fineness, rng)
     basis = system.basis
     first, last = evolution.limits
     integrator = Integrator(system, tol, allowed, system.preparation)
@@ -87,27 +87,19 @@ def follow(
     return Run(network, basis.rule, design, fineness, system.size, operations, ended)
 
 
-def _system(evolution: Evolution, design: Design, fineness: float, rng: np.random.Generator) -> Galerkin:
+def system_of(evolution: Evolution, design: Design, fineness: float, rng: np.random.Generator) -> Galerkin:
+    """Return an evolution on features of a fineness."""
     if evolution.space is None:
         one = np.ones((1, 1))
         return Galerkin(evolution, Basis(None, Rule(np.empty((1, 0)), np.ones(1)), one, np.ones(1), {(): one}))
     return Galerkin(evolution, compressed(*design.draw(fineness, rng)))
 
 
-def turns(evolution: Evolution, design: Design, rng: np.random.Generator) -> float:
-    """Return the initial rates of change, relative to the initial values, times the duration; of the fastest field."""
-    system = _system(evolution, design, 1.0, rng)
-    first, last = evolution.limits
-    state = system.initial()
-    rates = system.rates(np.array([first]), state[None])
-    return (last - first) * system.fastest(state, rates[0])
-
-
 def misfit(
     evolution: Evolution, design: Design, fineness: float, rng: np.random.Generator
 ) -> tuple[FloatArray, FloatArray]:
     """Return the points of the rule, and the share of each in the squared relative L2 error of the initial values."""
-    system = _system(evolution, design, fineness, rng)
+    system = system_of(evolution, design, fineness, rng)
     state, weights = system.initial(), system.basis.rule.weights
     share = np.zeros(len(weights))
     for name in evolution.orders:
