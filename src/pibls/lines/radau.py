@@ -192,8 +192,7 @@ class Integrator:
             h = goal - time if time + 1.01 * h >= goal else h
             if not reach.max() <= most:
                 # What began with nothing is not run away if it is no more than what acts on it makes.
-                acting = self.field.rates(stage_times(breaks[-2], time - breaks[-2]), np.tile(state, (STAGES, 1)))
-                most = _RUNAWAY * (stop - start) * float(self.field.sizes(acting).max())
+                most = _RUNAWAY * (stop - start) * self._acting(stage_times(breaks[-2], time - breaks[-2]), state)
             self._check(h < _SHORTEST * (stop - start) or not reach.max() <= most, time, breaks, pieces)
             if jacobian is None:
                 jacobian = self.field.jacobian(time, y)
@@ -247,15 +246,23 @@ class Integrator:
         spans: FloatArray = (stop - start) * np.logspace(0.0, 1.0 - _SPANS, _SPANS)
         even = (stop - start) * (np.arange(_GLANCES) + 0.5) / _GLANCES
         try:
-            rates = self.field.rates(start + np.append(spans, even), np.tile(y, (_SPANS + _GLANCES, 1)))
+            rates = self.field.rates(start + spans, np.tile(y, (_SPANS, 1)))
             if size > _NOTHING * (stop - start) * float(self.field.sizes(rates).max()):
                 return 0.0
             jacobian, identity = self.field.jacobian(start, y), np.eye(len(y))
+            mean = self.field.rates(start + even, np.tile(y, (_GLANCES, 1))).mean(axis=0)
         except ProblemError:  # the equation is not finite at such a state
             return 0.0
-        acting = [*zip(spans, rates[:_SPANS], strict=True), (stop - start, rates[_SPANS:].mean(axis=0))]
+        acting = [*zip(spans, rates, strict=True), (stop - start, mean)]
         steps = [np.linalg.solve(identity / h - jacobian, rate) for h, rate in acting]
         return np.asarray(self.field.sizes(np.array(steps)).max(axis=0))
+
+    def _acting(self, times: FloatArray, state: FloatArray) -> float:
+        """Return how large the rates of a state are at times, where they are finite."""
+        try:
+            return float(self.field.sizes(self.field.rates(times, np.tile(state, (len(times), 1)))).max())
+        except ProblemError:
+            return 0.0
 
     def _error(self, piece: FloatArray, reach: FloatArray) -> float:
         """Return the error of a polynomial over the tolerance, from how its coefficients decay."""
