@@ -95,6 +95,14 @@ def test_nothing_is_said_where_counting_proves_nothing(name: str) -> None:
     assert not evolution.surplus
 
 
+def test_nothing_is_said_of_points_without_a_boundary() -> None:
+    cloud = pb.PointCloud((x, y), np.random.default_rng(0).uniform(size=(50, 2)))
+    problem = Problem(sp.Eq(w.diff(t), pb.laplacian(w)), cloud * TIME, [pb.Initial(w, 1)])
+    evolution = find_evolution(problem)
+    assert isinstance(evolution, Evolution)
+    assert not evolution.lacks
+
+
 @pytest.mark.parametrize(
     ("equation", "conditions"),
     [

@@ -34,7 +34,8 @@ _PLACES, _OFTEN = 100, 0.05
 
 def conditions_needed(evolution: Evolution) -> dict[str, int] | None:
     """Return how many conditions each field needs on the boundary; None where that is not plain."""
-    if evolution.mass or evolution.multipliers:
+    nowhere = evolution.space is not None and evolution.problem.domain.boundary.empty
+    if evolution.mass or evolution.multipliers or nowhere:
         return None
     needed = {}
     for name, rate in evolution.rates.items():
