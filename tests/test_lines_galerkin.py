@@ -8,7 +8,7 @@ import sympy as sp
 
 import pibls as pb
 from pibls.lines.basis import Rule, compressed
-from pibls.lines.design import STEEPEST, Design, Gauge, Monitor
+from pibls.lines.design import STEEPEST, Design, Monitor
 from pibls.lines.form import Evolution, find_evolution
 from pibls.lines.galerkin import Galerkin
 from pibls.problem import Problem
@@ -133,12 +133,12 @@ def test_a_penalty_imposes_conditions_on_a_curved_boundary() -> None:
 def test_the_gauge_is_graded_and_follows_the_steepest_slope() -> None:
     places = np.linspace(-1, 1, 401)
     monitor = Monitor(places, 100 / np.cosh(200 * (places - 0.25)) ** 2)
-    gauge = Gauge.of(monitor)
-    assert gauge.lengths.min() == pytest.approx(0.01)
-    assert gauge.places[np.argmin(gauge.lengths)] == pytest.approx(0.25)
-    assert np.abs(np.diff(gauge.lengths) / np.diff(gauge.places)).max() <= 0.6 + 1e-9
-    assert gauge.lengths.max() <= 1.0
-    dense = gauge.spread(np.linspace(0, 1, 201))
+    found, lengths, _ = monitor.gauge
+    assert lengths.min() == pytest.approx(0.01)
+    assert found[np.argmin(lengths)] == pytest.approx(0.25)
+    assert np.abs(np.diff(lengths) / np.diff(found)).max() <= 0.6 + 1e-9
+    assert lengths.max() <= 1.0
+    dense = monitor.spread(np.linspace(0, 1, 201))
     assert np.count_nonzero(np.abs(dense - 0.25) < 0.05) > 50
 
 
@@ -146,7 +146,7 @@ def test_a_sharpened_monitor_shortens_its_gauge_there_but_not_without_end() -> N
     monitor = Monitor(np.linspace(-1, 1, 11), np.ones(11))
     place = np.array([0.5])
     once = monitor.sharpened(place, 2.5)
-    assert Gauge.of(once).at(place)[0] == pytest.approx(0.4)
+    assert once.at(place)[0] == pytest.approx(0.4)
     often = once
     for _ in range(30):
         often = often.sharpened(place, 2.5)

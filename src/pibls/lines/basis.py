@@ -28,7 +28,6 @@ __all__ = [
     "at_times",
     "compressed",
     "condition_rows",
-    "data_values",
     "derivatives",
     "edge_of",
     "trace",
@@ -57,6 +56,12 @@ class BoundaryData:
     normals: FloatArray | None
     scale: float
 
+    def values(self, times: FloatArray, order: int) -> FloatArray:
+        """Return the data, or a time derivative of it, at times: shape (len(times), len(points))."""
+        normals = None if self.normals is None else np.tile(self.normals, (len(times), 1))
+        found = self.functions[order](at_times(self.points, times), normals)
+        return found.reshape(len(times), len(self.points)) / self.scale
+
 
 @dataclass(frozen=True, eq=False)
 class Trace:
@@ -82,23 +87,13 @@ class Trace:
 
     def values(self, times: FloatArray, order: int = 0) -> FloatArray:
         """Return the data, or a time derivative of it, at times: shape (len(times), rows)."""
-        return data_values(self.data, times, order)
+        return np.hstack([own.values(times, order) for own in self.data])
 
     def lifted(self, times: FloatArray, order: int = 0) -> FloatArray:
         """Return the combination of the basis that has the data, or a time derivative of it: shape (len(times), m)."""
         if self.lifting is None:
             return np.zeros((len(times), len(self.kernel)))
         return np.asarray(self.values(times, order) @ self.lifting.T)
-
-
-def data_values(data: Sequence[BoundaryData], times: FloatArray, order: int = 0) -> FloatArray:
-    """Return the data of conditions, or a time derivative of it, at times: shape (len(times), rows)."""
-    columns = []
-    for own in data:
-        normals = None if own.normals is None else np.tile(own.normals, (len(times), 1))
-        found = own.functions[order](at_times(own.points, times), normals)
-        columns.append(found.reshape(len(times), len(own.points)) / own.scale)
-    return np.hstack(columns)
 
 
 def at_times(points: FloatArray, times: FloatArray) -> FloatArray:

@@ -21,7 +21,6 @@ from pibls.lines.basis import (
     Trace,
     applied,
     condition_rows,
-    data_values,
     derivatives,
     trace,
 )
@@ -166,7 +165,6 @@ class Recovery:
     def __call__(self, times: FloatArray, lacking: dict[str, FloatArray]) -> FloatArray:
         """Return the coefficients at times, from the forces that are lacking at points (times, points) per field."""
         parts = [lacking[name] for name in self.names]
-        if self.data:
-            parts.append(data_values(self.data, times))
+        parts += [own.values(times, 0) for own in self.data]
         parts.append(np.tile(self.averages, (len(times), 1)))
         return np.hstack(parts) @ self.inverse.T

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from pibls.errors import SolveError
-from pibls.lines.design import STEEPEST, Design, Gauge
+from pibls.lines.design import STEEPEST, Design
 from pibls.lines.form import Evolution
 from pibls.lines.posed import grows_without_bound
 from pibls.lines.radau import IntegrationError
@@ -172,7 +172,7 @@ class Course:
             return None
         velocity = wave_velocity(run)
         moving = monitored(run, velocity)
-        if moving.peak < _STEEP_WAVES or Gauge.of(moving).total > _FEWER * Gauge.of(monitored(run)).total:
+        if moving.peak < _STEEP_WAVES or moving.total > _FEWER * monitored(run).total:
             return None
         self.evolution = self.evolution.moving(velocity)
         return replace(run.design, monitor=moving)

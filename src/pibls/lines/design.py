@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -21,7 +22,7 @@ from pibls.lines.basis import Rule
 from pibls.lines.form import Evolution
 from pibls.problem import Opposite
 
-__all__ = ["STEEPEST", "Design", "Gauge", "Monitor"]
+__all__ = ["STEEPEST", "Design", "Monitor"]
 
 STEEPEST = 5000.0  # nothing is resolved beyond this: a jump would have no end
 
@@ -40,7 +41,7 @@ _POINTS = (2.5, 3.0, 3.0, 3.0)
 
 @dataclass(frozen=True, eq=False)
 class Monitor:
-    """How steep a solution gets along a coordinate normalised to [−1, 1].
+    """How steep a solution gets along a coordinate normalised to [−1, 1], and its local length, a graded function.
 
     Attributes
     ----------
@@ -48,6 +49,10 @@ class Monitor:
         Points of it.
     steepness
         The steepest slope there over all times, divided by the range of the field.
+
+    >>> monitor = Monitor(np.array([-1.0, 0.0, 1.0]), np.array([0.1, 50.0, 0.1]))
+    >>> monitor.at(np.array([0.0, -1.0])).round(2)
+    array([0.02, 0.62])
     """
 
     places: FloatArray
@@ -59,52 +64,35 @@ class Monitor:
         return float(self.steepness.max())
 
     def sharpened(self, places: FloatArray, factor: float) -> Monitor:
-        """Return a monitor that makes its gauge shorter by a factor near the given places."""
-        steepness = np.minimum(factor / Gauge.of(self).at(places), STEEPEST)
+        """Return a monitor with lengths that are shorter by a factor near the given places."""
+        steepness = np.minimum(factor / self.at(places), STEEPEST)
         return Monitor(np.append(self.places, places), np.append(self.steepness, steepness))
 
-
-@dataclass(frozen=True, eq=False)
-class Gauge:
-    """The local length of a solution along one normalised coordinate, as a graded function.
-
-    >>> gauge = Gauge.of(Monitor(np.array([-1.0, 0.0, 1.0]), np.array([0.1, 50.0, 0.1])))
-    >>> float(gauge.lengths[1]), float(gauge.lengths[0].round(2))
-    (0.02, 0.62)
-    """
-
-    places: FloatArray
-    lengths: FloatArray
-
-    @classmethod
-    def of(cls, monitor: Monitor) -> Gauge:
-        """Return the gauge of a monitored solution."""
-        places, rows = np.unique(monitor.places, return_inverse=True)
+    @cached_property
+    def gauge(self) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Places in order, the lengths there, and how many lengths lie before each."""
+        places, rows = np.unique(self.places, return_inverse=True)
         steepness = np.zeros(len(places))
-        np.maximum.at(steepness, rows, monitor.steepness)
+        np.maximum.at(steepness, rows, self.steepness)
         own = 1.0 / np.maximum(steepness, 1.0 / _LONGEST)
         # The lengths may grow by so much per distance: forwards, then backwards.
         reached = np.minimum.accumulate(own - _GRADING * places) + _GRADING * places
-        back = np.minimum.accumulate((reached + _GRADING * places)[::-1])[::-1] - _GRADING * places
-        return cls(places, back)
-
-    @property
-    def _mass(self) -> FloatArray:
-        density = 1.0 / self.lengths
-        return np.append(0.0, np.cumsum((density[1:] + density[:-1]) / 2 * np.diff(self.places)))
+        lengths = np.minimum.accumulate((reached + _GRADING * places)[::-1])[::-1] - _GRADING * places
+        density = 1.0 / lengths
+        return places, lengths, np.append(0.0, np.cumsum((density[1:] + density[:-1]) / 2 * np.diff(places)))
 
     @property
     def total(self) -> float:
         """How many lengths the domain has."""
-        return float(self._mass[-1])
+        return float(self.gauge[2][-1])
 
     def spread(self, fractions: FloatArray) -> FloatArray:
         """Return places such that equal differences of fractions hold equally many lengths."""
-        return np.interp(fractions * self.total, self._mass, self.places)
+        return np.interp(fractions * self.total, self.gauge[2], self.gauge[0])
 
     def at(self, places: FloatArray) -> FloatArray:
         """Return the lengths at places."""
-        return np.interp(places, self.places, self.lengths)
+        return np.interp(places, self.gauge[0], self.gauge[1])
 
 
 @dataclass(frozen=True, eq=False)
@@ -161,12 +149,12 @@ class Design:
         if self.monitor is None:
             return math.inf
         # Place by place: what an unresolved solution showed elsewhere says nothing about here.
-        return float(np.max(monitor.steepness * Gauge.of(self.monitor).at(monitor.places)))
+        return float(np.max(monitor.steepness * self.monitor.at(monitor.places)))
 
     def nodes(self, fineness: float) -> int:
         """Return about how many features there are."""
         if self.monitor is not None:
-            return _BASE[1] + int(_NODES_PER_GAUGE * fineness * Gauge.of(self.monitor).total)
+            return _BASE[1] + int(_NODES_PER_GAUGE * fineness * self.monitor.total)
         if all(self.periodic):
             return int((2 * self._harmonics(fineness) + 1) ** self.dimension)
         return int(self._of_dimension(_NODES) * fineness**self.dimension)
@@ -174,7 +162,7 @@ class Design:
     def draw(self, fineness: float, rng: np.random.Generator) -> tuple[BroadNetwork, Rule]:
         """Return features and a quadrature rule; twice the fineness resolves half the length."""
         if self.monitor is not None:
-            return self._graded(fineness, Gauge.of(self.monitor), rng)
+            return self._graded(fineness, self.monitor, rng)
         if all(self.periodic):
             return self._harmonic(fineness)
         nodes = self.nodes(fineness)
@@ -206,7 +194,7 @@ class Design:
         rule = Rule(low + U * (high - low), scale * self.space.measure)
         return BroadNetwork(self.center, (FeatureGroup(activation("sin"), weights, phases),)), rule
 
-    def _graded(self, fineness: float, gauge: Gauge, rng: np.random.Generator) -> tuple[BroadNetwork, Rule]:
+    def _graded(self, fineness: float, gauge: Monitor, rng: np.random.Generator) -> tuple[BroadNetwork, Rule]:
         count = max(10, int(_NODES_PER_GAUGE * fineness * gauge.total))
         places = gauge.spread((np.arange(count) + rng.random(count)) / count)
         slopes = fineness / gauge.at(places) * np.exp(_SPREAD * rng.uniform(-1.0, 1.0, count))
