@@ -255,6 +255,14 @@ def test_what_begins_with_nothing_and_at_rest_is_followed(order: int, power: int
     assert solution.true_error() < 1e-6
 
 
+def test_a_loose_tolerance_is_met_with_few_features() -> None:
+    for problem in (wave(), evolving.kdv()):
+        solution = solved(problem, tol=0.1, budget=2.0)
+        assert solution.status == "converged"
+        assert solution.true_error() < 0.1
+        assert solution.diagnostics.nodes < 200
+
+
 def test_clocks_decide_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     def run() -> Solution:
         return solved(evolving.burgers(), tol=1e-9, budget=0.5)

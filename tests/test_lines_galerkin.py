@@ -167,6 +167,14 @@ def test_steep_designs_have_their_nodes_and_points_at_the_front() -> None:
     assert Design(INTERVAL, (False,)).excess(steeper) == np.inf
 
 
+def test_whole_waves_are_equally_strong_however_many_there_are() -> None:
+    network, rule = Design(INTERVAL, (True,)).draw(32.04, np.random.default_rng(0))
+    basis = compressed(network, rule)
+    assert basis.size == network.size
+    # The constant is longer than all others.
+    np.testing.assert_allclose(basis.strength[1:], basis.strength[0] / np.sqrt(2), rtol=1e-10)
+
+
 def test_features_that_say_the_same_are_merged() -> None:
     network, rule = Design(INTERVAL, (False,)).draw(1.0, np.random.default_rng(0))
     basis = compressed(network, rule)

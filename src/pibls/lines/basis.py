@@ -30,6 +30,7 @@ __all__ = [
     "condition_rows",
     "derivatives",
     "edge_of",
+    "singular",
     "trace",
 ]
 
@@ -144,12 +145,22 @@ def compressed(network: BroadNetwork, rule: Rule, cut: float = CUT) -> Basis:
     zero = (0,) * network.dimension
     values = network.evaluate(rule.points, [zero])[zero] * np.sqrt(rule.weights)[:, None]
     orthogonal, triangle = qr(values, mode="economic", check_finite=False, overwrite_a=True)
-    columns, strength, rows = svd(triangle, full_matrices=False, check_finite=False, overwrite_a=True)
+    columns, strength, rows = singular(triangle)
     rank = int(np.count_nonzero(strength > cut * strength[0]))
     # Weak functions are sums of large terms that cancel: evaluated as such they would not be orthogonal to the others,
     # and that would limit the accuracy.
     known = {zero: (orthogonal @ columns[:, :rank]) / np.sqrt(rule.weights)[:, None]}
     return Basis(network, rule, rows[:rank].T / strength[:rank], strength[:rank], known)
+
+
+def singular(matrix: FloatArray, *, whole: bool = False) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Return the singular value decomposition of a matrix, with all rows if it is to be whole."""
+    try:
+        found = svd(matrix, full_matrices=whole, check_finite=False)
+    except np.linalg.LinAlgError:
+        # Dividing and conquering fails now and then, where many functions are equally strong.
+        found = svd(matrix, full_matrices=whole, check_finite=False, lapack_driver="gesvd")
+    return found[0], found[1], found[2]
 
 
 def trace(basis: Basis, statements: Sequence[Statement], orders: int) -> Trace:
@@ -213,7 +224,7 @@ def derivatives(source: sp.Expr, statement: Statement, orders: int) -> tuple[Fun
 
 
 def _exact(basis: Basis, matrix: FloatArray, data: tuple[BoundaryData, ...]) -> Trace:
-    _, size, rows = svd(matrix, full_matrices=True, check_finite=False)
+    _, size, rows = singular(matrix, whole=True)
     # Features that repeat by themselves leave rows of round-off, which count as nothing.
     rank = int(np.count_nonzero(size > _TRACE_CUT * max(float(size[0]), 1.0)))
     if not data:

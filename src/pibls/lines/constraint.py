@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.linalg import qr, svd
+from scipy.linalg import qr
 
 from pibls.checks import FloatArray
 from pibls.lines.basis import (
@@ -22,6 +22,7 @@ from pibls.lines.basis import (
     applied,
     condition_rows,
     derivatives,
+    singular,
     trace,
 )
 from pibls.lines.form import Evolution
@@ -96,7 +97,7 @@ def _joint(evolution: Evolution, basis: Basis) -> dict[str, Trace]:
     weight = np.concatenate(scales)
     matrix = np.vstack(blocks) * weight[:, None]
     triangle = qr(matrix, mode="r", check_finite=False)[0][: matrix.shape[1]]
-    _, found, vectors = svd(triangle, full_matrices=True, check_finite=False)
+    _, found, vectors = singular(triangle, whole=True)
     rank = int(np.count_nonzero(found > _KEPT * found[0]))
     kernel = vectors[rank:].T
     if all(rows.homogeneous for _, rows in pieces):

@@ -147,7 +147,7 @@ class Course:
             return design, 1.0 if design.dimension < _MANY else _FINER_MANY
         fineness, ended = 1.0, 0
         for _ in range(_ROUNDS):
-            run = self._follow(design, _ROUGH_FINENESS * fineness, max(self.tol, _ROUGH), "scan")
+            run = self._follow(design, _ROUGH_FINENESS * fineness, _ROUGH, "scan")
             self.rough = run
             if travelling := self._travelling(run):
                 # What was seen from a coordinate at rest is no solution in one that moves.
