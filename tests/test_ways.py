@@ -125,6 +125,9 @@ CLOCKLESS = {
     "wide": lambda: pb.solve(pb.problems.poisson_nd(4), tol=1e-9, budget=2.0),
     "nonlinear wide": lambda: solve_wide(bratu_unforced(1), 1e-15, 0.1, 0, lambda _: None),
     "method": lambda: with_method(pb.PIELM(nodes=60, activation="sin")),
+    "lines": lambda: pb.solve(evolving.fisher_kpp(), tol=1e-9, budget=0.5),
+    "ode": lambda: pb.solve(evolving.lotka_volterra(), tol=1e-7),
+    "two ways": lambda: pb.solve(clash(), tol=1e-5, budget=0.2),
 }
 
 

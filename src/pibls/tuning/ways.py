@@ -137,7 +137,8 @@ def _suits_lines(problem: Problem) -> bool:
     if not problem.is_linear or len(problem.domain.coordinates) == _SOLID:
         return True
     evolution = find_evolution(problem) if len(problem.domain.coordinates) < _SOLID else None
-    return isinstance(evolution, Evolution) and _EVENTFUL < transits(evolution) < np.inf
+    # Conditions beyond those that are needed are better left to a check than to a compromise.
+    return isinstance(evolution, Evolution) and (bool(evolution.surplus) or _EVENTFUL < transits(evolution) < np.inf)
 
 
 def _better(one: Solution, two: Solution) -> bool:
