@@ -25,7 +25,7 @@ import numpy as np
 import pibls as pb
 from benchmarks.held_out_problems import Case, held_out
 from pibls.cells import loop
-from pibls.runtime import blas_threads
+from pibls.runtime import RATE, blas_threads
 
 FIELDS = ("problem", "kind", "tol", "seed", "status", "error", "estimate", "nominal", "seconds", "verdict", "message")
 NUMBERS = ("tol", "error", "estimate", "nominal", "seconds")
@@ -55,7 +55,7 @@ class Nominal:
             try:
                 return self._run(own, fit)
             finally:
-                self.seconds += own.flops / loop.RATE
+                self.seconds += own.flops / RATE
 
         loop.Loop.run = run  # type: ignore[method-assign]
         return self

@@ -9,10 +9,10 @@ from pibls.cells.layout import Layout
 from pibls.cells.refine import Follower
 from pibls.cells.rows import Rows
 from pibls.cells.spots import Spots
-from pibls.problem.switches import switching_planes
 from pibls.cells.tree import Cell, leaves, refined
 from pibls.features.reference import draw_reference
 from pibls.problem.evaluate import compile_function
+from pibls.problem.switches import switching_planes
 
 R = sp.Rational
 x, y = pb.coordinates("x y")

@@ -55,8 +55,8 @@ def test_singular_solutions_go_on_growing(corner):
     fine = corner.grow(nodes=corner.diagnostics.nodes)
     assert fine.diagnostics.nodes >= 2 * corner.diagnostics.nodes
     assert fine.true_error() < 0.2 * corner.true_error()
-    assert [s["cells"] for s in fine.diagnostics.stages][:-1] == [s["cells"] for s in corner.diagnostics.stages]
-    assert fine.diagnostics.stages[-1]["cells"] == fine.network.cells
+    assert [s.cells for s in fine.diagnostics.stages][:-1] == [s.cells for s in corner.diagnostics.stages]
+    assert fine.diagnostics.stages[-1].cells == fine.network.cells
 
 
 def test_points_are_counted_inside():

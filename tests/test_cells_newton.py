@@ -7,6 +7,7 @@ import pytest
 import sympy as sp
 
 import pibls as pb
+from pibls.budget import Budget
 from pibls.cells.coarse import Bench
 from pibls.cells.defect import Defect
 from pibls.cells.iterate import Newton
@@ -296,7 +297,7 @@ def test_continuation_finds_what_direct_iterations_do_not(monkeypatch):
     monkeypatch.setattr("pibls.cells.coarse.simple_starts", lambda *_: iter(()))
     problem = bratu(3)
     layout = layout_of(problem, 10)
-    found = Bench(Newton(layout, 1e-3), 10.0, 0).solution(first_tree(Follower(Rows(layout)), 1e-3), None)
+    found = Bench(Newton(layout, 1e-3), Budget(10.0), 0).solution(first_tree(Follower(Rows(layout)), 1e-3), None)
     assert found.failure == ""
     assert "by continuation" in found.remark
     middle = values_of(layout, found.descent.fit)(found.descent.fit.parts[0], np.array([[0.5]]))[0, 0]

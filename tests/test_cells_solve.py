@@ -255,8 +255,8 @@ def test_an_interrupt_returns_the_best_so_far(monkeypatch):
 
 def test_stages_tell_of_finer_and_finer_trees(singular):
     stages = singular.diagnostics.stages
-    assert all(a["cells"] < b["cells"] for a, b in pairwise(stages))
-    assert stages[-1]["residual"] < 1e-2 * stages[0]["residual"]
-    assert stages[-1]["estimate"] == singular.error_estimate
-    assert all(stage["nodes"] == stage["cells"] * singular.diagnostics.settings["functions"] for stage in stages)
+    assert all(a.cells < b.cells for a, b in pairwise(stages))
+    assert stages[-1].residual < 1e-2 * stages[0].residual
+    assert stages[-1].estimate == singular.error_estimate
+    assert all(stage.nodes == stage.cells * singular.diagnostics.settings["functions"] for stage in stages)
     assert f"{singular.network.cells} cells" in str(singular.diagnostics)

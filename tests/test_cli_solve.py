@@ -85,9 +85,12 @@ def test_json_has_the_documented_fields_and_agrees_with_the_library(cosine):
 def test_options_of_the_command_line_win_over_those_of_the_file(cosine, asked):
     cosine.write_text(COSINE + "[solve]\ntol = 1e-3\nseed = 5\nbudget = 3\n")
     call("solve", cosine, "-q")
-    assert asked == {"tol": 1e-3, "seed": 5, "budget": 3.0, "device": None, "progress": False}
-    call("solve", cosine, "--tol", 1e-4, "--budget", 7)
-    assert asked == {"tol": 1e-4, "seed": 5, "budget": 7.0, "device": None, "progress": None}
+    rest = {"deadline": None, "device": None, "assume_well_posed": False}
+    assert asked == {"tol": 1e-3, "seed": 5, "budget": 3.0, "progress": False, **rest}
+    call("solve", cosine, "--tol", 1e-4, "--budget", 7, "--deadline", 30, "--assume-well-posed")
+    assert callable(asked.pop("progress"))
+    rest = {"deadline": 30.0, "device": None, "assume_well_posed": True}
+    assert asked == {"tol": 1e-4, "seed": 5, "budget": 7.0, **rest}
 
 
 def test_the_way_through_time_that_a_file_names_is_taken(tmp_path):
@@ -113,10 +116,9 @@ def test_quiet_prints_nothing(cosine):
 
 
 def test_stalled_is_3_and_says_what_to_do(cosine):
-    result = call("solve", cosine, "--tol", "1e-40", "--budget", 1e-4, code=3)
+    result = call("solve", "zoo:l_shape", "--budget", 0.1, code=3)
     assert "stalled" in result.stdout
-    assert "On the command line: --budget 0.0006 " in " ".join(result.stdout.split())
-    assert "--tol " in result.stdout
+    assert "On the command line: --budget 1 for a longer search, or --tol " in " ".join(result.stdout.split())
     record = call_json("solve", cosine, "--tol", "1e-40", "--budget", 1e-4, code=3)
     assert (record["status"], record["exit_code"]) == ("stalled", 3)
     assert record["message"]
@@ -212,7 +214,7 @@ def test_bad_files_end_in_words_and_2(case):
     ],
 )
 def test_failures_of_every_kind(cosine, monkeypatch, error, code, words):
-    def fail(*_, tol=1, seed=1, budget=1, device=None, progress=None):
+    def fail(*_, tol=1, seed=1, budget=1, device=None, progress=None, deadline=None, assume_well_posed=False):
         raise error
 
     monkeypatch.setattr(tuning, "solve", fail)
@@ -259,12 +261,14 @@ def test_as_a_process_in_a_pipe_that_is_closed(cosine):
     complaint = process.stderr.read()
     process.stderr.close()
     assert process.wait(timeout=120) == 0
-    assert complaint == b""
+    assert all(line.startswith((b"scan ", b"solve ", b"estimate ")) for line in complaint.splitlines())
     assert cosine.with_name("values.csv").is_file()
 
 
 def test_an_estimate_that_is_not_there_is_said_so(cosine, monkeypatch):
-    def solve(problem, *, tol=1e-6, seed=0, budget=1.0, device=None, progress=None):
+    def solve(
+        problem, *, tol=1e-6, seed=0, budget=1.0, device=None, progress=None, deadline=None, assume_well_posed=False
+    ):
         found = plain_solve(problem, tol=tol)
         return replace(found, status="stalled", error_estimate=np.inf)
 
@@ -273,3 +277,37 @@ def test_an_estimate_that_is_not_there_is_said_so(cosine, monkeypatch):
     assert "estimated error  unknown (tolerance 1e-06)" in text
     assert "--tol" not in text
     assert call_json("solve", cosine, code=3)["error_estimate"] is None
+
+
+def test_values_go_to_standard_output_where_asked_for(cosine, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    result = call("solve", cosine, "--csv", "-")
+    lines = result.stdout.splitlines()
+    assert lines[0] == "x,u,u_error"
+    assert len(lines) == 202
+    assert "converged" in result.stderr
+    assert call("solve", cosine, "--csv", "-", "--quiet").stderr == ""
+    assert not (tmp_path / "-").exists()
+    assert "Name a file" in call("solve", cosine, "--csv", "-", "--json", code=2).stderr
+    assert "Name a file" in call("solve", cosine, "--save", "-", code=2).stderr
+    saved = tmp_path / "run.pibls"
+    call("solve", cosine, "--save", saved)
+    (tmp_path / "points.csv").write_text("x\n0.5\n")
+    assert call("eval", saved, "--at", "points.csv", "--csv", "-").stdout.startswith("x,u\n0.5,0.87")
+    bench = call("bench", "advection", "--tol", 1e-2, "--csv", "-")
+    assert bench.stdout.startswith("problem,seed,status,")
+    assert not (tmp_path / "-").exists()
+
+
+def test_a_log_gets_a_line_per_stage(cosine):
+    lines = call("solve", "zoo:l_shape", "--tol", 1e-4).stderr.splitlines()
+    assert len(lines) > 2
+    assert all(line.startswith("solve ") and "weights" not in line and "error" in line for line in lines)
+    assert len(set(lines)) == len(lines)
+    assert call("solve", "zoo:l_shape", "--tol", 1e-4, "--quiet").stderr == ""
+
+
+def test_a_deadline_and_an_assumption_are_passed_on(cosine):
+    record = call_json("solve", "zoo:l_shape", "--tol", "1e-9", "--deadline", 1e-6, code=3)
+    assert "The deadline ends it: 1e-06 s have passed." in record["message"]
+    assert call_json("solve", "zoo:ode_one_condition", "--assume-well-posed", code=3)["status"] == "stalled"

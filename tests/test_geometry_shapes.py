@@ -272,7 +272,7 @@ def test_point_cloud_returns_what_it_was_given():
     chosen = cloud.sample(7, seed=5)
     assert len(np.unique(chosen, axis=0)) == 7
     assert cloud.contains(chosen).all()
-    assert not cloud.contains(chosen + 1e-3).any()
+    assert not cloud.contains(chosen + 5).any()
     np.testing.assert_array_equal(cloud.inlet.sample(100).points, boundary[mask])
     np.testing.assert_array_equal(cloud.outlet.sample(2).points, boundary[[5, 7]])
     assert cloud.boundary.sample(4).points.shape == (4, 2)
@@ -286,6 +286,38 @@ def test_point_cloud_returns_what_it_was_given():
     assert (cloud.inlet | cloud.boundary).measure == 8
     X, weights = cloud.quadrature(5)
     assert weights @ X[:, 0] == pytest.approx(interior[:, 0].sum() / 4)
+
+
+@pytest.mark.parametrize(
+    "shape",
+    [
+        Disk((x, y), (0, 0), 1),
+        Polygon((x, y), [(0, 0), (2, 0), (2, 1), (1, 1), (1, 2), (0, 2)]),
+        Disk((x, y), (0, 0), 1) - Disk((x, y), (0, 0), 0.3),
+    ],
+    ids=["disk", "L", "ring"],
+)
+def test_point_cloud_holds_what_lies_between_its_points(shape):
+    cloud = PointCloud((x, y), shape.sample(600), shape.boundary.sample(120).points)
+    low, high = shape.bounds.T
+    X = np.random.default_rng(1).uniform(low - 0.2, high + 0.2, (3000, 2))
+    differs = cloud.contains(X) != shape.contains(X)
+    assert differs.mean() < 0.01
+    # Where the two differ, the edge is nearer than its points are to each other.
+    assert np.abs(shape.level(X[differs])).max(initial=0.0) < 0.05
+
+
+def test_point_cloud_on_a_line_and_in_too_few_or_too_many_coordinates():
+    line = PointCloud((x,), np.array([[0.0], [0.1], [0.2], [0.3], [5.0], [5.1]]))
+    np.testing.assert_array_equal(
+        line.contains([[0.15], [2.0], [5.05], [-0.1], [5.2]]), [True, False, True, False, False]
+    )
+    assert PointCloud((x, y), [[0.5, 0.5]]).contains([[0.5, 0.5], [0.6, 0.5]]).tolist() == [True, False]
+    flat = PointCloud((x, y), [[0, 0], [1, 0], [2, 0], [3, 0]])
+    assert flat.contains([[1, 0], [1.5, 0.0], [1, 1]]).tolist() == [True, False, False]
+    many = PointCloud(sp.symbols("a:5", real=True), np.random.default_rng(0).random((50, 5)))
+    assert many.contains(many.interior).all()
+    assert not many.contains(many.interior.mean(axis=0)[None]).any()
 
 
 def test_point_cloud_over_time():

@@ -15,9 +15,10 @@ import pibls
 ROOT = Path(pibls.__file__).parent
 # Modules of one row may not import each other unless they are one package.
 ORDER = [
-    {"errors"},
+    {"errors", "status"},
     {"checks"},
     {"runtime"},
+    {"budget"},
     {"problem"},
     {"geometry"},
     {"problems"},

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+import time
 from pathlib import Path
 
 import numpy as np
@@ -44,7 +46,7 @@ def test_a_shock_is_found_without_being_told(shock: Solution) -> None:
     honest(shock, 1e-4)
     assert shock.diagnostics.settings["steepest"] > 50
     stages = shock.diagnostics.stages
-    assert stages[-1]["residual"] < stages[0]["residual"]
+    assert stages[-1].residual < stages[0].residual
 
 
 @pytest.mark.parametrize(
@@ -196,7 +198,7 @@ def test_a_clash_of_initial_and_boundary_values_is_resolved_where_it_is() -> Non
 
 def test_an_interrupt_returns_what_there_is() -> None:
     def stop_at_the_second(stage: str, _: float, nodes: int, *rest: object) -> None:
-        if stage == "solve" and rest[1] is not None:
+        if stage == "solve" and rest[0] is not None:
             raise KeyboardInterrupt
 
     solution = evolve(klein_gordon(), tol=1e-13, report=stop_at_the_second)
@@ -251,3 +253,35 @@ def test_what_begins_with_nothing_and_at_rest_is_followed(order: int, power: int
     assert isinstance(solution, Solution)
     assert solution.status == "converged"
     assert solution.true_error() < 1e-6
+
+
+def test_a_loose_tolerance_is_met_with_few_features() -> None:
+    for problem in (wave(), evolving.kdv()):
+        solution = solved(problem, tol=0.1, budget=2.0)
+        assert solution.status == "converged"
+        assert solution.true_error() < 0.1
+        assert solution.diagnostics.nodes < 200
+
+
+def test_clocks_decide_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    def run() -> Solution:
+        return solved(evolving.burgers(), tol=1e-9, budget=0.5)
+
+    plain = run()
+    ticks = itertools.count()
+    for clock in ("perf_counter", "process_time", "monotonic", "time"):
+        monkeypatch.setattr(time, clock, lambda: 1e9 * (-1.0) ** next(ticks) * next(ticks))
+    wild = run()
+    assert (wild.status, wild.diagnostics.nodes) == (plain.status, plain.diagnostics.nodes)
+    assert wild.diagnostics.message == plain.diagnostics.message
+    assert wild.error_estimate == plain.error_estimate
+    X = plain.problem.domain.sample(50)
+    np.testing.assert_array_equal(wild(X), plain(X))
+    assert wild.diagnostics.seconds["total"] != plain.diagnostics.seconds["total"]
+
+
+def test_a_larger_budget_goes_further() -> None:
+    small, large = (solved(evolving.burgers(), tol=1e-9, budget=budget) for budget in (0.5, 2.0))
+    assert "nominal seconds" in small.diagnostics.message
+    assert small.status == "stalled"
+    assert large.true_error() < small.true_error()

@@ -8,7 +8,7 @@ import sympy as sp
 
 import pibls as pb
 from pibls.lines.basis import Rule, compressed
-from pibls.lines.design import STEEPEST, Design, Gauge, Monitor
+from pibls.lines.design import STEEPEST, Design, Monitor
 from pibls.lines.form import Evolution, find_evolution
 from pibls.lines.galerkin import Galerkin
 from pibls.problem import Problem
@@ -131,22 +131,22 @@ def test_a_penalty_imposes_conditions_on_a_curved_boundary() -> None:
 
 
 def test_the_gauge_is_graded_and_follows_the_steepest_slope() -> None:
-    places = np.linspace(-1, 1, 401)[:, None]
+    places = np.linspace(-1, 1, 401)
     monitor = Monitor(places, 100 / np.cosh(200 * (places - 0.25)) ** 2)
-    gauge = Gauge.of(monitor)
-    assert gauge.lengths.min() == pytest.approx(0.01)
-    assert gauge.places[np.argmin(gauge.lengths)] == pytest.approx(0.25)
-    assert np.abs(np.diff(gauge.lengths) / np.diff(gauge.places)).max() <= 0.6 + 1e-9
-    assert gauge.lengths.max() <= 1.0
-    dense = gauge.spread(np.linspace(0, 1, 201))
+    found, lengths, _ = monitor.gauge
+    assert lengths.min() == pytest.approx(0.01)
+    assert found[np.argmin(lengths)] == pytest.approx(0.25)
+    assert np.abs(np.diff(lengths) / np.diff(found)).max() <= 0.6 + 1e-9
+    assert lengths.max() <= 1.0
+    dense = monitor.spread(np.linspace(0, 1, 201))
     assert np.count_nonzero(np.abs(dense - 0.25) < 0.05) > 50
 
 
 def test_a_sharpened_monitor_shortens_its_gauge_there_but_not_without_end() -> None:
-    monitor = Monitor(np.linspace(-1, 1, 11)[:, None], np.ones((11, 1)))
-    place = np.array([[0.5]])
+    monitor = Monitor(np.linspace(-1, 1, 11), np.ones(11))
+    place = np.array([0.5])
     once = monitor.sharpened(place, 2.5)
-    assert Gauge.of(once).at(place[:, 0])[0] == pytest.approx(0.4)
+    assert once.at(place)[0] == pytest.approx(0.4)
     often = once
     for _ in range(30):
         often = often.sharpened(place, 2.5)
@@ -154,7 +154,7 @@ def test_a_sharpened_monitor_shortens_its_gauge_there_but_not_without_end() -> N
 
 
 def test_steep_designs_have_their_nodes_and_points_at_the_front() -> None:
-    places = np.linspace(-1, 1, 201)[:, None]
+    places = np.linspace(-1, 1, 201)
     design = Design(INTERVAL, (False,), Monitor(places, 40 / np.cosh(50 * (places + 0.5)) ** 2))
     network, rule = design.draw(1.0, np.random.default_rng(0))
     assert network.size == pytest.approx(design.nodes(1.0), abs=1)
@@ -162,6 +162,17 @@ def test_steep_designs_have_their_nodes_and_points_at_the_front() -> None:
     # −0.5 in normalised coordinates is −0.25 on (−1, 2).
     near = np.abs(rule.points[:, 0] + 0.25) < 0.15
     assert near.mean() > 0.35
+    steeper = Monitor(places, 80 / np.cosh(50 * (places + 0.5)) ** 2)
+    assert design.excess(steeper) == pytest.approx(2.0)
+    assert Design(INTERVAL, (False,)).excess(steeper) == np.inf
+
+
+def test_whole_waves_are_equally_strong_however_many_there_are() -> None:
+    network, rule = Design(INTERVAL, (True,)).draw(32.04, np.random.default_rng(0))
+    basis = compressed(network, rule)
+    assert basis.size == network.size
+    # The constant is longer than all others.
+    np.testing.assert_allclose(basis.strength[1:], basis.strength[0] / np.sqrt(2), rtol=1e-10)
 
 
 def test_features_that_say_the_same_are_merged() -> None:
@@ -171,23 +182,6 @@ def test_features_that_say_the_same_are_merged() -> None:
     assert basis.size < network.size
     assert doubled.size == basis.size
     np.testing.assert_allclose(doubled.strength[:10], basis.strength[:10], rtol=1e-10)
-
-
-def test_steep_nodes_in_the_plane_stand_where_the_slopes_are() -> None:
-    y = pb.coordinates("y")
-    places = np.random.default_rng(0).uniform(-1, 1, (400, 2))
-    slopes = np.stack([60 / np.cosh(80 * (places[:, 0] - 0.5)) ** 2, np.zeros(400)], axis=1)
-    monitor = Monitor(places, slopes)
-    design = Design(pb.Rectangle((x, 0, 1), (y, 0, 1)), (False, False), monitor)
-    network, _ = design.draw(1.0, np.random.default_rng(0))
-    steep = network.features[-1]
-    assert steep.activation.name == "tanh"
-    centers = -steep.bias / np.linalg.norm(steep.weights, axis=0)
-    assert steep.nodes == design.nodes(1.0) // 2
-    # 0.5 in normalised coordinates is 0.25 from the middle of (0, 1).
-    assert np.median(np.abs(centers)) == pytest.approx(0.25, abs=0.1)
-    assert design.excess(Monitor(places, 2 * slopes)) == pytest.approx(2.0)
-    assert Design(design.space, (False, False)).excess(monitor) == np.inf
 
 
 def test_conditions_on_a_piece_of_a_side_and_timed_data_in_the_plane() -> None:

@@ -223,8 +223,8 @@ def test_the_record_shows_the_rise_of_the_evidence():
     problem = measured(0.3)
     solution = METHOD.fit(problem, Points.sample(problem, interior=40))
     stages = solution.diagnostics.stages
-    assert stages[-1]["evidence"] == solution.posterior.evidence
-    assert stages[0]["evidence"] <= stages[-1]["evidence"]
+    assert stages[-1].evidence == solution.posterior.evidence
+    assert stages[0].evidence <= stages[-1].evidence
     assert "log evidence" in str(solution.diagnostics)
     short = pb.BayesianPIELM(nodes=60, activation="sin", scale=4.0, iterations=2)
     assert "allow more" in short.fit(problem, Points.sample(problem, interior=40)).diagnostics.message

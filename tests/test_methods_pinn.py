@@ -201,7 +201,7 @@ def test_measurements_are_weighed_by_their_noise_and_conditions_by_their_weight(
         return fitted(problem, method).diagnostics
 
     plain, heavy, exact = loss(1.0, None), loss(10.0, None), loss(1.0, 0.1)
-    both = [d.stages[0]["loss"] for d in (plain, heavy, exact)]
+    both = [d.stages[0].loss for d in (plain, heavy, exact)]
     residuals = list(plain.residuals.values())
     assert both[0] == pytest.approx(residuals[0].rms ** 2 + residuals[1].rms ** 2)
     assert both[1] == pytest.approx(residuals[0].rms ** 2 + 100 * residuals[1].rms ** 2)
@@ -215,7 +215,7 @@ def test_penalties_of_the_paper_weigh_boundary_and_initial_losses():
 
     def first(**penalties):
         d = fitted(problem, pb.PINN(width=4, adam_iterations=0, lbfgs_iterations=0, **penalties)).diagnostics
-        return d.stages[0]["loss"], [r.rms**2 for r in d.residuals.values()]
+        return d.stages[0].loss, [r.rms**2 for r in d.residuals.values()]
 
     for b, i in ((2.0, 5.0), (0.01, 1.0)):
         value, (equation, boundary, initial) = first(lambda_b=b, lambda_i=i)
@@ -242,7 +242,7 @@ def test_it_learns_a_linear_equation():
     problem = pb.problems.advection()
     solution = fitted(problem, pb.PINN(width=20, adam_iterations=200, lbfgs_iterations=400), interior=40)
     assert solution.true_error() < 0.02
-    losses = [stage["loss"] for stage in solution.diagnostics.stages]
+    losses = [stage.loss for stage in solution.diagnostics.stages]
     assert losses == sorted(losses, reverse=True)
     assert losses[-1] < 1e-3 * losses[0]
 
@@ -299,7 +299,7 @@ def test_an_interrupt_ends_the_training_with_the_best_so_far(stop):
     solution = fitted(pb.problems.advection(), method, progress=progress)
     assert solution.status == "interrupted"
     assert f"Interrupted after {stop} iterations" in solution.diagnostics.message
-    assert seen == [(s["iteration"], s["loss"]) for s in solution.diagnostics.stages]
+    assert seen == [(s.iteration, s.loss) for s in solution.diagnostics.stages]
     assert solution.residual().values().shape == (500,)
 
 
@@ -332,7 +332,7 @@ def test_training_that_finds_nothing_better_stops_and_says_so():
     problem = pb.Problem(sp.Eq(u.diff(x), 0), interval, [pb.Dirichlet(u, 1, on=interval.left)])
     solution = fitted(problem, pb.PINN(width=3, adam_iterations=0, lbfgs_iterations=3000), interior=5)
     assert "no lower loss" in solution.diagnostics.message
-    assert solution.diagnostics.stages[-1]["iteration"] < 3000
+    assert solution.diagnostics.stages[-1].iteration < 3000
     assert max(r.max for r in solution.diagnostics.residuals.values()) < 1e-12
 
 
@@ -389,7 +389,7 @@ def test_the_torch_module_has_the_values_and_all_layers_as_parameters():
 def test_the_record_tells_the_course_of_the_loss():
     solution = fitted(pb.problems.advection(), pb.PINN(width=5, adam_iterations=30, lbfgs_iterations=10))
     d = solution.diagnostics
-    assert [s["iteration"] for s in d.stages] == [0, 25, 30, 40]
+    assert [s.iteration for s in d.stages] == [0, 25, 30, 40]
     assert d.rank is None
     assert "rank" not in repr(solution)
     assert "loss" in str(d)

@@ -231,8 +231,9 @@ def test_printed_forms_are_short_and_say_what_matters(waves):
 
 
 def test_html_is_escaped(waves):
-    diagnostics = replace(waves.diagnostics, residuals={"<script>alert(1)</script>": Residual(1.0, 2.0, 3)})
-    page = replace(waves, diagnostics=diagnostics, status="<b>&")._repr_html_()
+    names = ("<script>alert(1)</script>", "<b>&")
+    diagnostics = replace(waves.diagnostics, residuals=dict.fromkeys(names, Residual(1.0, 2.0, 3)))
+    page = replace(waves, diagnostics=diagnostics)._repr_html_()
     assert "<script>" not in page
     assert "&lt;script&gt;alert(1)&lt;/script&gt;" in page
     assert "&lt;b&gt;&amp;" in page

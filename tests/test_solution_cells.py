@@ -20,7 +20,7 @@ from pibls.errors import FeatureError, FileFormatError, InputError
 from pibls.features import draw_network
 from pibls.report.views import choose_views
 from pibls.report.walls import cell_walls
-from pibls.solution import Diagnostics, Solution, celled
+from pibls.solution import Diagnostics, Solution, Stage, celled
 from pibls.solution.celled import CellNetwork
 
 x, y, z = pb.coordinates("x y z")
@@ -503,16 +503,16 @@ def test_cells_in_words(corner):
     assert lines[1].startswith(f"size        {size}")
     stages = [line for line in lines if line.startswith("stage")]
     for stage, line in zip(record.stages, stages, strict=True):
-        words = "1 cell" if stage["cells"] == 1 else f"{stage['cells']} cells"
-        assert line.startswith(f"stage       {words}, {stage['nodes']} weights: residual {stage['residual']:.1e}, ")
-        assert f"estimated error {stage['estimate']:.1e}, after {stage['seconds']:.2f} s" in line
+        words = "1 cell" if stage.cells == 1 else f"{stage.cells} cells"
+        assert line.startswith(f"stage       {words}, {stage.nodes} weights: residual {stage.residual:.1e}, ")
+        assert f"estimated error {stage.estimate:.1e}, after {stage.seconds:.2f} s" in line
     for text in (repr(corner), str(record), corner._repr_html_()):
         assert "nodes" not in text
         assert " 0 rows" not in text
 
 
 def test_the_residual_in_words_is_measured():
-    stage = {"cells": 3, "nodes": 30, "rows": 0, "residual": 2e-5, "estimate": 1e-4, "seconds": 0.1}
+    stage = Stage(0.1, nodes=30, rows=0, cells=3, residual=2e-5, estimate=1e-4)
     solution = solution_of(by_hand([[0, 2], [0, 1]], 1), square_problem())
     told = replace(solution, diagnostics=replace(solution.diagnostics, stages=(stage,)))
     assert told.summary()["residual"] == "2.0e-05"

@@ -384,13 +384,13 @@ def test_a_failed_write_leaves_the_old_file_and_no_other(small, tmp_path, monkey
         with monkeypatch.context() as patch:
             patch.setattr(target, full)
             with pytest.raises(FileFormatError, match=r"run\.pibls cannot be written: No space left"):
-                replace(small, status="other").save(path)
+                replace(small, status="stalled").save(path)
         assert path.read_bytes() == before
         assert list(tmp_path.iterdir()) == [path]
     with monkeypatch.context() as patch:
         patch.setattr("os.fsync", lambda _: (_ for _ in ()).throw(KeyboardInterrupt))
         with pytest.raises(KeyboardInterrupt):
-            replace(small, status="other").save(path)
+            replace(small, status="stalled").save(path)
     assert path.read_bytes() == before
     assert list(tmp_path.iterdir()) == [path]
 

@@ -159,6 +159,9 @@ def test_options_and_outputs():
     assert isinstance(file, ProblemFile)
     assert file.title == "Plate"
     assert (file.solve.tol, file.solve.seed, file.solve.budget, file.solve.device) == (1e-4, 3, 2.0, "cpu")
+    assert (file.solve.deadline, file.solve.assume_well_posed) == (None, None)
+    more = (PLATE % 'kind = "dirichlet"\nvalue = 0').replace("seed = 3", "deadline = 60\nassume_well_posed = true")
+    assert (read_text(more).solve.deadline, read_text(more).solve.assume_well_posed) == (60.0, True)
     assert (file.output.plot, file.output.csv, file.output.json) == ("a.png", "out/a.csv", None)
 
 

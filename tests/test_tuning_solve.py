@@ -37,9 +37,9 @@ def test_defaults_solve_to_many_digits():
     assert more.true_error() < 1e-11
     assert more.diagnostics.nodes > solution.diagnostics.nodes
     record = solution.diagnostics
-    assert 0 < record.stages[-1]["seconds"] <= record.seconds["total"]
-    assert record.stages[-1]["estimate"] == solution.error_estimate
-    assert [record.stages[-1][key] for key in ("cells", "nodes")] == [solution.network.cells, record.nodes]
+    assert 0 < record.stages[-1].seconds <= record.seconds["total"]
+    assert record.stages[-1].estimate == solution.error_estimate
+    assert [getattr(record.stages[-1], key) for key in ("cells", "nodes")] == [solution.network.cells, record.nodes]
     assert "within the tolerance" in solution.diagnostics.message
 
 

@@ -132,7 +132,7 @@ def test_budget_memory_and_rounding_are_named_as_limits(monkeypatch):
 
 def test_stages_and_settings_are_recorded_and_printed():
     solution = by_network("helmholtz", tol=1e-9)
-    widths = [stage["nodes"] for stage in solution.diagnostics.stages]
+    widths = [stage.nodes for stage in solution.diagnostics.stages]
     assert widths == sorted(widths)
     assert solution.diagnostics.settings["activation"] == "sin"
     printed = str(solution.diagnostics)

@@ -52,6 +52,7 @@ if TYPE_CHECKING:
     )
     from pibls.report import metrics
     from pibls.solution import Solution, load
+    from pibls.status import Status
     from pibls.text import parse, read_problem
     from pibls.tuning import solve
     from pibls.tuning.cross_validation import cross_validate
@@ -83,6 +84,7 @@ __all__ = [
     "Robin",
     "Solution",
     "Star",
+    "Status",
     "TimeInterval",
     "coordinates",
     "cross_validate",
@@ -104,7 +106,18 @@ __all__ = [
 
 # Where the exports live. They are loaded when they are first asked for: most of the time of a short command goes into
 # imports, and showing a version or completing a name needs none of them. What loads least is asked first.
-_HOMES = ("errors", "problem", "geometry", "text", "solution", "methods", "tuning", "tuning.cross_validation", "report")
+_HOMES = (
+    "errors",
+    "status",
+    "problem",
+    "geometry",
+    "text",
+    "solution",
+    "methods",
+    "tuning",
+    "tuning.cross_validation",
+    "report",
+)
 
 
 def _find(name: str) -> Any:
@@ -134,4 +147,5 @@ if not TYPE_CHECKING:  # a type checker would take every name for an attribute
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__, "__version__"})
+    # What this file needs itself (its imports and helpers) is no part of the library.
+    return sorted({*__all__, "__version__", *(name for name in globals() if name.startswith("__"))})

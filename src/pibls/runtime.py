@@ -18,7 +18,19 @@ from typing import Any
 
 from pibls.errors import ResourceError
 
-__all__ = ["available_cores", "available_memory", "blas_threads", "format_bytes", "free_cores", "require_memory"]
+__all__ = [
+    "RATE",
+    "available_cores",
+    "available_memory",
+    "blas_threads",
+    "format_bytes",
+    "free_cores",
+    "require_memory",
+]
+
+RATE = 1e10
+"""Operations that count as a second of a budget: work is counted and not timed, so that it ends alike everywhere."""
+
 
 _CGROUP = Path("/sys/fs/cgroup")
 _MEMINFO = Path("/proc/meminfo")

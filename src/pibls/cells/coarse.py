@@ -12,8 +12,9 @@ from functools import cached_property
 
 import numpy as np
 
+from pibls.budget import Budget
 from pibls.cells.iterate import MOST_STEPS, PLAUSIBLE, Descent, Newton
-from pibls.cells.loop import RATE, field_sizes
+from pibls.cells.loop import field_sizes
 from pibls.cells.measure import distances
 from pibls.cells.refine import Marker
 from pibls.cells.solve import Fit
@@ -21,6 +22,7 @@ from pibls.cells.starts import bump, diffusion_lack, harmonic, scaled, simple_st
 from pibls.cells.state import Values, Weights, projected, values_of
 from pibls.cells.tree import Cell, refined
 from pibls.errors import PiblsError, ProblemError
+from pibls.runtime import RATE
 from pibls.solution.starts import zero
 
 __all__ = ["Bench", "Coarse"]
@@ -85,10 +87,11 @@ class Bench:
     """Attempts at one problem."""
 
     newton: Newton
-    budget: float
+    budget: Budget
     seed: int
     tried: list[str] = field(default_factory=list)
     reached: float = 1.0
+    reason: str = ""  # why an attempt failed
 
     @cached_property
     def marker(self) -> Marker:
@@ -106,8 +109,8 @@ class Bench:
             found += self._splitting(root, None)
         if not found:
             raise ProblemError(
-                f"The equations have no finite value at any start that was tried ({', '.join(self.tried)}). Give a "
-                "function to start from, such as solve(problem, start={u: 1 + x})."
+                f"The equations have no finite value at any start that was tried ({', '.join(self.tried)}): "
+                f"{self.reason} Give a function to start from, such as solve(problem, start={{u: 1 + x}})."
             )
         chosen = next((one for one in found if one.solved), None)
         if chosen is None:
@@ -129,13 +132,14 @@ class Bench:
             self.tried.append(name)
         try:
             return Coarse(self.newton.settle(root, start, most=most), name)
-        except PiblsError:
+        except PiblsError as error:
+            self.reason = self.reason or str(error)
             return None
 
     @property
     def late(self) -> bool:
         """Whether too much of the budget is spent to try something else."""
-        return self.newton.flops / RATE > _SHARE * self.budget
+        return self.newton.flops / RATE > _SHARE * self.budget.left or bool(self.budget.late)
 
     def _splitting(self, root: Cell, starts: list[tuple[str, Values]] | None) -> list[Coarse]:
         """Return the best attempts on finer and finer trees, until one solves the problem or the work is too much."""
@@ -270,9 +274,9 @@ class Bench:
         shape = bump(newton.layout, root)
         if shape is None:
             return ""
-        limit = newton.flops + max(_BRANCH_WORK * newton.flops, _BRANCH_SHARE * self.budget * RATE)
+        limit = newton.flops + max(_BRANCH_WORK * newton.flops, _BRANCH_SHARE * self.budget.left * RATE)
         for amplitude in _AMPLITUDES:
-            if newton.flops > limit:
+            if newton.flops > limit or self.budget.late:
                 break
             other = self._other(chosen, scaled(shape, amplitude), limit)
             if other is not None:

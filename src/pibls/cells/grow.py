@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from pibls.budget import Budget
 from pibls.cells.layout import Layout
 from pibls.cells.loop import Linear, Loop, field_sizes
 from pibls.cells.refine import Marker
@@ -15,6 +16,7 @@ from pibls.features.reference import draw_reference
 from pibls.runtime import blas_threads, require_memory
 from pibls.solution import Solution
 from pibls.solution.celled import CellNetwork
+from pibls.status import Status
 
 __all__ = ["grow_cells", "tree_of"]
 
@@ -42,8 +44,7 @@ def grow_cells(solution: Solution, nodes: int, points: int) -> Solution:
     linear = Linear(Glue(Rows(layout)))
     entries = _ENTRIES_PER_WEIGHT * linear.glue.rows.width
     require_memory(8.0 * entries * (record.nodes + nodes), f"Growing by {nodes} weights", "Grow by fewer.")
-    stages = [dict(stage) for stage in record.stages]
-    loop = Loop(linear, 0.0, float("inf"), record.seed, lambda *_: None, stages=stages)
+    loop = Loop(linear, 0.0, Budget(float("inf")), record.seed, lambda *_: None, stages=list(record.stages))
     marker = Marker(layout)
     with blas_threads(most=1):
         fit = start = linear.fit(tree_of(network, layout.root), None)
@@ -56,7 +57,7 @@ def grow_cells(solution: Solution, nodes: int, points: int) -> Solution:
             f"Grown by {fit.unknowns - start.unknowns} weights and {_inside(fit) - _inside(start)} points, to "
             f"{len(fit.parts)} cells. The estimated error is {found.estimate:.1e}."
         )
-        return loop.solution(found, found.estimate, "fitted", message)
+        return loop.solution(found, found.estimate, Status.FITTED, message)
 
 
 def tree_of(network: CellNetwork, root: Cell) -> Cell:

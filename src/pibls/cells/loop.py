@@ -10,6 +10,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from pibls.budget import Budget
 from pibls.cells.layout import Layout
 from pibls.cells.measure import distances, tails_of, unsure_averages
 from pibls.cells.refine import Follower, Marker
@@ -19,16 +20,17 @@ from pibls.cells.tree import Cell, leaves, refined, split_at_planes
 from pibls.checks import FloatArray
 from pibls.features.reference import draw_reference
 from pibls.problem import Problem
-from pibls.runtime import available_memory, format_bytes
-from pibls.solution import Diagnostics, Solution
+from pibls.runtime import RATE, available_memory, format_bytes
+from pibls.solution import Diagnostics, Solution, Stage
 from pibls.solution.celled import CellNetwork
 from pibls.solution.diagnostics import Residual
 from pibls.solution.functions import ResidualFunction
 from pibls.solution.sizes import reference_sizes
+from pibls.solution.stages import more_budget
+from pibls.status import Status
 
 __all__ = ["Fitter", "Linear", "Loop", "degree_for", "field_sizes", "first_tree", "network_of", "solve_cells"]
 
-RATE = 1e10  # operations that count as a second
 _DEGREES = {
     1: ((1e-4, 10), (1e-7, 14), (0.0, 18)),
     2: ((1e-4, 9), (1e-7, 13), (0.0, 17)),
@@ -175,12 +177,12 @@ class Loop:
 
     fitter: Fitter
     tol: float
-    budget: float
+    budget: Budget
     seed: int
     report: Callable[..., None]
     follower: Follower | None = None
     undetermined: float = _UNDETERMINED
-    stages: list[dict[str, float]] = field(default_factory=list)
+    stages: list[Stage] = field(default_factory=list)
     started: float = field(default_factory=time.perf_counter)
     _spent: float = 0.0  # by fitters that richer ones replaced
     _apart: float = 0.0
@@ -217,7 +219,7 @@ class Loop:
                     doubt = self._unseen(fit)
                 if found.estimate <= self.tol and not doubt and answers[-1] < self.undetermined:
                     message = f"The estimated error {found.estimate:.1e} is within the tolerance {self.tol:g}."
-                    return self.solution(found, found.estimate, "converged", message)
+                    return self.solution(found, found.estimate, Status.CONVERGED, message)
                 limit = self._limit(self.flops - before, answers)
                 if doubtful == _DOUBTFUL:
                     limit = "Finer cells do not help."
@@ -239,8 +241,9 @@ class Loop:
         # A coarse tree that tells little of a solution may be compared with a finer one that is in no doubt.
         serious = self.fitter.doubt(found.other) or (doubt and not self.fitter.doubt(found.fit))
         estimate = max(1.0, found.estimate) if serious else found.estimate
-        message = f"The estimated error is {estimate:.1e}, above the tolerance {self.tol:g}. {limit} {doubt}"
-        return self.solution(found, estimate, "stalled", message.rstrip())
+        place = "above" if estimate > self.tol else "within"
+        message = f"The estimated error is {estimate:.1e}, {place} the tolerance {self.tol:g}. {limit} {doubt}"
+        return self.solution(found, estimate, Status.STALLED, message.rstrip())
 
     def _more_cells(self, fit: Fit, sizes: FloatArray, goal: float = 1.0) -> tuple[Fit, float]:
         """Return the solution on a finer tree, and the share of what is rough in the cells that are split for it."""
@@ -254,7 +257,7 @@ class Loop:
     def _room(self, fit: Fit) -> float:
         """Return how many more cells there can be within budget and memory: at least about as many as there are."""
         cells = len(fit.parts)
-        work = (self.budget * RATE - self.flops) / max(self.fitter.unit, 1.0)
+        work = (self.budget.left * RATE - self.flops) / max(self.fitter.unit, 1.0)
         memory = cells * (available_memory() / (_FRONTS * max(self.fitter.held, 1.0)) - 1.0)
         return min(max(work, cells), max(memory, 1.0))
 
@@ -346,8 +349,11 @@ class Loop:
     def note(self, fit: Fit, estimate: float, answer: float) -> None:
         """Record a stage, and tell it."""
         seconds = time.perf_counter() - self.started
-        facts = {"cells": len(fit.parts), "nodes": fit.unknowns, "rows": fit.rows, "residual": fit.residual}
-        self.stages.append({**facts, "estimate": estimate, "answer": answer, "seconds": seconds})
+        self.stages.append(
+            Stage(
+                seconds, fit.unknowns, fit.rows, len(fit.parts), residual=fit.residual, estimate=estimate, answer=answer
+            )
+        )
         self.report("solve", seconds, fit.unknowns, fit.residual, estimate)
 
     def _unmet(self, fit: Fit, other: Fit, sizes: FloatArray) -> str:
@@ -366,10 +372,10 @@ class Loop:
         return "A source, a coefficient or a condition has features that are too narrow for the cells there can be."
 
     def _limit(self, flops: float, answers: list[float]) -> str:
-        last = [s["estimate"] for s in self.stages]
+        last = [s.estimate or 0.0 for s in self.stages]
         if min(answers[-2:]) > self.undetermined:
             return "Nothing determines it."
-        falls = len(last) > 3 and self.stages[-1]["residual"] < _FALLS * self.stages[-4]["residual"]
+        falls = len(last) > 3 and (self.stages[-1].residual or 0.0) < _FALLS * (self.stages[-4].residual or 0.0)
         # What is not resolved yet may seem to stay as it is for a while.
         patience = _PATIENCE if min(last) < _RESOLVED else 2 * _PATIENCE
         recent, earlier = last[-patience:], last[-2 * patience : -patience]
@@ -377,23 +383,25 @@ class Loop:
             if last[-1] < _ROUNDING:
                 return "Round-off limits it: no more digits are to be had in double precision. Ask for a larger tol."
             return "Splitting cells no longer pays: what limits it is not where cells are."
+        if len(last) > 1 and self.stages[-1].nodes == self.stages[-2].nodes:
+            return "Cells cannot be split any further."
         growth = _GROWTH[self.fitter.layout.reference.dimension]
         needed = growth * self.fitter.held
         if needed > available_memory():
             return f"The memory limits it: a finer tree of cells would take about {format_bytes(needed)}."
-        if (self.flops + growth * flops) / RATE > self.budget:
+        if not self.budget.affords(self.flops + growth * flops):
             return (
-                f"The budget limits it: a finer tree of cells would take more than {self.budget:g} nominal seconds. "
-                f"Give a larger budget, such as budget={10 * self.budget:g}."
+                f"The budget limits it: a finer tree of cells would take more than {self.budget.nominal:g} nominal "
+                f"seconds. {more_budget(self.budget.nominal, self.stages)}"
             )
-        return ""
+        return self.budget.late
 
     def _relative(self, apart: FloatArray, size: FloatArray) -> float:
         own = dict(zip(self.problem.field_names, size.tolist(), strict=True))
         found = np.array(list(reference_sizes(self.problem, own).values()))
         return float((apart / np.where(found > 0, found, 1.0)).max())
 
-    def solution(self, found: Compared, estimate: float, status: str, message: str) -> Solution:
+    def solution(self, found: Compared, estimate: float, status: Status, message: str) -> Solution:
         """Return a fit as a solution, with its record."""
         fit = found.fit
         network, richer = network_of(found.own, fit), network_of(found.layout, found.other)
@@ -407,7 +415,7 @@ class Loop:
             fit.rows,
             "elimination along the tree",
             None,
-            self.stages[-1]["answer"] if self.stages else None,
+            self.stages[-1].answer if self.stages else None,
             {},
             seconds={"total": time.perf_counter() - self.started},
             message=message,
@@ -500,11 +508,23 @@ def first_tree(follower: Follower, tol: float, root: Cell | None = None, *, budg
     return follower.followed(root, tol, max(_FEWEST_CELLS, int(_DATA_BUDGET * most)))
 
 
-def solve_cells(problem: Problem, tol: float, budget: float, seed: int, report: Callable[..., None]) -> Solution:
+def solve_cells(
+    problem: Problem,
+    tol: float,
+    budget: Budget | float,
+    seed: int,
+    report: Callable[..., None],
+    *,
+    undetermined: float = _UNDETERMINED,
+) -> Solution:
     """Solve a linear problem in one to three coordinates by cells."""
     d = len(problem.domain.coordinates)
     rows = Rows(Layout(problem, draw_reference(d, degree_for(d, tol), seed), seed))
     linear = Linear(Glue(rows))
     follower = Follower(rows)
-    loop = Loop(linear, tol, budget, seed, report, follower)
-    return loop.run(linear.fit(first_tree(follower, tol, budget=budget), None))
+    shared = Budget.of(budget)
+    loop = Loop(linear, tol, shared, seed, report, follower, undetermined)
+    try:
+        return loop.run(linear.fit(first_tree(follower, tol, budget=shared.left), None))
+    finally:
+        shared.spend(loop.flops)

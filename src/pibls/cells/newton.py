@@ -10,6 +10,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from pibls.budget import Budget
 from pibls.cells.coarse import Bench, Coarse
 from pibls.cells.iterate import Newton
 from pibls.cells.layout import Layout
@@ -26,6 +27,7 @@ from pibls.features.reference import draw_reference
 from pibls.problem import Problem
 from pibls.solution import Solution
 from pibls.solution.starts import checked_continuation, given_start
+from pibls.status import Status
 
 __all__ = ["solve_cells_nonlinear"]
 
@@ -38,12 +40,13 @@ _TOLD = 1e-3  # share of a solution that may be missed when it is told in other 
 def solve_cells_nonlinear(
     problem: Problem,
     tol: float,
-    budget: float,
+    budget: Budget | float,
     seed: int,
     report: Callable[..., None],
     *,
     start: object = None,
     continuation: Sequence[Problem] = (),
+    undetermined: float = _LOOSE,
 ) -> Solution:
     """Solve a nonlinear problem in one to three coordinates by cells; see :func:`pibls.solve`.
 
@@ -54,16 +57,27 @@ def solve_cells_nonlinear(
     >>> solution.status, solution.true_error() < 1e-8
     ('converged', True)
     """
+    shared = Budget.of(budget)
     for easier in checked_continuation(continuation, problem):
-        start = solve_cells_nonlinear(easier, max(tol, _COARSE), budget, seed, report, start=start)
+        start = solve_cells_nonlinear(easier, max(tol, _COARSE), shared, seed, report, start=start)
     d = len(problem.domain.coordinates)
     newton = Newton(_layout(problem, d, max(tol, _COARSE), seed), max(tol, _COARSE))
-    loop = Loop(newton, tol, budget, seed, report, undetermined=_LOOSE)
+    loop = Loop(newton, tol, shared, seed, report, undetermined=undetermined)
+    try:
+        return _solved(loop, newton, start)
+    finally:
+        shared.spend(loop.flops)
+
+
+def _solved(loop: Loop, newton: Newton, start: object) -> Solution:
+    """Solve from a first tree on."""
+    problem, tol, seed, report = loop.problem, loop.tol, loop.seed, loop.report
+    d = len(problem.domain.coordinates)
     report("scan", 0.0)
     loop.follower = Follower(Rows(newton.layout))
     root = first_tree(loop.follower, max(tol, _FIRST_DATA))
     given = None if start is None else values_from(given_start(start, problem), problem)
-    coarse = Bench(newton, budget, seed).solution(root, given)
+    coarse = Bench(newton, loop.budget, seed).solution(root, given)
     if coarse.failure:
         return _failed(loop, coarse)
     fit = coarse.descent.fit
@@ -102,4 +116,4 @@ def _layout(problem: Problem, dimension: int, tol: float, seed: int) -> Layout:
 def _failed(loop: Loop, coarse: Coarse) -> Solution:
     fit = coarse.descent.fit
     layout = loop.fitter.layout
-    return loop.solution(Compared(fit, layout, fit, layout, np.inf, 1.0), np.inf, "ill-posed", coarse.failure)
+    return loop.solution(Compared(fit, layout, fit, layout, np.inf, 1.0), np.inf, Status.ILL_POSED, coarse.failure)

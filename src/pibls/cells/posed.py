@@ -42,12 +42,15 @@ class Answers:
         One per level.
     place, field
         Where the largest answer on the finest tree is largest, and in which field.
+    operations
+        What it took to find out.
     """
 
     problem: Problem
     sizes: tuple[float, ...]
     place: FloatArray
     field: str
+    operations: float = 0.0
 
     @property
     def is_unseen(self) -> bool:
@@ -104,7 +107,8 @@ def even_answers(problem: Problem, seed: int = 0) -> Answers:
         fit = glue.solve(root)
         size, weights = glue.weakest(seed)
         sizes.append(size)
-    return Answers(problem, tuple(sizes), *_largest(layout, Fit(fit.root, fit.parts, weights, {}, 0, 0)))
+    place, name = _largest(layout, Fit(fit.root, fit.parts, weights, {}, 0, 0))
+    return Answers(problem, tuple(sizes), place, name, glue.flops)
 
 
 def unbalanced(problem: Problem, seed: int = 0) -> str:

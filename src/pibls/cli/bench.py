@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from pibls.cli.console import Debug, Json, emit, emit_json, emit_table, note, told
-from pibls.cli.outputs import check_target, write_text
+from pibls.cli.outputs import check_target, is_stdout, write_text
 from pibls.cli.sources import zoo, zoo_problem
 from pibls.cli.values import to_csv
+from pibls.errors import InputError
+from pibls.status import Status
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -47,8 +49,10 @@ def bench(
     ] = None,
     tol: Annotated[float | None, typer.Option(help="Relative L2 error to reach.")] = None,
     seeds: Annotated[int, typer.Option(min=1, help="How many seeds to run, from 0.")] = 1,
-    budget: Annotated[float | None, typer.Option(help="Seconds of work for each search.")] = None,
-    csv: Annotated[Path | None, typer.Option(help="Write the rows here too.")] = None,
+    budget: Annotated[float | None, typer.Option(help="Work for each search, in nominal seconds.")] = None,
+    csv: Annotated[
+        Path | None, typer.Option(help="Write the rows here too; - for standard output instead of the table.")
+    ] = None,
     as_json: Json = False,
     debug: Debug = False,
 ) -> None:
@@ -57,20 +61,27 @@ def bench(
     The exit code is 0 when all runs have ended, whatever their status.
     """
     with told(debug, as_json="bench" if as_json else ""):
-        target = None if csv is None else check_target("--csv", csv)
+        to_stdout = is_stdout(csv)
+        if to_stdout and as_json:
+            raise InputError("--csv - and --json both write to standard output. Name a file, as in --csv rows.csv.")
+        target = None if csv is None or to_stdout else check_target("--csv", csv)
         chosen = [zoo_problem(name.removeprefix("zoo:")) for name in names or DEFAULT]
         rows = []
         for row in _runs(chosen, {"tol": tol, "budget": budget}, seeds):
             rows.append(row)
             if not as_json:
                 note(f"{row['problem']}, seed {row['seed']}: {row['status']}, {row['seconds']:.1f} s")
+        written = to_csv(_COLUMNS, [[_plain(row[name]) for name in _COLUMNS] for row in rows])
         if target is not None:
-            write_text(target, to_csv(_COLUMNS, [[_plain(row[name]) for name in _COLUMNS] for row in rows]))
+            write_text(target, written)
+        if to_stdout:
+            emit(written.rstrip("\n"))
+            return
         if as_json:
             emit_json("bench", {"runs": rows})
             return
         emit_table(_COLUMNS, [[_shown(name, row[name]) for name in _COLUMNS] for row in rows], _NUMBERS)
-        met = sum(row["status"] == "converged" for row in rows)
+        met = sum(row["status"] == Status.CONVERGED for row in rows)
         emit(f"{met} of {len(rows)} runs converged, {sum(row['seconds'] for row in rows):.1f} s in all")
 
 

@@ -11,6 +11,7 @@ import typer
 from pibls.cli.console import CODES, OK, WRONG, Debug, Json, emit, emit_json, error_record, in_words, told
 from pibls.cli.sources import complete, read_source
 from pibls.errors import PiblsError
+from pibls.status import Status
 
 if TYPE_CHECKING:
     from pibls.problem import Problem, Statement
@@ -47,11 +48,11 @@ class Finding:
         """Exit code."""
         if self.error is not None:
             return WRONG
-        return CODES["ill-posed"] if self.ill_posed else OK
+        return CODES[Status.ILL_POSED] if self.ill_posed else OK
 
     def record(self) -> dict[str, Any]:
         """Return the finding for JSON."""
-        status = "error" if self.error is not None else "ill-posed" if self.ill_posed else "ok"
+        status = "error" if self.error is not None else Status.ILL_POSED if self.ill_posed else "ok"
         return {
             "file": self.file,
             "status": status,
@@ -81,7 +82,7 @@ def check(
             if not as_json:
                 _say(findings[-1])
         codes = {finding.code for finding in findings}
-        code = next((code for code in (WRONG, CODES["ill-posed"]) if code in codes), OK)
+        code = next((code for code in (WRONG, CODES[Status.ILL_POSED]) if code in codes), OK)
         if as_json:
             emit_json("check", {"exit_code": code, "files": [finding.record() for finding in findings]})
         raise typer.Exit(code)
@@ -101,7 +102,7 @@ def _say(finding: Finding) -> None:
         words = in_words(finding.error)
         emit(f"Error: {words if finding.file in words else f'{finding.file}: {words}'}")
         return
-    emit(f"{'ill-posed' if finding.ill_posed else 'OK'}  {finding.file}")
+    emit(f"{Status.ILL_POSED if finding.ill_posed else 'OK'}  {finding.file}")
     for words in (finding.ill_posed, *finding.warnings):
         if words:
             emit(f"    {words}")

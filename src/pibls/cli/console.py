@@ -6,13 +6,17 @@ import json
 import os
 import sys
 import traceback
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from pibls.errors import PiblsError, TextError
+from pibls.status import Status
+
+if TYPE_CHECKING:
+    from pibls.tuning.progress import Progress
 
 __all__ = [
     "CODES",
@@ -26,12 +30,13 @@ __all__ = [
     "error_record",
     "in_words",
     "note",
+    "stage_lines",
     "to_json",
     "told",
 ]
 
 OK, FAILED, WRONG, INTERRUPTED = 0, 1, 2, 130
-CODES: Mapping[str, int] = {"converged": OK, "stalled": 3, "ill-posed": 4}
+CODES: Mapping[Status, int] = {Status.CONVERGED: OK, Status.STALLED: 3, Status.ILL_POSED: 4}
 """Exit codes by the status of a solution."""
 
 SCHEMA = 1
@@ -52,6 +57,24 @@ def emit(text: str = "") -> None:
 def note(text: str) -> None:
     """Print on standard error: warnings, and all that is no result."""
     _write(text, err=True)
+
+
+def stage_lines() -> Callable[[Progress], None] | None:
+    """Return what tells a line per stage on standard error where that is no terminal; None on one, which shows its own.
+
+    A file or the log of a job has no line that could be changed again and again.
+    """
+    if sys.stderr.isatty():
+        return None
+    told: list[tuple[str, int]] = []
+
+    def tell(progress: Progress) -> None:
+        stage = progress.stage, progress.nodes
+        if told[-1:] != [stage]:
+            told.append(stage)
+            note(str(progress))
+
+    return tell
 
 
 def _write(text: str, err: bool) -> None:
@@ -166,7 +189,7 @@ def told(debug: bool, after_interrupt: str = "", *, as_json: str = "") -> Iterat
     except KeyboardInterrupt:
         note(f"Interrupted. {after_interrupt}".rstrip())
         if as_json:
-            emit_json(as_json, {"status": "interrupted", "exit_code": INTERRUPTED})
+            emit_json(as_json, {"status": Status.INTERRUPTED, "exit_code": INTERRUPTED})
         raise typer.Exit(INTERRUPTED) from None
     except Exception as error:
         if isinstance(error, typer.Exit):

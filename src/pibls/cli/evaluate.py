@@ -13,7 +13,7 @@ from typing import IO, TYPE_CHECKING, Annotated, Any
 import typer
 
 from pibls.cli.console import Debug, emit, note, told
-from pibls.cli.outputs import check_target, write_text
+from pibls.cli.outputs import check_target, is_stdout, write_text
 from pibls.cli.sources import STDIN
 from pibls.cli.values import to_csv
 from pibls.errors import InputError, TextError
@@ -38,7 +38,7 @@ class Rows:
 def evaluate(
     saved: Annotated[Path, typer.Argument(metavar="SAVED", help="A solution written by `pibls solve --save`.")],
     at: Annotated[str, typer.Option(help="CSV file of points whose first line names the coordinates; - for stdin.")],
-    out: Annotated[Path | None, typer.Option("--csv", help="Write here instead of on standard output.")] = None,
+    out: Annotated[Path | None, typer.Option("--csv", help="Write here instead of on standard output (-).")] = None,
     derivative: Annotated[
         list[str] | None, typer.Option(help="A derivative to add, such as u_xx; repeat for more.")
     ] = None,
@@ -50,7 +50,7 @@ def evaluate(
     outside the domain are extrapolated, with a warning.
     """
     with told(debug):
-        target = None if out is None else check_target("--csv", out)
+        target = None if out is None or is_stdout(out) else check_target("--csv", out)
         from pibls.solution import load
 
         solution = load(saved)

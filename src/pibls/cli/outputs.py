@@ -14,7 +14,7 @@ from pibls.errors import InputError
 if TYPE_CHECKING:
     from pibls.cli.sources import Source
 
-__all__ = ["PICTURES", "check_target", "plan", "write_text", "write_with"]
+__all__ = ["PICTURES", "check_target", "is_stdout", "plan", "write_text", "write_with"]
 
 PICTURES = (".png", ".pdf", ".svg")
 # A problem file from a stranger shall not be able to replace anything but results.
@@ -58,9 +58,20 @@ def _inside(kind: str, name: str, folder: Path) -> Path:
     return check_target(f"The output {kind} of the problem file,", path, _ENDINGS[kind])
 
 
+def is_stdout(path: Path | None) -> bool:
+    """Tell whether an output is to go to standard output: it is called ``-``, as for most commands.
+
+    >>> is_stdout(Path("-")), is_stdout(Path("values.csv")), is_stdout(None)
+    (True, False, False)
+    """
+    return path is not None and str(path) == "-"
+
+
 def check_target(what: str, path: Path, endings: tuple[str, ...] = ()) -> Path:
     """Return a path that a file can be written to, or refuse it."""
     refused = f"{what} {path} cannot be written: "
+    if is_stdout(path):
+        raise InputError(f"{refused}only values (--csv) can go to standard output. Name a file.")
     if endings and path.suffix.lower() not in endings:
         raise InputError(f"{refused}its name must end with {' or '.join(endings)}.")
     if path.is_dir() or (path.exists() and not path.is_file()):

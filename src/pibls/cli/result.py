@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 import textwrap
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
@@ -12,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from pibls.cli.console import CODES, WRONG
+from pibls.status import Status
 
 if TYPE_CHECKING:
     from pibls.cli.sources import Source
@@ -19,7 +21,11 @@ if TYPE_CHECKING:
 
 __all__ = ["Result", "problem_record"]
 
-_COLOURS = {"converged": typer.colors.GREEN, "stalled": typer.colors.YELLOW, "ill-posed": typer.colors.RED}
+_COLOURS = {
+    Status.CONVERGED: typer.colors.GREEN,
+    Status.STALLED: typer.colors.YELLOW,
+    Status.ILL_POSED: typer.colors.RED,
+}
 _MOST_LINES = 12
 _WIDTH = 100
 
@@ -35,7 +41,7 @@ class Result:
     solution
         Its solution.
     options
-        Tolerance, seed, budget and device of the solve.
+        Tolerance, seed, budget and other options of the solve.
     true_error
         Relative L2 error, where it is known.
     seconds
@@ -107,11 +113,12 @@ class Result:
 
     def _advice(self) -> list[str]:
         """Return what came of a solve that did not converge, and what to do, in lines."""
-        if self.solution.status == "converged":
+        if self.solution.status == Status.CONVERGED:
             return []
         words, estimate = self.solution.diagnostics.message, self.solution.error_estimate
-        if self.solution.status == "stalled":
-            longer = [f"--budget {6 * self.options['budget']:g} for a longer search"] if "budget" in words else []
+        if self.solution.status == Status.STALLED:
+            advised = re.search(r"such as budget=([0-9.e+-]*[0-9])", words)
+            longer = [f"--budget {advised[1]} for a longer search"] if advised else []
             looser = [f"--tol {_above(estimate)} to accept it as it is"] if estimate and estimate < 1 else []
             if longer or looser:
                 words += f" On the command line: {', or '.join(longer + looser)}."

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from pibls.cli.console import Debug, Json, emit, emit_json, in_words, note, to_json, told
-from pibls.cli.outputs import plan, write_text, write_with
+from pibls.cli.console import Debug, Json, emit, emit_json, in_words, note, stage_lines, to_json, told
+from pibls.cli.outputs import is_stdout, plan, write_text, write_with
 from pibls.cli.sources import Source, SourceName, read_source, true_error
-from pibls.errors import PiblsError
+from pibls.errors import InputError, PiblsError
 
 if TYPE_CHECKING:
     from pibls.cli.result import Result
@@ -29,11 +29,17 @@ def solve(
     source: SourceName,
     tol: Annotated[float | None, typer.Option(help="Relative L2 error to reach.")] = None,
     seed: Annotated[int | None, typer.Option(help="Seed: the same one gives the same solution.")] = None,
-    budget: Annotated[float | None, typer.Option(help="Seconds of work for the search.")] = None,
+    budget: Annotated[float | None, typer.Option(help="Work for the search, in nominal seconds.")] = None,
+    deadline: Annotated[float | None, typer.Option(help="Real seconds after which nothing finer is begun.")] = None,
+    assume_well_posed: Annotated[
+        bool, typer.Option("--assume-well-posed", help="Do not ask whether the problem determines its solution.")
+    ] = False,
     device: Annotated[str | None, typer.Option(help='A torch device such as "cuda".')] = None,
     plot: Annotated[Path | None, typer.Option(help="Write a picture: .png, .pdf or .svg.")] = None,
     save: Annotated[Path | None, typer.Option(help="Write the solution, for `pibls eval` and pibls.load.")] = None,
-    csv: Annotated[Path | None, typer.Option(help="Write values and estimated errors on a grid.")] = None,
+    csv: Annotated[
+        Path | None, typer.Option(help="Write values and estimated errors on a grid; - for standard output.")
+    ] = None,
     as_json: Json = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print no result; the exit code tells.")] = False,
     debug: Debug = False,
@@ -45,11 +51,19 @@ def solve(
     """
     with told(debug, "There is no solution yet.", as_json="solve" if as_json else ""):
         found = read_source(source)
-        options = {"tol": tol, "seed": seed, "budget": budget, "device": device}
-        files = plan({"plot": plot, "csv": csv, "json": None, "save": save}, found)
-        result = run(found, options, files, progress=False if quiet else None)
+        options = {"tol": tol, "seed": seed, "budget": budget, "deadline": deadline, "device": device}
+        options["assume_well_posed"] = assume_well_posed or None
+        to_stdout = is_stdout(csv)
+        if to_stdout and as_json:
+            raise InputError("--csv - and --json both write to standard output. Name a file, as in --csv values.csv.")
+        files = plan({"plot": plot, "csv": None if to_stdout else csv, "json": None, "save": save}, found)
+        if to_stdout:
+            files.pop("csv", None)
+        result = run(found, options, files, progress=False if quiet else stage_lines())
         if as_json:
             emit_json("solve", result.record())
+        elif to_stdout:
+            _values_to_stdout(result, quiet)
         elif not quiet:
             emit(str(result))
         for kind, words in result.failed.items():
@@ -57,7 +71,16 @@ def solve(
         raise typer.Exit(result.code)
 
 
-def run(source: Source, given: dict[str, Any], files: dict[str, Path], progress: bool | None = False) -> Result:
+def _values_to_stdout(result: Result, quiet: bool) -> None:
+    """Print the values alone on standard output; what is told of the solution goes where it does not mix with them."""
+    from pibls.cli.values import grid_csv
+
+    emit(grid_csv(result.solution).rstrip("\n"))
+    if not quiet:
+        note(str(result))
+
+
+def run(source: Source, given: dict[str, Any], files: dict[str, Path], progress: Any = False) -> Result:
     """Solve and write files; options given win over those of the problem file, and these over the defaults."""
     from pibls.cli.result import Result
     from pibls.tuning import solve as solve_problem

@@ -15,6 +15,7 @@ import sympy as sp
 from pibls.checks import BoolArray, FloatArray, IntArray, check_choice, check_points, check_seed, shorten
 from pibls.errors import GeometryError
 from pibls.geometry.base import Decoder, Domain, Encoder, check_coordinates
+from pibls.geometry.filled import Filling
 from pibls.geometry.part import Part
 from pibls.geometry.patch import Located, Patch, Samples, SurfaceRule
 from pibls.geometry.sampling import METHODS, check_count
@@ -190,10 +191,18 @@ class PointCloud(Domain):
         return self.interior[np.sort(rng.permutation(available)[:count])]
 
     def contains(self, X: npt.ArrayLike) -> BoolArray:
-        """Tell which points are points of the cloud, interior or boundary."""
+        """Tell which points are points of the cloud, interior or boundary, or lie between them.
+
+        Gaps several times wider than the largest distance between neighbours are outside, as are holes and notches
+        whose edge is made of boundary points. In more than four coordinates only the points themselves count.
+        """
         points = check_points("X", X, "PointCloud.contains", self.dimension)
         known = np.concatenate([self.interior, self.boundary_points])
-        return np.asarray(_nearest(known, points)[0] <= self.tolerance)
+        return np.asarray((_nearest(known, points)[0] <= self.tolerance) | self._filling.contains(points))
+
+    @cached_property
+    def _filling(self) -> Filling:
+        return Filling.of(self.interior, self.boundary_points)
 
     def quadrature(self, n: int) -> tuple[FloatArray, FloatArray]:
         """Return all interior points with the weights that were given."""

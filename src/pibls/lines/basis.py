@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -20,14 +20,17 @@ from pibls.problem.evaluate import Function
 __all__ = [
     "Basis",
     "BoundaryData",
+    "Edge",
     "Rows",
     "Rule",
     "Trace",
+    "applied",
     "at_times",
-    "boundary_points",
     "compressed",
     "condition_rows",
-    "data_values",
+    "derivatives",
+    "edge_of",
+    "singular",
     "trace",
 ]
 
@@ -54,6 +57,12 @@ class BoundaryData:
     normals: FloatArray | None
     scale: float
 
+    def values(self, times: FloatArray, order: int) -> FloatArray:
+        """Return the data, or a time derivative of it, at times: shape (len(times), len(points))."""
+        normals = None if self.normals is None else np.tile(self.normals, (len(times), 1))
+        found = self.functions[order](at_times(self.points, times), normals)
+        return found.reshape(len(times), len(self.points)) / self.scale
+
 
 @dataclass(frozen=True, eq=False)
 class Trace:
@@ -79,17 +88,13 @@ class Trace:
 
     def values(self, times: FloatArray, order: int = 0) -> FloatArray:
         """Return the data, or a time derivative of it, at times: shape (len(times), rows)."""
-        return data_values(self.data, times, order)
+        return np.hstack([own.values(times, order) for own in self.data])
 
-
-def data_values(data: Sequence[BoundaryData], times: FloatArray, order: int = 0) -> FloatArray:
-    """Return the data of conditions, or a time derivative of it, at times: shape (len(times), rows)."""
-    columns = []
-    for own in data:
-        normals = None if own.normals is None else np.tile(own.normals, (len(times), 1))
-        found = own.functions[order](at_times(own.points, times), normals)
-        columns.append(found.reshape(len(times), len(own.points)) / own.scale)
-    return np.hstack(columns)
+    def lifted(self, times: FloatArray, order: int = 0) -> FloatArray:
+        """Return the combination of the basis that has the data, or a time derivative of it: shape (len(times), m)."""
+        if self.lifting is None:
+            return np.zeros((len(times), len(self.kernel)))
+        return np.asarray(self.values(times, order) @ self.lifting.T)
 
 
 def at_times(points: FloatArray, times: FloatArray) -> FloatArray:
@@ -140,7 +145,7 @@ def compressed(network: BroadNetwork, rule: Rule, cut: float = CUT) -> Basis:
     zero = (0,) * network.dimension
     values = network.evaluate(rule.points, [zero])[zero] * np.sqrt(rule.weights)[:, None]
     orthogonal, triangle = qr(values, mode="economic", check_finite=False, overwrite_a=True)
-    columns, strength, rows = svd(triangle, full_matrices=False, check_finite=False, overwrite_a=True)
+    columns, strength, rows = singular(triangle)
     rank = int(np.count_nonzero(strength > cut * strength[0]))
     # Weak functions are sums of large terms that cancel: evaluated as such they would not be orthogonal to the others,
     # and that would limit the accuracy.
@@ -148,7 +153,17 @@ def compressed(network: BroadNetwork, rule: Rule, cut: float = CUT) -> Basis:
     return Basis(network, rule, rows[:rank].T / strength[:rank], strength[:rank], known)
 
 
-def trace(basis: Basis, statements: Sequence[Statement], time: sp.Symbol, orders: int) -> Trace:
+def singular(matrix: FloatArray, *, whole: bool = False) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Return the singular value decomposition of a matrix, with all rows if it is to be whole."""
+    try:
+        found = svd(matrix, full_matrices=whole, check_finite=False)
+    except np.linalg.LinAlgError:
+        # Dividing and conquering fails now and then, where many functions are equally strong.
+        found = svd(matrix, full_matrices=whole, check_finite=False, lapack_driver="gesvd")
+    return found[0], found[1], found[2]
+
+
+def trace(basis: Basis, statements: Sequence[Statement], orders: int) -> Trace:
     """Return what the boundary statements of a field leave of a basis; data is differentiated up to ``orders`` times.
 
     At the ends of an interval they are met exactly. In more dimensions, where a boundary has infinitely many points,
@@ -156,7 +171,7 @@ def trace(basis: Basis, statements: Sequence[Statement], time: sp.Symbol, orders
     """
     if not statements:
         return Trace(np.eye(basis.size))
-    rows = condition_rows(basis, statements, time, orders)
+    rows = condition_rows(basis, statements, orders)
     data = () if rows.homogeneous else rows.data
     if basis.rule.points.shape[1] > 1:
         return Trace(np.eye(basis.size), None, data, rows.matrix, rows.weights)
@@ -185,38 +200,31 @@ class Rows:
     homogeneous: bool
 
 
-def condition_rows(basis: Basis, statements: Sequence[Statement], time: sp.Symbol, orders: int) -> Rows:
+def condition_rows(basis: Basis, statements: Sequence[Statement], orders: int) -> Rows:
     """Return the conditions of all functions at points of the boundary; data is differentiated ``orders`` times."""
-    count = _boundary_count(basis)
     blocks, weights, data, zero = [np.empty((0, basis.size))], [np.empty(0)], [], True
     for statement in statements:
-        edge = _edge(statement, count)
-        rows = _rows(basis, statement, edge.points, edge.normals)
+        edge = edge_of(statement, basis)
+        rows = applied(statement, basis.at(edge.points, _indices(statement)), edge.points, edge.normals)
         scale = float(np.abs(rows).max())
         if edge.partner is not None:
-            rows = rows - _rows(basis, statement, edge.partner, edge.normals)
+            rows = rows - applied(statement, basis.at(edge.partner, _indices(statement)), edge.partner, edge.normals)
         blocks.append(rows / scale)
-        weights.append(edge.weights / edge.weights.sum())
+        weights.append(edge.weights)
         source = sp.S.Zero if edge.partner is not None else -statement.form.source
         zero &= bool(source == 0)
-        derivatives = tuple(compiled(sp.diff(source, time, k), statement.form.coordinates) for k in range(orders + 1))
-        data.append(BoundaryData(derivatives, edge.points, edge.normals, scale))
+        data.append(BoundaryData(derivatives(source, statement, orders), edge.points, edge.normals, scale))
     return Rows(np.vstack(blocks), np.concatenate(weights), tuple(data), zero)
 
 
-def _boundary_count(basis: Basis) -> int:
-    axes = basis.rule.points.shape[1]
-    return int(min(_MOST_BOUNDARY_POINTS, _BOUNDARY_POINTS * basis.size ** (1 - 1 / axes) + 20))
-
-
-def boundary_points(statement: Statement, basis: Basis) -> tuple[FloatArray, FloatArray | None, FloatArray]:
-    """Return points in space where a statement holds, enough of them for a basis, with normals and weights."""
-    edge = _edge(statement, _boundary_count(basis))
-    return edge.points, edge.normals, edge.weights
+def derivatives(source: sp.Expr, statement: Statement, orders: int) -> tuple[Function, ...]:
+    """Return data and its time derivatives, compiled."""
+    coordinates = statement.form.coordinates
+    return tuple(compiled(sp.diff(source, coordinates[-1], k), coordinates) for k in range(orders + 1))
 
 
 def _exact(basis: Basis, matrix: FloatArray, data: tuple[BoundaryData, ...]) -> Trace:
-    _, size, rows = svd(matrix, full_matrices=True, check_finite=False)
+    _, size, rows = singular(matrix, whole=True)
     # Features that repeat by themselves leave rows of round-off, which count as nothing.
     rank = int(np.count_nonzero(size > _TRACE_CUT * max(float(size[0]), 1.0)))
     if not data:
@@ -227,8 +235,8 @@ def _exact(basis: Basis, matrix: FloatArray, data: tuple[BoundaryData, ...]) -> 
 
 
 @dataclass(frozen=True, eq=False)
-class _Edge:
-    """Points of space where a statement holds, their normals and weights, and the points opposite of them."""
+class Edge:
+    """Points of space where a statement holds, normals, weights that add up to one, and the points opposite of them."""
 
     points: FloatArray
     normals: FloatArray | None
@@ -236,7 +244,10 @@ class _Edge:
     partner: FloatArray | None = None
 
 
-def _edge(statement: Statement, count: int) -> _Edge:
+def edge_of(statement: Statement, basis: Basis) -> Edge:
+    """Return points in space where a statement holds, enough of them for a basis."""
+    axes = basis.rule.points.shape[1]
+    count = int(min(_MOST_BOUNDARY_POINTS, _BOUNDARY_POINTS * basis.size ** (1 - 1 / axes) + 20))
     place: Any = statement.place
     part = place.low if isinstance(place, Opposite) else place.part
     bases = [patch.base for patch in part.patches if isinstance(patch, TimedPatch)]
@@ -251,18 +262,23 @@ def _edge(statement: Statement, count: int) -> _Edge:
     if X.shape[1] == 1:
         _, first = np.unique(X[:, 0], return_index=True)
         X, normals, weights = X[first], normals[first], np.ones(len(first))
+    weights = weights / weights.sum()
     if isinstance(place, OnPart):
-        return _Edge(X, normals, weights)
+        return Edge(X, normals, weights)
     partner = X.copy()
     axis = int(np.flatnonzero(normals[0])[0])
     partner[:, axis] = part.domain.bounds[axis, 1]
-    return _Edge(X, normals, weights, partner)
+    return Edge(X, normals, weights, partner)
 
 
-def _rows(basis: Basis, statement: Statement, X: FloatArray, normals: FloatArray | None) -> FloatArray:
-    form = statement.form
-    values = basis.at(X, [term.multi_index[:-1] for term in form.terms])
-    # The coefficients do not depend on time: any will do.
-    timed = np.hstack([X, np.zeros((len(X), 1))])
-    pairs = zip(form.terms, form.coefficient_functions, strict=True)
-    return np.asarray(sum(f(timed, normals)[:, None] * values[t.multi_index[:-1]] for t, f in pairs))
+def _indices(statement: Statement) -> list[MultiIndex]:
+    return [term.multi_index[:-1] for term in statement.form.terms]
+
+
+def applied(
+    statement: Statement, functions: Mapping[MultiIndex, FloatArray], X: FloatArray, normals: FloatArray | None
+) -> FloatArray:
+    """Return a linear form of functions, given with their derivatives at points; its factors do not depend on time."""
+    form, timed = statement.form, at_times(X, np.zeros(1))
+    pairs = zip(_indices(statement), form.coefficient_functions, strict=True)
+    return np.asarray(sum(f(timed, normals)[:, None] * functions[index] for index, f in pairs))

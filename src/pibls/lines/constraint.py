@@ -11,12 +11,21 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import sympy as sp
-from scipy.linalg import qr, svd
+from scipy.linalg import qr
 
 from pibls.checks import FloatArray
-from pibls.lines.basis import Basis, BoundaryData, Rows, Trace, condition_rows, data_values, trace
-from pibls.lines.form import Evolution, compiled
+from pibls.lines.basis import (
+    Basis,
+    BoundaryData,
+    Rows,
+    Trace,
+    applied,
+    condition_rows,
+    derivatives,
+    singular,
+    trace,
+)
+from pibls.lines.form import Evolution
 from pibls.lines.multipliers import Multiplier
 from pibls.problem import Statement
 
@@ -29,7 +38,6 @@ _STRONG = 20
 
 def traces_of(evolution: Evolution, basis: Basis) -> dict[str, Trace]:
     """Return what conditions and constraints leave of a basis, field by field."""
-    time = evolution.problem.domain.coordinates[-1]
     shared: dict[Any, Trace] = {}
     traces = _joint(evolution, basis) if evolution.multipliers else {}
     for name, order in evolution.orders.items():
@@ -39,7 +47,7 @@ def traces_of(evolution: Evolution, basis: Basis) -> dict[str, Trace]:
         # Fields with the same conditions share them.
         key = (order, *(_content(statement) for statement in own))
         if key not in shared:
-            shared[key] = trace(basis, own, time, order)
+            shared[key] = trace(basis, own, order)
         traces[name] = shared[key]
     return traces
 
@@ -74,12 +82,11 @@ def _content(statement: Statement) -> Any:
 def _joint(evolution: Evolution, basis: Basis) -> dict[str, Trace]:
     """Return the traces of all fields of constraints: the blocks of one kernel and of one lifting."""
     names, size = evolution.constrained, basis.size
-    time = evolution.problem.domain.coordinates[-1]
     order = max(evolution.orders[name] for name in names)
     columns = {name: slice(place * size, (place + 1) * size) for place, name in enumerate(names)}
-    given = {name: condition_rows(basis, evolution.conditions_on(name), time, order) for name in names}
+    given = {name: condition_rows(basis, evolution.conditions_on(name), order) for name in names}
     pieces = [({name: rows.matrix}, rows) for name, rows in given.items()]
-    pieces += [_constraint_rows(multiplier, basis, time, order) for multiplier in evolution.multipliers]
+    pieces += [_constraint_rows(multiplier, basis, order) for multiplier in evolution.multipliers]
     blocks, scales = [], []
     for parts, rows in pieces:
         block = np.zeros((len(rows.weights), len(names) * size))
@@ -90,7 +97,7 @@ def _joint(evolution: Evolution, basis: Basis) -> dict[str, Trace]:
     weight = np.concatenate(scales)
     matrix = np.vstack(blocks) * weight[:, None]
     triangle = qr(matrix, mode="r", check_finite=False)[0][: matrix.shape[1]]
-    _, found, vectors = svd(triangle, full_matrices=True, check_finite=False)
+    _, found, vectors = singular(triangle, whole=True)
     rank = int(np.count_nonzero(found > _KEPT * found[0]))
     kernel = vectors[rank:].T
     if all(rows.homogeneous for _, rows in pieces):
@@ -101,9 +108,7 @@ def _joint(evolution: Evolution, basis: Basis) -> dict[str, Trace]:
     return {name: Trace(kernel[part], lifting[part], data) for name, part in columns.items()}
 
 
-def _constraint_rows(
-    multiplier: Multiplier, basis: Basis, time: sp.Symbol, order: int
-) -> tuple[dict[str, FloatArray], Rows]:
+def _constraint_rows(multiplier: Multiplier, basis: Basis, order: int) -> tuple[dict[str, FloatArray], Rows]:
     """Return a constraint at the points of the rule, field by field, and its data."""
     form = multiplier.constraint.form
     functions = basis.at_rule([term.multi_index[:-1] for term in form.terms])
@@ -111,8 +116,7 @@ def _constraint_rows(
     for term in form.terms:
         parts[term.field] = parts.get(term.field, 0) + float(term.coefficient) * functions[term.multi_index[:-1]]
     scale = max(float(np.abs(part).max()) for part in parts.values())
-    functions_of_time = tuple(compiled(sp.diff(-form.source, time, k), form.coordinates) for k in range(order + 1))
-    data = BoundaryData(functions_of_time, basis.rule.points, None, scale)
+    data = BoundaryData(derivatives(-form.source, multiplier.constraint, order), basis.rule.points, None, scale)
     weights = basis.rule.weights / basis.rule.weights.sum()
     rows = Rows(np.empty((0, basis.size)), weights, (data,), bool(form.source == 0))
     return {name: part / scale for name, part in parts.items()}, rows
@@ -142,15 +146,16 @@ class Recovery:
     @classmethod
     def of(cls, multiplier: Multiplier, evolution: Evolution, basis: Basis) -> Recovery:
         """Prepare the recovery of a multiplier on a basis."""
-        time = evolution.problem.domain.coordinates[-1]
         functions = basis.at_rule([index for _, index in multiplier.forces])
         forces: dict[str, Any] = {}
         for (name, index), factor in multiplier.forces.items():
             forces[name] = forces.get(name, 0) + factor * functions[index]
         share = basis.rule.weights / basis.rule.weights.sum()
         root = np.sqrt(share)
-        conditions = condition_rows(basis, evolution.conditions_on(multiplier.name), time, 0)
-        averages = [share @ _applied(gauge, basis) for gauge in multiplier.gauges]
+        conditions = condition_rows(basis, evolution.conditions_on(multiplier.name), 0)
+        X = basis.rule.points
+        needed = [term.multi_index[:-1] for gauge in multiplier.gauges for term in gauge.form.terms]
+        averages = [share @ applied(gauge, basis.at_rule(needed), X, None) for gauge in multiplier.gauges]
         matrix = np.vstack([*forces.values(), conditions.matrix, *averages])
         weight = np.concatenate([np.tile(root, len(forces)), np.sqrt(conditions.weights), np.ones(len(averages))])
         # As elsewhere, functions that features hardly reach are used last.
@@ -161,16 +166,6 @@ class Recovery:
     def __call__(self, times: FloatArray, lacking: dict[str, FloatArray]) -> FloatArray:
         """Return the coefficients at times, from the forces that are lacking at points (times, points) per field."""
         parts = [lacking[name] for name in self.names]
-        if self.data:
-            parts.append(data_values(self.data, times))
+        parts += [own.values(times, 0) for own in self.data]
         parts.append(np.tile(self.averages, (len(times), 1)))
         return np.hstack(parts) @ self.inverse.T
-
-
-def _applied(statement: Statement, basis: Basis) -> FloatArray:
-    """Return a linear form with fixed coefficients of every function, at the points of the rule."""
-    form = statement.form
-    functions = basis.at_rule([term.multi_index[:-1] for term in form.terms])
-    X = np.hstack([basis.rule.points, np.zeros((len(basis.rule.points), 1))])
-    pairs = zip(form.terms, form.coefficient_functions, strict=True)
-    return np.asarray(sum(f(X)[:, None] * functions[term.multi_index[:-1]] for term, f in pairs))

@@ -8,54 +8,44 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from pibls.budget import Budget
 from pibls.errors import SolveError
-from pibls.lines.design import STEEPEST, Design, Gauge
+from pibls.lines.design import STEEPEST, Design
 from pibls.lines.form import Evolution
+from pibls.lines.posed import grows_without_bound
 from pibls.lines.radau import IntegrationError
-from pibls.lines.record import relative_residual, residuals, solution_of
-from pibls.lines.run import Run, distance, follow, front_velocity, misfit, monitored, wave_velocity
-from pibls.problem import Opposite
-from pibls.runtime import available_memory, format_bytes
-from pibls.solution import Solution
+from pibls.lines.record import relative_miss, relative_residual, residuals, solution_of
+from pibls.lines.run import Run, distance, follow, misfit, monitored, wave_velocity
+from pibls.runtime import RATE, available_memory, format_bytes
+from pibls.solution import Solution, Stage
+from pibls.solution.stages import more_budget
+from pibls.status import Status
 
 __all__ = ["Course", "Report"]
 
 Report = Callable[[str, float, int, float | None, float | None], object]
 """Called with what is being done, the seconds so far, the number of features, a residual and an estimated error."""
 
-_TIME_SHARE = 0.2  # the integrator's share of the tolerance at the first level
-_TIGHTER = 4.0  # each level integrates so much more accurately than the one before
-_FINEST_TIME = 1e-13
-_ROUGH = 1e-3
-_ROUGH_FINENESS = 1.25
-_STEEP = 8.0  # slopes beyond this are resolved by nodes of their own
-_STEEP_WAVES = 25.0  # the same where whole waves resolve everything below
-_PEAKED = 2.0
-_RESOLVED = 1.1
-_ROUNDS = 12
-_SECOND_LOOK = 1.6
-_SCANNED = 2
-_COST = 2.5  # power of the number of features that seconds grow with
-_LEVELS = 14
-_SCAN_SHARE = 0.4
-_KINK_ROUNDS = 16
-_MOST_KINKED = 500
-_OVERTIME = 1.5  # what was begun in time may end late
+_TIME_SHARE, _TIGHTER, _FINEST_TIME = 0.2, 4.0, 1e-13  # the integrator's share of the tolerance, level by level
+_ROUGH, _ROUGH_FINENESS = 1e-3, 1.25
+_ROUNDS, _LEVELS, _SCAN_SHARE = 12, 14, 0.4
+_STEEP, _STEEP_WAVES = (
+    8.0,
+    25.0,
+)  # slopes beyond this are resolved by nodes of their own; or where there are whole waves
+_RESOLVED, _UNRESOLVED = 1.1, 3e-3
+_KINK_ROUNDS, _KINK_FACTOR, _MOST_KINKED = 16, 2.5, 500
+_MISSED, _LESS, _LOCAL = 0.9, 0.8, 0.1
 _BRIEF = 10.0  # what is missed at the first time only is soon smoothed out
-_KINK_FACTOR = 2.5
-_MISSED = 0.9
-_LESS = 0.8
-_MATRICES = 12  # of points by features, at once
-_MEMORY_SHARE = 0.5
-_LOCAL = 0.1
-_UNRESOLVED = 3e-3
-_FINER = {0: 1.5, 1: 1.5, 2: 1.3}
-_FINER_MANY = 1.2
-_AGREE = 0.1
-_PATIENT = 3.0
 _FEWER = 0.7
-_COARSEST = 0.3
-_PAYING = 0.5
+_GLANCE = 0.3  # nominal seconds for what is not determined
+_COST = 2.5  # power of the number of features that work grows with
+_OVERTIME = 1.5  # what was begun within the budget may end beyond it
+_MATRICES, _MEMORY_SHARE = 12, 0.5  # of points by features, at once
+_FINER, _FINER_MANY, _MANY = {0: 1.5, 1: 1.5, 2: 1.3}, 1.2, 3
+_COARSEST, _PAYING = 0.3, 0.5
+_AGREE, _BEFORE, _ALIKE = 0.1, 0.9, 0.1  # when two runs cease to exist, and how far they are apart shortly before
+_MET, _UNMET, _STAYS = 1e-3, 0.03, 0.7  # what is missed of conditions that did not help
 
 
 @dataclass(eq=False)
@@ -67,36 +57,33 @@ class Course:
     seed: int
     budget: float
     report: Report
+    shared: Budget = field(default_factory=lambda: Budget(np.inf))
     started: float = field(default_factory=time.perf_counter)
-    started_work: float = field(default_factory=time.process_time)
+    operations: float = 0.0
     runs: list[Run] = field(default_factory=list)
     distances: list[float] = field(default_factory=list)
-    stages: list[dict[str, float]] = field(default_factory=list)
+    stages: list[Stage] = field(default_factory=list)
     rough: Run | None = None
     hindsight: float = np.inf
 
     @property
     def elapsed(self) -> float:
-        """Seconds since the start."""
+        """Seconds since the start, to be shown: nothing depends on them."""
         return time.perf_counter() - self.started
 
     @property
     def spent(self) -> float:
-        """Seconds of the budget that are gone: those of work; waiting for other programs counts by a third only."""
-        return max(min(self.elapsed, time.process_time() - self.started_work), self.elapsed / _PATIENT)
+        """Nominal seconds of the budget that are gone."""
+        return self.operations / RATE
+
+    @property
+    def _more(self) -> str:
+        return more_budget(self.shared.nominal, self.stages)
 
     @property
     def estimate(self) -> float:
         """The smallest distance of a run to the next finer one, or what a coarser one says of a single run."""
         return min(self.distances, default=self.hindsight)
-
-    @property
-    def design(self) -> Design:
-        """What features are drawn from as long as nothing is known of the solution."""
-        space = self.evolution.space
-        if space is None:
-            return Design(None, ())
-        return Design(space, tuple(self._repeats(symbol.name) for symbol in space.coordinates))
 
     def run(self) -> Solution:
         """Refine until two solutions agree; return the coarser of them with its distance to the finer one."""
@@ -110,15 +97,21 @@ class Course:
             if not self.runs and self.rough is not None:
                 self._add(self.rough)
             if not self.runs:
-                raise SolveError(
-                    f"The evolution cannot be followed at all: {error}. Give a larger budget, check the signs of its "
-                    "highest derivatives, and that its initial values are finite."
-                ) from error
-            limit = f"The time limits it: {error}. Give a larger budget, such as budget=60."
+                remedy = (
+                    "Give a larger budget, check the signs of highest derivatives, and that initial values are finite."
+                )
+                known = f"The evolution cannot be followed at all: {error}. {remedy}"
+                raise SolveError(self.evolution.lacks or known) from error
+            limit = f"The budget limits it: {error}. {self._more}"
         return self._finished(limit)
 
     def _refined(self) -> str:
         """Follow the solution on finer and finer features; return what stopped it, if it did not converge."""
+        if self.evolution.lacks:
+            # Any of the many solutions will do.
+            self.budget = min(self.budget, _GLANCE)
+            self._add(self._follow(Design.of(self.evolution), 1.0, max(_ROUGH, self.tol), "solve"))
+            return ""
         design, fineness = self._adapted()
         level = 0
         for _ in range(_LEVELS):
@@ -146,21 +139,19 @@ class Course:
             return limit
         apart, before = distance(self.evolution.problem, coarser, run), self._residual(coarser)
         # Errors fall like residuals, as long as these fall at all.
-        now = self.stages[-1]["residual"]
+        now = self.stages[-1].residual or 0.0
         self.hindsight = apart * min(1.0, now / before) if before > 0 else apart
-        self.stages[-1]["estimate"] = self.hindsight
+        self.stages[-1] = replace(self.stages[-1], estimate=self.hindsight)
         return "" if apart <= self.tol else limit
 
     def _adapted(self) -> tuple[Design, float]:
         """Find where the solution is steep and how fine it is, by rough solutions that become sharper."""
-        design = self.design
-        if not design.dimension:
-            return design, 1.0
-        if design.dimension > _SCANNED:
-            return design, _FINER_MANY  # a rough solution would cost as much as the real one
+        design = Design.of(self.evolution)
+        if design.dimension != 1:
+            return design, 1.0 if design.dimension < _MANY else _FINER_MANY
         fineness, ended = 1.0, 0
         for _ in range(_ROUNDS):
-            run = self._follow(design, _ROUGH_FINENESS * fineness, max(self.tol, _ROUGH), "scan")
+            run = self._follow(design, _ROUGH_FINENESS * fineness, _ROUGH, "scan")
             self.rough = run
             if travelling := self._travelling(run):
                 # What was seen from a coordinate at rest is no solution in one that moves.
@@ -168,14 +159,11 @@ class Course:
                 continue
             sharper = self._sharper(design, run)
             ended += run.ended is not None
-            if self.spent > _SCAN_SHARE * self.budget or ended > 1:
+            if self.spent > _SCAN_SHARE * self.budget or ended > 1 or self.shared.late:
                 break
             if sharper is not design:
                 design, fineness = sharper, 1.0
-            elif design.monitor is not None and fineness == 1.0:
-                # A front may be too thin for the features to see that it is steeper still: finer ones have a look.
-                fineness = _SECOND_LOOK
-            elif run.ended or (design.dimension == 1 and design.monitor is None and self._residual(run) > _UNRESOLVED):
+            elif run.ended or (design.monitor is None and self._residual(run) > _UNRESOLVED):
                 fineness *= _FINER.get(design.dimension, _FINER_MANY) ** 2
             else:
                 break
@@ -186,10 +174,9 @@ class Course:
         """Move with a front that travels round a periodic interval, if fewer features then do; return their design."""
         if run.ended or not self.evolution.can_move:
             return None
-        seen = {velocity: monitored(run, velocity) for velocity in (front_velocity(run), wave_velocity(run))}
-        velocity = min(seen, key=lambda own: Gauge.of(seen[own]).total)
-        moving = seen[velocity]
-        if moving.peak < _STEEP_WAVES or Gauge.of(moving).total > _FEWER * Gauge.of(monitored(run)).total:
+        velocity = wave_velocity(run)
+        moving = monitored(run, velocity)
+        if moving.peak < _STEEP_WAVES or moving.total > _FEWER * monitored(run).total:
             return None
         self.evolution = self.evolution.moving(velocity)
         return replace(run.design, monitor=moving)
@@ -197,7 +184,7 @@ class Course:
     def _kinked(self, design: Design, fineness: float) -> Design:
         """Make the features finer where they miss a kink of the initial values, or a clash with the boundary data."""
         last = np.inf
-        for _ in range(_KINK_ROUNDS if design.dimension == 1 and design.monitor is not None else 0):
+        for _ in range(_KINK_ROUNDS if design.monitor is not None else 0):
             places, share = misfit(self.evolution, design, fineness, np.random.default_rng(self.seed))
             # Smooth values that are not resolved yet are missed everywhere; that is for finer features to mend.
             order = np.argsort(share)[::-1]
@@ -207,51 +194,41 @@ class Course:
             if met or len(missed) > _LOCAL * len(share) or design.nodes(fineness) > _MOST_KINKED:
                 break
             assert design.monitor is not None
-            normal = (places[missed] - design.center) / design.half
+            normal = ((places[missed] - design.center) / design.half)[:, 0]
             design = replace(design, monitor=design.monitor.sharpened(normal, _KINK_FACTOR))
         return design
 
-    def _repeats(self, coordinate: str) -> bool:
-        """Tell whether all fields are periodic along a coordinate."""
-        face = f"{coordinate}_min"
-        return all(
-            any(isinstance(s.place, Opposite) and s.place.low.name == face for s in self.evolution.conditions_on(name))
-            for name in self.evolution.problem.field_names
-        )
-
     def _sharper(self, design: Design, run: Run) -> Design:
         """Return a design for a solution that turned out to be steeper than it was made for, or the same."""
-        if not design.dimension or run.ended:
+        if design.dimension != 1 or run.ended:
             return design
         monitor = monitored(run)
         if design.monitor is None:
-            steepest = _STEEP_WAVES if all(design.periodic) else _STEEP
-            sharper = monitor.peak > max(steepest, _PEAKED * float(monitor.steepness.mean()))
+            sharper = monitor.peak > (_STEEP_WAVES if all(design.periodic) else _STEEP)
         else:
             sharper = design.monitor.peak < STEEPEST and design.excess(monitor) > _RESOLVED
         return replace(design, monitor=monitor) if sharper else design
 
     def _follow(self, design: Design, fineness: float, tol: float, stage: str) -> Run:
-        last = self.stages[-1] if self.stages else {}
-        nodes = design.nodes(fineness) if design.dimension else 1
-        self.report(stage, self.elapsed, nodes, last.get("residual"), last.get("estimate"))
+        last = self.stages[-1] if self.stages else Stage(0.0)
+        nodes = design.nodes(fineness) if design.dimension else 0
+        self.report(stage, self.elapsed, nodes, last.residual, self.estimate if self.distances else None)
         rng = np.random.default_rng((self.seed, int(1000 * fineness)))
-        return follow(self.evolution, design, fineness, tol, rng, lambda: self.spent > _OVERTIME * self.budget)
+        allowed = _OVERTIME * self.budget * RATE - self.operations
+        run = follow(self.evolution, design, fineness, tol, rng, allowed)
+        self.operations += run.operations
+        return run
 
     def _add(self, run: Run) -> None:
         """Keep a run, and the distance of the one before to it."""
-        self.report("estimate", self.elapsed, run.network.features, None, self.estimate)
+        self.report("estimate", self.elapsed, run.width, None, self.estimate if self.distances else None)
         if self.runs:
             ended = self.runs[-1].ended or run.ended
             self.distances.append(np.inf if ended else distance(self.evolution.problem, self.runs[-1], run))
-            self.stages[-1]["estimate"] = self.distances[-1]
+            self.stages[-1] = replace(self.stages[-1], estimate=self.distances[-1])
         self.runs.append(run)
-        facts = {
-            "nodes": run.network.features,
-            "rows": len(run.rule.weights),
-            "residual": self._residual(run),
-        }
-        self.stages.append({**facts, "estimate": np.inf, "seconds": self.elapsed})
+        size = {"nodes": run.width, "rows": run.points, "steps": len(run.network.coefficients)}
+        self.stages.append(Stage(self.elapsed, **size, residual=self._residual(run)))
 
     def _limit(self) -> str | None:
         """Return what ends the course: nothing left to do (an empty text), or what forbids another level."""
@@ -259,7 +236,7 @@ class Course:
         if self.estimate <= self.tol:
             return ""
         if run.ended is not None and not run.ended.blown_up:
-            return f"The time limits it: {run.ended}. Give a larger budget, such as budget=60."
+            return f"The budget limits it: {run.ended}. {self._more}"
         if lost := self._blown_up():
             return lost
         if len(self.distances) >= 3 and min(self.distances[-2:]) > _PAYING * self.distances[-3]:
@@ -268,22 +245,21 @@ class Course:
             if len(self.distances) >= 6:
                 return "Finer features no longer pay: the solution may have jumps, or depend chaotically on its start."
         growth = self._growth() ** (_COST * max(run.design.dimension, 1))
-        if self.spent + growth * run.seconds > self.budget:
-            return (
-                f"The time limits it: finer features would exceed the budget of {self.budget:g} s. Give a larger one."
-            )
+        if self.spent + growth * run.operations / RATE > self.budget:
+            limit = f"finer features would take more than {self.shared.nominal:g} nominal seconds"
+            return f"The budget limits it: {limit}. {self._more}"
         finer = self._growth() ** run.design.dimension
         needed = 8.0 * _MATRICES * len(run.rule.weights) * run.network.features * finer**2
         if needed > _MEMORY_SHARE * available_memory():
             return f"The memory limits it: finer features would need {format_bytes(needed)}."
-        return None
+        return self.shared.late or None
 
     def _growth(self) -> float:
         """Return how much finer the next features are: a little, if they need only confirm what there is."""
         growth = _FINER.get(self.runs[-1].design.dimension, _FINER_MANY)
         if not self.distances:
             return growth
-        before, now = (stage["residual"] for stage in self.stages[-2:])
+        before, now = (stage.residual or 0.0 for stage in self.stages[-2:])
         return growth**0.5 if self.distances[-1] * now < self.tol * before else growth
 
     def _stepped(self, design: Design, fineness: float, factor: float) -> float:
@@ -297,17 +273,19 @@ class Course:
         """Say how the solution ceases to exist, if two runs say so."""
         # A rough solution is a witness too, as long as there is no second run.
         seen = self.runs[-2:] if len(self.runs) > 1 or self.rough is None else [self.rough, *self.runs]
-        ends = [run.reached for run in seen if run.ended is not None and run.ended.blown_up]
-        first = self.evolution.limits[0]
-        if len(ends) < 2:
+        lost = [run for run in seen if run.ended is not None and run.ended.blown_up]
+        if len(lost) < 2:
             return ""
-        if abs(ends[0] - ends[1]) <= _AGREE * (max(ends) - first):
-            return f"The solution ceases to exist: {self.runs[-1].ended}, whatever the features."
-        if ends[1] < ends[0] and len(self.runs) > 1:
+        one, two = lost
+        if grows_without_bound(self.evolution, replace(two.network, frame=self.evolution.frame)):
             return (
-                "The solution is unstable: the finer the features, the earlier it runs away, as in a heat equation run "
-                "backwards."
+                "The solution is unstable: the shorter waves are the faster they grow, as in a heat equation backwards."
             )
+        spans = [run.reached - self.evolution.limits[0] for run in lost]
+        # What features make up ends at other times, and is another solution before that.
+        alike = distance(self.evolution.problem, one, two, _BEFORE) < _ALIKE
+        if alike and max(spans) - min(spans) <= _AGREE * max(spans):
+            return f"The solution ceases to exist: {self.runs[-1].ended}, whatever the features."
         return ""
 
     def _residual(self, run: Run) -> float:
@@ -319,18 +297,19 @@ class Course:
         place = int(np.argmin(self.distances)) if compared else len(self.runs) - 1
         run = self.runs[place]
         richer = self.runs[place + 1] if compared else None
-        if lost := "" if np.isfinite(self.estimate) else self._blown_up():
-            status = "ill-posed"
+        if self.evolution.lacks:
+            status, message, self.hindsight, self.distances = Status.ILL_POSED, self.evolution.lacks, np.inf, []
+        elif lost := "" if np.isfinite(self.estimate) else self._blown_up():
+            status = Status.ILL_POSED
             message = f"{lost} What is returned holds until then. End earlier, or check signs and initial values."
         elif not limit:
             message = f"The estimated error {self.estimate:.1e} is within the tolerance {self.tol:g}."
-            status = "converged"
+            status = Status.CONVERGED
         else:
-            status = "stalled"
+            status = Status.STALLED
             known = f"is {self.estimate:.1e}, above the tolerance {self.tol:g}"
             known = known if np.isfinite(self.estimate) else "is not known"
             message = f"The estimated error {known}. {limit}"
-        estimate = self.estimate if np.isfinite(self.estimate) else 1.0
         solution = solution_of(self.evolution, run, self.seed)
         diagnostics = replace(
             solution.diagnostics,
@@ -339,10 +318,25 @@ class Course:
             stages=tuple(self.stages),
             seconds={"total": self.elapsed},
         )
-        return replace(
-            solution,
-            status=status,
-            error_estimate=estimate,
-            diagnostics=diagnostics,
-            richer=None if richer is None else (replace(richer.network, frame=self.evolution.frame), solution.weights),
-        )
+        finer = None if richer is None else (replace(richer.network, frame=self.evolution.frame), solution.weights)
+        made = replace(solution, status=status, error_estimate=self.estimate, diagnostics=diagnostics, richer=finer)
+        return self._kept(made) if status == Status.CONVERGED else made
+
+    def _kept(self, solution: Solution) -> Solution:
+        """Return a solution that keeps the conditions that did not help to find it, or say that it does not."""
+        for statement in self.evolution.surplus:
+            finer = solution if solution.richer is None else replace(solution, network=solution.richer[0])
+            missed, again = (relative_miss(own, statement) for own in (solution, finer))
+            if again <= (bound := max(_MET, 10.0 * self.tol)):
+                continue
+            proven = again > max(_UNMET, bound, _STAYS * missed)
+            message = (
+                f"The conditions contradict each other: a solution that meets all others misses {statement.name} by "
+                f"{again:.1g} of its size. Remove one, or check values and signs."
+                if proven
+                else f"The solution meets all conditions but {statement.name}, which it misses by {again:.1g}."
+            )
+            diagnostics = replace(solution.diagnostics, message=message)
+            status = Status.ILL_POSED if proven else Status.STALLED
+            return replace(solution, status=status, error_estimate=1.0, diagnostics=diagnostics)
+        return solution

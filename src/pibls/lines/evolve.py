@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import numpy as np
 
+from pibls.budget import Budget
 from pibls.checks import check_integer, check_number, shorten
 from pibls.errors import InputError
 from pibls.lines.basis import compressed
 from pibls.lines.constraint import leak
 from pibls.lines.course import Course, Report
+from pibls.lines.design import Design
 from pibls.lines.form import Evolution, find_evolution
 from pibls.lines.multipliers import Unsuitable
-from pibls.lines.run import turns
+from pibls.lines.run import system_of
 from pibls.problem import Problem
-from pibls.runtime import blas_threads
+from pibls.runtime import RATE, blas_threads
 from pibls.solution import Solution
 
 __all__ = ["evolve", "transits"]
@@ -22,7 +24,7 @@ _LEAK = 0.01
 
 
 def evolve(
-    problem: Problem, *, tol: float = 1e-6, seed: int = 0, budget: float = 10.0, report: Report | None = None
+    problem: Problem, *, tol: float = 1e-6, seed: int = 0, budget: Budget | float = 10.0, report: Report | None = None
 ) -> Solution | Unsuitable:
     """Solve an evolution by the method of lines: broad features in space, a stiff integrator in time.
 
@@ -40,15 +42,16 @@ def evolve(
     seed
         Seed of the nodes.
     budget
-        Seconds after which nothing finer is tried.
+        Nominal seconds after which nothing finer is tried, or the budget that this shares with other tries. Operations
+        are counted, so that the same call gives the same solution everywhere.
     report
         Called as ``report(stage, seconds, features, residual, estimate)`` at every step.
 
     Returns
     -------
     Solution, or Unsuitable
-        ``status`` is ``"converged"``, ``"stalled"``, or ``"ill-posed"`` for a solution that ceases to exist; problems
-        that are no evolution give an :class:`Unsuitable` with the reason.
+        ``status`` is ``"converged"``, ``"stalled"``, or ``"ill-posed"`` for a solution that ceases to exist or that the
+        conditions do not determine; problems that are no evolution give an :class:`Unsuitable` with the reason.
 
     Examples
     --------
@@ -60,18 +63,24 @@ def evolve(
     if not isinstance(problem, Problem):
         raise InputError(f"evolve takes a Problem. Got {shorten(problem)} instead.")
     tolerance = check_number("tol", tol, "evolve", minimum=0, exclusive=True)
-    limit = check_number("budget", budget, "evolve", minimum=0, exclusive=True)
+    if not isinstance(budget, Budget):
+        budget = Budget(check_number("budget", budget, "evolve", minimum=0, exclusive=True))
     first = check_integer("seed", seed, "evolve", minimum=0)
     evolution = find_evolution(problem)
     if isinstance(evolution, Unsuitable):
         return evolution
-    with blas_threads():
-        course = Course(evolution, tolerance, first, limit, report or (lambda *_: None))
-        basis = compressed(*course.design.draw(1.0, np.random.default_rng(first))) if evolution.multipliers else None
+    with blas_threads(most=1):
+        course = Course(evolution, tolerance, first, budget.left, report or (lambda *_: None), budget)
+        basis = (
+            compressed(*Design.of(evolution).draw(1.0, np.random.default_rng(first))) if evolution.multipliers else None
+        )
         if basis is not None and leak(evolution, basis) > _LEAK:
             name = evolution.multipliers[0].name
             return Unsuitable(f"the boundary is open to {name}: it is not given what flows through all of it")
-        return course.run()
+        try:
+            return course.run()
+        finally:
+            budget.spend(course.spent * RATE)
 
 
 def transits(evolution: Evolution) -> float:
@@ -84,6 +93,6 @@ def transits(evolution: Evolution) -> float:
     >>> round(transits(evolution)) if evolution else None
     1000
     """
-    design = Course(evolution, 1.0, 0, 1.0, lambda *_: None).design
-    with blas_threads():
-        return turns(evolution, design, np.random.default_rng(0))
+    with blas_threads(most=1):
+        system = system_of(evolution, Design.of(evolution), 1.0, np.random.default_rng(0))
+        return (evolution.limits[1] - evolution.limits[0]) * system.fastest()

@@ -14,6 +14,7 @@ from typing import Any
 import sympy as sp
 
 from pibls.lines.multipliers import Multiplier, Slot, Solved, State, Unsuitable, find_multipliers
+from pibls.lines.posed import conditions_needed, exceeds, surplus, what_lacks
 from pibls.problem import Average, Data, Field, MultiIndex, OnPart, Opposite, Problem, Statement
 from pibls.problem.evaluate import Function, compile_function
 
@@ -47,6 +48,10 @@ class Evolution:
         For fields whose highest derivative in time is also differentiated in space, the coefficient of each.
     velocity
         How fast the coordinate of space moves.
+    lacks
+        What the conditions leave open, as a sentence; initial values that are not given are zero then.
+    surplus
+        Conditions beyond those that determine the solution; ``boundary`` does not have them.
     """
 
     problem: Problem
@@ -59,6 +64,8 @@ class Evolution:
     multipliers: tuple[Multiplier, ...] = ()
     mass: Mapping[str, Mapping[MultiIndex, sp.Expr]] = field(default_factory=dict)
     velocity: float = 0.0
+    lacks: str = ""
+    surplus: tuple[Statement, ...] = ()
 
     @property
     def states(self) -> tuple[State, ...]:
@@ -159,10 +166,24 @@ def find_evolution(problem: Problem) -> Evolution | Unsuitable:
         return Unsuitable(f"{astray[0].name} is a condition on {still[0]}, which follows from the others")
     parts = (tuple(boundary), pulled, multipliers, solved.mass)
     evolution = Evolution(problem, kept, solved.rates, solved.slots, initial, *parts)
-    if missing := [state for state in evolution.states if state not in initial]:
-        name, order = missing[0]
-        problems.append(Unsuitable(f"{name}{' differentiated in time' * min(order, 1)} has no initial value"))
-    return problems[0] if problems else evolution
+    return problems[0] if problems else _judged(evolution)
+
+
+def _judged(evolution: Evolution) -> Evolution | Unsuitable:
+    """Return an evolution with what its conditions leave open, or give beyond what is needed."""
+    needed = conditions_needed(evolution)
+    extra = () if needed is None else surplus(evolution, needed)
+    lacks = "" if needed is None else what_lacks(evolution, needed)
+    missing = {state: sp.S.Zero for state in evolution.states if state not in evolution.initial}
+    for name, order in missing:
+        what = f"{name}{' differentiated in time' * min(order, 1)} has no initial value"
+        if needed is None or exceeds(evolution, needed):
+            return Unsuitable(what)
+        derivative = f"{name}{'.diff(t)' * order}"
+        lacks = f"The conditions do not determine the solution: {what}. Add it, as Initial({derivative}, ...)."
+    boundary = tuple(s for s in evolution.boundary if s not in extra)
+    initial = {**evolution.initial, **missing}
+    return replace(evolution, initial=initial, boundary=boundary, lacks=lacks, surplus=extra)
 
 
 def _conditions(
@@ -176,8 +197,12 @@ def _conditions(
         if isinstance(place, OnPart) and place.part == problem.domain.initial:
             # What a still field is at first follows from the others.
             found = {} if of_still else _initial(statement)
-            problems += [found] if isinstance(found, Unsuitable) else []
-            initial |= {} if isinstance(found, Unsuitable) else found
+            if isinstance(found, Unsuitable):
+                problems.append(found)
+            elif any(initial.get(state, value) != value for state, value in found.items()):
+                problems.append(Unsuitable(f"{statement.name} contradicts another initial value"))
+            else:
+                initial |= found
         elif isinstance(place, OnPart) and place.part == getattr(problem.domain, "final", None):
             problems.append(Unsuitable(f"{statement.name} is given at the last time"))
         elif isinstance(place, Average) and of_still and statement.form.is_linear:
@@ -235,7 +260,7 @@ def _solved(equations: list[Statement], orders: Mapping[str, int]) -> Solved | U
         return Unsuitable("one of its equations has no time derivative, or two have the same")
     else:
         rates = list(-matrix.LUsolve(sp.Matrix(rest)))
-    return Solved({name: sp.expand(rate) for name, rate in zip(orders, rates, strict=True)}, slots)
+    return Solved({name: _summed(rate) for name, rate in zip(orders, rates, strict=True)}, slots)
 
 
 def _with_mass(
@@ -258,8 +283,13 @@ def _with_mass(
         (name,) = names
         if not any(not any(index) for _, index in own):
             return Unsuitable(f"the highest time derivative of {name} occurs only also differentiated in space")
-        rates[name], mass[name] = sp.expand(-other), {index: value for (_, index), value in own.items()}
+        rates[name], mass[name] = _summed(-other), {index: value for (_, index), value in own.items()}
     return Solved(rates, solved.slots, mass)
+
+
+def _summed(rate: sp.Expr) -> sp.Expr:
+    """Return a rate as a sum; what stands inside functions stays: exp(-(t - 9)**2) must not become factors."""
+    return sp.expand_mul(rate, deep=False)
 
 
 def _initial(statement: Statement) -> dict[State, sp.Expr] | Unsuitable:

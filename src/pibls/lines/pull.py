@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 
 from pibls.checks import FloatArray
-from pibls.lines.basis import Basis, at_times, boundary_points
-from pibls.problem import MultiIndex, OnPart, Statement
+from pibls.lines.basis import Basis, Edge, at_times, edge_of
+from pibls.problem import MultiIndex, Statement
 
-__all__ = ["Pull", "Pulls"]
+__all__ = ["Pull"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,38 +27,30 @@ class Pull:
     ----------
     statement
         The condition.
-    points, normals, weights
-        Where it holds; the weights add up to one.
+    edge
+        Where it holds.
     functions
         Derivatives of the basis at the points.
     """
 
     statement: Statement
-    points: FloatArray
-    normals: FloatArray | None
-    weights: FloatArray
+    edge: Edge
     functions: Mapping[MultiIndex, FloatArray]
 
     @classmethod
     def of(cls, statement: Statement, basis: Basis) -> Pull:
         """Prepare a condition on a basis."""
-        points, normals, weights = boundary_points(statement, basis)
-        assert isinstance(statement.place, OnPart)
+        edge = edge_of(statement, basis)
         indices = sorted({term.multi_index[:-1] for term in statement.form.terms})
-        return cls(statement, points, normals, weights / weights.sum(), basis.at(points, indices))
-
-    @property
-    def fields(self) -> tuple[str, ...]:
-        """The fields that are pulled."""
-        return self.statement.form.fields
+        return cls(statement, edge, basis.at(edge.points, indices))
 
     def _evaluated(
         self, times: FloatArray, coefficients: Mapping[str, FloatArray]
     ) -> tuple[FloatArray, list[FloatArray]]:
         """Return g, and its derivative by each of its terms, at times and points."""
-        form, shape = self.statement.form, (len(times), len(self.points))
-        X = at_times(self.points, times)
-        normals = None if self.normals is None else np.tile(self.normals, (len(times), 1))
+        form, shape = self.statement.form, (len(times), len(self.edge.points))
+        X = at_times(self.edge.points, times)
+        normals = None if self.edge.normals is None else np.tile(self.edge.normals, (len(times), 1))
         slots = [(coefficients[term.field] @ self.functions[term.multi_index[:-1]].T).ravel() for term in form.terms]
         extra = [] if form.is_linear else slots
         slopes = [f(X, normals, extra).reshape(shape) for f in form.coefficient_functions]
@@ -69,52 +61,15 @@ class Pull:
         residual, slopes = self._evaluated(times, coefficients)
         result: dict[str, Any] = {}
         for term, slope in zip(self.statement.form.terms, slopes, strict=True):
-            own = (slope * residual * self.weights) @ self.functions[term.multi_index[:-1]]
+            own = (slope * residual * self.edge.weights) @ self.functions[term.multi_index[:-1]]
             result[term.field] = result.get(term.field, 0) + own
         return result
 
     def rows(self, time: float, coefficients: Mapping[str, FloatArray]) -> dict[str, FloatArray]:
         """Return g' at one time with the roots of the weights, field by field: shape (points, functions)."""
         _, slopes = self._evaluated(np.array([time]), coefficients)
-        root, result = np.sqrt(self.weights), dict[str, Any]()
+        root, result = np.sqrt(self.edge.weights), dict[str, Any]()
         for term, slope in zip(self.statement.form.terms, slopes, strict=True):
             own = (slope[0] * root)[:, None] * self.functions[term.multi_index[:-1]]
             result[term.field] = result.get(term.field, 0) + own
         return result
-
-
-@dataclass(frozen=True, eq=False)
-class Pulls:
-    """All such conditions of a system, with how strongly each field is pulled.
-
-    Attributes
-    ----------
-    pulls
-        The conditions, and a factor per field.
-    kernels
-        What the built-in conditions leave of the basis, per field.
-    tops, spans
-        Where the highest derivative in time of a field stands in the state, and where the field itself does.
-    """
-
-    pulls: tuple[tuple[Pull, Mapping[str, float]], ...]
-    kernels: Mapping[str, FloatArray]
-    tops: Mapping[str, slice]
-    spans: Mapping[str, slice]
-
-    def __bool__(self) -> bool:
-        return bool(self.pulls)
-
-    def add_rates(self, times: FloatArray, coefficients: Mapping[str, FloatArray], rates: FloatArray) -> None:
-        """Add the forces to rates."""
-        for pull, strengths in self.pulls:
-            for name, force in pull.force(times, coefficients).items():
-                rates[:, self.tops[name]] -= strengths[name] * force @ self.kernels[name]
-
-    def add_jacobian(self, time: float, coefficients: Mapping[str, FloatArray], matrix: FloatArray) -> None:
-        """Add the derivative of the forces to that of the rates, without that of g', which vanishes with g."""
-        for pull, strengths in self.pulls:
-            rows = {name: own @ self.kernels[name] for name, own in pull.rows(time, coefficients).items()}
-            for name in rows:
-                for other in rows:
-                    matrix[self.tops[name], self.spans[other]] -= strengths[name] * rows[name].T @ rows[other]

@@ -7,7 +7,7 @@ give the solution between the steps, as a polynomial of degree seven, whose coef
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Any, Protocol
@@ -17,6 +17,7 @@ from scipy.linalg import lu_factor, lu_solve
 
 from pibls.checks import FloatArray
 from pibls.errors import ProblemError, SolveError
+from pibls.lines import cost
 from pibls.solution.evolved import piecewise
 
 __all__ = ["STAGES", "IntegrationError", "Integrator", "Trajectory", "VectorField", "legendre_weights", "stage_times"]
@@ -33,16 +34,16 @@ _RUNAWAY = 1e12
 _LOST = 1e8
 _NOTHING = 1e-10
 _OUTLOOK = 0.1  # share of the size to come that errors are relative to while there is nothing
-_SPANS = 4
+_SPANS, _GLANCES = 4, 64
 
 
 class IntegrationError(SolveError):
-    """The solution cannot be followed further: it blows up, or the time is spent.
+    """The solution cannot be followed further: it blows up, or the work is spent.
 
     Attributes
     ----------
     blown_up
-        Whether no step is short enough; otherwise the time was spent.
+        Whether no step is short enough; otherwise the work was spent.
     partial
         The solution so far, or None where there was no step.
     """
@@ -59,6 +60,11 @@ class VectorField(Protocol):
     @property
     def is_linear(self) -> bool:
         """Whether the Jacobian is the same at all states and times."""
+        ...
+
+    @property
+    def costs(self) -> tuple[float, float]:
+        """Operations of the rates at one time, and of the Jacobian."""
         ...
 
     def rates(self, times: FloatArray, states: FloatArray) -> FloatArray:
@@ -128,10 +134,6 @@ class Trajectory:
         return piecewise(self.breaks, self.coefficients, times, order)
 
 
-def _never() -> bool:
-    return False
-
-
 @dataclass(eq=False)
 class Integrator:
     """Follows y' = f(t, y) from an initial state, with steps as long as the tolerance allows.
@@ -142,23 +144,41 @@ class Integrator:
         The right side.
     tol
         Largest error of the polynomial of a step, relative to the size of each part so far.
-    expired
-        Asked at every step whether to give up.
+    allowed
+        Operations after which to give up.
+
+    Attributes
+    ----------
+    operations
+        Those so far.
     """
 
     field: VectorField
     tol: float
-    expired: Callable[[], bool] = _never
+    allowed: float = np.inf
+    operations: float = 0.0
     _factors: Any = None
     _factored: tuple[float, Any] = (0.0, None)
 
-    def run(self, start: float, stop: float, state: FloatArray, reach: FloatArray | None = None) -> Trajectory:
-        """Return the solution from ``start`` to ``stop``; ``reach`` is the least size that errors are relative to."""
+    def run(
+        self,
+        start: float,
+        stop: float,
+        state: FloatArray,
+        reach: FloatArray | None = None,
+        stops: Sequence[float] = (),
+    ) -> Trajectory:
+        """Return the solution from ``start`` to ``stop``.
+
+        ``reach`` is the least size that errors are relative to; a step ends at each of the ``stops`` between.
+        """
         # A state that runs away overflows before it is noticed; what is not finite is refused step by step.
         with np.errstate(over="ignore", invalid="ignore"):
-            return self._run(start, stop, state, reach)
+            return self._run(start, stop, state, reach, stops)
 
-    def _run(self, start: float, stop: float, state: FloatArray, reach: FloatArray | None) -> Trajectory:
+    def _run(
+        self, start: float, stop: float, state: FloatArray, reach: FloatArray | None, stops: Sequence[float]
+    ) -> Trajectory:
         time, y = start, state
         h, first = self._first_step(start, stop, y)
         reach = np.maximum(first, 0.0 if reach is None else reach)
@@ -168,10 +188,15 @@ class Integrator:
         previous: tuple[float, FloatArray] | None = None
         jacobian: FloatArray | None = None
         while time < stop:
-            h = stop - time if time + 1.01 * h >= stop else h
+            goal = next((s for s in stops if s > time + _SHORTEST * (stop - start)), stop)
+            h = goal - time if time + 1.01 * h >= goal else h
+            if not reach.max() <= most:
+                # What began with nothing is not run away if it is no more than what acts on it makes.
+                most = _RUNAWAY * (stop - start) * self._acting(stage_times(breaks[-2], time - breaks[-2]), state)
             self._check(h < _SHORTEST * (stop - start) or not reach.max() <= most, time, breaks, pieces)
             if jacobian is None:
                 jacobian = self.field.jacobian(time, y)
+                self.operations += self.field.costs[1] + cost.PER_CALL
             stages, rate = self._stages(time, h, y, jacobian, reach, _extrapolated(previous, h, y))
             if stages is None:
                 h *= 0.4
@@ -184,7 +209,7 @@ class Integrator:
                 h *= min(factor, 0.9)
                 continue
             reach, previous = found, (h, piece)
-            time, y = (stop if h == stop - time else time + h), stages[-1]
+            time, y = (goal if h == goal - time else time + h), stages[-1]
             breaks.append(time)
             pieces.append(piece)
             # A Jacobian that ages quickly would not converge over longer steps.
@@ -194,10 +219,10 @@ class Integrator:
         return Trajectory(np.array(breaks), np.array(pieces))
 
     def _check(self, blown_up: bool, time: float, breaks: list[float], pieces: list[FloatArray]) -> None:
-        """Give up where steps become too short or the state runs away, or when the time is spent."""
-        if blown_up or self.expired():
+        """Give up where steps become too short or the state runs away, or when the work is spent."""
+        if blown_up or self.operations > self.allowed:
             partial = Trajectory(np.array(breaks), np.array(pieces)) if pieces else None
-            what = "the solution blows up, or becomes infinitely steep," if blown_up else "the time was spent"
+            what = "the solution blows up, or becomes infinitely steep," if blown_up else "the work was spent"
             raise IntegrationError(f"{what} near t = {time:.4g}", blown_up=blown_up, partial=partial)
 
     def _first_step(self, start: float, stop: float, y: FloatArray) -> tuple[float, FloatArray]:
@@ -215,18 +240,29 @@ class Integrator:
     def _outlook(self, start: float, stop: float, y: FloatArray, size: float) -> FloatArray | float:
         """Return about how large the parts of a state that is zero will be; zero for one that is something.
 
-        What is to come acts on it as if it stayed there, over shorter and shorter times, by implicit Euler steps.
+        What is to come acts on it as if it stayed there, over shorter and shorter times, by implicit Euler steps; and
+        on average over all times, for what acts briefly.
         """
         spans: FloatArray = (stop - start) * np.logspace(0.0, 1.0 - _SPANS, _SPANS)
+        even = (stop - start) * (np.arange(_GLANCES) + 0.5) / _GLANCES
         try:
             rates = self.field.rates(start + spans, np.tile(y, (_SPANS, 1)))
             if size > _NOTHING * (stop - start) * float(self.field.sizes(rates).max()):
                 return 0.0
             jacobian, identity = self.field.jacobian(start, y), np.eye(len(y))
+            mean = self.field.rates(start + even, np.tile(y, (_GLANCES, 1))).mean(axis=0)
         except ProblemError:  # the equation is not finite at such a state
             return 0.0
-        steps = [np.linalg.solve(identity / h - jacobian, rate) for h, rate in zip(spans, rates, strict=True)]
+        acting = [*zip(spans, rates, strict=True), (stop - start, mean)]
+        steps = [np.linalg.solve(identity / h - jacobian, rate) for h, rate in acting]
         return np.asarray(self.field.sizes(np.array(steps)).max(axis=0))
+
+    def _acting(self, times: FloatArray, state: FloatArray) -> float:
+        """Return how large the rates of a state are at times, where they are finite."""
+        try:
+            return float(self.field.sizes(self.field.rates(times, np.tile(state, (len(times), 1)))).max())
+        except ProblemError:
+            return 0.0
 
     def _error(self, piece: FloatArray, reach: FloatArray) -> float:
         """Return the error of a polynomial over the tolerance, from how its coefficients decay."""
@@ -254,6 +290,7 @@ class Integrator:
         last, rate = np.inf, 0.0
         for iteration in range(_NEWTON_STEPS):
             try:
+                self.operations += STAGES * self.field.costs[0] + cost.substitutions(len(y)) + cost.PER_CALL
                 rates = self.field.rates(times, y + z)
             except ProblemError:  # the equation is not finite at such a state
                 return None, rate
@@ -276,6 +313,7 @@ class Integrator:
     def _factorise(self, h: float, jacobian: FloatArray) -> None:
         if self._factored[0] == h and self._factored[1] is jacobian:
             return
+        self.operations += cost.factorisations(len(jacobian))
         identity = np.eye(len(jacobian))
         self._factors = [
             lu_factor((value.real if abs(value.imag) < 1e-9 else value) / h * identity - jacobian, check_finite=False)

@@ -33,10 +33,11 @@ def split(evolution: Evolution, expression: sp.Expr) -> Rate:
         slope = sp.diff(expression, symbol)
         if slope == 0:
             continue
-        if slope.free_symbols & {*symbols, coordinates[-1]}:
+        # Terms may cancel only when expanded; what is evaluated is as it was written, for that may overflow.
+        if (changing := slope.free_symbols & {*symbols, coordinates[-1]}) and sp.expand(slope).free_symbols & changing:
             varying.append((slot, slope))
         else:
-            linear.append((slot, compiled(slope, coordinates)))
+            linear.append((slot, compiled(slope.xreplace(dict.fromkeys(symbols, sp.S.Zero)), coordinates)))
             rest = rest.xreplace({symbol: sp.S.Zero})
     used = tuple(slot for slot, _ in varying)
     extra = tuple(slot.symbol for slot in used)

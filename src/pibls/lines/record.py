@@ -9,11 +9,13 @@ import numpy as np
 from pibls.checks import FloatArray
 from pibls.lines.form import Evolution
 from pibls.lines.run import Run
+from pibls.problem import OnPart, Statement
 from pibls.solution import Solution
 from pibls.solution.diagnostics import Diagnostics, Residual
 from pibls.solution.functions import ResidualFunction
+from pibls.status import Status
 
-__all__ = ["relative_residual", "residuals", "solution_of"]
+__all__ = ["relative_miss", "relative_residual", "residuals", "solution_of"]
 
 _POINTS = 300
 
@@ -27,10 +29,10 @@ def solution_of(evolution: Evolution, run: Run, seed: int) -> Solution:
         "velocity": round(evolution.velocity, 6),
         "steepest": None if run.design.monitor is None else round(run.design.monitor.peak, 1),
     }
-    size = (run.network.features, len(run.rule.weights))
+    size = (run.width, run.points)
     record = Diagnostics("Lines", settings, seed, *size, "Radau IIA of order 13", None, None, {})
     network = replace(run.network, frame=evolution.frame)
-    return Solution(evolution.problem, network, np.eye(len(evolution.problem.fields)), "stalled", record)
+    return Solution(evolution.problem, network, np.eye(len(evolution.problem.fields)), Status.STALLED, record)
 
 
 def relative_residual(solution: Solution, until: float) -> float:
@@ -45,6 +47,17 @@ def relative_residual(solution: Solution, until: float) -> float:
             found = _root_mean_square(ResidualFunction(solution, statement)(where))
             worst = max(worst, found / largest if largest > 0 else found)
     return worst
+
+
+def relative_miss(solution: Solution, statement: Statement) -> float:
+    """Return how far a solution is from keeping a condition, relative to the largest part of it."""
+    form, part = statement.form, statement.place
+    assert isinstance(part, OnPart)
+    X, normals = part.part.sample(_POINTS, "kronecker", 1)
+    state = solution.evaluate(X, [(term.field, term.multi_index) for term in form.terms])
+    parts = [f(X, normals) * own for f, own in zip(form.coefficient_functions, state, strict=True)]
+    size = max(_root_mean_square(own) for own in [form.source_function(X, normals), *parts])
+    return _root_mean_square(form.residual_function(X, normals, state)) / size if size > 0 else 0.0
 
 
 def residuals(solution: Solution) -> dict[str, Residual]:

@@ -2,28 +2,26 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
 from pibls.checks import FloatArray
+from pibls.lines import cost
 from pibls.lines.basis import Basis, Rule, compressed
 from pibls.lines.design import Design, Monitor
 from pibls.lines.form import Evolution
 from pibls.lines.galerkin import Galerkin
 from pibls.lines.radau import IntegrationError, Integrator
+from pibls.lines.stops import brief_times
 from pibls.problem import Problem
 from pibls.solution.evolved import EvolvedNetwork
 from pibls.solution.sizes import reference_sizes
 
-__all__ = ["Run", "distance", "follow", "front_velocity", "misfit", "monitored", "turns", "wave_velocity"]
+__all__ = ["Run", "distance", "follow", "misfit", "monitored", "system_of", "wave_velocity"]
 
 _TIMES = 80
 _POINTS = 1500
-_NEARLY = 0.5
-_LASTING = 0.2
 _WAVES = 3
 
 
@@ -41,8 +39,8 @@ class Run:
         What the features were drawn from.
     size
         Number of coefficients that were integrated.
-    seconds
-        What it took, without waiting for other programs.
+    operations
+        What it took.
     ended
         What ended it before the last time, if anything did.
     """
@@ -52,8 +50,18 @@ class Run:
     design: Design
     fineness: float
     size: int
-    seconds: float
+    operations: float
     ended: IntegrationError | None = None
+
+    @property
+    def width(self) -> int:
+        """Number of features in space; without a space, of coefficients."""
+        return self.network.features if self.design.dimension else self.size
+
+    @property
+    def points(self) -> int:
+        """Number of points in space; without a space there are none."""
+        return len(self.rule.weights) if self.design.dimension else 0
 
     @property
     def reached(self) -> float:
@@ -67,17 +75,17 @@ def follow(
     fineness: float,
     tol: float,
     rng: np.random.Generator,
-    expired: Callable[[], bool],
+    allowed: float,
 ) -> Run:
-    """Solve on features of a fineness, with so much tolerance for the integrator."""
-    started, worked = time.perf_counter(), time.process_time()
-    system = _system(evolution, design, fineness, rng)
+    """Solve on features of a fineness, with so much tolerance for the integrator, and so many operations."""
+    system = system_of(evolution, design, fineness, rng)
     basis = system.basis
     first, last = evolution.limits
+    integrator = Integrator(system, tol, allowed, system.preparation)
     ended = None
     try:
         reach = system.reach(np.linspace(first, last, _TIMES))
-        trajectory = Integrator(system, tol, expired).run(first, last, system.initial(), reach)
+        trajectory = integrator.run(first, last, system.initial(), reach, brief_times(evolution))
     except IntegrationError as error:
         if error.partial is None:
             raise
@@ -85,31 +93,23 @@ def follow(
     expanded = system.expanded(trajectory)
     shape = (*expanded.coefficients.shape[:2], len(evolution.problem.fields), basis.size)
     network = EvolvedNetwork(basis.network, basis.transform, expanded.breaks, expanded.coefficients.reshape(shape))
-    seconds = min(time.perf_counter() - started, time.process_time() - worked)
-    return Run(network, basis.rule, design, fineness, system.size, seconds, ended)
+    operations = integrator.operations + cost.PER_RUN
+    return Run(network, basis.rule, design, fineness, system.size, operations, ended)
 
 
-def _system(evolution: Evolution, design: Design, fineness: float, rng: np.random.Generator) -> Galerkin:
+def system_of(evolution: Evolution, design: Design, fineness: float, rng: np.random.Generator) -> Galerkin:
+    """Return an evolution on features of a fineness."""
     if evolution.space is None:
         one = np.ones((1, 1))
         return Galerkin(evolution, Basis(None, Rule(np.empty((1, 0)), np.ones(1)), one, np.ones(1), {(): one}))
     return Galerkin(evolution, compressed(*design.draw(fineness, rng)))
 
 
-def turns(evolution: Evolution, design: Design, rng: np.random.Generator) -> float:
-    """Return the initial rates of change, relative to the initial values, times the duration; of the fastest field."""
-    system = _system(evolution, design, 1.0, rng)
-    first, last = evolution.limits
-    state = system.initial()
-    rates = system.rates(np.array([first]), state[None])
-    return (last - first) * system.fastest(state, rates[0])
-
-
 def misfit(
     evolution: Evolution, design: Design, fineness: float, rng: np.random.Generator
 ) -> tuple[FloatArray, FloatArray]:
     """Return the points of the rule, and the share of each in the squared relative L2 error of the initial values."""
-    system = _system(evolution, design, fineness, rng)
+    system = system_of(evolution, design, fineness, rng)
     state, weights = system.initial(), system.basis.rule.weights
     share = np.zeros(len(weights))
     for name in evolution.orders:
@@ -119,11 +119,15 @@ def misfit(
     return system.basis.rule.points, share
 
 
-def distance(problem: Problem, coarse: Run, fine: Run) -> float:
-    """Return the relative L2 distance of two solutions over space and the times both reached, of the worst field."""
+def distance(problem: Problem, coarse: Run, fine: Run, share: float = 1.0) -> float:
+    """Return the relative L2 distance of two solutions over space and a share of the times both reached.
+
+    That of the worst field.
+    """
     step = max(1, len(fine.rule.weights) // _POINTS)
     X, weights = fine.rule.points[::step], fine.rule.weights[::step]
-    first, last = float(fine.network.breaks[0]), min(coarse.reached, fine.reached)
+    first = float(fine.network.breaks[0])
+    last = first + share * (min(coarse.reached, fine.reached) - first)
     # Irrational spacing: a regular one could always hit the same phase of an oscillation.
     times = first + (last - first) * np.mod(0.5 + np.arange(_TIMES) * (np.sqrt(5.0) - 1.0) / 2.0, 1.0)
     zero = (0,) * X.shape[1]
@@ -135,61 +139,25 @@ def distance(problem: Problem, coarse: Run, fine: Run) -> float:
 
 
 def monitored(run: Run, velocity: float = 0.0) -> Monitor:
-    """Return how steep a solution gets where, over all times; as seen from a line that moves."""
-    X, times, slopes = _slopes(run)
-    half, center = run.design.half, run.design.center
-    if velocity:
-        moved = X[:, 0, None] + velocity * (times - times[0])
-        # On a line, points of the rule are in order.
-        columns = [
-            [
-                np.interp(place, X[:, 0], slope, period=2 * half[0])
-                for place, slope in zip(moved.T, field.T, strict=True)
-            ]
-            for field in np.moveaxis(slopes[..., 0], 2, 0)
-        ]
-        slopes = np.moveaxis(np.array(columns), 2, 0).transpose(0, 2, 1)[..., None]
-    # Of all times and fields, the steepest counts.
-    flat: FloatArray = slopes.reshape(len(X), -1, X.shape[1])
-    best = np.argmax(np.linalg.norm(flat, axis=2), axis=1)
-    return Monitor((X - center) / half, flat[np.arange(len(X)), best])
-
-
-def _slopes(run: Run) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Return points, times, and gradients there, relative to the range of each field: (points, times, fields, axes)."""
+    """Return how steep a solution on a line gets where, relative to its range; as seen from a line that moves."""
     step = max(1, len(run.rule.weights) // (2 * _POINTS))
-    X = run.rule.points[::step]
-    breaks = run.network.breaks
+    X, breaks, half = run.rule.points[::step], run.network.breaks, run.design.half[0]
     times = np.unique(np.concatenate([breaks, np.linspace(breaks[0], breaks[-1], _TIMES)]))
     if len(times) > 3 * _TIMES:
         times = times[:: len(times) // (3 * _TIMES) + 1]
-    axes = X.shape[1]
-    values = run.network.on_grid(X, times, (0,) * axes)
-    span = np.maximum(np.ptp(values, axis=(0, 1)), 1e-300)
-    units = [tuple(int(i == axis) for i in range(axes)) for axis in range(axes)]
-    slopes = [run.network.on_grid(X, times, unit) * run.design.half[i] / span for i, unit in enumerate(units)]
-    return X, times, np.stack(slopes, axis=-1)
-
-
-def front_velocity(run: Run) -> float:
-    """Return how fast the steepest place of a solution moves along a periodic interval.
-
-    A line through the places at all times at which it is nearly as steep as ever.
-    """
-    X, times, slopes = _slopes(run)
-    steepness = np.abs(slopes[..., 0]).max(axis=2)
-    peak = steepness.max(axis=0)
-    rows = np.flatnonzero(peak > _NEARLY * peak.max())
-    if np.ptp(times[rows]) < _LASTING * np.ptp(times):
-        return 0.0
-    places = np.unwrap(X[np.argmax(steepness[:, rows], axis=0), 0], period=2 * run.design.half[0])
-    return float(np.polyfit(times[rows], places, 1)[0])
+    span = np.maximum(np.ptp(run.network.on_grid(X, times, (0,)), axis=(0, 1)), 1e-300)
+    slopes = (np.abs(run.network.on_grid(X, times, (1,))) * half / span).max(axis=2)
+    for column, time in enumerate(times if velocity else []):
+        # Points of the rule are in order.
+        moved = X[:, 0] + velocity * (time - times[0])
+        slopes[:, column] = np.interp(moved, X[:, 0], slopes[:, column], period=2 * half)
+    return Monitor(((X - run.design.center) / half)[:, 0], slopes.max(axis=1))
 
 
 def wave_velocity(run: Run) -> float:
     """Return how fast the longest waves of a solution go round a periodic interval, by their phases.
 
-    Unlike the steepest place, they are right even where a front is not resolved at all.
+    These are right even where a front is not resolved at all.
     """
     times = np.linspace(run.network.breaks[0], run.network.breaks[-1], 2 * _TIMES)
     values = run.network.on_grid(run.rule.points, times, (0,))

@@ -18,7 +18,8 @@ from pibls.methods.fit import check_fit, host, on_device, residual_record
 from pibls.methods.settings import Scale, check_penalties, recorded, row_scaling
 from pibls.problem import Problem
 from pibls.runtime import blas_threads
-from pibls.solution import Diagnostics, Posterior, Solution
+from pibls.solution import Diagnostics, Posterior, Solution, Stage
+from pibls.status import Status
 from pibls.system import Block, System, assemble
 
 __all__ = ["BayesianPIELM"]
@@ -114,7 +115,7 @@ class BayesianPIELM:
         noise = _noise(system, members, found)
         posterior = Posterior(found.factor, found.precisions.alpha, noise, found.evidence)
         weights = found.mean.reshape(len(problem.fields), network.size)
-        status = "stalled" if vanishing else "fitted"
+        status = Status.STALLED if vanishing else Status.FITTED
         return Solution(problem, network, weights, status, diagnostics, posterior=posterior)
 
     def draw(self, bounds: FloatArray, seed: int) -> BroadNetwork:
@@ -160,15 +161,15 @@ def _message(course: Sequence[Step], iterations: int) -> str:
     return f"The evidence still rose after {iterations} iterations; allow more of them."
 
 
-def _stages(course: Sequence[Step], seconds: float) -> tuple[dict[str, float], ...]:
+def _stages(course: Sequence[Step], seconds: float) -> tuple[Stage, ...]:
     """Return the course of the evidence; time is spread evenly over the iterations, which cost the same."""
     return tuple(
-        {
-            "iteration": i,
-            "evidence": evidence,
-            "alpha": precisions.alpha,
-            "beta": precisions.betas[0],
-            "seconds": seconds * (i + 1) / len(course),
-        }
+        Stage(
+            seconds * (i + 1) / len(course),
+            iteration=i,
+            evidence=evidence,
+            alpha=precisions.alpha,
+            beta=precisions.betas[0],
+        )
         for i, (precisions, evidence) in enumerate(course)
     )

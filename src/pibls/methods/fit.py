@@ -19,6 +19,7 @@ from pibls.problem import Problem
 from pibls.runtime import blas_threads, require_memory
 from pibls.solution import Diagnostics, Residual, Solution
 from pibls.solvers import Solver, constrained
+from pibls.status import Status
 from pibls.system import Block, RowScaling, System, assemble, check_points_match, system_bytes
 
 __all__ = ["Recipe", "check_fit", "fit", "host", "on_device", "placing", "residual_record"]
@@ -96,7 +97,7 @@ def fit(problem: Problem, points: Points, network: BroadNetwork, recipe: Recipe)
         seconds={"assembly": assembled - start, "solve": solved - assembled},
         **facts,
     )
-    return Solution(problem, network.to_numpy(), weights.reshape(shape), "fitted", diagnostics)
+    return Solution(problem, network.to_numpy(), weights.reshape(shape), Status.FITTED, diagnostics)
 
 
 def _solved(system: System, recipe: Recipe) -> tuple[FloatArray, FloatArray, dict[str, Any]]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from enum import Enum
 from functools import cached_property
 from typing import Any
 
@@ -24,8 +25,9 @@ from pibls.methods.fit import Recipe, host, residual_record
 from pibls.problem import MultiIndex, Problem, Statement
 from pibls.runtime import blas_threads
 from pibls.solution import Diagnostics, Solution
-from pibls.solution.starts import zero
+from pibls.solution.starts import one, zero
 from pibls.solvers import Solver, constrained
+from pibls.status import Status
 from pibls.system import Block, Evaluate, Fixed, RowScaling, System, assemble, check_known, linearised
 
 __all__ = ["fit_nonlinear"]
@@ -38,12 +40,17 @@ _EXACTING = 1e3  # rows that must vanish count so many times
 _SUFFICIENT, _SHRINK, _SHORTEST = 1e-2, 0.4, 2e-2
 _DAMPINGS = (1e-8, 1e-5, 1e-2)  # relative to the squares of the column norms
 _PATIENCE, _CRAWLING = 6, 0.9  # so many steps for less than a tenth of the residual: no solution is near
-_MESSAGES = {
-    "converged": "The Gauss–Newton iteration converged.",
-    "stagnated": "The Gauss–Newton iteration found no better point. Use more nodes, or start closer to a solution with "
-    "pibls.solve(start=).",
-    "unfinished": "The Gauss–Newton iteration ran out of steps. Start closer to a solution with pibls.solve(start=).",
-}
+
+
+class _End(Enum):
+    """How an iteration ended, in words."""
+
+    SETTLED = "The Gauss–Newton iteration converged."
+    STAGNATED = (
+        "The Gauss–Newton iteration found no better point. Use more nodes, or start closer to a solution with "
+        "pibls.solve(start=)."
+    )
+    UNFINISHED = "The Gauss–Newton iteration ran out of steps. Start closer to a solution with pibls.solve(start=)."
 
 
 def fit_nonlinear(
@@ -62,7 +69,7 @@ def fit_nonlinear(
     problem, points, network, recipe
         What to solve, where, with which nodes and how; there can be no ridge.
     start
-        A function to start from, of any network; zero if left out.
+        A function to start from, of any network; zero if left out, or one where zero is no start.
     near
         Whether the start is close to a solution: then no time is spent on what only helps from afar.
 
@@ -82,9 +89,16 @@ def fit_nonlinear(
             f"Got {recipe.ridge:g} instead."
         )
     with blas_threads():
-        descent = _Descent(_Model(problem, points, network, recipe.scaling), recipe.solver)
-        status = descent.run(start, near=near)
-    return descent.solution(recipe, status, {"solve": time.perf_counter() - begun})
+        try:
+            descent = _Descent(_Model(problem, points, network, recipe.scaling), recipe.solver)
+            end = descent.run(start, near=near)
+        except PiblsError:
+            if start is not None:
+                raise
+            # At zero an equation may have no value, or a square no slope.
+            descent = _Descent(_Model(problem, points, network, recipe.scaling), recipe.solver)
+            end = descent.run(one, near=near)
+    return descent.solution(recipe, end, {"solve": time.perf_counter() - begun})
 
 
 @dataclass(frozen=True, eq=False)
@@ -152,6 +166,8 @@ class _Model:
         values = form.residual_function(
             where.points, where.normals, state(where.points, [(t.field, t.multi_index) for t in form.terms])
         )
+        if where.weights is not None:
+            values = np.atleast_1d(where.weights @ values)
         values = values if statement.targets is None else values - statement.targets
         return block.scale * (values if statement.noise is None else values / statement.noise)
 
@@ -177,7 +193,7 @@ class _Descent:
     factor: Any = None
     latest: System | None = None
 
-    def run(self, start: Evaluate | None, *, near: bool) -> str:
+    def run(self, start: Evaluate | None, *, near: bool) -> _End:
         """Iterate; return how it ended."""
         model, largest = self.model, 0.0
         if start is None:
@@ -192,7 +208,7 @@ class _Descent:
                 self.here = model.point(goal, system)
                 if self.here is None:
                     self.here = model.point(model.zeros(), system) or _Point(goal, system.rhs, system.rhs[:0])
-                    return "stagnated"
+                    return _End.STAGNATED
                 self._note(self.here, self.here.norm, 1.0, 0.0)
                 largest = self.here.norm
                 continue
@@ -203,15 +219,15 @@ class _Descent:
                 None if near or removable <= _NOT_WORTH * before.norm else self._damped(before, system)
             )
             if found is None:
-                return "converged" if removable <= max(_NOT_WORTH * before.norm, floor) else "stagnated"
+                return _End.SETTLED if removable <= max(_NOT_WORTH * before.norm, floor) else _End.STAGNATED
             self.here, length, damping = found
             self._note(self.here, removable, length, damping)
             if self.here.norm <= _ROUND_OFF * largest or removable <= max(_REMOVABLE * before.norm, floor):
-                return "converged"
+                return _End.SETTLED
             recent = [step["residual"] for step in self.history[-_PATIENCE:]]
             if len(recent) == _PATIENCE and recent[-1] > _CRAWLING * recent[0]:
-                return "stagnated"
-        return "unfinished"
+                return _End.STAGNATED
+        return _End.UNFINISHED
 
     def _goal(self, system: System) -> tuple[Any, Any]:
         """Return the weights that solve the linear rows, and what those lack then."""
@@ -251,7 +267,7 @@ class _Descent:
         facts = {"residual": point.norm, "removable": removable, "length": length, "damping": damping}
         self.history.append({**facts, "factorised": 1.0})
 
-    def solution(self, recipe: Recipe, status: str, seconds: dict[str, float]) -> Solution:
+    def solution(self, recipe: Recipe, end: _End, seconds: dict[str, float]) -> Solution:
         """Return the end of the iteration as a solution with its record."""
         assert self.here is not None
         assert self.latest is not None
@@ -270,11 +286,12 @@ class _Descent:
             condition=self.factor.condition,
             residuals=residual_record(pairs),
             seconds=seconds,
-            message=_MESSAGES[status],
+            message=end.value,
             iterations=tuple(self.history),
         )
+        status = Status.FITTED if end is _End.SETTLED else Status.STALLED
         weights = host(self.here.weights).reshape(len(problem.fields), network.size)
-        return Solution(problem, network.to_numpy(), weights, "fitted", diagnostics)
+        return Solution(problem, network.to_numpy(), weights, status, diagnostics)
 
 
 def _falls(here: _Point, there: _Point, aim: float) -> bool:

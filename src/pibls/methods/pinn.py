@@ -22,6 +22,7 @@ from pibls.methods.settings import Scale, check_penalties, recorded, row_scaling
 from pibls.problem import Problem
 from pibls.runtime import blas_threads, require_memory
 from pibls.solution import Diagnostics, Solution
+from pibls.status import Status
 from pibls.system import Block
 
 __all__ = ["PINN"]
@@ -228,7 +229,7 @@ class PINN:
             stages=trained.history,
         )
         output, constant = trained.weights[-2:]
-        status = "interrupted" if trained.interrupted else "fitted"
+        status = Status.INTERRUPTED if trained.interrupted else Status.FITTED
         return Solution(problem, network, np.vstack([output, constant]).T.copy(), status, diagnostics)
 
 

@@ -21,6 +21,7 @@ from pibls.features.deep import HiddenLayer, propagate
 from pibls.geometry import Points, PointSet
 from pibls.methods.pinn_residual import Evaluator, residual_evaluator
 from pibls.problem import MultiIndex, Problem, Statement
+from pibls.solution import Stage
 
 __all__ = ["Loss", "Trained", "differentiable", "train"]
 
@@ -193,7 +194,7 @@ class Trained:
     """The best weights that training came by, the course of the loss, and why it ended."""
 
     weights: list[FloatArray]
-    history: tuple[dict[str, float], ...]
+    history: tuple[Stage, ...]
     message: str
     interrupted: bool
 
@@ -207,7 +208,7 @@ class _Course:
     start: float = field(default_factory=time.perf_counter)
     best: float = math.inf
     kept: list[Any] = field(default_factory=list)
-    history: list[dict[str, float]] = field(default_factory=list)
+    history: list[Stage] = field(default_factory=list)
     iteration: int = 0
 
     def see(self, loss: Any) -> float:
@@ -219,7 +220,7 @@ class _Course:
 
     def record(self) -> None:
         seconds = time.perf_counter() - self.start
-        self.history.append({"iteration": self.iteration, "loss": self.best, "seconds": seconds})
+        self.history.append(Stage(seconds, iteration=self.iteration, loss=self.best))
         self.report(self.iteration, self.best)
 
 

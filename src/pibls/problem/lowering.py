@@ -152,6 +152,13 @@ def _free_of(expression: sp.Expr, slots: set[sp.Symbol]) -> tuple[bool, sp.Expr]
     return free, expanded if free else expression
 
 
+def _slope(residual: sp.Expr, slot: sp.Symbol) -> sp.Expr:
+    """Return the derivative by an unknown as it is almost everywhere: where a sign changes, no step could use it."""
+    slope = sp.diff(residual, slot)
+    spikes = {spike for spike in slope.atoms(sp.DiracDelta) if slot in spike.free_symbols}
+    return slope.xreplace(dict.fromkeys(spikes, sp.S.Zero))
+
+
 def _varies(expression: sp.Expr, slots: set[sp.Symbol]) -> bool:
     """Tell whether an expression takes two different values for two states: then it is no use to simplify it."""
     if expression.has(sp.Derivative, sp.Subs):
@@ -181,13 +188,13 @@ def lower(expression: sp.Expr, coordinates: tuple[sp.Symbol, ...]) -> Form:
     ([('u', (2, 0), -1), ('u', (0, 0), x)], -1, True)
     """
     found = _slots(expression, coordinates)
-    symbols = {node: sp.Dummy(f"{name}_{index}", real=True) for node, (name, index) in found.items()}
+    symbols = {node: sp.Dummy(text(node), real=True) for node in found}
     residual = expression.xreplace(symbols)
     slots = set(symbols.values())
     terms = []
     is_linear = True
     for node, (name, index) in found.items():
-        free, coefficient = _free_of(sp.diff(residual, symbols[node]), slots)
+        free, coefficient = _free_of(_slope(residual, symbols[node]), slots)
         is_linear &= free
         independent = False
         if coefficient == 0:

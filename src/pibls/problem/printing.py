@@ -35,6 +35,9 @@ class _TextPrinter(StrPrinter):  # type: ignore[misc]
             return f"{expr.expr.label}_{_subscript(expr)}"
         return str(super()._print_Derivative(expr))
 
+    def _print_Dummy(self, expr: sp.Dummy) -> str:  # noqa: N802
+        return str(expr.name)  # the value of a field or derivative, which is named like it
+
     def _print_Relational(self, expr: Any) -> str:  # noqa: N802
         if isinstance(expr, sp.Eq):
             return f"{self._print(expr.lhs)} = {self._print(expr.rhs)}"

@@ -178,6 +178,12 @@ def _check_functions(residual: sp.Expr, domain: Domain, owner: str) -> None:
     for call in sorted(residual.atoms(sp.core.function.AppliedUndef), key=str):
         if isinstance(call, Field):
             if set(call.args) != set(domain.coordinates):
+                if sorted(map(str, call.args)) == sorted(map(str, domain.coordinates)):
+                    raise ProblemError(
+                        f"The field {call} in {owner} and the domain {domain} have coordinates of the same names that "
+                        "are different symbols, as sympy.Symbol and pibls.coordinates make them. Make them once, with "
+                        f"coordinates('{' '.join(map(str, domain.coordinates))}'), and use them for both."
+                    )
                 raise ProblemError(
                     f"The field {call} in {owner} does not have the domain's coordinates {domain.coordinates}; declare "
                     f"it as field('{call.label}', {', '.join(map(str, domain.coordinates))})."

@@ -19,6 +19,7 @@ from pibls.problems.elliptic import neumann_gauge
 from pibls.problems.evolution import wave
 from pibls.problems.manufactured import scalar
 from pibls.problems.systems import stokes
+from pibls.status import Status
 
 __all__ = ["IllPosed", "ill_posed"]
 
@@ -44,7 +45,7 @@ class IllPosed:
     @property
     def words(self) -> tuple[str, str]:
         """The status a solve should end with, and the word that its explanation should contain."""
-        return "ill-posed", self.kind
+        return Status.ILL_POSED, self.kind
 
 
 def _square() -> tuple[sp.Symbol, sp.Symbol, Any, Rectangle]:

@@ -4,6 +4,17 @@ from pibls.solution.diagnostics import Diagnostics, Residual
 from pibls.solution.functions import FieldFunction, ResidualFunction
 from pibls.solution.posterior import Posterior
 from pibls.solution.solution import Solution
+from pibls.solution.stages import Stage
 from pibls.solution.storage import load, save
 
-__all__ = ["Diagnostics", "FieldFunction", "Posterior", "Residual", "ResidualFunction", "Solution", "load", "save"]
+__all__ = [
+    "Diagnostics",
+    "FieldFunction",
+    "Posterior",
+    "Residual",
+    "ResidualFunction",
+    "Solution",
+    "Stage",
+    "load",
+    "save",
+]

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
+
+from pibls.solution.stages import Stage, counted, in_words, size_in_words
 
 __all__ = ["Diagnostics", "Residual", "from_plain", "to_plain"]
 
@@ -19,7 +21,7 @@ class Residual:
     rows: int
 
     def __str__(self) -> str:
-        return f"{self.rms:.1e} rms, {self.max:.1e} max over {self.rows} rows"
+        return f"{self.rms:.1e} rms, {self.max:.1e} max over {counted(self.rows, 'row')}"
 
 
 @dataclass(frozen=True)
@@ -49,8 +51,7 @@ class Diagnostics:
     message
         What came of an automatic solve or of a training, and what to do about it.
     stages
-        Width, rows, held-out residual, estimated error and seconds of every stage of an automatic solve, and the number
-        of cells of one by cells; iteration, loss or log evidence, and seconds, in the course of a training.
+        A :class:`Stage` for every tree of cells, width or fineness that was tried, or for iterations of a training.
     iterations
         Steps of the Gauss–Newton iteration that found the weights of a nonlinear problem: norm of the scaled residual
         after the step, the part of it that the linear model could remove, length and damping of the step, and whether
@@ -69,7 +70,7 @@ class Diagnostics:
     theorems: Mapping[str, Any] = field(default_factory=dict)
     seconds: Mapping[str, float] = field(default_factory=dict)
     message: str = ""
-    stages: Sequence[Mapping[str, float]] = ()
+    stages: Sequence[Stage] = ()
     iterations: Sequence[Mapping[str, float]] = ()
 
     @property
@@ -80,30 +81,35 @@ class Diagnostics:
         '50 nodes, 120 rows'
         >>> Diagnostics("Cells", {"cells": 1}, 0, 55, 0, "elimination", None, None, {}).size
         '1 cell, 55 weights'
+        >>> Diagnostics("Lines", {"steps": 12}, 0, 2, 0, "Radau", None, None, {}).size
+        '2 coefficients, 12 steps'
         """
-        size = _size(self.nodes, self.settings.get("cells"))
+        cells, steps = (self.settings.get(name) for name in ("cells", "steps"))
+        size = size_in_words(self.nodes, self.rows, cells, steps)
         # Cells that are eliminated one after the other never have all their rows together.
-        return size if not self.rows and "cells" in self.settings else f"{size}, {self.rows} rows"
+        return f"{size}, {counted(self.rows, 'row')}" if self.rows and steps is None else size
 
     @property
     def residual(self) -> float:
         """The largest of all residuals, or that of the last stage where they were not told apart."""
         if not self.residuals and self.stages:
-            return float(self.stages[-1].get("residual", 0.0))
+            return self.stages[-1].residual or 0.0
         return max((residual.rms for residual in self.residuals.values()), default=0.0)
 
     def as_dict(self) -> dict[str, Any]:
         """Return everything as plain numbers, strings and dictionaries, fit for JSON."""
-        plain = to_plain(asdict(self))
-        return dict(plain)
+        stages = [stage.as_dict() for stage in self.stages]
+        return dict(to_plain({**asdict(replace(self, stages=())), "stages": stages}))
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Diagnostics:
         """Rebuild the record from :meth:`as_dict`."""
         plain = from_plain(values)
         residuals = {name: Residual(**entry) for name, entry in plain["residuals"].items()}
-        lists = {name: tuple(plain.get(name, ())) for name in ("stages", "iterations")}
-        return cls(**{**plain, "residuals": residuals, **lists})
+        stages = tuple(Stage(**entry) for entry in plain.get("stages", ()))
+        return cls(
+            **{**plain, "residuals": residuals, "stages": stages, "iterations": tuple(plain.get("iterations", ()))}
+        )
 
     def __str__(self) -> str:
         lines = [
@@ -111,7 +117,7 @@ class Diagnostics:
             f"size        {self.size}, seed {self.seed}",
             f"solver      {self.solver}{self._numbers()}",
             *(f"residual    {name}: {residual}" for name, residual in self.residuals.items()),
-            *(f"stage       {line}" for line in _stages(self.stages)),
+            *(f"stage       {line}" for line in in_words(self.stages)),
             *self._convergence(),
             "seconds     " + ", ".join(f"{stage} {value:.3f}" for stage, value in self.seconds.items()),
             *([f"message     {self.message}"] if self.message else []),
@@ -126,30 +132,6 @@ class Diagnostics:
         return (
             "" if self.rank is None or self.condition is None else f": rank {self.rank}, condition {self.condition:.1e}"
         )
-
-
-def _stages(stages: Sequence[Mapping[str, float]]) -> list[str]:
-    """Return a line per stage; the many of a training are told by the first and the last."""
-    if not stages or "iteration" not in stages[0]:
-        return [_stage(stage) for stage in stages]
-    first, last = stages[0], stages[-1]
-    what, name = ("loss", "loss") if "loss" in first else ("evidence", "log evidence")
-    return [f"{name} {first[what]:.4g} → {last[what]:.4g} in {last['iteration']} iterations, {last['seconds']:.2f} s"]
-
-
-def _stage(stage: Mapping[str, float]) -> str:
-    # The rows of cells are all used: none are held out.
-    size = _size(stage["nodes"], stage.get("cells"))
-    residual = "residual" if "cells" in stage else "held-out residual"
-    facts = f"{size}: {residual} {stage['residual']:.1e}, estimated error {stage['estimate']:.1e}"
-    return f"{facts}, after {stage['seconds']:.2f} s"
-
-
-def _size(nodes: float, cells: float | None) -> str:
-    """Return nodes, or cells and the weights of all of them, in words."""
-    if cells is None:
-        return f"{nodes} nodes"
-    return f"{cells} cell{'' if cells == 1 else 's'}, {nodes} weights"
 
 
 def to_plain(value: Any) -> Any:

@@ -23,6 +23,7 @@ from pibls.solution.functions import FieldFunction, ResidualFunction, gather
 from pibls.solution.posterior import Posterior, credible_factor
 from pibls.solution.records import Network, RicherNetwork
 from pibls.solution.sizes import reference_sizes
+from pibls.status import Status
 
 __all__ = ["Solution"]
 
@@ -44,7 +45,8 @@ class Solution:
     weights
         Output weights, one row per field.
     status
-        ``"converged"``, ``"stalled"`` or ``"ill-posed"``.
+        A :class:`~pibls.Status`: ``"converged"``, ``"stalled"`` or ``"ill-posed"`` of a solve, ``"fitted"`` or
+        ``"interrupted"`` of a method by itself.
     error_estimate
         Estimated relative L2 error, or None where none was asked for.
     diagnostics
@@ -67,12 +69,21 @@ class Solution:
     problem: Problem
     network: Network
     weights: FloatArray
-    status: str
+    status: Status
     diagnostics: Diagnostics
     error_estimate: float | None = None
     posterior: Posterior | None = None
     richer: tuple[RicherNetwork, FloatArray] | None = None
     points: Points | None = None
+
+    def __post_init__(self) -> None:
+        # A method from elsewhere may say it as a plain string.
+        if self.status not in tuple(Status):
+            raise InputError(
+                f"The 'status' parameter of Solution must be one of {', '.join(Status)}. Got {shorten(self.status)} "
+                "instead."
+            )
+        object.__setattr__(self, "status", Status(self.status))
 
     @property
     def coordinate_names(self) -> tuple[str, ...]:

@@ -15,7 +15,7 @@ from pibls.problem.evaluate import compile_function
 from pibls.solution.solution import Solution
 from pibls.system import Evaluate
 
-__all__ = ["checked_continuation", "given_start", "scaled", "zero"]
+__all__ = ["checked_continuation", "given_start", "one", "scaled", "zero"]
 
 
 def zero(X: FloatArray, wanted: Sequence[tuple[str, MultiIndex]]) -> list[FloatArray]:
@@ -25,6 +25,15 @@ def zero(X: FloatArray, wanted: Sequence[tuple[str, MultiIndex]]) -> list[FloatA
     [array([0., 0.])]
     """
     return [np.zeros(len(X)) for _ in wanted]
+
+
+def one(X: FloatArray, wanted: Sequence[tuple[str, MultiIndex]]) -> list[FloatArray]:
+    """Return the state that is one everywhere: a start where equations have no value, or no slope, at zero.
+
+    >>> one(np.ones((2, 1)), [("u", (0,)), ("u", (1,))])
+    [array([1., 1.]), array([0., 0.])]
+    """
+    return [np.full(len(X), float(not any(index))) for _, index in wanted]
 
 
 def scaled(state: Evaluate, factor: float) -> Evaluate:

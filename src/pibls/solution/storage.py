@@ -33,6 +33,7 @@ from pibls.solution.records import (
     problem_from,
     problem_record,
 )
+from pibls.status import Status
 
 if TYPE_CHECKING:
     from pibls.solution.solution import Solution
@@ -187,7 +188,7 @@ def load(path: str | Path, data: Mapping[str, Callable[..., Any]] | None = None)
             problem,
             network,
             arrays["weights"],
-            str(record["status"]),
+            Status(record["status"]),
             Diagnostics.from_dict(record["diagnostics"]),
             from_plain(record["error_estimate"]),
             posterior_from(record.get("posterior"), arrays),

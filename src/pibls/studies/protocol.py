@@ -20,6 +20,7 @@ from pibls.problem import Problem
 from pibls.report import metrics
 from pibls.report.views import View
 from pibls.solution import Solution
+from pibls.status import Status
 from pibls.studies.grids import CLASSES, Grid, scales
 from pibls.studies.published import PAPER_NAMES, published
 from pibls.tuning.automatic import Method, solve
@@ -219,7 +220,7 @@ def fit_timed(method: Method, setting: Setting, *, warm: bool = False) -> Fitted
     solution = method.fit(problem, points, seed=setting.seed)
     seconds = time.perf_counter() - start
     # A PINN answers Ctrl-C with the best weights so far; a study must not take them for the result.
-    if solution.status == "interrupted":
+    if solution.status == Status.INTERRUPTED:
         raise KeyboardInterrupt
     train, test = setting.errors(solution)
     return Fitted(solution, recorded(method), seconds, train, test, parameters(method, problem))

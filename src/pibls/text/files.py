@@ -46,6 +46,8 @@ class SolveOptions:
     budget: float | None = None
     device: str | None = None
     time: str | None = None
+    deadline: float | None = None
+    assume_well_posed: bool | None = None
 
 
 @dataclass(frozen=True)
@@ -246,7 +248,7 @@ def _options(table: Table, names: Names, problem: Problem) -> SolveOptions:
     entries = table.table("solve")
     entries.allow(*(entry.name for entry in fields(SolveOptions)))
     numbers: dict[str, Any] = {}
-    for key in ("tol", "budget"):
+    for key in ("tol", "budget", "deadline"):
         if key in entries:
             numbers[key] = float(entries.number(names, key))
             if not numbers[key] > 0:
@@ -259,7 +261,10 @@ def _options(table: Table, names: Names, problem: Problem) -> SolveOptions:
         if problem.domain.time is None:
             raise entries.error("time", "This is for problems in time; give a table [time], or leave it out.")
         way = entries.attempt("time", check_choice, "time", entries.string("time"), "solve", WAYS)
-    return SolveOptions(**numbers, seed=seed, device=entries.string("device") or None, time=way)
+    sound = entries.flag("assume_well_posed") or None
+    return SolveOptions(
+        **numbers, seed=seed, device=entries.string("device") or None, time=way, assume_well_posed=sound
+    )
 
 
 def _outputs(table: Table) -> Outputs:

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 
+from pibls.budget import Budget
 from pibls.cells import even_answers, solve_cells, solve_cells_nonlinear, unbalanced
 from pibls.problem import OnPart, Problem
 from pibls.runtime import blas_threads
 from pibls.solution import Solution
+from pibls.status import Status
 from pibls.tuning.fitting import Fitting
 from pibls.tuning.posedness import contradicts
 from pibls.tuning.progress import Progress
@@ -31,44 +34,66 @@ def suits_cells(problem: Problem) -> bool:
 
 
 def solve_by_cells(
-    problem: Problem, tol: float, budget: float, seed: int, report: Callable[[Progress], None]
+    problem: Problem,
+    tol: float,
+    budget: Budget,
+    seed: int,
+    report: Callable[[Progress], None],
+    *,
+    assume_well_posed: bool = False,
 ) -> Solution:
     """Solve a linear problem by cells; where that fails, find out whether the problem is to blame."""
+    tell = partial(_tell, report, budget.elapsed)
     with blas_threads(most=1):
-        solution = solve_cells(problem, tol, budget, seed, lambda *facts: report(Progress(*facts)))
+        limits = {"undetermined": np.inf} if assume_well_posed else {}
+        solution = solve_cells(problem, tol, budget, seed, tell, **limits)
+        if assume_well_posed or budget.late:
+            return solution
         message = unbalanced(problem, seed)
-        unmet = solution.status != "converged" and _is_unmet(solution)
-        if not message and (unmet or solution.diagnostics.stages[-1]["answer"] > _SENSITIVE):
+        unmet = solution.status != Status.CONVERGED and bool(_unmet(solution))
+        if not message and (unmet or (solution.diagnostics.condition or 0.0) > _SENSITIVE):
             answers = even_answers(problem, seed)
+            budget.spend(answers.operations)
             if answers.is_unseen or answers.is_unstable:
                 message = answers.in_words()
             # What answers strongly may be unmet because it is not found.
             elif unmet and max(answers.sizes) < _SENSITIVE:
-                message = _contradiction(solution, seed)
+                message = _contradiction(solution, seed, budget)
     if not message:
         return solution
-    return replace(solution, status="ill-posed", diagnostics=replace(solution.diagnostics, message=message))
+    return replace(solution, status=Status.ILL_POSED, diagnostics=replace(solution.diagnostics, message=message))
 
 
 def solve_nonlinear_by_cells(
     problem: Problem,
     tol: float,
-    budget: float,
+    budget: Budget,
     seed: int,
     report: Callable[[Progress], None],
     *,
     start: Any = None,
     continuation: Sequence[Problem] = (),
+    assume_well_posed: bool = False,
 ) -> Solution:
     """Solve a nonlinear problem by cells."""
-    guesses: dict[str, Any] = {"start": start, "continuation": continuation}
+    options: dict[str, Any] = {"start": start, "continuation": continuation}
+    options |= {"undetermined": np.inf} if assume_well_posed else {}
+    tell = partial(_tell, report, budget.elapsed)
     with blas_threads(most=1):
-        return solve_cells_nonlinear(problem, tol, budget, seed, lambda *facts: report(Progress(*facts)), **guesses)
+        return solve_cells_nonlinear(problem, tol, budget, seed, tell, **options)
 
 
-def _is_unmet(solution: Solution) -> bool:
-    """Tell whether an equation or condition is plainly not fulfilled, and not only near some points."""
+def _tell(report: Callable[[Progress], None], begun: float, stage: str, seconds: float, *facts: Any) -> None:
+    report(Progress(stage, begun + seconds, *facts))
+
+
+def _unmet(solution: Solution) -> dict[str, float]:
+    """Return which equations and conditions are plainly not fulfilled, not only near some points, and their lack.
+
+    That is relative to the largest of their terms.
+    """
     domain = solution.problem.domain
+    found = {}
     for statement in solution.problem.statements:
         if isinstance(statement.place, OnPart):
             X, normals = statement.place.part.sample(_POINTS, "kronecker", 3)
@@ -82,16 +107,18 @@ def _is_unmet(solution: Solution) -> bool:
         terms = [f(X, normals) * values for f, values in zip(form.coefficient_functions, state, strict=True)]
         size = max(np.abs(own).max() for own in [form.source_function(X, normals), *terms])
         if np.mean(np.abs(left) > _UNMET * size) > _WIDELY:
-            return True
-    return False
+            found[statement.name] = float(np.sqrt(np.mean(np.square(left)))) / float(size)
+    return found
 
 
-def _contradiction(solution: Solution, seed: int) -> str:
+def _contradiction(solution: Solution, seed: int, budget: Budget) -> str:
     """Say which statements contradict each other, if any do."""
-    if not contradicts(Fitting(solution.problem, seed)):
+    if not contradicts(Fitting(solution.problem, seed), budget):
         return ""
-    name, residual = max(solution.diagnostics.residuals.items(), key=lambda item: item[1].rms)
+    name, lack = max(_unmet(solution).items(), key=lambda item: item[1])
+    residual = solution.diagnostics.residuals[name].rms if name in solution.diagnostics.residuals else np.nan
     return (
-        f"The equations and conditions contradict each other: {name} keeps a residual of {residual.rms:.1g} however "
-        "many cells there are, though the best compromise is found. Check signs and values, or remove a condition."
+        f"The equations and conditions contradict each other: {name} keeps a residual of {residual:.1g}, {lack:.0%} of "
+        "its largest term, however many cells there are, though the best compromise is found. Check signs and values, "
+        "or remove a condition."
     )

@@ -167,7 +167,8 @@ class Judge:
         wanted = [(term.field, term.multi_index) for term in statement.form.terms]
         state = evaluate(where.points, wanted)
         if not statement.form.is_linear:
-            return statement.form.residual_function(where.points, where.normals, state)
+            found = statement.form.residual_function(where.points, where.normals, state)
+            return found if where.weights is None else np.atleast_1d(where.weights @ found)
         source, coefficients = self._known(statement)
         residual: FloatArray = source
         if where.partner is not None:

@@ -14,6 +14,7 @@ from typing import cast
 import numpy as np
 from scipy import linalg
 
+from pibls.budget import Budget
 from pibls.checks import FloatArray
 from pibls.features import BroadNetwork
 from pibls.geometry import Domain, Points
@@ -33,6 +34,7 @@ _DIM = 1e-3
 _UNSEEN = 1e-6
 _PERTURBED = 0.05
 _SCALE = 3.0
+_DECOMPOSITION = 5.0  # operations of a decomposition with singular values, over those of a solve
 _STAYS, _APART = 0.7, 0.1
 MET = 0.02
 """Relative residual below which statements count as met."""
@@ -88,7 +90,7 @@ class Ambiguity:
         )
 
 
-def ambiguity_of(fitting: Fitting) -> str:
+def ambiguity_of(fitting: Fitting, budget: Budget | None = None) -> str:
     """Say what a linear problem leaves open, found by two small networks; an empty string if nothing."""
     nodes = fitting.pilot_nodes * 2 // 3
     with blas_threads(most=1):
@@ -96,10 +98,17 @@ def ambiguity_of(fitting: Fitting) -> str:
             find_ambiguity(fitting.problem, fitting.points(n), fitting.network([(n, (_SCALE,) * fitting.axes)]))
             for n in (nodes, 2 * nodes)
         )
+    _charge(budget, fitting, nodes, 2 * nodes)
     return wide.in_words(fitting.problem, fitting.compare_points) if wide.hides_more_than(narrow) else ""
 
 
-def contradicts(fitting: Fitting) -> bool:
+def _charge(budget: Budget | None, fitting: Fitting, *widths: int) -> None:
+    """Count what a decomposition with singular values takes, for each of some widths."""
+    if budget is not None:
+        budget.spend(_DECOMPOSITION * sum(map(fitting.operations, widths)))
+
+
+def contradicts(fitting: Fitting, budget: Budget | None = None) -> bool:
     """Tell whether the statements of a linear problem can each be met, but not together, however wide the network.
 
     An unresolved solution looks like that too, until the network is widened; a layer or a corner even then, so
@@ -114,6 +123,7 @@ def contradicts(fitting: Fitting) -> bool:
             nodes = fitting.pilot_nodes * 2**doublings
             network = fitting.network([(nodes, widened((_SCALE,) * fitting.axes, 2.0**doublings))])
             defects.append(joint_defects(problem, fitting.points(nodes), network))
+            _charge(budget, fitting, nodes)
     return stay_apart(defects)
 
 

@@ -6,20 +6,21 @@ distance is the error of the narrower one. Work is counted and not timed, so tha
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, cast
 
 import numpy as np
 
-from pibls.checks import FloatArray
+from pibls.budget import Budget
 from pibls.errors import PiblsError, ProblemError
 from pibls.features import BroadNetwork
-from pibls.problem import MultiIndex, Problem
+from pibls.problem import Problem
 from pibls.runtime import available_memory
-from pibls.solution import Solution
-from pibls.solution.starts import checked_continuation, given_start, zero
+from pibls.solution import Solution, Stage
+from pibls.solution.stages import more_budget
+from pibls.solution.starts import checked_continuation, given_start, one, zero
+from pibls.status import Status
 from pibls.system import Evaluate, check_known, linearised, system_bytes
 from pibls.tuning.fitting import Block, Fitting, Scale, estimated_error
 from pibls.tuning.posedness import MET, ambiguity_of, contradicts
@@ -28,7 +29,6 @@ from pibls.tuning.scales import choose_scale, refine_scale, widened
 
 __all__ = ["solve_wide"]
 
-_RATE = 1e10  # operations that count as a second
 _WIDER = 1.4
 _PILOT_LEVELS, _HARDLY_SOLVED = (1, 2, 4), 0.1  # where no pilot solves anything, wider ones decide on the scale
 _EASY = 1e-8  # a pilot that does so well leaves a network of twice its width next to round-off
@@ -37,6 +37,10 @@ _QUICK = 3.0  # by so much the error should fall from width to width; else the s
 _PAYING, _UNRESOLVED, _PATIENCE = 0.5, 0.1, 6
 _MEMORY_SHARE = 0.5
 _ROUNDING = 1e-12
+_CONTRADICTION = (
+    "The equations and conditions contradict each other: they keep a residual however wide the network is, though the "
+    "best compromise is found. Check signs and values, or remove a condition."
+)
 _COARSE, _PLAUSIBLE, _NO_SOLUTION = 1e-3, 0.03, 1e-2  # residuals of nonlinear problems
 
 
@@ -63,21 +67,18 @@ class _Widening:
         For a nonlinear problem, the widest solution so far: where the next fit starts from.
     scale, width
         The scale that was chosen, and for which width.
-    operations
-        Work so far.
     """
 
     fitting: Fitting
     tol: float
-    budget: float
+    budget: Budget
     report: Callable[[Progress], None]
+    assume_well_posed: bool = False
     state: Evaluate | None = None
     scale: Scale = ()
     width: int = 0
-    operations: float = 0.0
     scanned: float = 0.0
-    started: float = field(default_factory=time.perf_counter)
-    stages: list[dict[str, float]] = field(default_factory=list)
+    stages: list[Stage] = field(default_factory=list)
     best: tuple[float, _Fitted, _Fitted] | None = None
 
     @property
@@ -86,7 +87,7 @@ class _Widening:
 
     @property
     def elapsed(self) -> float:
-        return time.perf_counter() - self.started
+        return self.budget.elapsed
 
     def run(self, start: Evaluate | None) -> Solution:
         """Solve, and say what came of it; an interrupt returns the best solution so far."""
@@ -95,11 +96,11 @@ class _Widening:
             if not self.problem.is_linear:
                 self.state = self._coarse(start)
             linear = self._linear(self.state)
-            verdict = ambiguity_of(linear) or self._choose(linear)
+            verdict = ("" if self.assume_well_posed else ambiguity_of(linear, self.budget)) or self._choose(linear)
             self.scanned = self.elapsed
             limit = self._widen(linear, once=bool(verdict))
-            if limit and not verdict and self.stages[0]["residual"] > MET and contradicts(linear):
-                verdict = self._contradiction()
+            if limit and not verdict and (self.stages[0].residual or 0.0) > MET and self._contradicts(linear):
+                verdict = _CONTRADICTION
         except KeyboardInterrupt:
             if self.best is None:
                 raise
@@ -114,14 +115,18 @@ class _Widening:
     def _coarse(self, start: Evaluate | None) -> Evaluate:
         """Return a first solution of a nonlinear problem, by Gauss–Newton steps of small networks."""
         found: list[tuple[float, Evaluate]] = []
-        for first in [zero, _one] if start is None else [start]:
+        reason = ""
+        for first in [zero, one] if start is None else [start]:
             state = first
             for level in _PILOT_LEVELS:
+                if found and self.budget.late:
+                    break
                 nodes = level * self.fitting.pilot_nodes
                 try:
                     scale, _ = self._scan(self._linear(state), nodes, _COARSE)
                     fitted = self._fitted(((nodes, scale),), state, close=False)
-                except PiblsError:
+                except PiblsError as error:
+                    reason = reason or str(error)
                     break
                 state = fitted.solution.evaluate
                 found.append((fitted.residual, state))
@@ -130,8 +135,8 @@ class _Widening:
         if not found:
             tried = "zero, one" if start is None else "the given one"
             raise ProblemError(
-                f"The equations have no finite value at any start that was tried ({tried}). Give a function to start "
-                "from, such as solve(problem, start={u: 1 + x})."
+                f"The equations have no finite value at any start that was tried ({tried}): {reason} Give a function "
+                "to start from, such as solve(problem, start={u: 1 + x})."
             )
         return min(found, key=lambda pair: pair[0])[1]
 
@@ -139,7 +144,7 @@ class _Widening:
         def enough(scale: Scale) -> bool:
             blocks = ((nodes, scale),)
             one, two = linear.fit(blocks), linear.fit(_wider(blocks))
-            self.operations += linear.operations(nodes) + linear.operations(int(_WIDER * nodes))
+            self.budget.spend(linear.operations(nodes) + linear.operations(int(_WIDER * nodes)))
             return linear.distance(one, two) < tol
 
         return choose_scale(self._score(linear, nodes), linear.axes, tol / _MARGIN, linear.time_axis, enough)
@@ -152,7 +157,7 @@ class _Widening:
         def score(scale: Scale) -> float:
             if scale not in known:
                 self._tell("scan", nodes)
-                self.operations += linear.operations(nodes)
+                self.budget.spend(linear.operations(nodes))
                 total = judge(linear.fit([(nodes, scale)])).total
                 known[scale] = total if np.isfinite(total) else np.inf
             return known[scale]
@@ -166,9 +171,9 @@ class _Widening:
             scale, left = self._scan(linear, nodes, self.tol)
             if left < _HARDLY_SOLVED:
                 break
-            if level == 1 and contradicts(linear):
+            if level == 1 and self._contradicts(linear):
                 self.scale, self.width = scale, nodes
-                return self._contradiction()
+                return _CONTRADICTION
         # What a pilot just meets, twice its width meets with digits to spare.
         ratio = 2 if nodes == linear.pilot_nodes else 1
         self.scale, self.width = widened(scale, ratio), ratio * nodes
@@ -188,9 +193,10 @@ class _Widening:
             following = int(_WIDER * here.nodes)
             if limit := self._limit(here, following):
                 return limit
-            slow = len(self.stages) > 1 and self.stages[-1]["estimate"] > self.stages[-2]["estimate"] / _QUICK
+            last = [stage.estimate or 0.0 for stage in self.stages[-2:]]
+            slow = len(last) > 1 and last[1] > last[0] / _QUICK
             again = 3 * linear.operations(here.nodes) + self.fitting.operations(following, here.solution)
-            if slow and self.operations + again < self.budget * _RATE:
+            if slow and self.budget.affords(again):
                 here = self._rescaled(linear, here)
 
     def _rescaled(self, linear: Fitting, here: _Fitted) -> _Fitted:
@@ -204,7 +210,7 @@ class _Widening:
         nodes = sum(nodes for nodes, _ in blocks)
         self._tell("solve", nodes)
         solution = self.fitting.fit(blocks, state, close=close)
-        self.operations += self.fitting.operations(nodes, solution)
+        self.budget.spend(self.fitting.operations(nodes, solution))
         if state is not None:
             self.state = solution.evaluate
         return _Fitted(blocks, solution, self.fitting.judge(nodes)(solution).total)
@@ -221,19 +227,18 @@ class _Widening:
             # Two networks that solve nothing may be alike; and what an equation misses adds up over time.
             estimate = max(1.0, estimate)
         rows = here.solution.diagnostics.rows
-        facts = {"nodes": here.nodes, "rows": rows, "residual": here.residual, "estimate": estimate}
-        self.stages.append({**facts, "seconds": self.elapsed})
+        self.stages.append(Stage(self.elapsed, here.nodes, rows, residual=here.residual, estimate=estimate))
         if self.best is None or estimate < self.best[0]:
             self.best = estimate, here, other
         return estimate
 
     def _tell(self, stage: str, nodes: int) -> None:
-        last = self.stages[-1] if self.stages else {}
-        self.report(Progress(stage, self.elapsed, nodes, last.get("residual"), last.get("estimate")))
+        last = self.stages[-1] if self.stages else Stage(0.0)
+        self.report(Progress(stage, self.elapsed, nodes, last.residual, last.estimate))
 
     def _limit(self, here: _Fitted, width: int) -> str:
         """Return what forbids or makes pointless another width, in words."""
-        last = [stage["estimate"] for stage in self.stages]
+        last = [stage.estimate or 0.0 for stage in self.stages]
         hopeful = last[-1] > _UNRESOLVED and len(last) < _PATIENCE
         if len(last) > 2 and not hopeful and min(last[-2:]) > _PAYING * last[-3]:
             if min(last) < _ROUNDING:
@@ -245,30 +250,29 @@ class _Widening:
                 "The features limit it: widening the network no longer pays. The solution may have a layer, a corner "
                 "or a jump that random nodes do not follow; give a method with scales by hand, or split the domain."
             )
-        if self.operations + self.fitting.operations(width, here.solution) > self.budget * _RATE:
+        if not self.budget.affords(self.fitting.operations(width, here.solution)):
             return (
-                f"The budget limits it: {width} nodes would take more than {self.budget:g} nominal seconds. "
-                f"Give a larger budget, such as budget={10 * self.budget:g}."
+                f"The budget limits it: {width} nodes would take more than {self.budget.nominal:g} nominal seconds. "
+                f"{more_budget(self.budget.nominal, self.stages)}"
             )
         needed = system_bytes(self.problem, self.fitting.points(width), width)
         if needed > _MEMORY_SHARE * available_memory():
             return f"The memory limits it: {width} nodes would need {needed / 2**30:.1f} GiB."
-        return ""
+        return self.budget.late
 
-    def _contradiction(self) -> str:
-        return (
-            "The equations and conditions contradict each other: they keep a residual however wide the network is, "
-            "though the best compromise is found. Check signs and values, or remove a condition."
-        )
+    def _contradicts(self, linear: Fitting) -> bool:
+        return not self.assume_well_posed and not self.budget.late and contradicts(linear, self.budget)
 
     def _solution(self, limit: str, verdict: str) -> Solution:
         assert self.best is not None
         estimate, here, other = self.best
-        status, message = "ill-posed", verdict
+        status, message = Status.ILL_POSED, verdict
         if not verdict:
-            status = "stalled" if limit else "converged"
-            place = "above" if limit else "within"
+            status = Status.STALLED if limit else Status.CONVERGED
+            place = "above" if estimate > self.tol else "within"
             message = f"The estimated error {estimate:.1e} is {place} the tolerance {self.tol:g}. {limit}".rstrip()
+            if limit and here.solution.status == Status.STALLED:
+                message = f"{message} {here.solution.diagnostics.message}"
         diagnostics = replace(
             here.solution.diagnostics,
             message=message,
@@ -283,11 +287,12 @@ class _Widening:
 def solve_wide(
     problem: Problem,
     tol: float,
-    budget: float,
+    budget: Budget | float,
     seed: int,
     report: Callable[[Progress], None],
     *,
     device: Any = None,
+    assume_well_posed: bool = False,
     start: object = None,
     continuation: Sequence[Problem] = (),
 ) -> Solution:
@@ -301,11 +306,12 @@ def solve_wide(
     ('converged', True)
     """
     check_known(problem)
+    shared = Budget.of(budget)
     guess = None if start is None else given_start(start, problem)
     for easier in () if problem.is_linear else checked_continuation(continuation, problem):
-        run = _Widening(Fitting(easier, seed, device), max(tol, _COARSE), budget, report)
+        run = _Widening(Fitting(easier, seed, device), max(tol, _COARSE), shared, report, assume_well_posed)
         guess = run.run(guess).evaluate
-    return _Widening(Fitting(problem, seed, device), tol, budget, report).run(guess)
+    return _Widening(Fitting(problem, seed, device), tol, shared, report, assume_well_posed).run(guess)
 
 
 def _wider(blocks: tuple[Block, ...]) -> tuple[Block, ...]:
@@ -313,8 +319,3 @@ def _wider(blocks: tuple[Block, ...]) -> tuple[Block, ...]:
     nodes = sum(nodes for nodes, _ in blocks)
     more = int(_WIDER * nodes) - nodes
     return (*blocks, (more, widened(blocks[-1][1], 1.0 + more / nodes)))
-
-
-def _one(X: FloatArray, wanted: Sequence[tuple[str, MultiIndex]]) -> list[FloatArray]:
-    """Return the state that is one everywhere: a start where equations have no value at zero."""
-    return [np.full(len(X), float(not any(index))) for _, index in wanted]

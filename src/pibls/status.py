@@ -1,0 +1,62 @@
+"""What a solution says of itself, in one word."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+__all__ = ["Status"]
+
+
+class Status(StrEnum):
+    """What came of a solve: a string to compare, print and store, with what it means and what to do about it.
+
+    Examples
+    --------
+    >>> Status.STALLED, Status.STALLED == "stalled", Status("stalled") is Status.STALLED
+    ('stalled', True, True)
+    >>> Status.STALLED.meaning
+    'The estimated error is above the tolerance, or not known; the message says what limits it.'
+    >>> Status.STALLED.remedy
+    'Follow the message, or accept the solution as it is with a larger tol.'
+    """
+
+    CONVERGED = "converged"
+    STALLED = "stalled"
+    ILL_POSED = "ill-posed"
+    FITTED = "fitted"
+    INTERRUPTED = "interrupted"
+
+    @property
+    def meaning(self) -> str:
+        """What the word says of a solution."""
+        return _WORDS[self][0]
+
+    @property
+    def remedy(self) -> str:
+        """What to do about it."""
+        return _WORDS[self][1]
+
+    def __repr__(self) -> str:
+        # Shown like the string that it equals, in records and at the prompt.
+        return repr(str(self))
+
+
+_WORDS = {
+    Status.CONVERGED: ("The estimated error is within the tolerance.", "Nothing is to be done."),
+    Status.STALLED: (
+        "The estimated error is above the tolerance, or not known; the message says what limits it.",
+        "Follow the message, or accept the solution as it is with a larger tol.",
+    ),
+    Status.ILL_POSED: (
+        "The problem has no solution, more than one, or one that its data cannot determine.",
+        "Check signs, values and conditions; if the problem is sound, solve it with assume_well_posed=True.",
+    ),
+    Status.FITTED: (
+        "A method was fitted as it is; its error was not held against a tolerance.",
+        "Use pibls.solve with that method to have the error estimated.",
+    ),
+    Status.INTERRUPTED: (
+        "Training was ended by Ctrl-C; these are the best weights until then.",
+        "Run it again to the end, or with fewer iterations.",
+    ),
+}

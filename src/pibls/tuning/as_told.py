@@ -1,0 +1,120 @@
+"""A method as the user gives it: fitted once, with its error estimated by a richer network."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any, Protocol, cast
+
+import numpy as np
+
+from pibls.budget import Budget
+from pibls.checks import FloatArray, shorten
+from pibls.errors import InputError
+from pibls.features import BroadNetwork
+from pibls.geometry import Points
+from pibls.methods import PIBLS
+from pibls.problem import Problem
+from pibls.solution import Solution
+from pibls.solution.records import RicherNetwork
+from pibls.status import Status
+from pibls.tuning.fitting import Fitting, estimated_error
+from pibls.tuning.grow import new_nodes, with_nodes
+from pibls.tuning.progress import Progress
+from pibls.tuning.wide import solve_wide
+
+__all__ = ["Method", "default_method", "solve_as_told"]
+
+# A seed far from those a user would try, so that the second network is independent of any other run.
+_SECOND = 1_000_003
+_DEFAULT_POINTS = 2000
+_LEAST_NODES = 120
+_JUDGE_NODES = 1000
+_COMPARISON_TOL, _COMPARISON_BUDGET = 1e-8, 5.0
+
+
+class Method(Protocol):
+    """Anything that fits a problem at points."""
+
+    def fit(self, problem: Problem, points: Points, *, seed: int = 0, device: Any = None) -> Solution:
+        """Return the solution."""
+        ...
+
+
+def solve_as_told(
+    problem: Problem,
+    tol: float,
+    method: Method | None,
+    points: Points | None,
+    seed: int,
+    device: Any,
+    budget: Budget,
+    report: Callable[[Progress], None],
+) -> Solution:
+    """Fit the given method at the given points, and estimate the error with a richer network."""
+    chosen = default_method(problem) if method is None else method
+    where = Points.sample(problem, _DEFAULT_POINTS, method="kronecker", seed=seed) if points is None else points
+    report(Progress("solve", budget.elapsed))
+    solution = _fitted(chosen, problem, where, seed, device)
+    if late := budget.late:
+        return _unknown(solution, late)
+    begun = budget.elapsed
+    report(Progress("estimate", begun, solution.diagnostics.nodes))
+    try:
+        richer, estimate = _compared(solution, seed, device, budget)
+    except KeyboardInterrupt:
+        return _unknown(solution, "It was interrupted.")
+    met = estimate <= tol
+    message = f"The estimated error {estimate:.1e} is {'within' if met else 'above'} the tolerance {tol:g}."
+    record = replace(
+        solution.diagnostics,
+        seconds={**solution.diagnostics.seconds, "estimate": budget.elapsed - begun},
+        message=f"{message} {solution.diagnostics.message}".rstrip(),
+    )
+    # A fit that says of itself that it came to nothing may still be like another that starts from it.
+    status = Status.CONVERGED if met and solution.status != Status.STALLED else Status.STALLED
+    return replace(solution, status=status, error_estimate=estimate, diagnostics=record, richer=richer)
+
+
+def _unknown(solution: Solution, why: str) -> Solution:
+    """Return a solution whose error there was no time to estimate."""
+    message = f"The error is not known. {why} {solution.diagnostics.message}".rstrip()
+    return replace(solution, status=Status.STALLED, diagnostics=replace(solution.diagnostics, message=message))
+
+
+def _compared(
+    solution: Solution, seed: int, device: Any, budget: Budget
+) -> tuple[tuple[RicherNetwork, FloatArray], float]:
+    """Return a richer network on points of its own, and the error of a solution estimated by its distance to that.
+
+    The points of the solve may be too few, and its network too narrow: neither is used without more of both.
+    """
+    network, problem = solution.network, solution.problem
+    second = Fitting(problem, seed + _SECOND, device)
+    if not isinstance(network, BroadNetwork):
+        limit = replace(budget, nominal=min(_COMPARISON_BUDGET, budget.left))
+        start = None if problem.is_linear else solution
+        other = solve_wide(problem, _COMPARISON_TOL, limit, second.seed, lambda _: None, device=device, start=start)
+    else:
+        nodes = max(network.size // 2, _LEAST_NODES)
+        groups = new_nodes(solution, nodes, np.random.default_rng(second.seed))
+        wide = with_nodes(network, groups)
+        other = second.fit_network(wide, second.points(wide.size), solution.evaluate, close=True)
+    judge = second.judge(min(_JUDGE_NODES, network.size))
+    estimate = estimated_error(judge(solution).total, judge(other).total, second.distance(solution, other))
+    return (cast(RicherNetwork, other.network), other.weights), estimate
+
+
+def default_method(problem: Problem) -> PIBLS:
+    """Return a network of sines over a range of scales, for a user's own points."""
+    share, scales = (400, (2.0, 5.0, 12.0)) if len(problem.domain.coordinates) < 3 else (600, (1.0, 3.0))
+    return PIBLS(features=[("sin", share, scale) for scale in scales], enhancement_groups=0)
+
+
+def _fitted(method: Method, problem: Problem, points: Points, seed: int, device: Any) -> Solution:
+    solution: object = method.fit(problem, points, seed=seed, device=device)
+    if not isinstance(solution, Solution):
+        raise InputError(
+            f"The fit of the 'method' parameter of solve must return a Solution. Got {shorten(solution)} instead."
+        )
+    return solution

@@ -1,0 +1,157 @@
+"""Which way a problem is solved: by cells, by lines or by one wide network, and what is tried where one stalls."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from pibls.budget import Budget
+from pibls.checks import shorten
+from pibls.errors import InputError, PiblsError
+from pibls.lines import Evolution, Unsuitable, evolve, find_evolution, transits
+from pibls.problem import Problem
+from pibls.solution import Solution
+from pibls.status import Status
+from pibls.tuning.by_cells import solve_by_cells, solve_nonlinear_by_cells, suits_cells
+from pibls.tuning.progress import Progress
+from pibls.tuning.wide import solve_wide
+
+__all__ = ["Ways"]
+
+_SOLID = 4  # three dimensions of space, and time
+_EVENTFUL = 100.0  # radians from the first time to the last
+_ROUNDING = 1e-10  # what stalls below this is limited by round-off
+
+
+@dataclass(frozen=True, eq=False)
+class Ways:
+    """One solve: what is asked for, and one budget for all that is tried."""
+
+    problem: Problem
+    tol: float
+    budget: Budget
+    seed: int
+    report: Callable[[Progress], None]
+    guesses: Mapping[str, Any]
+    device: Any = None
+    assume_well_posed: bool = False
+
+    def run(self, time: str | None) -> Solution:
+        """Solve by the way that suits the problem, or by the one asked for."""
+        guessed = self.guesses["start"] is not None or bool(self.guesses["continuation"])
+        reason = ""
+        if time == "lines" or (time is None and not guessed and _suits_lines(self.problem)):
+            evolved = self._by_lines()
+            if isinstance(evolved, Solution):
+                return self._timed(self._off_device(evolved))
+            if time == "lines":
+                raise InputError(f"This problem cannot be solved with time='lines': {evolved.reason}.")
+            reason = f"It cannot be followed in time instead: {evolved.reason}."
+        solution = self._in_space_time()
+        limited = solution.status == Status.STALLED and (solution.error_estimate or 0.0) > _ROUNDING
+        if limited and reason:
+            solution = _with_words(solution, reason)
+        elif limited and time is None and self._may_change_way:
+            return self._by_lines_instead(solution)
+        return self._timed(solution)
+
+    def _in_space_time(self) -> Solution:
+        """Solve with time, if there is one, as one more coordinate."""
+        common = (self.problem, self.tol, self.budget, self.seed, self.report)
+        own = {**self.guesses, "assume_well_posed": self.assume_well_posed}
+        if self.device is not None or not suits_cells(self.problem):
+            return solve_wide(*common, device=self.device, **own)
+        if self.problem.is_linear:
+            return solve_by_cells(*common, assume_well_posed=self.assume_well_posed)
+        return self._assumed(solve_nonlinear_by_cells(*common, **own))
+
+    def _by_lines(self) -> Solution | Unsuitable:
+        begun = self.budget.elapsed
+
+        def tell(stage: str, seconds: float, *facts: Any) -> None:
+            self.report(Progress(stage, begun + seconds, *facts))
+
+        found = evolve(self.problem, tol=self.tol, seed=self.seed, budget=self.budget, report=tell)
+        return self._assumed(found) if isinstance(found, Solution) else found
+
+    @property
+    def _may_change_way(self) -> bool:
+        """Whether lines are cheap enough for a second try, and may be used at all."""
+        flat = self.problem.is_linear and self.device is None and len(self.problem.domain.coordinates) < _SOLID
+        late = bool(self.budget.late) or self.budget.left == 0.0
+        return flat and suits_cells(self.problem) and not late and isinstance(find_evolution(self.problem), Evolution)
+
+    def _by_lines_instead(self, first: Solution) -> Solution:
+        """Try lines with what is left of the budget; whatever comes of that, the first solution is not lost."""
+        until = self.budget.elapsed
+        try:
+            other = self._by_lines()
+        except PiblsError as error:
+            return self._timed(_with_words(first, f"Following it in time failed as well: {error}"), until)
+        except KeyboardInterrupt:
+            return self._timed(_with_words(first, "Following it in time was interrupted."), until)
+        # What is linear neither blows up nor ceases to exist.
+        if isinstance(other, Unsuitable) or other.status == Status.ILL_POSED:
+            reason = other.reason if isinstance(other, Unsuitable) else other.diagnostics.message
+            return self._timed(_with_words(first, f"It cannot be followed in time instead: {reason}"), until)
+        if not _better(other, first):
+            return self._timed(_with_words(first, f"Followed in time it is no better ({_known(other)})."), until)
+        words = f"It was followed in time, as in space and time at once it stalled ({_known(first)})."
+        stages = tuple(replace(stage, seconds=until + stage.seconds) for stage in other.diagnostics.stages)
+        other = replace(other, diagnostics=replace(other.diagnostics, stages=stages))
+        return self._timed(_with_words(other, words), until)
+
+    def _timed(self, solution: Solution, until: float | None = None) -> Solution:
+        """Return a solution with the time of all that was tried: by way, where there were two."""
+        record, total = solution.diagnostics, self.budget.elapsed
+        if until is not None:
+            seconds: Mapping[str, float] = {"cells": until, "lines": total - until}
+        else:
+            seconds = {"total": total} if "total" in record.seconds else record.seconds
+        return replace(solution, diagnostics=replace(record, seconds=seconds))
+
+    def _assumed(self, solution: Solution) -> Solution:
+        """Take back the verdict that a problem is ill-posed, where the user knows that it is not."""
+        if not self.assume_well_posed or solution.status != Status.ILL_POSED:
+            return solution
+        return replace(solution, status=Status.STALLED)
+
+    def _off_device(self, solution: Solution) -> Solution:
+        if self.device is None:
+            return solution
+        words = f"Lines run on NumPy: the device {shorten(self.device)} was not used. time='space-time' would use it."
+        return _with_words(solution, words)
+
+
+def _suits_lines(problem: Problem) -> bool:
+    """Tell whether lines are tried first.
+
+    For what moves nonlinearly, where space alone has three dimensions, and where more happens than a network over all
+    of space and time can hold.
+    """
+    if problem.domain.time is None:
+        return False
+    if not problem.is_linear or len(problem.domain.coordinates) == _SOLID:
+        return True
+    evolution = find_evolution(problem) if len(problem.domain.coordinates) < _SOLID else None
+    # Conditions beyond those that are needed are better left to a check than to a compromise.
+    return isinstance(evolution, Evolution) and (bool(evolution.surplus) or _EVENTFUL < transits(evolution) < np.inf)
+
+
+def _better(one: Solution, two: Solution) -> bool:
+    """Tell whether a solution is estimated to be more accurate than another."""
+    first, second = one.error_estimate, two.error_estimate
+    return one.status == Status.CONVERGED or (first is not None and (second is None or first < second))
+
+
+def _known(solution: Solution) -> str:
+    estimate = solution.error_estimate
+    return "error unknown" if estimate is None or not np.isfinite(estimate) else f"estimated error {estimate:.1e}"
+
+
+def _with_words(solution: Solution, words: str) -> Solution:
+    message = f"{solution.diagnostics.message} {words}"
+    return replace(solution, diagnostics=replace(solution.diagnostics, message=message))
