@@ -40,7 +40,8 @@ _COST = 2.5  # power of the number of features that work grows with
 _OVERTIME = 1.5  # what was begun within the budget may end beyond it
 _MATRICES, _MEMORY_SHARE = 12, 0.5  # of points by features, at once
 _FINER, _FINER_MANY, _MANY = {0: 1.5, 1: 1.5, 2: 1.3}, 1.2, 3
-_COARSEST, _PAYING, _SLOWEST = 0.3, 0.5, 0.8
+_COARSEST, _PAYING = 0.3, 0.5
+_SLOWEST = 0.8, 0.6  # share of an error that is left by the next run: by distances, and by residuals alone
 _AGREE, _BEFORE, _ALIKE = 0.1, 0.9, 0.1  # when two runs cease to exist, and how far they are apart shortly before
 _MET, _UNMET, _STAYS = 1e-3, 0.03, 0.7  # what is missed of conditions that did not help
 
@@ -225,7 +226,8 @@ class Course:
             apart = np.inf if ended else distance(self.evolution.problem, self.runs[-1], run)
             # The finer run has an error, too; errors fall as distances did before, or at least like residuals.
             before = max(self.stages[-1]["residual"], 1e-300)
-            fall = min(residual / before, (apart / self.apart) if np.isfinite(self.apart) else 1.0, _SLOWEST)
+            known = min(apart / self.apart, _SLOWEST[0]) if np.isfinite(self.apart) else _SLOWEST[1]
+            fall = min(residual / before, known)
             self.distances.append(apart / (1.0 - fall))
             self.apart = max(apart, 1e-300)
             self.stages[-1]["estimate"] = self.distances[-1]
