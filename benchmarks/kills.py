@@ -3,9 +3,9 @@
     python -m benchmarks.kills [--kills 20] [--seed 0] [--workers 2]
 
 The study of the paper on its first problem, every method and kind of cell, at toy size, with two processes or one. It
-runs once undisturbed. Then its whole process group is killed (kill -9) at random moments and started again until it comes
-to its end; that is repeated from an empty folder until there were as many kills as asked for. Every file of numbers
-must be the same byte for byte; in those that hold times, everything but the times.
+runs once undisturbed. Then its whole process group is killed (kill -9) at random moments and started again until it
+comes to its end; that is repeated from an empty folder until there were as many kills as asked for. Every file of
+numbers must be the same byte for byte; in those that hold times, everything but the times.
 """
 
 from __future__ import annotations

@@ -44,6 +44,7 @@ _OVERTIME = 1.5  # what was begun within the budget may end beyond it
 _MATRICES, _MEMORY_SHARE = 12, 0.5  # of points by features, at once
 _FINER, _FINER_MANY, _MANY = {0: 1.5, 1: 1.5, 2: 1.3}, 1.2, 3
 _COARSEST, _PAYING = 0.3, 0.5
+_SLOWEST = 0.8, 0.6  # share of an error that is left by the next run: by distances, and by residuals alone
 _AGREE, _BEFORE, _ALIKE = 0.1, 0.9, 0.1  # when two runs cease to exist, and how far they are apart shortly before
 _MET, _UNMET, _STAYS = 1e-3, 0.03, 0.7  # what is missed of conditions that did not help
 
@@ -65,6 +66,7 @@ class Course:
     stages: list[Stage] = field(default_factory=list)
     rough: Run | None = None
     hindsight: float = np.inf
+    apart: float = np.inf
 
     @property
     def elapsed(self) -> float:
@@ -222,13 +224,20 @@ class Course:
     def _add(self, run: Run) -> None:
         """Keep a run, and the distance of the one before to it."""
         self.report("estimate", self.elapsed, run.width, None, self.estimate if self.distances else None)
+        residual = self._residual(run)
         if self.runs:
             ended = self.runs[-1].ended or run.ended
-            self.distances.append(np.inf if ended else distance(self.evolution.problem, self.runs[-1], run))
+            apart = np.inf if ended else distance(self.evolution.problem, self.runs[-1], run)
+            # The finer run has an error, too; errors fall as distances did before, or at least like residuals.
+            before = max(self.stages[-1].residual or 0.0, 1e-300)
+            known = min(apart / self.apart, _SLOWEST[0]) if np.isfinite(self.apart) else _SLOWEST[1]
+            fall = min(residual / before, known)
+            self.distances.append(apart / (1.0 - fall))
+            self.apart = max(apart, 1e-300)
             self.stages[-1] = replace(self.stages[-1], estimate=self.distances[-1])
         self.runs.append(run)
         size = {"nodes": run.width, "rows": run.points, "steps": len(run.network.coefficients)}
-        self.stages.append(Stage(self.elapsed, **size, residual=self._residual(run)))
+        self.stages.append(Stage(self.elapsed, **size, residual=residual))
 
     def _limit(self) -> str | None:
         """Return what ends the course: nothing left to do (an empty text), or what forbids another level."""
