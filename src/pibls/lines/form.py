@@ -17,6 +17,7 @@ from pibls.lines.multipliers import Multiplier, Slot, Solved, State, Unsuitable,
 from pibls.lines.posed import conditions_needed, exceeds, surplus, what_lacks
 from pibls.problem import Average, Data, Field, MultiIndex, OnPart, Opposite, Problem, Statement
 from pibls.problem.evaluate import Function, compile_function
+from pibls.problem.switches import has_jumps
 
 __all__ = ["Evolution", "compiled", "find_evolution"]
 
@@ -141,6 +142,8 @@ def find_evolution(problem: Problem) -> Evolution | Unsuitable:
         return Unsuitable("the domain has no time")
     if problem.parameters:
         return Unsuitable("it has unknown numbers")
+    if has_jumps(problem):
+        return Unsuitable("the coefficient of a highest derivative in space jumps")
     equations = [s for s in problem.statements if s.is_equation]
     names = problem.field_names
     if len(equations) != len(names):

@@ -18,7 +18,7 @@ from pibls.problem.evaluate import compile_function
 from pibls.problem.fluxes import normal_flux
 from pibls.problem.problem import Problem
 
-__all__ = ["branch_number", "hidden_jump", "switching_edges", "switching_planes"]
+__all__ = ["branch_number", "has_jumps", "hidden_jump", "switching_edges", "switching_planes"]
 
 _SWITCHES = (sp.Piecewise, sp.Abs, sp.sign, sp.Heaviside, sp.Max, sp.Min)
 _REAL = 1e-9
@@ -70,6 +70,24 @@ def switching_edges(problem: Problem, *, several: bool = True) -> tuple[sp.Expr,
         if (len(factor.free_symbols & symbols) > 1) == several and -factor not in found:
             found[factor] = None
     return tuple(found)[:_MOST]
+
+
+def has_jumps(problem: Problem) -> bool:
+    """Tell whether the coefficient of a highest derivative in space jumps anywhere.
+
+    Examples
+    --------
+    >>> from pibls.problems import everyday, heat
+    >>> [has_jumps(problem) for problem in (heat(), everyday()["two_plates"]())]
+    [False, True]
+    """
+    space = len(problem.domain.space)
+    for statement in problem.statements:
+        terms = statement.form.terms if statement.is_equation else ()
+        top = max((sum(term.multi_index[:space]) for term in terms), default=0)
+        if any(_edges([term.coefficient]) for term in terms if sum(term.multi_index[:space]) == top > 0):
+            return True
+    return False
 
 
 def branch_number(problem: Problem) -> sp.Expr:
