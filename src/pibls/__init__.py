@@ -28,6 +28,7 @@ if TYPE_CHECKING:
         Rectangle,
         Star,
         TimeInterval,
+        per_region,
     )
     from pibls.methods import PIBLS, PIELM, PINN, BayesianPIELM
     from pibls.problem import (
@@ -98,6 +99,7 @@ __all__ = [
     "normal",
     "normal_derivative",
     "parse",
+    "per_region",
     "problems",
     "read_problem",
     "solve",

@@ -48,6 +48,7 @@ from pibls.geometry.patch import Samples
 from pibls.geometry.points import Points, PointSet
 from pibls.geometry.polygon import Polygon
 from pibls.geometry.product import Product, TimeInterval
+from pibls.geometry.regions import per_region
 from pibls.geometry.sampling import METHODS, unit_cube
 from pibls.geometry.star import Star
 
@@ -69,5 +70,6 @@ __all__ = [
     "Samples",
     "Star",
     "TimeInterval",
+    "per_region",
     "unit_cube",
 ]

@@ -1,0 +1,245 @@
+"""Coefficients and sources that jump across curves and surfaces: cells are cut there, values and fluxes go on."""
+
+import numpy as np
+import pytest
+import sympy as sp
+
+import pibls as pb
+from pibls.cells.contours import contours
+from pibls.cells.layout import Layout
+from pibls.cells.rows import Rows
+from pibls.cells.solve import Glue
+from pibls.cells.tree import contacts, leaves, refined, split_at_planes
+from pibls.features.reference import draw_reference
+from pibls.geometry.regions import inside
+from pibls.problem.fluxes import normal_flux
+from pibls.problem.level import Level
+from pibls.problem.switches import branch_number, has_jumps, hidden_jump, switching_edges
+
+R = sp.Rational
+x, y, z, t = pb.coordinates("x y z t")
+u = pb.field("u", x, y)
+SQUARE = pb.Rectangle((x, -1, 1), (y, -1, 1))
+CIRCLE = x**2 + y**2 - R(9, 25)
+STAR = x**2 + y**2 - R(1, 4) - (x**5 - 10 * x**3 * y**2 + 5 * x * y**4)
+
+
+def divergence(k, w, symbols=(x, y)):
+    return sum((k * w.diff(s)).diff(s) for s in symbols)
+
+
+def made(level, low, high, factor=None, domain=SQUARE, w=u):
+    """Return a problem with a flux that is continuous where the level is zero, and so is the solution."""
+    symbols = w.args
+    flow = level * (sp.cos(x + 2 * y) if factor is None else factor)
+    k = sp.Piecewise((low, level < 0), (high, True))
+    exact = sp.Piecewise((flow / low, level < 0), (flow / high, True))
+    equation = sp.Eq(divergence(k, w, symbols), sum(flow.diff(s, 2) for s in symbols))
+    return pb.Problem(equation, domain, [pb.Dirichlet(w, exact)], exact=exact)
+
+
+CASES = {
+    "line": made(x + y / 3 - R(1, 10), 1, 10),
+    "circle": made(CIRCLE, 1, 1000),
+    "circle, the other way": made(CIRCLE, 1000, 1),
+    "star": made(STAR, 1, 1000),
+    "disk in a disk": made(CIRCLE, 1, 10, domain=pb.Disk((x, y), (0.1, 0), 1.2)),
+    "line through a disk": made(x + y / 3 - R(1, 10), 1, 10, domain=pb.Disk((x, y), (0, 0), 1)),
+    "small": made((x - R(3, 10)) ** 2 + (y - R(1, 5)) ** 2 - R(1, 900), 1, 10),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_jumps_across_curves_are_solved_and_estimated(name):
+    solution = pb.solve(CASES[name], tol=1e-4)
+    error = solution.true_error(20_000)
+    assert solution.status == "converged"
+    assert error < 2e-4
+    assert error < 3 * max(solution.error_estimate, 1e-9)
+
+
+def test_a_surface_in_space():
+    w = pb.field("w", x, y, z)
+    box = pb.Box((x, -1, 1), (y, -1, 1), (z, -1, 1))
+    problem = made(4 * x**2 + R(9, 4) * y**2 + 3 * z**2 - 1, 1, R(1, 1000), sp.cos(x + y - z), box, w)
+    solution = pb.solve(problem, tol=1e-3)
+    assert solution.status == "converged"
+    assert solution.true_error() < 1e-3
+
+
+def test_a_seam_that_moves_through_time():
+    w = pb.field("w", x, t)
+    level = x - R(3, 10) - t / 5
+    k = sp.Piecewise((1, level < 0), (5, True))
+    one, two = level * (1 + t), level / 5 * (1 + t)
+    exact = sp.Piecewise((one, level < 0), (two, True))
+    source = sp.Piecewise((one.diff(t), level < 0), (two.diff(t), True))
+    domain = pb.Interval((x, 0, 1)) * pb.TimeInterval(t, 0, 1)
+    conditions = [pb.Dirichlet(w, exact), pb.Initial(w, exact.subs(t, 0))]
+    problem = pb.Problem(sp.Eq(w.diff(t) - divergence(k, w, (x,)), source), domain, conditions, exact=exact)
+    assert has_jumps(problem)
+    solution = pb.solve(problem, tol=1e-4)
+    assert solution.status == "converged"
+    assert solution.true_error() < 3e-4
+
+
+def elastic(level):
+    """Return two elastic bodies with the same traction on both sides of a line."""
+    v = pb.field("v", x, y)
+    above, normal = level > 0, sp.Matrix([level.diff(x), level.diff(y)])
+    materials = (R(2), R(1)), (R(1, 2), R(3))
+    sides = []
+    for lame, shear in materials:
+        acoustic = shear * (normal.T * normal)[0] * sp.eye(2) + (lame + shear) * normal * normal.T
+        sides.append([level * sp.cos(x - y) * a for a in acoustic.solve(sp.Matrix([1, 2]))])
+
+    def stresses(lame, shear, p, q):
+        spread = lame * (p.diff(x) + q.diff(y))
+        return spread + 2 * shear * p.diff(x), shear * (p.diff(y) + q.diff(x)), spread + 2 * shear * q.diff(y)
+
+    forces = []
+    for (lame, shear), (p, q) in zip(materials, sides, strict=True):
+        a, b, c = stresses(lame, shear, p, q)
+        forces.append((a.diff(x) + b.diff(y), b.diff(x) + c.diff(y)))
+    lame, shear = (sp.Piecewise((materials[0][i], above), (materials[1][i], True)) for i in (0, 1))
+    a, b, c = stresses(lame, shear, u, v)
+    right = [sp.Piecewise((forces[0][i], above), (forces[1][i], True)) for i in (0, 1)]
+    exact = {w: sp.Piecewise((sides[0][i], above), (sides[1][i], True)) for i, w in enumerate((u, v))}
+    equations = [sp.Eq(pb.div([a, b]), right[0]), sp.Eq(pb.div([b, c]), right[1])]
+    return pb.Problem(equations, SQUARE, [pb.Dirichlet(w, value) for w, value in exact.items()], exact=exact)
+
+
+@pytest.mark.parametrize("level", [x - R(1, 5), x + y / 2 - R(1, 10)])
+def test_tractions_go_on_where_equations_are_divergences(level):
+    solution = pb.solve(elastic(level), tol=1e-5)
+    assert solution.status == "converged"
+    assert solution.true_error() < 1e-5
+
+
+def test_stresses_that_are_not_told_are_not_guessed():
+    v = pb.field("v", x, y)
+    k = sp.Piecewise((1, CIRCLE < 0), (2, True))
+    equations = [k * u.diff(x, 2) + u.diff(y, 2) + k * v.diff(x, y), v.diff(x, 2) + v.diff(y, 2) + k * u.diff(x, y)]
+    problem = pb.Problem([sp.Eq(e, 1) for e in equations], SQUARE, [pb.Dirichlet(u, 0), pb.Dirichlet(v, 0)])
+    assert "write it as a divergence" in hidden_jump(problem, switching_edges(problem))
+
+
+def test_a_wedge_is_no_source_however_deep_cells_are_graded():
+    wedge = sp.And(y > -R(1, 3) - x / 7, y < R(1, 3) + x)
+    k = sp.Piecewise((10, wedge), (1, True))
+    problem = pb.Problem(sp.Eq(divergence(k, u), -1), SQUARE, [pb.Dirichlet(u, 0)])
+    layout = Layout(problem, draw_reference(2, 9, 0), 0)
+    glue, root = Glue(Rows(layout)), split_at_planes(layout.root)
+    for level in range(8):
+        cells = [leaf for leaf in leaves(root) if leaf.has_corner or not level]
+        root = refined(root, {leaf: [(0, None), (1, None)] for leaf in cells})
+    glue.solve(root)
+    assert glue.weakest(0)[0] < 3
+
+
+def test_what_a_part_makes_flows_out_of_it():
+    triangle = sp.And(y > -R(1, 3) - x / 7, y < R(1, 3) + x, y < R(1, 2) - x)
+    k = sp.Piecewise((10, triangle), (1, True))
+    problem = pb.Problem(sp.Eq(divergence(k, u), -1), SQUARE, [pb.Dirichlet(u, 0)])
+    layout = Layout(problem, draw_reference(2, 9, 0), 0)
+    rows, root = Rows(layout), split_at_planes(layout.root)
+    for level in range(3):
+        cells = [leaf for leaf in leaves(root) if leaf.has_corner or not level]
+        root = refined(root, {leaf: [(0, None), (1, None)] for leaf in cells})
+    faces = [face for contact in contacts(root) for face in layout.faces(contact)]
+    faces += [face for leaf in leaves(root) for face in layout.seam_faces(leaf)]
+    checked = 0
+    for part in (part for leaf in leaves(root) for part in layout.parts(leaf)):
+        if part.boundary or part.whole:
+            continue
+        own = [face for face in faces if part in (face.below, face.above)]
+        found = rows.of(part)
+        out = sum(rows.flux.across(part, face, rows.traced(part, face, found.units))[0] for face in own)
+        low = np.arange(rows.width) < 20
+        made_inside = found.means[0, low]
+        assert np.linalg.norm(made_inside - out[0, low]) < 1e-4 * np.linalg.norm(made_inside)
+        checked += 1
+    assert checked > 10
+
+
+def test_parts_of_a_divided_domain_add_up():
+    problem = CASES["star"]
+    layout = Layout(problem, draw_reference(2, 9, 0), 0)
+    root = layout.root
+    for _ in range(3):
+        root = refined(root, {leaf: [(0, None), (1, None)] for leaf in leaves(root)})
+    parts = [part for leaf in leaves(root) for part in layout.parts(leaf)]
+    assert sum(part.integrals.sum() for part in parts) == pytest.approx(4.0, abs=1e-9)
+    length = sum(face.weights.sum() for leaf in leaves(root) for face in layout.seam_faces(leaf))
+    curves = contours(Level.of(STAR, (x, y)), SQUARE.bounds)
+    assert length == pytest.approx(sum(curve.measure for curve in curves), rel=1e-8)
+
+
+def test_a_stored_solution_knows_its_sides(tmp_path):
+    solution = pb.solve(CASES["circle"], tol=1e-3)
+    again = pb.load(solution.save(tmp_path / "jump.pibls"))
+    X = SQUARE.sample(2000, "uniform", 3)
+    assert (again(X) == solution(X)).all()
+
+
+def test_only_edges_at_which_something_changes_are_seams():
+    k = sp.Piecewise((10, sp.And(y > x, y < 1 - x)), (1, True))
+    problem = pb.Problem(sp.Eq(divergence(k, u), 0), SQUARE, [pb.Dirichlet(u, 0)])
+    pieces = [piece for held in Layout(problem, draw_reference(2, 9, 0)).seams.values() for piece in held]
+    lengths = sorted(float(np.diff(piece.box[0])[0]) * piece.patch.measure for piece in pieces)
+    assert lengths == pytest.approx([0.5 * np.sqrt(2), 1.5 * np.sqrt(2)], rel=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("edge", "count", "length"),
+    [
+        (x + 2 * y - R(3, 10), 1, np.sqrt(5)),
+        ((x - R(31, 100)) ** 2 + (y - R(77, 1000)) ** 2 - R(1, 10**6), 1, 2e-3 * np.pi),
+        (x**2 + y**2 - R(3, 2), 4, 4 * 1.5**0.5 * (np.arcsin((2 / 3) ** 0.5) - np.arccos((2 / 3) ** 0.5))),
+        (x**2 + y**2 + 1, 0, 0.0),
+    ],
+)
+def test_contours_are_found_however_small(edge, count, length):
+    found = contours(Level.of(edge, (x, y)), SQUARE.bounds)
+    assert len(found) == count
+    assert sum(curve.measure for curve in found) == pytest.approx(length, rel=1e-6)
+
+
+def test_the_flux_of_a_divergence_is_read_from_it():
+    k = pb.per_region({pb.Disk((x, y), (0, 0), 0.5): 2}, 1)
+    problem = pb.Problem(sp.Eq(-pb.div(k * pb.grad(u)), 1), SQUARE, [pb.Dirichlet(u, 0)])
+    flux = normal_flux(problem, 0)
+    assert [term.multi_index for term in flux.terms] == [(1, 0), (0, 1)]
+    assert normal_flux(pb.Problem(sp.Eq(divergence(k, u), 1), SQUARE, [pb.Dirichlet(u, 0)]), 0) is None
+
+
+SHAPES = [
+    pb.Disk((x, y), (0.1, 0), 0.5),
+    pb.Rectangle((x, -0.3, 0.7), (y, -0.5, 0.1)),
+    pb.Polygon((x, y), [(-0.8, -0.8), (0.8, -0.8), (0.8, 0), (0, 0), (0, 0.8), (-0.8, 0.8)]),
+    pb.Polygon((x, y), [(0, 0.2), (0.8, 0.9), (0.1, -0.9), (-0.6, 0.7)]),
+    pb.Star((x, y), lambda a: R(1, 2) + sp.cos(5 * a) / 10),
+    pb.Rectangle((x, -0.9, 0.9), (y, -0.5, 0.5)) - pb.Disk((x, y), (0, 0), 0.3),
+    pb.Disk((x, y), (-0.3, 0), 0.4) | pb.Disk((x, y), (0.3, 0), 0.4),
+]
+
+
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+def test_conditions_of_regions_are_those_of_the_shapes(shape):
+    X = SQUARE.sample(4000, "uniform", 0)
+    held = sp.lambdify((x, y), sp.Piecewise((1, inside(shape)), (0, True)), "numpy")(*X.T)
+    assert (held.astype(bool) == shape.contains(X)).all()
+
+
+@pytest.mark.parametrize("values", [{}, 3, {pb.Disk((x, y), (0, 0), 1): "steel"}, {"disk": 1}])
+def test_regions_that_are_none_are_refused(values):
+    with pytest.raises(pb.PiblsError, match=r"Got|per_region"):
+        pb.per_region(values)
+
+
+def test_branches_are_numbered_apart():
+    source = sp.Piecewise((1, sp.And(x < y, y < 1)), (sp.Abs(x + y), True)) + sp.Max(x, y)
+    problem = pb.Problem(sp.Eq(pb.laplacian(u), source), SQUARE, [pb.Dirichlet(u, 0)])
+    number = sp.lambdify((x, y), branch_number(problem), "numpy")
+    X = np.array([[-0.5, 0.2], [0.5, 0.2], [0.2, -0.5], [-0.6, -0.7]])
+    assert len(set(np.asarray(number(*X.T)).tolist())) == 3
