@@ -20,6 +20,7 @@ __all__ = ["Cell", "Contact", "contacts", "leaves", "refined", "split_at_planes"
 _NEAREST = 0.25  # to an end, as a share of the side, for a split through a mark
 _PLACES = (0.5, 0.4, 0.6, 0.3, 0.7, 0.35, 0.65)  # for a split, as shares of the side
 _DEEPEST = 40  # halvings of every axis, beyond which digits run out
+_BESIDE = 1e-3  # of a side: a wall is kept off a place just beside a cell, too
 _CLEAR = 0.08  # of the side, between a split and a place where it would touch the boundary
 
 
@@ -99,7 +100,7 @@ class Cell:
                 self,
                 self.depth + 1,
                 marks=self.marks[_held(self.marks, *end)],
-                tangents=self.tangents[_held(self.tangents[:, 1:], *end)],
+                tangents=self.tangents[_held(self.tangents[:, 1:], *end, slack=_BESIDE)],
             )
             for end in ends
         )
@@ -132,12 +133,12 @@ class Contact:
     shift: float = 0.0
 
 
-def _held(points: FloatArray, low: FloatArray, high: FloatArray) -> npt.NDArray[np.bool_]:
-    """Tell which points are in a box."""
+def _held(points: FloatArray, low: FloatArray, high: FloatArray, slack: float = 1e-9) -> npt.NDArray[np.bool_]:
+    """Tell which points are in a box, or so much of its sides beside it."""
     if not len(points):
         return np.zeros(0, dtype=np.bool_)
-    slack = 1e-9 * (high - low)
-    inside = (points >= low - slack) & (points <= high + slack)
+    room = slack * (high - low)
+    inside = (points >= low - room) & (points <= high + room)
     return np.asarray((inside | np.isnan(points)).all(axis=1))
 
 
