@@ -142,6 +142,10 @@ def test_the_stress_at_a_hole_is_three_times_the_pull():
     assert run("elastic_plate")[0]["peak"] == pytest.approx(300, rel=0.02)
 
 
+def test_what_rains_on_the_island_leaves_it():
+    assert run("island")[0]["balance"] == pytest.approx(0, abs=1e-4)
+
+
 def test_the_price_of_a_call_is_the_textbook_value():
     at = NormalDist().cdf
     expected = at(0.285) - math.exp(-0.04) * at(0.035)

@@ -9,15 +9,35 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pibls.errors import GeometryError
-from pibls.geometry import Ball, Box, Disk, Interval, Polygon, Rectangle, Star, TimeInterval
+from pibls.geometry import (
+    Ball,
+    Box,
+    Cone,
+    Cylinder,
+    Disk,
+    Extrusion,
+    Implicit,
+    Interval,
+    Outline,
+    Polygon,
+    Rectangle,
+    Revolution,
+    Solid,
+    Star,
+    TimeInterval,
+    Torus,
+)
 
-x, y, z, t, theta = sp.symbols("x y z t theta")
+x, y, z, t, r, theta = sp.symbols("x y z t r theta")
 
 SQUARE = Rectangle((x, 0, 2), (y, 0, 2))
 CORNER = Rectangle((x, 1, 2), (y, 1, 2))
 PLATE = Rectangle((x, -1, 1), (y, -1, 1)) - Disk((x, y), (0, 0), 0.5)
 LENS_AREA = 2 * math.pi / 3 - math.sqrt(3) / 2
 LENS_VOLUME = 5 * math.pi / 12
+CORNERS = [(a, b, c) for c in (0, 1) for b in (0, 1) for a in (0, 2)]
+QUADS = [(0, 2, 3, 1), (4, 5, 7, 6), (0, 1, 5, 4), (2, 6, 7, 3), (0, 4, 6, 2), (1, 3, 7, 5)]
+TRIANGULATED = Solid((x, y, z), CORNERS, [half for a, b, c, d in QUADS for half in ((a, b, c), (a, c, d))])
 
 # shape, measure, measure of the boundary
 PLANE = {
@@ -39,6 +59,13 @@ PLANE = {
     "lens": (Disk((x, y), (0, 0), 1) & Disk((x, y), (1, 0), 1), LENS_AREA, 4 * math.pi / 3),
     "pair": (Disk((x, y), (0, 0), 1) | Disk((x, y), (1, 0), 1), 2 * math.pi - LENS_AREA, 8 * math.pi / 3),
     "moon": (Disk((x, y), (0, 0), 1) - Disk((x, y), (1, 0), 1), math.pi - LENS_AREA, 2 * math.pi),
+    "outline": (
+        Outline((x, y), [[(0, 0), (4, 0), (4, 4), (0, 4)], [(1, 1), (2, 1), (2, 2), (1, 2)]])
+        - Rectangle((x, 3, 5), (y, 3, 5)),
+        14,
+        20,
+    ),
+    "ellipse": (Implicit((x, y), x**2 / 4 + y**2 - 1, [(-2.5, 2.5), (-1.5, 1.5)]), 2 * math.pi, 8 * 1.2110560275684595),
     "two": (Disk((x, y), (0, 0), 1) | Disk((x, y), (5, 0), 1), 2 * math.pi, 4 * math.pi),
     "nested": ((PLATE | Disk((x, y), (0, 0), 0.25)) - Disk((x, y), (0, 0), 0.1), None, None),
     "touching outside": (SQUARE - Rectangle((x, 2, 3), (y, 0, 2)), 4, 8),
@@ -56,6 +83,41 @@ SOLID = {
         6 * math.pi,
     ),
     "bricks": (Box((x, 0, 1), (y, 0, 1), (z, 0, 1)) | Box((x, 1, 2), (y, 0, 1), (z, 0, 1)), 2, 10),
+    "pipe": (Extrusion(Disk((x, y), (0, 0), 1) - Disk((x, y), (0, 0), 0.5), (z, 0, 2)), 1.5 * math.pi, 7.5 * math.pi),
+    "half disk": (
+        Revolution((x, y, z), Disk((r, x), (0, 0), 1) & Rectangle((r, 0, 2), (x, -2, 2)), x),
+        4 * math.pi / 3,
+        4 * math.pi,
+    ),
+    "cap": (
+        Revolution((x, y, z), Disk((r, z), (0, 0), 2) & Rectangle((r, 0, 3), (z, 1, 3)), z),
+        5 * math.pi / 3,
+        7 * math.pi,
+    ),
+    "drilled cylinder": (
+        Cylinder((x, y, z), (0, 0, 0), (0, 0, 1), 1) - Cylinder((x, y, z), (0, 0, -1), (0, 0, 2), 0.5),
+        0.75 * math.pi,
+        4.5 * math.pi,
+    ),
+    "spool": (
+        Cylinder((x, y, z), (0, 0, 0), (0, 0, 1), 1) | Cone((x, y, z), (0, 0, 1), (0, 0, 2), 1),
+        4 * math.pi / 3,
+        (3 + math.sqrt(2)) * math.pi,
+    ),
+    "half torus": (Torus((x, y, z), (0, 0, 0), 2, 0.5) & Box((x, -3, 3), (y, 0, 3), (z, -1, 1)), math.pi**2 / 2, None),
+    "triangulated box": (TRIANGULATED, 2, 10),
+    "drilled solid": (TRIANGULATED - Cylinder((x, y, z), (0.5, 0.5, -1), (0.5, 0.5, 2), 0.25), 2 - math.pi / 16, None),
+    "ellipsoid": (
+        Implicit((x, y, z), x**2 / 4 + y**2 + z**2 - 1, [(-2.5, 2.5), (-1.5, 1.5), (-1.5, 1.5)]),
+        8 * math.pi / 3,
+        None,
+    ),
+    "half ellipsoid": (
+        Implicit((x, y, z), x**2 / 4 + y**2 + z**2 - 1, [(-2.5, 2.5), (-1.5, 1.5), (-1.5, 1.5)])
+        & Box((x, 0, 3), (y, -2, 2), (z, -2, 2)),
+        4 * math.pi / 3,
+        None,
+    ),
     "drilled box": (Box((x, 0, 1), (y, 0, 1), (z, 0, 1)) - Ball((x, y, z), (0, 0, 0), 0.5), 1 - math.pi / 48, None),
 }
 SPACES = {

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pibls.errors import GeometryError
-from pibls.geometry import Box, Disk, Interval, PointCloud, Polygon, Rectangle, Star, TimeInterval
+from pibls.geometry import Box, Disk, Interval, Outline, PointCloud, Polygon, Rectangle, Star, TimeInterval
 from pibls.geometry.landmarks import corners
 
 x, y, z, t = sp.symbols("x y z t")
@@ -33,6 +33,7 @@ def disk(a, b, radius):
 
 L_SHAPES = {
     "polygon": Polygon((x, y), [(-1, -1), (0, -1), (0, 0), (1, 0), (1, 1), (-1, 1)]),
+    "outline": Outline((x, y), [[(-1, -1), (-1, 1), (1, 1), (1, 0), (0, 0), (0, -1)]]),
     "difference": SQUARE - rectangle(0, 1, -1, 0),
     "difference that sticks out": SQUARE - rectangle(0, 2, -3, 0),
     "union": rectangle(-1, 1, 0, 1) | rectangle(-1, 0, -1, 1),
@@ -105,8 +106,16 @@ def test_squares_that_touch_at_a_vertex_have_two_wedges_there():
     assert [c.angle for c in at_origin] == pytest.approx([math.pi / 2] * 2, abs=1e-8)
 
 
-def test_square_holes_have_corners_too():
-    frame = rectangle(0, 3, 0, 3) - rectangle(1, 2, 1, 2)
+@pytest.mark.parametrize(
+    "frame",
+    [
+        rectangle(0, 3, 0, 3) - rectangle(1, 2, 1, 2),
+        Outline((x, y), [[(0, 0), (3, 0), (3, 3), (0, 3)], [(1, 1), (2, 1), (2, 2), (1, 2)]]),
+        Outline((x, y), [[(0, 0), (0, 3), (3, 3), (3, 0)], [(1, 1), (1, 2), (2, 2), (2, 1)]]),
+    ],
+    ids=["difference", "outline", "outline the other way round"],
+)
+def test_square_holes_have_corners_too(frame):
     assert sorted(c.point for c in corners(frame)) == [(1.0, 1.0), (1.0, 2.0), (2.0, 1.0), (2.0, 2.0)]
     for corner in corners(frame):
         assert corner.angle == pytest.approx(1.5 * math.pi, abs=1e-8)

@@ -13,17 +13,26 @@ from pibls.errors import GeometryError, InputError
 from pibls.geometry import (
     Ball,
     Box,
+    Cone,
+    Cylinder,
     Disk,
     Domain,
+    Extrusion,
+    Implicit,
     Interval,
+    Outline,
     PointCloud,
     Polygon,
     Rectangle,
+    Revolution,
+    Solid,
     Star,
     TimeInterval,
+    Torus,
 )
 
-x, y, z, t, theta = sp.symbols("x y z t theta")
+x, y, z, t, r, theta = sp.symbols("x y z t r theta")
+ELLIPSE = x**2 + 4 * y**2 - 1
 SQUARE = Rectangle((x, 0, 1), (y, 0, 1))
 DISK = Disk((x, y), (0, 0), 1)
 
@@ -47,6 +56,15 @@ DOMAINS = [
     Star((x, y), smooth),
     PointCloud((x, y), [[0.1, 0.2]], [[0, 0], [1, 1]], [[1, 2], [3, 4]], [2.0], {"a": [True, False]}),
     PointCloud((x, y), [[0.1, 0.2]]),
+    Outline((x, y), [[(0, 0), (3, 0), (0, 3)], [(0.5, 0.5), (1, 0.5), (0.5, 1)]], {"low": [0]}),
+    Implicit((x, y), ELLIPSE, [(-2, 2), (-1, 1)]),
+    Solid((x, y, z), np.vstack([np.zeros(3), np.eye(3)]), [(0, 2, 1), (0, 1, 3), (0, 3, 2), (1, 2, 3)], {"base": [0]}),
+    Cylinder((x, y, z), (0, 0, 0), (0, 1, 1), 2),
+    Cone((x, y, z), (0, 0, 0), (0, 1, 1), 2, 0.5),
+    Torus((x, y, z), (0, 0, 0), 3, 1, (1, 1, 0)),
+    Extrusion(SQUARE - Disk((x, y), (0.5, 0.5), 0.2), (z, 0, 2)),
+    Revolution((x, y, z), Disk((r, z), (3, 0), 1), z),
+    Revolution((x, y, z), Disk((x, z), (3, 0), 1), z),
     TimeInterval(t, 0, 1),
     (SQUARE - Disk((x, y), (0.5, 0.5), 0.2)) * TimeInterval(t, 0, 2),
     (SQUARE | DISK) & Disk((x, y), (0.3, 0.3), 0.9),
@@ -68,9 +86,9 @@ def test_domains_are_values(domain):
 
 @pytest.mark.parametrize("domain", DOMAINS, ids=repr)
 def test_descriptions_survive_json(domain):
-    radius = 1 + sp.cos(3 * theta) / 4
+    known = {str(expression): expression for expression in (1 + sp.cos(3 * theta) / 4, ELLIPSE)}
     text = json.dumps(domain.to_dict(lambda expression: {"known": str(expression)}))
-    again = Domain.from_dict(json.loads(text), sp.symbols("t z y x"), lambda data: radius)
+    again = Domain.from_dict(json.loads(text), sp.symbols("t z y x"), lambda data: known[data["known"]])
     if isinstance(domain, Star) and callable(domain.radius):
         np.testing.assert_array_equal(again.boundary.sample(9).points, domain.boundary.sample(9).points)
         assert Domain.from_dict(again.to_dict(), (x, y)) == again

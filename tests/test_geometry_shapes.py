@@ -12,13 +12,19 @@ from pibls.geometry import (
     METHODS,
     Ball,
     Box,
+    Cone,
+    Cylinder,
     Disk,
+    Extrusion,
     Interval,
+    Outline,
     PointCloud,
     Polygon,
     Rectangle,
+    Revolution,
     Star,
     TimeInterval,
+    Torus,
 )
 
 x, y, z, t, theta = sp.symbols("x y z t theta")
@@ -31,13 +37,37 @@ PLANE = {
     "polygon": Polygon((x, y), [(0, 0), (0, 2), (1, 2), (1, 1), (2, 1), (2.2, -0.3)]),
     "comb": Polygon((x, y), [(0, 0), (5, 0), (5, 2), (4, 2), (4, 1), (3, 1), (3, 3), (2, 0.5), (1, 2), (0, 1)]),
     "star": Star((x, y), 1 + sp.cos(5 * theta) / 4, (3, 1)),
+    "outline": Outline(
+        (x, y),
+        [
+            [(0, 0), (4, 0.5), (3.5, 3), (2, 2.5), (0.5, 3)],
+            [(1, 1), (1.5, 2), (2, 1)],
+            [(2.5, 1), (3.2, 1.2), (3, 2), (2.4, 2)],
+            [(2.7, 1.3), (2.9, 1.3), (2.8, 1.8)],
+            [(6, 0), (5, 0), (5.5, 2)],
+        ],
+    ),
     "array star": Star((x, y), lambda a: np.exp(np.cos(a - 1) / 2)),
+}
+TURNED = {
+    "cylinder": Cylinder((x, y, z), (0, 1, 0), (1, 2, 0.5), 0.6),
+    "upright cylinder": Cylinder((x, y, z), (0, 0, 0), (0, 0, 2), 0.5),
+    "cylinder hanging down": Cylinder((x, y, z), (1, 0, 2), (1, 0, 0.5), 0.5),
+    "cone": Cone((x, y, z), (1, 0, 0), (0, 0.5, 1.5), 0.8),
+    "cone upside down": Cone((x, y, z), (0, 0, 0), (0, 0, 1), 0, top_radius=0.5),
+    "truncated cone": Cone((x, y, z), (0, 0, 0), (0, 1, 0), 1, top_radius=0.4),
+    "torus": Torus((x, y, z), (1, 0, -1), 1.5, 0.4, axis=(1, 2, 2)),
+    "prism": Extrusion(PLANE["polygon"], (z, -1, 0.5)),
+    "flower": Extrusion(PLANE["star"], (z, 0, 1)),
+    "vase": Revolution((x, y, z), Polygon((r, y), [(0, 0), (1, 0.2), (0.7, 1), (1.2, 2), (0, 1.5)]), y),
+    "flower ring": Revolution((x, y, z), Star((z, r), 0.5 + sp.cos(5 * theta) / 10, (0, 1)), z),
 }
 SOLID = {
     "interval": Interval((x, -1, 2)),
     "box": Box((x, 0, 1), (y, 0, 2), (z, -1, 0)),
     "hyperbox": Box((x, 0, 1), (y, 0, 2), (z, -1, 0), (p, 1, 2)),
     "ball": Ball((x, y, z), (1, 2, 3), 0.5),
+    **TURNED,
     **PLANE,
 }
 SAMPLED = {
@@ -45,7 +75,8 @@ SAMPLED = {
     "four-ball": Ball((x, y, z, p), (1, 0, 0, 0), 0.5),
     "six-box": Box(*((s, 0, 1) for s in (x, y, z, p, q, r))),
     "time": TimeInterval(t, 1, 3),
-    "cylinder": PLANE["star"] * TimeInterval(t, 1, 3),
+    "star over time": PLANE["star"] * TimeInterval(t, 1, 3),
+    "ring over time": TURNED["torus"] * TimeInterval(t, 1, 3),
     "strip": Interval((x, -1, 2)) * TimeInterval(t, 0, 5),
     **SOLID,
 }
@@ -64,8 +95,8 @@ def field(X):
 
 @each(SOLID)
 def test_divergence_theorem_to_machine_precision(shape):
-    X, weights = shape.quadrature(20000 if shape.dimension == 4 else 4000)
-    points, normals, lengths = shape.boundary.quadrature(20000 if shape.dimension == 4 else 2000)
+    X, weights = shape.quadrature(20000 if shape.dimension > 2 else 4000)
+    points, normals, lengths = shape.boundary.quadrature(20000 if shape.dimension > 2 else 2000)
     flux = (field(points)[0] * normals).sum(axis=1) @ lengths
     assert flux == pytest.approx(weights @ field(X)[1], rel=1e-11)
 
@@ -91,6 +122,14 @@ def test_quadrature_weights_sum_to_the_measure_and_nodes_are_inside(shape):
         (Ball((x, y, z, p), (0, 0, 0, 0), 1), math.pi**2 / 2, 2 * math.pi**2),
         (Ball((x, y, z, p, q), (0,) * 5, 1), 8 * math.pi**2 / 15, 8 * math.pi**2 / 3),
         (Polygon((x, y), L_VERTICES), 3, 8),
+        (Cylinder((x, y, z), (0, 0, 0), (0, 3, 4), 2), 20 * math.pi, 28 * math.pi),
+        (Cone((x, y, z), (0, 0, 0), (4, 0, 0), 3), 12 * math.pi, 24 * math.pi),
+        (Cone((x, y, z), (0, 0, 0), (0, 0, 4), 4, top_radius=1), 28 * math.pi, 42 * math.pi),
+        (Torus((x, y, z), (0, 0, 0), 3, 1), 6 * math.pi**2, 12 * math.pi**2),
+        (Extrusion(Polygon((x, y), L_VERTICES), (z, 0, 2)), 6, 22),
+        (Revolution((x, y, z), Disk((r, z), (3, 0), 1), z), 6 * math.pi**2, 12 * math.pi**2),
+        (Revolution((x, y, z), Polygon((y, r), [(0, 0), (4, 0), (0, 3)]), y), 12 * math.pi, 24 * math.pi),
+        (Outline((x, y), [[(0, 0), (3, 0), (3, 3), (0, 3)], [(1, 1), (1, 2), (2, 2), (2, 1)]]), 8, 16),
         (Star((x, y), 2), 4 * math.pi, 4 * math.pi),
         (Star((x, y), 1 + sp.cos(3 * theta) / 2), math.pi * (1 + 1 / 8), None),
     ],
@@ -234,6 +273,7 @@ def test_tiny_and_huge_shapes_are_scaled_copies(name, size):
         "disk": lambda s: Disk((x, y), (s, 2 * s), 0.7 * s),
         "polygon": lambda s: Polygon((x, y), [(a * s, b * s) for a, b in PLANE["polygon"].vertices]),
         "comb": lambda s: Polygon((x, y), [(a * s, b * s) for a, b in PLANE["comb"].vertices]),
+        "outline": lambda s: Outline((x, y), [[(a * s, b * s) for a, b in ring] for ring in PLANE["outline"].rings]),
         "star": lambda s: Star((x, y), s * (1 + sp.cos(5 * theta) / 4), (3 * s, s)),
         "array star": lambda s: Star((x, y), lambda a: s * np.exp(np.cos(a - 1) / 2)),
     }
@@ -250,6 +290,7 @@ def test_far_away_shapes_work(offset):
         Rectangle((x, offset, offset + 1), (y, 0, 1)),
         Disk((x, y), (offset, offset), 1),
         Polygon((x, y), [(a + offset, b) for a, b in L_VERTICES]),
+        Outline((x, y), [[(a + offset, b) for a, b in L_VERTICES]]),
         Star((x, y), 1 + sp.cos(theta) / 3, (offset, 0)),
         Rectangle((x, offset, offset + 1), (y, 0, 1)) - Disk((x, y), (offset, 0), 0.5),
     ):

@@ -30,6 +30,28 @@ SHAPES = {
     'shape = "ball"\ncenter = [0, 0, 1]\nradius = 0.5': pb.Ball((x, y, z), (0, 0, 1), 0.5),
     'shape = "ball"\nradius = 1': pb.Ball((x, y, z), (0, 0, 0), 1),
     'shape = "polygon"\nvertices = [[0, 0], [1, 0], [0, 1]]': pb.Polygon((x, y), [(0, 0), (1, 0), (0, 1)]),
+    'shape = "outline"\nrings = [[[0, 0], [3, 0], ["6/2", 3], [0, 3]], [[1, 1], [2, 1], [1, 2]]]'
+    "\nparts = {low = [0]}": (
+        pb.Outline((x, y), [[(0, 0), (3, 0), (3, 3), (0, 3)], [(1, 1), (2, 1), (1, 2)]], {"low": [0]})
+    ),
+    'shape = "implicit"\nfunction = "x**2 + 4*y**2 - 1"\nbounds = [[-2, 2], [-1, 1]]': pb.Implicit(
+        (x, y), x**2 + 4 * y**2 - 1, [(-2, 2), (-1, 1)]
+    ),
+    'shape = "cylinder"\nstart = [0, 0, 0]\nstop = [0, 1, 0]\nradius = 2': pb.Cylinder(
+        (x, y, z), (0, 0, 0), (0, 1, 0), 2
+    ),
+    'shape = "cone"\nstart = [0, 0, 0]\nstop = [0, 1, 0]\nradius = 2': pb.Cone((x, y, z), (0, 0, 0), (0, 1, 0), 2),
+    'shape = "cone"\nstart = [0, 0, 0]\nstop = [0, 1, 0]\nradius = 2\ntop_radius = "1/2"': pb.Cone(
+        (x, y, z), (0, 0, 0), (0, 1, 0), 2, 0.5
+    ),
+    'shape = "torus"\nradius = 3\ntube = 1\naxis = [1, 0, 0]': pb.Torus((x, y, z), (0, 0, 0), 3, 1, (1, 0, 0)),
+    'shape = "extrusion"\nof = {shape = "disk", radius = 1}\nz = [0, 5]': pb.Extrusion(
+        pb.Disk((x, y), (0, 0), 1), (z, 0, 5)
+    ),
+    'shape = "revolution"\naxis = "z"\n'
+    'of = {shape = "disk", coordinates = ["r", "z"], center = [3, 0], radius = 1}': pb.Revolution(
+        (x, y, z), pb.Disk((pb.coordinates("r"), z), (3, 0), 1), z
+    ),
     'shape = "star"\nangle = "a"\nradius = "1 + cos(3*a)/4"\ncenter = [1, 0]': pb.Star(
         (x, y), 1 + sp.cos(3 * sp.Symbol("a", real=True)) / 4, (1, 0)
     ),

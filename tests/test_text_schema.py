@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import json
 import random
+import re
 import tomllib
 from pathlib import Path
 
@@ -12,6 +13,7 @@ import pytest
 
 import pibls
 from pibls import problems
+from pibls.geometry.reading.shape import EXTENSIONS
 from pibls.text import read_file
 from pibls.text.conditions import KINDS
 from pibls.text.domains import SHAPES
@@ -33,6 +35,8 @@ def faults(value, schema, place="file"):
             return
     if "enum" in schema and value not in schema["enum"]:
         yield f"{place} is none of {schema['enum']}"
+    if "pattern" in schema and not re.search(schema["pattern"], value):
+        yield f"{place} does not match"
     if "anyOf" in schema and all(list(faults(value, option, place)) for option in schema["anyOf"]):
         yield f"{place} fits nothing"
     if isinstance(value, dict):
@@ -71,7 +75,7 @@ def test_written_problems_fit_the_schema(name):
     [
         ("equation = 'u'", "lacks equations"),
         ("equations = 3", "fits nothing"),
-        ("equations = 'u'\n[domain]\nshape = 'dsk'", "none of"),
+        ("equations = 'u'\n[domain]\nshape = 'dsk'", "fits nothing"),
         ("equations = 'u'\n[domain]\nshape = 'interval'\nx = [0]", "1 entries"),
         ("equations = 'u'\n[[conditions]]\nvalue = 0", "lacks kind"),
         ("equations = 'u'\n[solve]\ntoll = 0", "has a key toll"),
@@ -84,7 +88,9 @@ def test_the_schema_notices(text, words):
 
 def test_the_schema_knows_what_the_reader_knows():
     definitions = SCHEMA["$defs"]
-    assert definitions["shape"]["properties"]["shape"]["enum"] == list(SHAPES)
+    plain, file = definitions["shape"]["properties"]["shape"]["anyOf"]
+    assert plain["enum"] == list(SHAPES)
+    assert re.findall(r"\w{3,}", file["pattern"]) == [extension.lstrip(".") for extension in EXTENSIONS]
     assert SCHEMA["properties"]["solve"]["properties"]["time"]["enum"] == list(WAYS)
     assert definitions["condition"]["properties"]["kind"]["enum"] == list(KINDS)
 

@@ -37,6 +37,46 @@ def assert_same(one, two):
     assert one.equations == two.equations
 
 
+z, r = pb.coordinates("z r")
+RINGS = [[(0, 0), (3, 0), (3, 3), (0, 3)], [(1, 1), (2, 1), (1, 2)]]
+NEW_SHAPES = [
+    (pb.Outline((x, y), RINGS, {"low": [0]}), "low"),
+    (pb.Implicit((x, y), x**2 + 4 * y**2 - 1, [(-2, 2), (-1, 1)]), "boundary"),
+    (pb.Cylinder((x, y, z), (0, 0, 0), (0, 1, 0), 2), "side"),
+    (pb.Cone((x, y, z), (0, 0, 0), (0, 1, 0), 2, 0.5), "top"),
+    (pb.Torus((x, y, z), (0, 0, 0), 3, 1, (0, 1, 0)), "boundary"),
+    (pb.Extrusion(pb.Outline((x, y), RINGS), (z, 0, 1)), "hole0"),
+    (pb.Extrusion(pb.Rectangle((y, 0, 3), (z, 0, 3)) - pb.Disk((y, z), (1, 1), 0.5), (x, 0, 1)), "bottom"),
+    (pb.Revolution((x, y, z), pb.Polygon((r, z), [(0, 0), (1, 0), (0, 1)]), z), "edge1"),
+]
+
+
+@pytest.mark.parametrize(("shape", "part"), NEW_SHAPES, ids=lambda value: str(value)[:12])
+def test_shapes_survive_the_trip(shape, part):
+    v = pb.field("v", *shape.coordinates)
+    on = shape.boundary if part == "boundary" else shape.parts[part]
+    problem = pb.Problem(sp.Eq(pb.laplacian(v), 1), shape, [pb.Dirichlet(v, 0, on=on)])
+    again = read_text(problem.to_text()).problem
+    assert again.domain == shape
+    assert again.to_text() == problem.to_text()
+
+
+def test_lifted_parts_of_what_was_drawn_out_survive_the_trip():
+    hole = pb.Disk((x, y), (1, 1), 0.5)
+    girder = pb.Extrusion(pb.Rectangle((x, 0, 3), (y, 0, 3)) - hole, (z, 0, 1))
+    v = pb.field("v", x, y, z)
+    problem = pb.Problem(sp.Eq(pb.laplacian(v), 1), girder, [pb.Dirichlet(v, 0, on=girder.lift(hole.boundary))])
+    again = read_text(problem.to_text()).problem
+    assert again.statements[1].place.part.measure == pytest.approx(np.pi, rel=1e-9)
+
+
+def test_surfaces_are_not_written_as_text():
+    solid = pb.Solid((x, y, z), np.vstack([np.zeros(3), np.eye(3)]), [(0, 2, 1), (0, 1, 3), (0, 3, 2), (1, 2, 3)])
+    v = pb.field("v", x, y, z)
+    with pytest.raises(InputError, match=r'name that: shape = "part.stl"'):
+        pb.Problem(sp.Eq(pb.laplacian(v), 1), solid, [pb.Dirichlet(v, 0)]).to_text()
+
+
 @pytest.mark.parametrize("name", WRITABLE)
 def test_ready_problems_survive_the_trip(name):
     problem = ZOO[name]()
@@ -169,7 +209,7 @@ def unwritable():
         "predicate is a Python": pb.Problem(
             pb.laplacian(u), square, [pb.Dirichlet(u, 0, on=square.boundary.where(lambda X: X[:, 0] > 0.5))]
         ),
-        "radius is a Python": pb.Problem(pb.laplacian(u), bumpy, [pb.Dirichlet(u, 0)]),
+        "made from a Python function": pb.Problem(pb.laplacian(u), bumpy, [pb.Dirichlet(u, 0)]),
         "no zeta": pb.Problem(sp.Eq(pb.laplacian(u), sp.zeta(x + 2)), square, [pb.Dirichlet(u, 0)]),
         "ASCII": pb.Problem(w.diff(z), pb.Interval((z, 0, 1)), [pb.Dirichlet(w, 0)]),
         "could not be read again": pb.Problem(sp.Eq(pb.laplacian(u), x**5000), square, [pb.Dirichlet(u, 0)]),

@@ -43,23 +43,36 @@ from pibls.geometry.base import Domain
 from pibls.geometry.boolean import Combination
 from pibls.geometry.box import Box, Interval, Rectangle
 from pibls.geometry.cloud import PointCloud
+from pibls.geometry.extrusion import Extrusion
+from pibls.geometry.implicit import Implicit
+from pibls.geometry.outline import Outline
 from pibls.geometry.part import Part
 from pibls.geometry.patch import Samples
 from pibls.geometry.points import Points, PointSet
 from pibls.geometry.polygon import Polygon
 from pibls.geometry.product import Product, TimeInterval
+from pibls.geometry.reading import read_shape
 from pibls.geometry.regions import per_region
+from pibls.geometry.revolution import Revolution
 from pibls.geometry.sampling import METHODS, unit_cube
+from pibls.geometry.solid import Solid
+from pibls.geometry.solids import Cone, Cylinder
 from pibls.geometry.star import Star
+from pibls.geometry.torus import Torus
 
 __all__ = [
     "METHODS",
     "Ball",
     "Box",
     "Combination",
+    "Cone",
+    "Cylinder",
     "Disk",
     "Domain",
+    "Extrusion",
+    "Implicit",
     "Interval",
+    "Outline",
     "Part",
     "PointCloud",
     "PointSet",
@@ -67,9 +80,13 @@ __all__ = [
     "Polygon",
     "Product",
     "Rectangle",
+    "Revolution",
     "Samples",
+    "Solid",
     "Star",
     "TimeInterval",
+    "Torus",
+    "read_shape",
     "per_region",
     "unit_cube",
 ]

@@ -10,6 +10,7 @@ import numpy as np
 from pibls.checks import BoolArray, FloatArray, check_number, shorten
 from pibls.errors import GeometryError
 from pibls.geometry.base import Domain, Region
+from pibls.geometry.outline import Outline
 from pibls.geometry.product import Product
 from pibls.geometry.slices import ends
 
@@ -66,6 +67,10 @@ def corners(domain: Domain, above: float = math.pi) -> tuple[Corner, ...]:
     shape = _plane_shape(domain, "corners")
     if shape is None:
         return ()
+    if isinstance(shape, Outline):
+        rows = zip(*(values.tolist() for values in shape.wedges), strict=True)
+        turned = [Corner((a, b), angle, math.remainder(way, 2 * math.pi)) for (a, b), angle, way in rows]
+        return tuple(c for c in turned if _is_corner(c.angle, limit))
     found = []
     candidates = _vertices(shape)
     for i, point in enumerate(candidates):
@@ -73,11 +78,15 @@ def corners(domain: Domain, above: float = math.pi) -> tuple[Corner, ...]:
         radius = min(_CIRCLE_RADIUS * shape.thickness, 0.25 * float(gaps.min(initial=np.inf)))
         for start, stop in _tangent_wedges(shape, point, max(radius, 1e4 * shape.rounding)):
             angle = stop - start
-            if angle > limit + _SMALLEST_TURN and abs(angle - math.pi) > _SMALLEST_TURN:
+            if _is_corner(angle, limit):
                 outside = (start + stop) / 2 + math.pi
                 direction = math.remainder(outside, 2 * math.pi)
                 found.append(Corner((float(point[0]), float(point[1])), float(angle), direction))
     return tuple(found)
+
+
+def _is_corner(angle: float, limit: float) -> bool:
+    return angle > limit + _SMALLEST_TURN and abs(angle - math.pi) > _SMALLEST_TURN
 
 
 def _plane_shape(domain: object, owner: str) -> Region | None:

@@ -15,8 +15,14 @@ from pibls.geometry.ball import Ball
 from pibls.geometry.base import Domain
 from pibls.geometry.boolean import Combination
 from pibls.geometry.box import Box
+from pibls.geometry.extrusion import Extrusion
+from pibls.geometry.implicit import Implicit
+from pibls.geometry.outline import Outline
 from pibls.geometry.polygon import Polygon
+from pibls.geometry.revolution import Revolution
+from pibls.geometry.solids import Cone, Cylinder
 from pibls.geometry.star import Star
+from pibls.geometry.torus import Torus
 
 __all__ = ["inside", "per_region"]
 
@@ -77,7 +83,8 @@ def inside(shape: Any) -> sp.Basic:
     (x > 0) & (y > 0) & (x < 1) & (y < 2) & (x**2 + y**2 >= 1)
     """
     raise GeometryError(
-        f"A region must be a Box, Ball, Polygon or Star, or several joined by |, & and -. Got {shorten(shape)} instead."
+        "A region must be a shape with a formula (not a Solid or PointCloud), or several joined by |, & and -. "
+        f"Got {shorten(shape)} instead."
     )
 
 
@@ -108,6 +115,54 @@ def _combination(shape: Combination) -> sp.Basic:
     if shape.operation == "union":
         return sp.Or(one, two)
     return sp.And(one, two if shape.operation == "intersection" else sp.Not(two))
+
+
+@inside.register
+def _implicit(shape: Implicit) -> sp.Basic:
+    if not isinstance(shape.function, sp.Expr):
+        raise GeometryError("An Implicit is a region only if it is given by an expression, not a function.")
+    return shape.function < 0
+
+
+@inside.register
+def _outline(shape: Outline) -> sp.Basic:
+    rings = [_within(shape.coordinates, np.array(ring)) for ring in shape.rings]
+    return sp.Xor(*rings) if len(rings) > 1 else rings[0]
+
+
+@inside.register
+def _extrusion(shape: Extrusion) -> sp.Basic:
+    low, high = map(_number, shape.limits)
+    height = shape.coordinates[-1]
+    return sp.And(inside(shape.shape), height > low, height < high)
+
+
+@inside.register
+def _revolution(shape: Revolution) -> sp.Basic:
+    distance = next(symbol for symbol in shape.shape.coordinates if symbol != shape.axis)
+    across = sp.sqrt(sum(symbol**2 for symbol in shape.coordinates if symbol != shape.axis))
+    return inside(shape.shape).subs(distance, across)
+
+
+@inside.register
+def _tapered(shape: Cylinder | Cone) -> sp.Basic:
+    along, distance = _axial(shape.coordinates, shape.start, shape._frame.axis)
+    first, last = map(_number, shape._radii)
+    height = _number(shape.height)
+    return sp.And(along > 0, along < height, distance < (first + (last - first) * along / height) ** 2)
+
+
+@inside.register
+def _torus(shape: Torus) -> sp.Basic:
+    along, distance = _axial(shape.coordinates, shape.center, shape.axis)
+    return (sp.sqrt(distance) - _number(shape.radius)) ** 2 + along**2 < _number(shape.tube) ** 2
+
+
+def _axial(symbols: tuple[sp.Symbol, ...], origin: Any, axis: Any) -> tuple[sp.Expr, sp.Expr]:
+    """Return the position along an axis, and the square of the distance from it."""
+    offset = [symbol - _number(value) for symbol, value in zip(symbols, origin, strict=True)]
+    along = sum(_number(share) * value for share, value in zip(axis, offset, strict=True))
+    return along, sp.expand(sum(value**2 for value in offset) - along**2)
 
 
 @inside.register

@@ -35,6 +35,7 @@ class Document:
     name: str | None
     folder: FilePath | None
     places: Mapping[Path, Place]
+    folders: tuple[FilePath, ...] = ()
 
     def text(self, path: Path, value: str) -> Text:
         """Return a string of the document with the places of its characters."""
@@ -57,8 +58,12 @@ class Document:
         return whole.error(message, place.start, place.stop)
 
 
-def parse_document(source: str, name: str | None = None, folder: FilePath | None = None) -> tuple[Document, Table]:
+def parse_document(
+    source: str, name: str | None = None, folder: FilePath | None = None, folders: tuple[FilePath, ...] = ()
+) -> tuple[Document, Table]:
     """Read TOML within limits, and return the document and its outermost table.
+
+    Files it names are looked for in ``folder``; those in ``folders`` may be named too.
 
     >>> parse_document('title = "heat"')[1].string("title")
     'heat'
@@ -79,7 +84,7 @@ def parse_document(source: str, name: str | None = None, folder: FilePath | None
         raise _syntax(whole, str(error)) from None
     except (ValueError, RecursionError):
         raise whole.error("This is no TOML that can be read: a number too long, or brackets too deep.") from None
-    document = Document(source, name, folder, places)
+    document = Document(source, name, folder, places, folders)
     return document, Table(document, (), data)
 
 

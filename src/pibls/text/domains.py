@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import reduce
+from pathlib import PurePosixPath
 from typing import Any
 
 import numpy as np
@@ -17,14 +18,18 @@ from pibls.geometry import (
     Combination,
     Disk,
     Domain,
+    Extrusion,
     Interval,
     PointCloud,
     Polygon,
     Rectangle,
+    Revolution,
     Star,
     TimeInterval,
 )
+from pibls.geometry.reading.shape import EXTENSIONS
 from pibls.problem.symbols import coordinates
+from pibls.text import solids
 from pibls.text.document import Table
 from pibls.text.expressions import read_expression
 from pibls.text.names import Names
@@ -77,16 +82,37 @@ def _space_names(table: Table) -> list[str]:
         raise table.error(None, f"A {kind} needs shapes: of = [{{shape = ...}}, {{shape = ...}}].")
     if kind == "ball":
         return list(_USUAL[: len(table.items("center"))]) if "center" in table else list(_USUAL)
+    if kind == "extrusion":
+        return [*_space_names(table.table("of")), _drawn_along(table)]
+    if kind in _SOLID:
+        return list(_USUAL)
+    if kind == "implicit":
+        return list(_USUAL[: len(table.items("bounds"))]) if "bounds" in table else list(_USUAL[:2])
+    if solids.is_file(kind):
+        count = EXTENSIONS[PurePosixPath(kind).suffix.lower()]
+        if count is None:
+            message = 'Meshes are in the plane or in space; say which with coordinates = ["x", "y"] or ["x", "y", "z"].'
+            raise table.error("shape", message)
+        return list(_USUAL[:count])
     return list(_USUAL[:2])
 
 
 def _kind(table: Table) -> str:
     table.need("shape", 'shape = "rectangle"')
     kind = table.string("shape")
-    if kind not in SHAPES:
+    if kind not in SHAPES and not solids.is_file(kind):
         known = f"The shapes are {', '.join(SHAPES)}."
         raise table.error("shape", f"There is no shape {cut(repr(kind))}.{suggestion(kind, SHAPES, known)}")
     return kind
+
+
+def _drawn_along(table: Table) -> str:
+    """Return the third coordinate of an extrusion, a key of its own."""
+    table.need("of", 'of = {shape = "disk", radius = 1}')
+    keys = [key for key in table.data if key not in ("shape", "name", "of")]
+    if len(keys) != 1:
+        raise table.error(None, "An extrusion has one coordinate of its own, with its limits: z = [0, 1].")
+    return keys[0]
 
 
 def read_domain(document: Table, names: Names) -> Place:
@@ -116,7 +142,7 @@ def _shape(table: Table, symbols: tuple[sp.Symbol, ...], names: Names, found: di
     own = [symbol for name in _space_names(table) for symbol in symbols if symbol.name == name]
     if len(found) > _MOST_SHAPES:
         raise table.error(None, f"There are more than {_MOST_SHAPES} shapes; use a polygon or a point cloud.")
-    shape = SHAPES[_kind(table)](table, tuple(own), names, found)
+    shape = SHAPES.get(_kind(table), solids.read_file_shape)(table, tuple(own), names, found)
     name = table.string("name")
     if name and (name in found or not name.isidentifier() or name in shape.parts or name in ("boundary", "initial")):
         raise table.error("name", f"The name {cut(repr(name))} is taken, or is not one plain word; choose another.")
@@ -193,12 +219,42 @@ def _combination(table: Table, own: tuple[sp.Symbol, ...], names: Names, found: 
     return shape
 
 
+def _extrusion(table: Table, own: tuple[sp.Symbol, ...], names: Names, found: dict[str, Domain]) -> Domain:
+    plane = _shape(table.table("of"), own, names, found)
+    limits = _limits(table, own[-1].name, names)
+    shape: Domain = table.attempt(None, Extrusion, plane, (own[-1], *limits))
+    return shape
+
+
+def _revolution(table: Table, own: tuple[sp.Symbol, ...], names: Names, found: dict[str, Domain]) -> Domain:
+    table.allow("shape", "name", "coordinates", "of", "axis")
+    table.need("of", 'of = {shape = "disk", coordinates = ["r", "z"], center = [3, 0], radius = 1}')
+    table.need("axis", 'axis = "z"')
+    known = {symbol.name: symbol for symbol in own}
+    if table.string("axis") not in known:
+        raise table.error("axis", f"axis must be one of {', '.join(known)}.")
+    inner = table.table("of")
+    # The distance from the axis is no coordinate of the problem.
+    extra = [inner.attempt("coordinates", coordinates, name) for name in _space_names(inner) if name not in known]
+    plane = _shape(inner, (*own, *extra), names, found)
+    shape: Domain = table.attempt(None, Revolution, own, plane, known[table.string("axis")])
+    return shape
+
+
+_SOLID = ("cylinder", "cone", "torus", "revolution")
 SHAPES: Mapping[str, Callable[[Table, tuple[sp.Symbol, ...], Names, dict[str, Domain]], Domain]] = {
     **dict.fromkeys(_BOXES, _box),
     "disk": _ball,
     "ball": _ball,
     "polygon": _polygon,
+    "outline": solids.read_outline,
     "star": _star,
+    "implicit": solids.read_implicit,
+    "cylinder": solids.read_cylinder,
+    "cone": solids.read_cone,
+    "torus": solids.read_torus,
+    "extrusion": _extrusion,
+    "revolution": _revolution,
     "points": _points,
     **dict.fromkeys(_COMBINATIONS, _combination),
 }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
@@ -82,13 +83,15 @@ class ProblemFile:
     output: Outputs = field(default_factory=Outputs)
 
 
-def read_problem(path: str | os.PathLike[str]) -> Problem:
+def read_problem(path: str | os.PathLike[str], folders: Iterable[str | os.PathLike[str]] = ()) -> Problem:
     """Read a problem from a TOML file; nothing in the file is run.
 
     Parameters
     ----------
     path
-        The file. CSV tables that it names are looked for in its folder.
+        The file. CSV tables and shapes that it names are looked for in its folder.
+    folders
+        Other folders in which files with shapes may lie; no others are read.
 
     Examples
     --------
@@ -112,10 +115,10 @@ def read_problem(path: str | os.PathLike[str]) -> Problem:
       u_xx = -u    in Interval((x, 0, 1))
       u = cos(x)   on the boundary
     """
-    return read_file(path).problem
+    return read_file(path, folders).problem
 
 
-def read_file(path: str | os.PathLike[str]) -> ProblemFile:
+def read_file(path: str | os.PathLike[str], folders: Iterable[str | os.PathLike[str]] = ()) -> ProblemFile:
     """Read a problem file with its title, solver options and outputs."""
     if not isinstance(path, str | os.PathLike):
         raise InputError(f"The 'path' parameter of read_problem must be a path. Got {shorten(path)} instead.")
@@ -132,7 +135,7 @@ def read_file(path: str | os.PathLike[str]) -> ProblemFile:
         row, column_number = start.count("\n") + 1, len(start) - start.rfind("\n")
         message = "The file is not UTF-8 text from here on; save it as UTF-8."
         raise TextError(message, path=str(path), line=row, column=column_number) from None
-    return _read(source, str(path), place.parent)
+    return _read(source, str(path), place.parent, tuple(Path(folder) for folder in folders))
 
 
 def read_text(text: str, folder: str | os.PathLike[str] | None = None) -> ProblemFile:
@@ -142,8 +145,8 @@ def read_text(text: str, folder: str | os.PathLike[str] | None = None) -> Proble
     return _read(text, None, None if folder is None else Path(folder))
 
 
-def _read(source: str, name: str | None, folder: Path | None) -> ProblemFile:
-    _, table = parse_document(source, name, folder)
+def _read(source: str, name: str | None, folder: Path | None, folders: tuple[Path, ...] = ()) -> ProblemFile:
+    _, table = parse_document(source, name, folder, folders)
     table.allow(*_KEYS)
     names = _names(table)
     place = read_domain(table, names)

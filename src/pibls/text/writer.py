@@ -9,7 +9,26 @@ import sympy as sp
 
 from pibls.checks import cut
 from pibls.errors import InputError, TextError
-from pibls.geometry import Ball, Box, Combination, Domain, Part, PointCloud, Polygon, Product, Star, TimeInterval
+from pibls.geometry import (
+    Ball,
+    Box,
+    Combination,
+    Cone,
+    Cylinder,
+    Domain,
+    Extrusion,
+    Implicit,
+    Outline,
+    Part,
+    PointCloud,
+    Polygon,
+    Product,
+    Revolution,
+    Solid,
+    Star,
+    TimeInterval,
+    Torus,
+)
 from pibls.geometry.restricted import Predicate, RestrictedPatch
 from pibls.problem import AnyCondition, AtPoints, Condition, Mean, Observation, OnPart, Periodic, Problem, Statement
 from pibls.problem.conditions import INITIAL
@@ -106,10 +125,15 @@ def _shape(shape: Domain, names: dict[Domain, str]) -> Entries:
             "shape": shape.operation,
             "of": [_shape(part, names) for part in (shape.first, shape.second)],
         }
+    elif isinstance(shape, Extrusion):
+        limits = {shape.coordinates[-1].name: list(shape.limits)}
+        entries = {"shape": "extrusion", "of": _shape(shape.shape, names), **limits}
+    elif isinstance(shape, Revolution):
+        entries = {"shape": "revolution", "of": _shape(shape.shape, names), "axis": shape.axis.name}
     else:
         entries = _plain_shape(shape)
     symbols = [symbol.name for symbol in shape.coordinates]
-    if not isinstance(shape, Box) and symbols != ["x", "y", "z"][: len(symbols)]:
+    if not isinstance(shape, Box | Extrusion) and symbols != ["x", "y", "z"][: len(symbols)]:
         entries["coordinates"] = symbols
     # A shape that occurs twice is named once.
     return entries | ({"name": names.pop(shape)} if shape in names else {})
@@ -123,6 +147,8 @@ def _names(whole: Domain) -> dict[Domain, str]:
         shape = todo.pop(0)
         if isinstance(shape, Combination):
             todo += [shape.first, shape.second]
+        if isinstance(shape, Extrusion | Revolution):
+            todo.append(shape.shape)
         if shape is not whole and shape not in found:
             found.append(shape)
     return {shape: f"shape{i + 1}" for i, shape in enumerate(found)}
@@ -143,9 +169,27 @@ def _plain_shape(shape: Domain) -> Entries:
         return entries | ({"angle": angle[0]} if angle else {})
     if isinstance(shape, PointCloud):
         return _cloud(shape)
+    if isinstance(shape, Cylinder | Cone):
+        sizes = {"radius": shape.radius} | ({"top_radius": shape.top_radius} if isinstance(shape, Cone) else {})
+        return entries | {"start": list(shape.start), "stop": list(shape.stop), **sizes}
+    if isinstance(shape, Torus):
+        sizes = {"radius": shape.radius, "tube": shape.tube}
+        return entries | {"center": list(shape.center), **sizes, "axis": list(shape.axis)}
+    if isinstance(shape, Outline):
+        rings = [[list(vertex) for vertex in ring] for ring in shape.rings]
+        parts = {name: list(edges) for name, edges in shape.named}
+        return entries | {"rings": rings} | ({"parts": parts} if parts else {})
+    if isinstance(shape, Implicit) and isinstance(shape.function, sp.Expr):
+        bounds = [list(pair) for pair in shape.limits]
+        return entries | {"function": write_expression(shape.function), "bounds": bounds, "cells": shape.cells}
+    if isinstance(shape, Solid):
+        raise InputError(
+            f"The domain {cut(repr(shape))} cannot be written as text: it has too many numbers. Keep its surface in "
+            'a file beside the problem file, and name that: shape = "part.stl".'
+        )
     raise InputError(
-        f"The domain {cut(repr(shape))} cannot be written as text: its radius is a Python function. Give an expression "
-        "of the angle, or keep the problem in Python."
+        f"The domain {cut(repr(shape))} cannot be written as text: it is made from a Python function. Give an "
+        "expression, or keep the problem in Python."
     )
 
 

@@ -1,0 +1,131 @@
+"""A tree of boxes around edges or triangles: which of very many are near a point, or above it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import numpy as np
+import numpy.typing as npt
+
+__all__ = ["BoxTree", "bundled"]
+
+FloatArray = npt.NDArray[np.float64]
+BoolArray = npt.NDArray[np.bool_]
+IntArray = npt.NDArray[np.int64]
+Meets = Callable[[IntArray, FloatArray, FloatArray], BoolArray]
+
+_LEAF = 4
+_BATCH = 2**13
+
+
+class BoxTree:
+    """Boxes halved along their longest side until few are left.
+
+    All questions are asked at once: going down the tree, what is kept are pairs of a question and a box, as arrays.
+
+    Examples
+    --------
+    >>> starts = np.arange(10.0)[:, None]
+    >>> tree = BoxTree(starts, starts + 1)
+    >>> points = np.array([[0.5], [8.5]])
+    >>> for rows, items in tree.overlapping(points, points):
+    ...     print(rows, items)  # whole leaves
+    [0 0 1 1 1] [0 1 7 8 9]
+    """
+
+    def __init__(self, low: FloatArray, high: FloatArray) -> None:
+        lows, highs = list[FloatArray](), list[FloatArray]()
+        firsts, counts, children = list[int](), list[int](), list[int]()
+        order: list[IntArray] = []
+        middle = (low + high) / 2
+        todo = [np.arange(len(low))]
+        placed = 0
+        while len(lows) < len(todo):
+            own = todo[len(lows)]
+            lows.append(low[own].min(axis=0))
+            highs.append(high[own].max(axis=0))
+            if len(own) <= _LEAF:
+                firsts.append(placed)
+                counts.append(len(own))
+                children.append(-1)
+                order.append(own)
+                placed += len(own)
+            else:
+                axis = int(np.ptp(middle[own], axis=0).argmax())
+                half = len(own) // 2
+                split = np.argpartition(middle[own, axis], half)
+                firsts.append(0)
+                counts.append(0)
+                children.append(len(todo))
+                todo += [own[split[:half]], own[split[half:]]]
+        self._low, self._high = np.array(lows), np.array(highs)
+        self._first, self._count, self._child = (np.array(values) for values in (firsts, counts, children))
+        self._order = np.concatenate(order)
+
+    def pairs(self, count: int, meets: Meets) -> Iterator[tuple[IntArray, IntArray]]:
+        """Yield numbers of questions, 0 to ``count`` - 1, and of items in the leaves that they meet, level by level.
+
+        ``meets`` gets numbers of questions, and the low and high ends of as many boxes.
+        """
+        for start in range(0, count, _BATCH):
+            row = np.arange(start, min(start + _BATCH, count))
+            node = np.zeros(len(row), dtype=np.int64)
+            while len(row):
+                kept = meets(row, self._low[node], self._high[node])
+                row, node = row[kept], node[kept]
+                sizes = self._count[node]
+                leaf = sizes > 0
+                if leaf.any():
+                    rows = np.repeat(row[leaf], sizes[leaf])
+                    # The position of each item within its leaf.
+                    ends = np.cumsum(sizes[leaf])
+                    place = np.arange(ends[-1]) - np.repeat(ends - sizes[leaf], sizes[leaf])
+                    yield rows, self._order[np.repeat(self._first[node[leaf]], sizes[leaf]) + place]
+                row, node = np.repeat(row[~leaf], 2), np.repeat(self._child[node[~leaf]], 2)
+                node[1::2] += 1
+
+    def overlapping(self, low: FloatArray, high: FloatArray) -> Iterator[tuple[IntArray, IntArray]]:
+        """Yield numbers of given boxes and of items in leaves that they overlap."""
+        return self.pairs(len(low), lambda k, a, b: np.asarray(((low[k] <= b) & (high[k] >= a)).all(axis=1)))
+
+    def nearest(
+        self, X: FloatArray, bound: FloatArray, distance: Callable[[IntArray, IntArray], FloatArray]
+    ) -> tuple[FloatArray, IntArray]:
+        """Return the distance of each point from the nearest item, and that item.
+
+        ``bound`` is a distance that is not too small, ``distance`` that between points and items by their numbers.
+        """
+        reach = bound * (1.0 + 1e-9)
+        best, item = np.full(len(X), np.inf), np.zeros(len(X), dtype=np.int64)
+
+        def meets(k: IntArray, low: FloatArray, high: FloatArray) -> BoolArray:
+            gap = np.maximum(np.maximum(low - X[k], X[k] - high), 0.0)
+            return np.asarray(np.linalg.norm(gap, axis=1) <= np.minimum(reach[k], best[k]))
+
+        for rows, items in self.pairs(len(X), meets):
+            found = distance(rows, items)
+            order = np.lexsort((found, rows))
+            first = order[np.append(True, np.diff(rows[order]) > 0)]
+            better = first[found[first] < best[rows[first]]]
+            best[rows[better]], item[rows[better]] = found[better], items[better]
+        return best, item
+
+
+def bundled(places: FloatArray, size: int) -> list[IntArray]:
+    """Return the numbers of points in bundles of up to ``size`` that are close together.
+
+    >>> [own.tolist() for own in bundled(np.array([[0.0], [9.0], [1.0], [8.0]]), 2)]
+    [[3, 1], [0, 2]]
+    """
+    found, todo = [], [np.arange(len(places))]
+    while todo:
+        own = todo.pop()
+        if len(own) <= size:
+            # In order along the bundle.
+            axis = int(np.ptp(places[own], axis=0).argmax())
+            found.append(own[np.argsort(places[own, axis], kind="stable")])
+        else:
+            axis = int(np.ptp(places[own], axis=0).argmax())
+            split = np.argpartition(places[own, axis], len(own) // 2)
+            todo += [own[split[: len(own) // 2]], own[split[len(own) // 2 :]]]
+    return found

@@ -1,0 +1,289 @@
+"""Polygons with holes, islands in the holes, and several pieces."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import sympy as sp
+
+from pibls.errors import GeometryError
+from pibls.geometry.base import Decoder, Encoder, Region, check_coordinates
+from pibls.geometry.boxtree import BoxTree
+from pibls.geometry.part import Part
+from pibls.geometry.patch import AffinePatch
+from pibls.geometry.rings import check_names, check_rings, cross, depths, resolution_of, segment_distance, signed_area
+from pibls.geometry.rules import gauss, side, tensor
+from pibls.geometry.sampling import apportion, check_count
+
+__all__ = ["Outline"]
+
+FloatArray = npt.NDArray[np.float64]
+BoolArray = npt.NDArray[np.bool_]
+IntArray = npt.NDArray[np.int64]
+Ring = tuple[tuple[float, float], ...]
+
+_FEWEST = 30
+_NEAR = 1e-3
+
+
+@dataclass(frozen=True, init=False, repr=False)
+class Outline(Region):
+    """A plane shape bounded by closed rings of straight edges: inside an odd number of them.
+
+    Rings may not cross; they may touch where they share a vertex. The ring around everything is the part ``outer``
+    (``outer0``, ``outer1``, ... if there are several, islands in holes among them), the holes are ``hole0``, ...
+
+    Parameters
+    ----------
+    coordinates : tuple of two symbols
+    rings : sequence of arrays of shape (n, 2)
+        The vertices of each ring in order, either way round, the first not repeated at the end.
+    parts : mapping from names to edge numbers, optional
+        Parts of the boundary. Edges are counted through all rings, each from a vertex to the next.
+
+    Examples
+    --------
+    >>> x, y = sp.symbols("x y")
+    >>> frame = Outline((x, y), [[(0, 0), (3, 0), (3, 3), (0, 3)], [(1, 1), (2, 1), (2, 2), (1, 2)]])
+    >>> frame.measure, frame.boundary.measure, list(frame.parts)
+    (8.0, 16.0, ['outer', 'hole0'])
+    >>> frame.hole0.normals([[1, 1.5]])
+    array([[1., 0.]])
+    """
+
+    coordinates: tuple[sp.Symbol, ...]
+    rings: tuple[Ring, ...]
+    named: tuple[tuple[str, tuple[int, ...]], ...]
+
+    def __init__(
+        self,
+        coordinates: tuple[sp.Symbol, sp.Symbol],
+        rings: Sequence[npt.ArrayLike],
+        parts: Mapping[str, Sequence[int]] | None = None,
+    ) -> None:
+        object.__setattr__(self, "coordinates", check_coordinates(coordinates, "Outline", 2))
+        checked = check_rings(rings)
+        object.__setattr__(self, "rings", tuple(tuple((a, b) for a, b in ring.tolist()) for ring in checked))
+        total = sum(len(ring) for ring in checked)
+        object.__setattr__(self, "named", check_names(parts or {}, total))
+        self._check_apart()
+
+    def __repr__(self) -> str:
+        count = sum(len(ring) for ring in self.rings)
+        return f"<Outline in {self.coordinates} of {len(self.rings)} rings with {count} vertices>"
+
+    @cached_property
+    def _starts(self) -> FloatArray:
+        return np.concatenate([np.array(ring) for ring in self.rings])
+
+    @cached_property
+    def _next(self) -> IntArray:
+        """The number of the vertex after each."""
+        following = np.arange(1, len(self._starts) + 1)
+        ends = np.cumsum([len(ring) for ring in self.rings])
+        following[ends - 1] = np.concatenate([[0], ends[:-1]])
+        return following
+
+    @cached_property
+    def _owner(self) -> IntArray:
+        return np.repeat(np.arange(len(self.rings)), [len(ring) for ring in self.rings])
+
+    @cached_property
+    def _edges(self) -> FloatArray:
+        return np.asarray(self._starts[self._next] - self._starts)
+
+    @cached_property
+    def _tree(self) -> BoxTree:
+        stops = self._starts[self._next]
+        return BoxTree(np.minimum(self._starts, stops), np.maximum(self._starts, stops))
+
+    @cached_property
+    def _middles(self) -> Any:
+        from scipy.spatial import cKDTree  # takes as long to import as all of the geometry
+
+        return cKDTree(self._starts + self._edges / 2)
+
+    @cached_property
+    def _depths(self) -> IntArray:
+        return depths([np.array(ring) for ring in self.rings])
+
+    @cached_property
+    def _turns(self) -> FloatArray:
+        """One for rings that have the shape on their left, minus one for others."""
+        areas = np.array([signed_area(np.array(ring)) for ring in self.rings])
+        return np.asarray(np.sign(areas) * np.where(self._depths % 2 == 0, 1.0, -1.0))
+
+    @cached_property
+    def bounds(self) -> FloatArray:
+        """The extent of the vertices."""
+        return np.stack([self._starts.min(axis=0), self._starts.max(axis=0)], axis=1)
+
+    @cached_property
+    def measure(self) -> float:
+        """The area."""
+        areas = np.array([abs(signed_area(np.array(ring))) for ring in self.rings])
+        return float(areas @ np.where(self._depths % 2 == 0, 1.0, -1.0))
+
+    def _distance(self, X: FloatArray, rows: IntArray, items: IntArray) -> FloatArray:
+        edge = self._edges[items]
+        offset = X[rows] - self._starts[items]
+        along = np.clip((offset * edge).sum(axis=1) / (edge * edge).sum(axis=1), 0.0, 1.0)
+        return np.asarray(np.hypot(*(offset - along[:, None] * edge).T))
+
+    def level(self, X: FloatArray) -> FloatArray:
+        """Return the distance from the nearest edge, negative outside (by the parity of crossings).
+
+        Far away it is the distance from another edge, which takes less time to find.
+        """
+        guess = self._middles.query(X)[1]
+        bound = self._distance(X, np.arange(len(X)), guess)
+        reach = np.minimum(bound, _NEAR * self.thickness)
+        exact, _ = self._tree.nearest(X, reach, lambda rows, items: self._distance(X, rows, items))
+        distance = np.where(np.isfinite(exact), exact, bound)
+        return np.asarray(np.where(self._inside(X), distance, -distance))
+
+    def _inside(self, X: FloatArray) -> BoolArray:
+        def meets(k: IntArray, low: FloatArray, high: FloatArray) -> BoolArray:
+            return np.asarray((low[:, 1] <= X[k, 1]) & (high[:, 1] >= X[k, 1]) & (high[:, 0] >= X[k, 0]))
+
+        crossings = np.zeros(len(X), dtype=np.int64)
+        for rows, items in self._tree.pairs(len(X), meets):
+            height = X[rows, 1]
+            # Compared with the vertices themselves: differences round, and two edges would disagree about their vertex.
+            cuts = (height >= self._starts[items, 1]) != (height >= self._starts[self._next[items], 1])
+            rows, items = rows[cuts], items[cuts]
+            offset, edge = X[rows] - self._starts[items], self._edges[items]
+            left = offset[:, 0] < edge[:, 0] * (offset[:, 1] / edge[:, 1])
+            np.add.at(crossings, rows[left], 1)
+        return np.asarray(crossings % 2 == 1)
+
+    @cached_property
+    def _patches(self) -> tuple[AffinePatch, ...]:
+        edges = self._edges
+        normals = np.stack([edges[:, 1], -edges[:, 0]], axis=1) * self._turns[self._owner][:, None]
+        normals = normals / np.hypot(*edges.T)[:, None]
+        rows = zip(self._starts.tolist(), edges.tolist(), normals.tolist(), strict=True)
+        return tuple(AffinePatch(tuple(start), (tuple(edge),), tuple(normal)) for start, edge, normal in rows)
+
+    @cached_property
+    def parts(self) -> Mapping[str, Part]:
+        """The rings, and the parts with names."""
+        outer = [i for i, depth in enumerate(self._depths) if depth % 2 == 0]
+        holes = [i for i, depth in enumerate(self._depths) if depth % 2 == 1]
+        titles = {i: "outer" if len(outer) == 1 else f"outer{k}" for k, i in enumerate(outer)}
+        titles |= {i: f"hole{k}" for k, i in enumerate(holes)}
+        found = {
+            titles[i]: self._part(titles[i], *(self._patches[k] for k in np.flatnonzero(self._owner == i)))
+            for i in [*outer, *holes]
+        }
+        found |= {name: self._part(name, *(self._patches[k] for k in edges)) for name, edges in self.named}
+        return MappingProxyType(found)
+
+    @property
+    def boundary(self) -> Part:
+        """All rings."""
+        return self._part("boundary", *self._patches)
+
+    @cached_property
+    def wedges(self) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """The vertices, the interior angle at each, and the direction that halves the wedge outside."""
+        before = np.empty_like(self._edges)
+        before[self._next] = self._edges
+        after = self._edges
+        sign = self._turns[self._owner]
+        turn = np.arctan2(cross(before, after), (before * after).sum(axis=1)) * sign
+        angle = np.pi - turn
+        # From the direction of the edge after (along which the shape is on the left) to the middle of the inside.
+        forward = np.where(sign > 0, np.arctan2(after[:, 1], after[:, 0]), np.arctan2(-before[:, 1], -before[:, 0]))
+        return self._starts, np.asarray(angle), np.asarray(forward + angle / 2 + np.pi)
+
+    def quadrature(self, n: int) -> tuple[FloatArray, FloatArray]:
+        """Return Gauss rules on the trapezoids between the heights of the vertices, about ``n`` nodes in all."""
+        count = check_count(n, 2, "Outline.quadrature")
+        bands = self._bands()
+        areas = (bands[:, 1] - bands[:, 0]) * (bands[:, 3] - bands[:, 2] + bands[:, 5] - bands[:, 4]) / 2
+        bands = bands[areas > 0]
+        # Shares by area alone would leave thin trapezoids of any length with one point.
+        least = _FEWEST if count >= 2 * _FEWEST * len(bands) else 0
+        shares = least + apportion(max(count - least * len(bands), len(bands)), areas[areas > 0])
+        sides = np.array([side(int(share), 2) for share in shares])
+        points, weights = [], []
+        for m in np.unique(sides):
+            low, high, a, b, c, d = bands[sides == m].T[:, :, None]
+            # One more node upwards pays for the Jacobian, which is linear there.
+            U, own = tensor(gauss(int(m)), gauss(int(m) + 1))
+            left, width = a + U[:, 1] * (c - a), (b - a) + U[:, 1] * ((d - c) - (b - a))
+            X = np.stack([left + U[:, 0] * width, low + U[:, 1] * (high - low)], axis=2)
+            points.append(X.reshape(-1, 2))
+            weights.append((own * width * (high - low)).ravel())
+        return np.concatenate(points), np.concatenate(weights)
+
+    def _bands(self) -> FloatArray:
+        """Return the trapezoids: low and high, left and right end below, left and right end above."""
+        stops = self._starts[self._next]
+        bottom, top = np.minimum(self._starts[:, 1], stops[:, 1]), np.maximum(self._starts[:, 1], stops[:, 1])
+        found = [np.empty((0, 6))]
+        for low, high in pairwise(np.unique(self._starts[:, 1]).tolist()):
+            own = np.flatnonzero((bottom <= low) & (top >= high))
+            starts, edges = self._starts[own], self._edges[own]
+            heights = np.array([low, (low + high) / 2, high])
+            along = np.clip((heights - starts[:, 1:]) / edges[:, 1:], 0.0, 1.0)
+            ends = starts[:, :1] + edges[:, :1] * along
+            ends = ends[np.argsort(ends[:, 1], kind="stable")]
+            left, right = ends[0::2], ends[1::2]
+            limits = np.tile([low, high], (len(left), 1))
+            found.append(np.column_stack([limits, left[:, 0], right[:, 0], left[:, 2], right[:, 2]]))
+        return np.concatenate(found)
+
+    def _check_apart(self) -> None:
+        """Refuse rings that cross or touch themselves or each other, other than in a vertex that two rings share."""
+        starts, stops = self._starts, self._starts[self._next]
+        resolution = resolution_of(starts)
+        low, high = np.minimum(starts, stops) - resolution, np.maximum(starts, stops) + resolution
+        for one, two in self._tree.overlapping(low, high):
+            later = two > one
+            i, j = one[later], two[later]
+            bad = self._meet(i, j, resolution)
+            if bad.any():
+                k = int(np.flatnonzero(bad)[0])
+                places = [f"edge {self._place(int(edge))}" for edge in (i[k], j[k])]
+                near = (starts[i[k]] + self._edges[i[k]] / 2).tolist()
+                raise GeometryError(
+                    f"The rings of Outline must not cross, touch or repeat themselves. {places[0].capitalize()} meets "
+                    f"{places[1]} near ({near[0]:.6g}, {near[1]:.6g}). Repair the outline, for example with shapely's "
+                    "make_valid, or join simple polygons with |."
+                )
+
+    def _place(self, edge: int) -> str:
+        ring = int(self._owner[edge])
+        return f"{edge - int(np.searchsorted(self._owner, ring))} of ring {ring}"
+
+    def _meet(self, i: IntArray, j: IntArray, resolution: float) -> BoolArray:
+        starts, stops = self._starts, self._starts[self._next]
+        a, b, c, d = starts[i], stops[i], starts[j], stops[j]
+        ends = [(a, b, c), (a, b, d), (c, d, a), (c, d, b)]
+        near = np.stack([segment_distance(p, q, w) <= resolution for p, q, w in ends], axis=1)
+        same = np.stack([np.hypot(*(v - w).T) <= resolution for v, w in ((a, c), (b, c), (a, d), (b, d))], axis=1)
+        crossing = (cross(b - a, c - a) * cross(b - a, d - a) < 0) & (cross(d - c, a - c) * cross(d - c, b - c) < 0)
+        neighbours = (self._next[i] == j) | (self._next[j] == i)
+        own = self._owner[i] == self._owner[j]
+        # An end that both have is near in two of the four ways; more of them mean that the edges lie on each other.
+        touching = same.sum(axis=1) == 1
+        allowed = touching & (near.sum(axis=1) == 2) & (neighbours | ~own)
+        return np.asarray((near.any(axis=1) | crossing) & ~allowed)
+
+    def _encode(self, _: Encoder | None) -> dict[str, Any]:
+        rings = [[list(vertex) for vertex in ring] for ring in self.rings]
+        return {"rings": rings, "parts": {name: list(edges) for name, edges in self.named}}
+
+    @classmethod
+    def _decode(cls, data: Mapping[str, Any], coordinates: tuple[sp.Symbol, ...], _: Decoder | None) -> Outline:
+        first, second = coordinates
+        return cls((first, second), data["rings"], data["parts"])

@@ -1,0 +1,116 @@
+"""GeoJSON, and objects with a ``__geo_interface__`` (shapely, geopandas and others)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import sympy as sp
+
+from pibls.checks import as_reals, cut, shorten
+from pibls.errors import FileFormatError
+from pibls.geometry.base import Region
+from pibls.geometry.reading.plane import NamedRing, make_shape
+from pibls.geometry.reading.source import read_string
+
+__all__ = ["from_geojson", "load_geojson"]
+
+_DEEPEST = 20
+
+
+def load_geojson(path: Path) -> Any:
+    """Return the JSON of a file."""
+    text = read_string(path)
+    try:
+        return json.loads(text)
+    except json.JSONDecodeError as error:
+        raise FileFormatError(
+            f"{cut(path.name)} is no JSON: {error.msg} (line {error.lineno}, column {error.colno}). It is damaged or "
+            "cut short; write it again."
+        ) from None
+    except (ValueError, RecursionError):
+        raise FileFormatError(
+            f"{cut(path.name)} is no JSON that can be read: brackets too deep or a number too long."
+        ) from None
+
+
+def from_geojson(data: Any, coordinates: tuple[sp.Symbol, sp.Symbol], source: str, region: str | None) -> Region:
+    """Return the polygons of a GeoJSON value; those of the features named ``region`` only, if given."""
+    features = list(_features(data, source, 0))
+    if region is not None:
+        names = [name for name, _, _ in features if name is not None]
+        features = [feature for feature in features if feature[0] == region]
+        if not features:
+            known = ", ".join(map(cut, names[:10])) or "none"
+            raise FileFormatError(f"{source} has no feature named {shorten(region)}. Features with names: {known}.")
+    rings = []
+    for _, title, polygons in features:
+        for number, polygon in enumerate(polygons):
+            for k, ring in enumerate(_list(polygon, source, f"polygon {number} of {title}")):
+                role = "the outer ring" if k == 0 else f"hole {k - 1}"
+                name = f"{role} of polygon {number}" + (f" of {title}" if len(features) > 1 else "")
+                rings.append(NamedRing(_ring(ring, source, name), name, k > 0))
+    return make_shape(rings, coordinates, source)
+
+
+def _features(data: Any, source: str, depth: int) -> Iterator[tuple[str | None, str, list[Any]]]:
+    """Yield name, title and polygons of every geometry."""
+    kind = data.get("type") if isinstance(data, Mapping) else None
+    if not isinstance(data, Mapping) or not isinstance(kind, str) or depth > _DEEPEST:
+        raise FileFormatError(f"{source} is no GeoJSON: objects need a 'type'. Got {shorten(data)} instead.")
+    if kind == "FeatureCollection":
+        for number, feature in enumerate(_list(data.get("features"), source, "features")):
+            for name, _, polygons in _features(feature, source, depth + 1):
+                yield name, f"feature {number}", polygons
+    elif kind == "Feature":
+        if data.get("geometry") is None:
+            return
+        properties = data.get("properties")
+        found = properties.get("name") if isinstance(properties, Mapping) else None
+        name = found if found is not None else data.get("id")
+        for _, title, polygons in _features(data["geometry"], source, depth + 1):
+            yield None if name is None else str(name), title, polygons
+    elif kind == "GeometryCollection":
+        for geometry in _list(data.get("geometries"), source, "geometries"):
+            yield from _features(geometry, source, depth + 1)
+    elif kind in ("Polygon", "MultiPolygon"):
+        found = _list(data.get("coordinates"), source, "coordinates")
+        yield None, "the geometry", found if kind == "MultiPolygon" else [found] if found else []
+    else:
+        raise FileFormatError(
+            f"{source} has a {cut(kind)}, which has no inside. Give polygons or multipolygons; close lines to rings."
+        )
+
+
+def _list(value: Any, source: str, what: str) -> list[Any]:
+    if not isinstance(value, list | tuple):
+        raise FileFormatError(f"{source}: {what} must be a list. Got {shorten(value)} instead.")
+    return list(value)
+
+
+def _ring(value: Any, source: str, title: str) -> Any:
+    positions = _list(value, source, title)
+    try:
+        flat = as_reals([list(position)[:2] for position in positions])
+    except TypeError:
+        flat = None
+    if flat is None or flat.ndim != 2 or flat.shape[1] != 2:
+        raise FileFormatError(
+            f"{source}: {title} must be a list of positions [x, y] of numbers. Got {shorten(value)} instead."
+        )
+    if not np.isfinite(flat).all():
+        bad = int(np.flatnonzero(~np.isfinite(flat).all(axis=1))[0])
+        raise FileFormatError(
+            f"{source}: position {bad} of {title} is not finite. Got {flat[bad].tolist()}. Remove it."
+        )
+    if len(flat) < 4 or not np.array_equal(flat[0], flat[-1]):
+        raise FileFormatError(
+            f"{source}: {title} is not closed: it must have four or more positions, the first repeated at the end. It "
+            f"goes from {flat[0].tolist()} to {flat[-1].tolist()}."
+            if len(flat)
+            else f"{source}: {title} has no positions."
+        )
+    return flat[:-1]

@@ -1,0 +1,250 @@
+"""Meshes of gmsh and others, by meshio: their outer edges or faces, with the names of physical groups."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import sympy as sp
+
+from pibls.checks import cut, shorten
+from pibls.errors import FileFormatError, GeometryError
+from pibls.geometry.base import Region
+from pibls.geometry.reading.plane import NamedRing, make_shape
+from pibls.geometry.reading.source import guarded, missing, read_bytes
+from pibls.geometry.solid import Solid
+
+__all__ = ["MESHES", "from_mesh", "from_mesh_file"]
+
+FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int64]
+Groups = list[tuple[str, IntArray, list[str | None]]]
+
+MESHES = {".msh": "gmsh", ".vtk": "vtk", ".vtu": "vtu", ".inp": "abaqus", ".mesh": "medit", ".su2": "su2"}
+_LARGEST = 100_000_000
+_MOST_CELLS = 500_000
+# Corner nodes come first in cells of any order; sides with the inside behind them, seen from outside counterclockwise.
+_SIDES: Mapping[str, tuple[tuple[int, ...], ...]] = {
+    "triangle": ((0, 1), (1, 2), (2, 0)),
+    "quad": ((0, 1), (1, 2), (2, 3), (3, 0)),
+    "tetra": ((0, 2, 1), (0, 1, 3), (1, 2, 3), (0, 3, 2)),
+    "hexahedron": ((0, 3, 2, 1), (4, 5, 6, 7), (0, 1, 5, 4), (1, 2, 6, 5), (2, 3, 7, 6), (3, 0, 4, 7)),
+    "wedge": ((0, 2, 1), (3, 4, 5), (0, 1, 4, 3), (1, 2, 5, 4), (2, 0, 3, 5)),
+    "pyramid": ((0, 3, 2, 1), (0, 1, 4), (1, 2, 4), (2, 3, 4), (3, 0, 4)),
+}
+_CORNERS = {"line": 2, "triangle": 3, "quad": 4, "tetra": 4, "hexahedron": 8, "wedge": 6, "pyramid": 5}
+_DIMENSION = {"line": 1, "triangle": 2, "quad": 2} | dict.fromkeys(("tetra", "hexahedron", "wedge", "pyramid"), 3)
+
+
+def from_mesh_file(path: Path, coordinates: tuple[sp.Symbol, ...], region: str | None) -> Region:
+    """Return the shape that a mesh covers."""
+    content, source = read_bytes(path, _LARGEST), cut(path.name)
+    _check_announced(content, source)
+    try:
+        import meshio
+    except ImportError:
+        raise missing("meshio", "meshes") from None
+    kind = MESHES[path.suffix.lower()]
+    with guarded(source, f"a mesh of the format {kind}"), _quiet(), np.errstate(all="ignore"):
+        mesh = getattr(meshio, kind).read(str(path))
+    return from_mesh(mesh, coordinates, region, source)
+
+
+@contextlib.contextmanager
+def _quiet() -> Iterator[None]:
+    """Keep what meshio prints to itself."""
+    with contextlib.redirect_stderr(io.StringIO()), contextlib.redirect_stdout(io.StringIO()):
+        yield
+
+
+def _check_announced(content: bytes, source: str) -> None:
+    """Refuse numbers of nodes and cells that a file of this length cannot hold, and what would grow when unpacked."""
+    if b"<!ENTITY" in content or (b"<VTKFile" in content and b"compressor" in content):
+        raise FileFormatError(f"{source} is compressed, or declares entities; neither is read. Write it as plain text.")
+    # As meshio finds keywords: whatever stars are in them.
+    keywords = (line.partition(b",")[0].replace(b"*", b"") for line in content.replace(b"\r", b"\n").split(b"\n"))
+    if any(keyword.strip().upper() == b"INCLUDE" for keyword in keywords):
+        raise FileFormatError(f"{source} includes another file, which is not read. Write the mesh as one file.")
+    heading = (
+        rb"(?m)^[ \t]*[$<*]?(?:Nodes|Elements|Vertices|POINTS|CELLS|CELL_TYPES|Triangles|Tetrahedra|Edges|NPOIN|NELEM)"
+    )
+    for found in re.finditer(heading + rb"[=\s]{1,9}((?:\d{1,30}[ \t]*){1,4})", content):
+        largest = max(int(entry) for entry in found[1].split())
+        if largest > max(len(content), 1000) * 50:
+            raise FileFormatError(
+                f"{source} announces {largest} nodes or cells in {len(content)} bytes. It is damaged."
+            )
+
+
+def from_mesh(mesh: Any, coordinates: tuple[sp.Symbol, ...], region: str | None, source: str) -> Region:
+    """Return the shape that the cells of highest dimension of a mesh cover."""
+    with guarded(source, "a mesh"):
+        points = np.asarray(mesh.points, dtype=np.float64)
+        groups = _groups(mesh)
+    if not len(points) or not groups:
+        raise FileFormatError(f"{source} has no cells that fill a plane or space. Write the mesh with its cells.")
+    if not np.isfinite(points).all():
+        bad = int(np.flatnonzero(~np.isfinite(points).all(axis=1))[0])
+        raise FileFormatError(f"{source}: node {bad} is not finite, {points[bad].tolist()}. Write the mesh again.")
+    for _, cells, _ in groups:
+        if len(cells) and (int(cells.min()) < 0 or int(cells.max()) >= len(points)):
+            raise FileFormatError(f"{source} has cells with nodes that it does not have. It is damaged.")
+    top = max(_DIMENSION[kind] for kind, _, _ in groups)
+    if sum(len(cells) for _, cells, _ in groups) > _MOST_CELLS:
+        raise FileFormatError(f"{source} has more than {_MOST_CELLS} cells. Write its surface only.")
+    if len(coordinates) == 2:
+        return _plane(points, groups, coordinates, region, source)
+    return _space(points, groups, coordinates, region, source, top)
+
+
+def _groups(mesh: Any) -> Groups:
+    """Return kind, corner nodes and names of the cells of a mesh."""
+    names = {(int(entry[0]), int(entry[1])): str(name) for name, entry in dict(mesh.field_data).items()}
+    tags = mesh.cell_data.get("gmsh:physical", mesh.cell_data.get("medit:ref"))
+    sets = getattr(mesh, "cell_sets", {}) or {}
+    found: Groups = []
+    for k, block in enumerate(mesh.cells):
+        kind = re.sub(r"\d+$", "", block.type)
+        if kind not in _DIMENSION:
+            continue
+        cells = np.asarray(block.data, dtype=np.int64)[:, : _CORNERS[kind]]
+        own: list[str | None] = [None] * len(cells)
+        if tags is not None:
+            own = [names.get((int(tag), _DIMENSION[kind])) for tag in np.ravel(tags[k])]
+        for name, rows in sets.items():
+            if not name.startswith("gmsh:") and rows[k] is not None:
+                for row in np.ravel(rows[k]).astype(np.int64):
+                    own[int(row)] = name
+        found.append((kind, cells, own))
+    return found
+
+
+def _chosen(groups: Groups, dimension: int, region: str | None, source: str) -> Groups:
+    """Return the cells of a dimension, those of one physical group if it is named."""
+    own = [group for group in groups if _DIMENSION[group[0]] == dimension]
+    if region is None:
+        return own
+    known = sorted({name for _, _, names in own for name in names if name is not None})
+    if region not in known:
+        listed = ", ".join(map(cut, known[:10])) or "none"
+        raise FileFormatError(f"{source} has no region named {shorten(region)}. Its regions: {listed}.")
+    rows = [(kind, cells, np.array([name == region for name in names], dtype=bool)) for kind, cells, names in own]
+    return [(kind, cells[mask], [region] * int(mask.sum())) for kind, cells, mask in rows]
+
+
+def _outer(groups: Groups, points: FloatArray) -> list[tuple[int, ...]]:
+    """Return the sides of cells that have a cell on one side only, the inside behind them."""
+    sides: dict[int, list[IntArray]] = {}
+    for kind, cells, _ in groups:
+        turned = _is_turned(kind, cells, points)
+        for side in _SIDES[kind]:
+            nodes = cells[:, list(side)]
+            sides.setdefault(len(side), []).append(np.where(turned[:, None], nodes[:, ::-1], nodes))
+    found: list[tuple[int, ...]] = []
+    for parts in sides.values():
+        nodes = np.concatenate(parts)
+        _, first, counts = np.unique(np.sort(nodes, axis=1), axis=0, return_index=True, return_counts=True)
+        found += map(tuple, nodes[first[counts == 1]].tolist())
+    return found
+
+
+def _is_turned(kind: str, cells: IntArray, points: FloatArray) -> npt.NDArray[np.bool_]:
+    """Tell which cells are the mirror images of what they should be, so that their sides face inward."""
+    d = _DIMENSION[kind]
+    spokes = (1, 3, 4) if kind in ("hexahedron", "pyramid") else (1, 3) if kind == "quad" else (1, 2, 3)[:d]
+    edges = points[cells[:, list(spokes)], :d] - points[cells[:, :1], :d]
+    return np.asarray(np.linalg.det(edges) < 0.0)
+
+
+def _plane(
+    points: FloatArray, groups: Groups, coordinates: tuple[sp.Symbol, ...], region: str | None, source: str
+) -> Region:
+    if points.shape[1] > 2 and np.ptp(points[:, 2:], axis=0).max(initial=0.0) > 1e-9 * np.ptp(points, axis=0).max():
+        raise GeometryError(f"{source} is a mesh in space; give three coordinates, as in coordinates=(x, y, z).")
+    flat = _chosen(groups, 2, region, source)
+    if not flat:
+        raise FileFormatError(f"{source} has no triangles or quadrilaterals, only lines. Mesh the area.")
+    lines = {
+        frozenset(cell): name
+        for kind, cells, names in groups
+        if kind == "line"
+        for cell, name in zip(cells.tolist(), names, strict=True)
+    }
+    rings = []
+    for number, ring in enumerate(_chains(_outer(flat, points), points, source)):
+        names = tuple(lines.get(frozenset((a, b))) for a, b in zip(ring, [*ring[1:], ring[0]], strict=True))
+        rings.append(NamedRing(points[ring, :2], f"boundary {number} of the mesh", None, names))
+    first, second = coordinates
+    return make_shape(rings, (first, second), source)
+
+
+def _chains(edges: list[tuple[int, ...]], points: FloatArray, source: str) -> list[list[int]]:
+    """Return closed chains of directed edges."""
+    after: dict[int, list[int]] = {}
+    for a, b in edges:
+        after.setdefault(a, []).append(b)
+    found = []
+    while after:
+        first = next(iter(after))
+        chain = [first]
+        seen = {first: 0}
+        while True:
+            choices = after.get(chain[-1])
+            if not choices:
+                place = points[chain[-1], :2].tolist()
+                raise GeometryError(f"{source}: the boundary of the mesh is not closed at {place}. Repair the mesh.")
+            following = choices.pop()
+            if not choices:
+                del after[chain[-1]]
+            if following in seen:  # also where two pieces touch in one node
+                start = seen[following]
+                loop = chain[start:]
+                found.append(loop)
+                for node in loop[1:]:
+                    del seen[node]
+                del chain[start + 1 :]
+                if start == 0:
+                    break
+            else:
+                seen[following] = len(chain)
+                chain.append(following)
+    return found
+
+
+def _space(
+    points: FloatArray,
+    groups: Groups,
+    coordinates: tuple[sp.Symbol, ...],
+    region: str | None,
+    source: str,
+    top: int,
+) -> Solid:
+    if points.shape[1] != 3 or top < 2 or np.ptp(points, axis=0).min() == 0.0:
+        raise GeometryError(f"{source} is a mesh in the plane; give two coordinates, as in coordinates=(x, y).")
+    own = _chosen(groups, top, region, source)
+    faces = _outer(own, points) if top == 3 else [tuple(cell) for _, cells, _ in own for cell in cells.tolist()]
+    names = {
+        frozenset(cell): name
+        for kind, cells, titles in groups
+        if _DIMENSION[kind] == 2
+        for cell, name in zip(cells.tolist(), titles, strict=True)
+        if name is not None
+    }
+    triangles, parts = list[tuple[int, ...]](), dict[str, list[int]]()
+    for face in faces:
+        name = names.get(frozenset(face))
+        for k in range(1, len(face) - 1):
+            if name is not None:
+                title = "".join(c if c.isalnum() else "_" for c in name)
+                parts.setdefault(title, []).append(len(triangles))
+            triangles.append((face[0], face[k], face[k + 1]))
+    try:
+        return Solid(coordinates, points, triangles, parts)
+    except GeometryError as error:
+        raise GeometryError(f"{source}: {error}") from error

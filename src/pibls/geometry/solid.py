@@ -1,0 +1,177 @@
+"""Solids within triangulated surfaces, as CAD programs write them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import sympy as sp
+
+from pibls.checks import check_points, shorten
+from pibls.errors import GeometryError
+from pibls.geometry.base import Decoder, Encoder, Region, check_coordinates
+from pibls.geometry.part import Part
+from pibls.geometry.sheets import TrianglePatch, make_patches
+from pibls.geometry.triangles import Surface
+from pibls.geometry.watertight import check_surface
+
+__all__ = ["Solid"]
+
+FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int64]
+
+_MOST_TRIANGLES = 200_000
+_MOST_FACES = 100
+_NEAR = 1e-3
+
+
+@dataclass(frozen=True, init=False, repr=False)
+class Solid(Region):
+    """What a closed surface of triangles encloses.
+
+    Triangles run counterclockwise seen from outside; surfaces inside of others run the other way and bound cavities.
+    Flat faces are found: they are the parts ``face0``, ``face1``, ... in the order of their first triangles, unless
+    there are more than a hundred.
+
+    Parameters
+    ----------
+    coordinates : tuple of three symbols
+    vertices : array of shape (n, 3)
+        Those at the same place count as one.
+    triangles : array of integers of shape (m, 3)
+        Numbers of vertices.
+    parts : mapping from names to triangle numbers, optional
+        Parts of the boundary, each triangle in at most one of them.
+
+    Examples
+    --------
+    >>> x, y, z = sp.symbols("x y z")
+    >>> corners = [(0, 0, 0), (1, 0, 0), (0, 1, 0), (0, 0, 1)]
+    >>> solid = Solid((x, y, z), corners, [(0, 2, 1), (0, 1, 3), (0, 3, 2), (1, 2, 3)], {"base": [0]})
+    >>> round(solid.measure, 12), solid.base.measure
+    (0.166666666667, 0.5)
+    >>> solid.base.normals([[0.2, 0.2, 0]])
+    array([[ 0.,  0., -1.]])
+    """
+
+    coordinates: tuple[sp.Symbol, ...]
+    surface: Surface
+    named: tuple[tuple[str, tuple[int, ...]], ...]
+
+    def __init__(
+        self,
+        coordinates: tuple[sp.Symbol, ...],
+        vertices: npt.ArrayLike,
+        triangles: npt.ArrayLike,
+        parts: Mapping[str, Sequence[int]] | None = None,
+    ) -> None:
+        object.__setattr__(self, "coordinates", check_coordinates(coordinates, "Solid", 3))
+        points = check_points("vertices", vertices, "Solid", 3, error=GeometryError)
+        numbers = _check_triangles(triangles, len(points))
+        labels = _check_parts(parts or {}, len(numbers))
+        surface, kept = check_surface(points, numbers)
+        object.__setattr__(self, "surface", surface)
+        place = np.full(len(numbers), -1)
+        place[kept] = np.arange(len(kept))
+        own = [(name, place[list(rows)]) for name, rows in labels]
+        object.__setattr__(self, "named", tuple((name, tuple(rows[rows >= 0].tolist())) for name, rows in own))
+
+    def __repr__(self) -> str:
+        low, high = self.bounds.T.round(6).tolist()
+        return f"<Solid in {self.coordinates} of {len(self.surface.triangles)} triangles, from {low} to {high}>"
+
+    @cached_property
+    def bounds(self) -> FloatArray:
+        """The extent of the vertices."""
+        corners = self.surface.corners.reshape(-1, 3)
+        return np.stack([corners.min(axis=0), corners.max(axis=0)], axis=1)
+
+    @property
+    def measure(self) -> float:
+        """The volume."""
+        return self.surface.volume
+
+    def level(self, X: FloatArray) -> FloatArray:
+        """Return the distance from the nearest triangle, negative outside; that of another one far away."""
+        distance, _ = self.surface.nearest(X, _NEAR * self.thickness)
+        return np.where(self.surface.inside(X), distance, -distance)
+
+    @cached_property
+    def _labels(self) -> IntArray:
+        labels = np.zeros(len(self.surface.triangles), dtype=np.int64)
+        for k, (_, rows) in enumerate(self.named):
+            labels[list(rows)] = k + 1
+        return labels
+
+    @cached_property
+    def _patches(self) -> tuple[TrianglePatch, ...]:
+        return make_patches(self.surface, self._labels)
+
+    @cached_property
+    def parts(self) -> Mapping[str, Part]:
+        """The parts with names; flat faces by their number."""
+        patches = self._patches
+        found = {f"face{k}": self._part(f"face{k}", patch) for k, patch in enumerate(patches)}
+        if len(patches) > _MOST_FACES:
+            found = {}
+        for k, (name, _) in enumerate(self.named):
+            found[name] = self._part(name, *(patch for patch in patches if self._labels[patch.items[0]] == k + 1))
+        return MappingProxyType(found)
+
+    @property
+    def boundary(self) -> Part:
+        """The whole surface."""
+        return self._part("boundary", *self._patches)
+
+    def _encode(self, _: Encoder | None) -> dict[str, Any]:
+        surface = self.surface
+        arrays = {"vertices": surface.vertices.tolist(), "triangles": surface.triangles.tolist()}
+        return {**arrays, "parts": {name: list(rows) for name, rows in self.named}}
+
+    @classmethod
+    def _decode(cls, data: Mapping[str, Any], coordinates: tuple[sp.Symbol, ...], _: Decoder | None) -> Solid:
+        return cls(coordinates, data["vertices"], data["triangles"], data["parts"])
+
+
+def _check_triangles(triangles: npt.ArrayLike, count: int) -> IntArray:
+    try:
+        numbers = np.asarray(triangles)
+    except ValueError:
+        numbers = np.empty(0, dtype=object)
+    if numbers.ndim != 2 or numbers.shape[1] != 3 or numbers.dtype.kind not in "iu" or not len(numbers):
+        raise GeometryError(
+            "The 'triangles' parameter of Solid must be an array of integers of shape (m, 3), one row per triangle. "
+            f"Got {shorten(triangles)} instead."
+        )
+    if len(numbers) > _MOST_TRIANGLES:
+        raise GeometryError(
+            f"The 'triangles' parameter of Solid must have at most {_MOST_TRIANGLES} rows. Got {len(numbers)} instead. "
+            "Simplify the surface, for example with trimesh's simplify_quadric_decimation."
+        )
+    if int(numbers.min()) < 0 or int(numbers.max()) >= count:
+        row = int(np.flatnonzero((numbers < 0).any(axis=1) | (numbers >= count).any(axis=1))[0])
+        raise GeometryError(
+            f"The 'triangles' parameter of Solid must have numbers of vertices, 0 to {count - 1}. Got "
+            f"{numbers[row].tolist()} as triangle {row} instead."
+        )
+    return numbers.astype(np.int64)
+
+
+def _check_parts(parts: Mapping[str, Sequence[int]], count: int) -> list[tuple[str, tuple[int, ...]]]:
+    found, taken = [], np.zeros(count, dtype=np.bool_)
+    for name, rows in dict(parts).items():
+        own = np.asarray(rows)
+        known = own.ndim == 1 and len(own) and own.dtype.kind in "iu" and own.min() >= 0 and own.max() < count
+        if not isinstance(name, str) or not known or taken[own].any():
+            raise GeometryError(
+                f"The 'parts' parameter of Solid must give names the numbers of triangles, 0 to {count - 1}, each in "
+                f"one part. Got {shorten(rows)} for {shorten(name)} instead."
+            )
+        taken[own] = True
+        found.append((name, tuple(own.tolist())))
+    return found
