@@ -14,7 +14,7 @@ import numpy as np
 
 from pibls.cells.layout import Layout
 from pibls.cells.loop import network_of
-from pibls.cells.parts import CellPart
+from pibls.cells.parts import CellPart, part_values
 from pibls.cells.rows import Rows
 from pibls.cells.solve import Fit, Glue
 from pibls.cells.tree import Cell, leaves, refined, split_at_planes
@@ -30,6 +30,7 @@ _LEVELS = {1: 4, 2: 3, 3: 2}
 _UNSEEN = {1: 3e8, 2: 3e8, 3: 1e7}
 _WEAK, _FALLS = 50.0, 10.0
 _BALANCED = 1e-3
+_ALONE = 0.95
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,6 +45,9 @@ class Answers:
         Where the largest answer on the finest tree is largest, and in which field.
     operations
         What it took to find out.
+    is_local
+        Whether that answer is all in one part of a cell that the boundary cuts: then it tells of the cut, not of the
+        problem.
     """
 
     problem: Problem
@@ -51,17 +55,18 @@ class Answers:
     place: FloatArray
     field: str
     operations: float = 0.0
+    is_local: bool = False
 
     @property
     def is_unseen(self) -> bool:
         """Whether something can be added to a solution that nothing sees."""
-        return min(self.sizes[-2:]) > _UNSEEN[len(self.place)]
+        return not self.is_local and min(self.sizes[-2:]) > _UNSEEN[len(self.place)]
 
     @property
     def is_unstable(self) -> bool:
         """Whether a finer tree has functions that are seen much less: not on a line, where there are few."""
         *before, last = self.sizes[-3:]
-        return len(self.place) > 1 and last > max(_WEAK, _FALLS * max(before))
+        return not self.is_local and len(self.place) > 1 and last > max(_WEAK, _FALLS * max(before))
 
     def in_words(self) -> str:
         """Say what is wrong, where it shows most, and what to do."""
@@ -108,7 +113,17 @@ def even_answers(problem: Problem, seed: int = 0) -> Answers:
         size, weights = glue.weakest(seed)
         sizes.append(size)
     place, name = _largest(layout, Fit(fit.root, fit.parts, weights, {}, 0, 0))
-    return Answers(problem, tuple(sizes), place, name, glue.flops)
+    return Answers(problem, tuple(sizes), place, name, glue.flops, _is_local(layout, weights))
+
+
+def _is_local(layout: Layout, weights: dict[CellPart, FloatArray]) -> bool:
+    """Tell whether nearly all of a function is in one part that the boundary cuts off."""
+    squares = {
+        part: part.volume * float(np.square(part_values(layout.reference, part, own, part.points[::4])).mean())
+        for part, own in weights.items()
+    }
+    largest = max(squares, key=squares.__getitem__)
+    return len(squares) > 2 and not largest.whole and squares[largest] > _ALONE * sum(squares.values())
 
 
 def unbalanced(problem: Problem, seed: int = 0) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 import numpy as np
-from scipy.ndimage import maximum_filter
+from scipy.ndimage import label, maximum_filter
 
 from pibls.cells.surface import Piece
 from pibls.checks import FloatArray
@@ -50,7 +50,9 @@ def _on_piece(piece: Piece, timed: bool) -> FloatArray:
         return found[0]
     for axis in range(sampled.shape[1] - timed):
         sizes = np.abs(sampled[:, axis]).reshape(grid.shape[:-1])
-        for start in grid[(sizes == maximum_filter(sizes, 3)) & (sizes > _NEAR)]:
+        highest, count_of = label((sizes == maximum_filter(sizes, 3)) & (sizes > _NEAR), np.ones((3,) * len(box)))
+        # Of a plateau, as flat pieces make them, one place is enough.
+        for start in (grid[highest == number + 1][0] for number in range(count_of)):
             U = _climbed(normals, axis, box[:, 0] + start * step, step, box)
             if 1.0 - np.abs(normals(U[None])[0, axis]) < _PARALLEL:
                 X = piece.patch.at(np.append(U, middle)[None])[0][0]

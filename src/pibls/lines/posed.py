@@ -16,7 +16,7 @@ import sympy as sp
 from pibls.checks import FloatArray
 from pibls.problem import MultiIndex, OnPart, Statement
 from pibls.problem.evaluate import compile_function
-from pibls.solution.evolved import EvolvedNetwork
+from pibls.solution.records import Network
 
 if TYPE_CHECKING:
     from pibls.lines.form import Evolution
@@ -138,7 +138,7 @@ def surplus(evolution: Evolution, needed: dict[str, int]) -> tuple[Statement, ..
     return tuple(s for s in evolution.boundary if s not in kept)
 
 
-def grows_without_bound(evolution: Evolution, network: EvolvedNetwork) -> bool:
+def grows_without_bound(evolution: Evolution, network: Network) -> bool:
     """Tell whether the shorter waves are the faster they grow, without bound, as in a heat equation run backwards.
 
     That is Petrovskii's condition at places of the domain at the first time, linearised at a solution.

@@ -11,6 +11,8 @@ import numpy as np
 
 from pibls.budget import Budget
 from pibls.cells import even_answers, solve_cells, solve_cells_nonlinear, unbalanced
+from pibls.lines import Evolution, find_evolution
+from pibls.lines.posed import grows_without_bound
 from pibls.problem import OnPart, Problem
 from pibls.runtime import blas_threads
 from pibls.solution import Solution
@@ -49,7 +51,7 @@ def solve_by_cells(
         solution = solve_cells(problem, tol, budget, seed, tell, **limits)
         if assume_well_posed or budget.late:
             return solution
-        message = unbalanced(problem, seed)
+        message = unbalanced(problem, seed) or _runaway(solution)
         unmet = solution.status != Status.CONVERGED and bool(_unmet(solution))
         if not message and (unmet or (solution.diagnostics.condition or 0.0) > _SENSITIVE):
             answers = even_answers(problem, seed)
@@ -109,6 +111,18 @@ def _unmet(solution: Solution) -> dict[str, float]:
         if np.mean(np.abs(left) > _UNMET * size) > _WIDELY:
             found[statement.name] = float(np.sqrt(np.mean(np.square(left)))) / float(size)
     return found
+
+
+def _runaway(solution: Solution) -> str:
+    """Say that short waves grow without bound, if the equations of an evolution are such that they do."""
+    evolution = find_evolution(solution.problem)
+    if not isinstance(evolution, Evolution) or not grows_without_bound(evolution, solution.network):
+        return ""
+    return (
+        "The solution is unstable: waves grow the faster the shorter they are, without bound, as in a heat equation "
+        "run backwards, so that its data cannot determine it. Check the signs of the highest derivatives, or give "
+        "conditions at the last time instead."
+    )
 
 
 def _contradiction(solution: Solution, seed: int, budget: Budget) -> str:
