@@ -243,3 +243,16 @@ def test_branches_are_numbered_apart():
     number = sp.lambdify((x, y), branch_number(problem), "numpy")
     X = np.array([[-0.5, 0.2], [0.5, 0.2], [0.2, -0.5], [-0.6, -0.7]])
     assert len(set(np.asarray(number(*X.T)).tolist())) == 3
+
+
+def test_a_seam_that_moves_through_a_plane():
+    w = pb.field("w", x, y, t)
+    level = (x - t / 4) ** 2 + y**2 - R(1, 4)
+    k = sp.Piecewise((1, level < 0), (5, True))
+    exact = sp.Piecewise((level, level < 0), (level / 5, True))
+    source = sp.Piecewise((level.diff(t) - 4, level < 0), (level.diff(t) / 5 - 4, True))
+    domain = SQUARE * pb.TimeInterval(t, 0, 1)
+    conditions = [pb.Dirichlet(w, exact), pb.Initial(w, exact.subs(t, 0))]
+    problem = pb.Problem(sp.Eq(w.diff(t) - pb.div(k * pb.grad(w)), source), domain, conditions, exact=exact)
+    solution = pb.solve(problem, tol=1e-2, budget=3)
+    assert solution.true_error() < 3 * max(solution.error_estimate, 1e-2)

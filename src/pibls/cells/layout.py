@@ -12,7 +12,7 @@ import numpy as np
 from scipy import ndimage
 
 from pibls.cells.parts import CellPart, Face, exact_weights, polynomials
-from pibls.cells.seams import Sheet, crossings, seam_pieces, split_at
+from pibls.cells.seams import Sheet, along, seam_pieces, split_at
 from pibls.cells.surface import Piece, Rule, pieces, ranges
 from pibls.cells.tangents import tangents
 from pibls.cells.tree import Cell, Contact
@@ -104,9 +104,9 @@ class Layout:
         low, high = np.asarray(self.domain.bounds)[:2].T
         grain = 1e-9 * (high - low)
         found = [np.array([corner.point for corner in corners(self.domain, above=0.0)]).reshape(-1, 2)]
-        for held in self._outlines.values():
+        for place in self.places:
             ends_of = [np.empty((0, 2))]
-            for piece in held:
+            for piece in self._outlines[place]:
                 if len(piece.box) == len(self.domain.coordinates) - 1 and (
                     len(piece.box) == 1 or isinstance(piece.patch, TimedPatch)
                 ):
@@ -125,16 +125,12 @@ class Layout:
         return np.hstack([points, np.full((len(points), d - 2), np.nan)])
 
     def _meetings(self) -> FloatArray:
-        """Return where seams end in a plane, and where they cross each other."""
+        """Return where seams end in a plane: at the boundary, and where they cross each other."""
         found = [np.empty((0, 2))]
-        for level, held in self.seams.items():
-            for piece in held:
-                ends = np.tile(piece.box.mean(axis=1), (2, 1))
-                ends[:, 0] = piece.box[0]
-                X = piece.patch.at(ends)[0][:, :2]
-                if np.ptp(X, axis=0).max() > _FLAT * float(np.ptp(self.domain.bounds[:2])):
-                    found.append(X)
-                found += [crossings(piece, other)[:, :2] for other in self.seams if other is not level]
+        for piece in (piece for held in self.seams.values() for piece in held if isinstance(piece, Piece)):
+            X = along(piece, piece.box[0])[:, :2]
+            if np.ptp(X, axis=0).max() > _FLAT * float(np.ptp(self.domain.bounds[:2])):
+                found.append(X)
         return np.concatenate(found)
 
     @cached_property

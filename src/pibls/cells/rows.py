@@ -90,6 +90,7 @@ class Rows:
         """Scale rows anew."""
         for known in (self._balances, self._magnitudes, self._factors, self._traced):
             known.clear()
+        self.__dict__.pop("flux", None)
 
     @property
     def problem(self) -> Problem:

@@ -18,7 +18,7 @@ from pibls.geometry.patch import TimedPatch
 from pibls.geometry.sampling import kronecker
 from pibls.problem.level import Level
 
-__all__ = ["Sheet", "crossings", "is_curve", "seam_pieces", "split_at"]
+__all__ = ["Sheet", "along", "seam_pieces", "split_at"]
 
 Kinds = Callable[[FloatArray], Any]
 
@@ -48,7 +48,7 @@ def seam_pieces(
     2.0
     """
     symbols = domain.coordinates
-    if not is_curve(level, domain):
+    if not _is_curve(level, domain):
         return [Sheet(level, inside, kinds)] if len(zeros(level, domain.bounds)) else []
     if len(symbols) == 2:
         pieces = (Piece(curve, np.array([[0.0, 1.0]])) for curve in contours(level, domain.bounds))
@@ -60,7 +60,7 @@ def seam_pieces(
     return [half for piece in pieces for half in _kept(piece, others, inside, kinds)]
 
 
-def is_curve(level: Level, domain: Domain) -> bool:
+def _is_curve(level: Level, domain: Domain) -> bool:
     """Tell whether a level is zero on curves of a plane, which may be the same at all times."""
     symbols = domain.coordinates
     steady = isinstance(domain, Product) and not level.expression.has(symbols[-1])
@@ -74,7 +74,7 @@ def _kept(
     held = [
         Piece(piece.patch, np.vstack([[span], piece.box[1:]]))
         for whole in split_at(piece, others)
-        for span in ranges(lambda s, whole=whole: inside(_along(whole, s)), *whole.box[0])
+        for span in ranges(lambda s, whole=whole: inside(along(whole, s)), *whole.box[0])
     ]
     return [own for own in held if _changes(kinds, *own.patch.at(own.box.mean(axis=1)[None])[:2], own.patch.measure)[0]]
 
@@ -141,12 +141,7 @@ def split_at(piece: Piece, levels: Sequence[Level]) -> list[Piece]:
     return [Piece(piece.patch, np.vstack([[span], piece.box[1:]])) for span in pairwise(cuts) if span[1] > span[0]]
 
 
-def crossings(piece: Piece, other: Level) -> FloatArray:
-    """Return where another level is zero on a piece."""
-    return _along(piece, np.array(_zeros(piece, other)))
-
-
-def _along(piece: Piece, s: FloatArray) -> FloatArray:
+def along(piece: Piece, s: FloatArray) -> FloatArray:
     """Return points of a piece by its first parameter."""
     rest = piece.box[1:].mean(axis=1)
     return np.asarray(piece.patch.at(np.hstack([s[:, None], np.tile(rest, (len(s), 1))]))[0])
@@ -154,5 +149,5 @@ def _along(piece: Piece, s: FloatArray) -> FloatArray:
 
 def _zeros(piece: Piece, level: Level) -> list[float]:
     """Return where a level changes sign along the first parameter of a piece."""
-    spans = ranges(lambda s: level(_along(piece, s)) > 0, *piece.box[0])
+    spans = ranges(lambda s: level(along(piece, s)) > 0, *piece.box[0])
     return [end for span in spans for end in span if abs(end - piece.box[0]).min() > _ZERO]

@@ -19,6 +19,7 @@ from pibls.errors import GeometryError, PiblsError
 from pibls.geometry.base import Decoder, Encoder, Region, check_coordinates, describe
 from pibls.geometry.part import Part
 from pibls.geometry.patch import ROUNDING, AffinePatch
+from pibls.geometry.rings import cross, signed_area
 from pibls.geometry.rules import gauss, side, tensor
 from pibls.geometry.sampling import apportion, check_count
 
@@ -84,14 +85,14 @@ class Polygon(Region):
 
     @cached_property
     def _signed_area(self) -> float:
-        return _signed_area(self._starts)
+        return signed_area(self._starts)
 
     @property
     def corners(self) -> FloatArray:
         """Interior angle at each vertex, in radians; above π at a re-entrant corner."""
         after = self._edges
         before = np.roll(after, 1, axis=0)
-        turn = np.arctan2(_cross(before, after), (before * after).sum(axis=1))
+        turn = np.arctan2(cross(before, after), (before * after).sum(axis=1))
         return np.asarray(np.pi - math.copysign(1.0, self._signed_area) * turn)
 
     @property
@@ -197,16 +198,6 @@ def _as_floats(vertices: object) -> object:
         return vertices
 
 
-def _cross(a: FloatArray, b: FloatArray) -> FloatArray:
-    return np.asarray(a[..., 0] * b[..., 1] - a[..., 1] * b[..., 0])
-
-
-def _signed_area(vertices: FloatArray) -> float:
-    # Relative to a vertex: far from the origin the shoelace formula would cancel.
-    offset = vertices - vertices[0]
-    return float(_cross(offset, np.roll(offset, -1, axis=0)).sum() / 2)
-
-
 def _check_simple(vertices: FloatArray) -> None:
     """Refuse polygons that repeat a vertex, have no area, or cross or touch themselves."""
     if not _SMALLEST < float(np.abs(vertices).max()) < _LARGEST:
@@ -218,7 +209,7 @@ def _check_simple(vertices: FloatArray) -> None:
     scale = float(np.hypot(*extent))
     resolution = _RESOLUTION * scale + ROUNDING * float(np.abs(vertices).max())
     edges = np.roll(vertices, -1, axis=0) - vertices
-    if extent.min() <= resolution or abs(_signed_area(vertices)) <= resolution * scale:
+    if extent.min() <= resolution or abs(signed_area(vertices)) <= resolution * scale:
         raise GeometryError(
             f"The 'vertices' parameter of Polygon must enclose an area. Got {shorten(vertices.tolist())} instead. "
             "Check that they are not all on one line and, far from the origin, shift the coordinates."
@@ -237,9 +228,9 @@ def _check_simple(vertices: FloatArray) -> None:
         along = np.clip(offset @ edge / (edge @ edge), 0.0, 1.0)
         touches = np.hypot(*(offset - along[:, None] * edge).T) <= resolution
         touches[[i, (i + 1) % len(vertices)]] = False
-        ahead, around = offset + edges, _cross(edge, offset)
-        apart = _cross(edge, ahead) * around < 0
-        behind, before = _cross(edges, -offset), _cross(edges, edge - offset)
+        ahead, around = offset + edges, cross(edge, offset)
+        apart = cross(edge, ahead) * around < 0
+        behind, before = cross(edges, -offset), cross(edges, edge - offset)
         crossing = apart & (behind * before < 0)
         if touches.any() or crossing.any():
             j = int(np.flatnonzero(touches | crossing)[0])

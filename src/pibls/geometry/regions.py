@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import sympy as sp
+from scipy.spatial import ConvexHull
 
 from pibls.checks import shorten
 from pibls.errors import GeometryError
@@ -20,11 +21,14 @@ from pibls.geometry.implicit import Implicit
 from pibls.geometry.outline import Outline
 from pibls.geometry.polygon import Polygon
 from pibls.geometry.revolution import Revolution
+from pibls.geometry.rings import signed_area
 from pibls.geometry.solids import Cone, Cylinder
 from pibls.geometry.star import Star
 from pibls.geometry.torus import Torus
 
 __all__ = ["inside", "per_region"]
+
+_FLAT = 1e-12
 
 
 def per_region(values: Mapping[Domain, Any], otherwise: Any = 0) -> sp.Expr:
@@ -172,40 +176,17 @@ def _polygon(shape: Polygon) -> sp.Basic:
 
 def _within(symbols: tuple[sp.Symbol, ...], vertices: Any) -> sp.Basic:
     """Return the condition of a polygon: its convex hull, without the pockets between the two."""
-    area = 0.5 * sum(a[0] * b[1] - a[1] * b[0] for a, b in zip(vertices, np.roll(vertices, -1, axis=0), strict=True))
-    points = vertices if area > 0 else vertices[::-1]
-    corners = _hull(points)
+    points = vertices if signed_area(vertices) > 0 else vertices[::-1]
+    corners = ConvexHull(points).vertices.tolist()
     x, y = symbols
     conditions = []
     for start, stop in zip(corners, [*corners[1:], corners[0]], strict=True):
         (a, b), (c, d) = ([_number(value) for value in points[k]] for k in (start, stop))
         conditions.append((c - a) * (y - b) - (d - b) * (x - a) > 0)
-        chain = [k % len(points) for k in range(start, stop + 1 if stop > start else stop + len(points) + 1)]
-        if len(chain) > 2:
-            conditions.append(sp.Not(_within(symbols, points[chain])))
+        pocket = points[[k % len(points) for k in range(start, stop + 1 + (stop < start) * len(points))]]
+        if abs(signed_area(pocket)) > _FLAT * np.ptp(points, axis=0).prod():
+            conditions.append(sp.Not(_within(symbols, pocket)))
     return sp.And(*conditions)
-
-
-def _hull(points: Any) -> list[int]:
-    """Return the numbers of the vertices of a polygon that are corners of its hull, the way round it is given."""
-    start = int(np.lexsort((points[:, 1], points[:, 0]))[0])
-    found = [start]
-    while True:
-        here, best = found[-1], None
-        for k in range(len(points)):
-            if k == here:
-                continue
-            if best is None:
-                best = k
-                continue
-            one, two = points[best] - points[here], points[k] - points[here]
-            turn = one[0] * two[1] - one[1] * two[0]
-            if turn < 0 or (turn == 0 and two @ two > one @ one):
-                best = k
-        assert best is not None
-        if best == start:
-            return found
-        found.append(best)
 
 
 def _number(value: float) -> sp.Expr:
