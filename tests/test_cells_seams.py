@@ -9,7 +9,7 @@ from pibls.cells.contours import contours
 from pibls.cells.layout import Layout
 from pibls.cells.rows import Rows
 from pibls.cells.solve import Glue
-from pibls.cells.tree import contacts, leaves, refined, split_at_planes
+from pibls.cells.tree import Cell, contacts, leaves, refined, split_at_planes
 from pibls.features.reference import draw_reference
 from pibls.geometry.regions import inside
 from pibls.problem.fluxes import normal_flux
@@ -256,3 +256,21 @@ def test_a_seam_that_moves_through_a_plane():
     problem = pb.Problem(sp.Eq(w.diff(t) - pb.div(k * pb.grad(w)), source), domain, conditions, exact=exact)
     solution = pb.solve(problem, tol=1e-2, budget=3)
     assert solution.true_error() < 3 * max(solution.error_estimate, 1e-2)
+
+
+def test_a_wall_keeps_off_a_tangent_just_beside_it():
+    tangents = np.array([[0.0, 0.75, 0.5 + 1e-7]])
+    cell = Cell(np.zeros(2), np.ones(2), marks=np.empty((0, 2)), tangents=tangents).halved(1)
+    for half in cell.halves:
+        right = half.halved(0).halves[1]
+        assert abs(right.halved(0).at - 0.75) > 0.02
+
+
+def test_three_parts_in_a_cell_join_in_their_order():
+    triangle = sp.And(y > -R(1, 3) - x / 7, y < R(1, 3) + x, y < R(1, 2) - x)
+    k = sp.Piecewise((10, triangle), (1, True))
+    problem = pb.Problem(sp.Eq(divergence(k, u), -1), SQUARE, [pb.Dirichlet(u, 0)])
+    solution = pb.solve(problem, tol=2e-3)
+    assert solution.status == "converged"
+    # Found by cells graded nine times towards every corner, with functions of degree 13.
+    assert solution([[0.1, 0.2]]) == pytest.approx(0.2128, rel=6e-3)
