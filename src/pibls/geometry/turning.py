@@ -8,7 +8,7 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from pibls.geometry.patch import FieldState, Located, Patch, SurfaceRule
+from pibls.geometry.patch import DerivedPatch, FieldState, Located, Patch, SurfaceRule
 from pibls.geometry.rules import periodic, side
 from pibls.geometry.spans import Warp
 
@@ -124,25 +124,8 @@ class RevolvedPatch(Patch):
 
 
 @dataclass(frozen=True)
-class MirroredPatch(Patch):
+class MirroredPatch(DerivedPatch):
     """A plane curve with its two coordinates swapped."""
-
-    base: Patch
-
-    @property
-    def parameters(self) -> int:
-        """Those of the base."""
-        return self.base.parameters
-
-    @property
-    def measure(self) -> float:
-        """That of the base."""
-        return self.base.measure
-
-    @property
-    def exact(self) -> bool:
-        """As the base."""
-        return self.base.exact
 
     def at(self, U: FloatArray) -> Located:
         """Return what the base does, swapped."""
