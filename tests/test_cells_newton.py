@@ -162,6 +162,15 @@ def test_a_shock_finds_its_place():
     assert "more than one" not in solution.diagnostics.message
 
 
+def test_a_shock_that_nothing_holds_in_place_is_not_taken_for_found():
+    line = pb.Interval((x, -1, 1))
+    exact = -sp.tanh(30 * (x - sp.Rational(1, 7)))  # its values at both ends are one, to rounding
+    problem = pb.Problem(w * w.diff(x) - w.diff(x, 2) / 60, line, [pb.Dirichlet(w, exact)], exact=exact)
+    solution = solve(problem, tol=1e-2, budget=0.5)
+    assert solution.status == "stalled"
+    assert solution.error_estimate > 0.1
+
+
 def test_no_solution_is_told_in_words():
     for problem in (bratu(4), pb.problems.bratu_unforced(10)):
         solution = solve(problem)

@@ -132,6 +132,37 @@ def test_what_fluxes_leave_open_is_settled(condition):
     assert solution.true_error() < 1e-5
 
 
+def test_what_flows_through_a_union_of_shapes_is_in_balance():
+    domain = pb.Disk((x, y), (0, 0), 1) | pb.Rectangle((x, 0, 2), (y, -0.5, 0.5))
+    slope = pb.normal(x) * sp.diff(WAVES, x) + pb.normal(y) * sp.diff(WAVES, y)
+    conditions = [pb.Neumann(u, slope), pb.Dirichlet(u, WAVES, on=[(0.3, 0.2)])]
+    assert solved(manufactured(laplace, WAVES, conditions, domain), 1e-4).true_error() < 1e-4
+
+
+@pytest.mark.parametrize("near", [1e-9, 1e-6])
+def test_a_quarter_of_a_tube_under_pressure(near):
+    """At its corners arcs are along the walls that go through them, and sides are told apart by a tolerance."""
+    lame, shear = sp.Rational(15, 26), sp.Rational(5, 13)
+    mean, turn = 1 / (6 * (lame + shear)), 1 / (6 * shear)
+    r2 = x**2 + y**2
+    stretch = lame * (u.diff(x) + v.diff(y))
+    sxx, syy, sxy = stretch + 2 * shear * u.diff(x), stretch + 2 * shear * v.diff(y), shear * (u.diff(y) + v.diff(x))
+    rings = pb.Disk((x, y), (0, 0), 1) - pb.Disk((x, y), (0, 0), 0.5)
+    tube = rings & pb.Rectangle((x, 0, 2), (y, 0, 2))
+    side = tube.boundary.where
+    inner, outer = (side(lambda X, r=r: np.abs(np.hypot(*X.T) - r) < near) for r in (0.5, 1.0))
+    left, below = (side(lambda X, axis=axis: X[:, axis] < near) for axis in (0, 1))
+    (nx, ny), one = pb.normal(x, y), pb.Condition
+    conditions = [one(sp.Eq(sxx * nx + sxy * ny, -p * nx), on=arc) for arc, p in ((inner, 1), (outer, 0))]
+    conditions += [one(sp.Eq(sxy * nx + syy * ny, -p * ny), on=arc) for arc, p in ((inner, 1), (outer, 0))]
+    conditions += [pb.Dirichlet(u, 0, on=left), one(sxy, on=left), pb.Dirichlet(v, 0, on=below), one(sxy, on=below)]
+    exact = {u: mean * x + turn * x / r2, v: mean * y + turn * y / r2}
+    equations = [sxx.diff(x) + sxy.diff(y), sxy.diff(x) + syy.diff(y)]
+    solution = solved(pb.Problem(equations, tube, conditions, exact=exact), 1e-4)
+    assert solution.true_error() < 1e-4
+    assert solution.diagnostics.condition < 30
+
+
 def test_mixed_derivatives_and_variable_coefficients():
     def operator(w):
         return 2 * sp.diff(w, x, 2) + sp.diff(w, x, y) + (1 + x) * sp.diff(w, y, 2) - sp.diff(w, x) / 2

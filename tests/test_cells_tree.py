@@ -68,6 +68,15 @@ def test_splits_go_through_marks_that_are_not_too_near_an_end():
     assert second.halved(0).at == pytest.approx(0.7)  # a mark at its end
 
 
+def test_splits_do_not_go_through_marks_at_which_the_boundary_is_along_them():
+    mark = np.array([[0.5, 0.4]])
+    along_first = np.array([[0, 0.5, 0.4]])  # the boundary is along a wall across the first axis there
+    cell = Cell(np.zeros(2), np.ones(2), marks=mark, tangents=along_first)
+    assert cell.halved(0).at == 0.4
+    assert cell.halved(1).at == 0.4
+    assert sum(half.has_corner for half in cell.halved(0).halves) == 1
+
+
 def test_planes_among_the_marks_run_through_cells_until_they_are_split_there():
     corner, plane = [0.4, 0.9], [np.nan, 0.3]
     cell = Cell(np.zeros(2), np.ones(2), marks=np.array([corner, plane]))

@@ -151,6 +151,14 @@ def test_plane_combinations_have_exact_measures_and_fluxes(shape, area, perimete
     assert 0.5 * 2**13 < len(weights) < 2 * 2**13
 
 
+def test_boundaries_end_right_where_they_cross():
+    shape = Disk((x, y), (0, 0), 1) | Rectangle((x, 0, 2), (y, -0.5, 0.5))
+    arc, right, below, above = shape.boundary.patches
+    assert arc.measure == pytest.approx(5 * math.pi / 3, rel=1e-14)
+    assert (right.measure, below.measure) == (1.0, pytest.approx(2 - math.sqrt(3) / 2, rel=1e-14))
+    assert above.measure == below.measure
+
+
 @rows(SOLID)
 def test_solid_combinations_satisfy_the_divergence_theorem(shape, area, perimeter):
     assert shape.measure == pytest.approx(area, rel=5e-4)

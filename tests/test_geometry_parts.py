@@ -173,7 +173,7 @@ def test_where_cuts_curves_exactly():
 
 def test_where_on_a_box_finds_an_edge_by_its_coordinate():
     assert SQUARE.boundary.where(lambda X: X[:, 0] == 1).measure == 1
-    assert SQUARE.boundary.where(lambda X: np.isclose(X[:, 1], 0)).measure == pytest.approx(1, abs=1e-6)
+    assert SQUARE.boundary.where(lambda X: np.isclose(X[:, 1], 0)).measure == 1
     cube = Box((x, 0, 1), (y, 0, 1), (z, 0, 1))
     lower = cube.boundary.where(lambda X: X[:, 2] < 0.5)
     assert lower.measure == pytest.approx(3, rel=1e-3)

@@ -25,6 +25,7 @@ __all__ = ["Flux"]
 Term = tuple[int, MultiIndex, Any]
 
 _BESIDE = 1e-7
+_SAID = 1e-2  # share of the coefficients of a condition that is along the normal
 _JUMP = 1e-4  # relative change of a coefficient across a face that is a jump
 
 
@@ -231,7 +232,8 @@ class Flux:
             for (number, order), size in flux.items():
                 given = [self._given(own, number, order - 1, rule) for own, _ in lowered]
                 best = int(np.argmax(np.abs(given)))
-                if given[best] != 0.0 and size != 0.0:
+                # What a condition says by the way, where a little of another side counts to it, is no flow.
+                if abs(given[best]) > _SAID * _largest(lowered[best][0]) and size != 0.0:
                     rows = slice(best * count, (best + 1) * count)
                     found[i, rows] += size / given[best] * np.sqrt(rule.weights / depth) / lowered[best][1]
         return found
@@ -279,6 +281,11 @@ class Flux:
     def switches(self) -> bool:
         """Whether data switch anywhere."""
         return bool(len(switching_planes(self.rows.problem)))
+
+
+def _largest(terms: list[Term]) -> float:
+    """Return how large the coefficients of derivatives are."""
+    return max((float(np.abs(value).max()) for _, index, value in terms if any(index)), default=0.0)
 
 
 def _mean(weights: FloatArray, value: Any) -> float:

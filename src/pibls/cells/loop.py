@@ -41,6 +41,7 @@ _PER_WEIGHT = 20.0  # operations of a cell by the third power of its weights
 _DATA_BUDGET, _FEWEST_CELLS = 0.2, 16
 _DOUBTFUL = 8  # so many trees in a row without a solution: there is none, or none can be found
 _UNDETERMINED = 1e9  # answers beyond this are those of a solution to which something can be added
+_ORDINARY, _GROWS = 2.0, 3.0  # stronger answers are those of the problem once they no longer grow with finer cells
 _UNMET, _PLAIN, _MUCH, _STAYS = 100.0, 1e-3, 0.03, 0.5
 _FALLS = 0.2  # rows that lack so much less than three trees before: the solution is still being found
 _ROUNDING = 1e-10
@@ -217,7 +218,8 @@ class Loop:
                 doubt = self.fitter.layout.hidden or unsolved or self._unmet(fit, found.other, sizes)
                 if found.estimate <= self.tol and not doubt:
                     doubt = self._unseen(fit)
-                if found.estimate <= self.tol and not doubt and answers[-1] < self.undetermined:
+                settled = answers[-1] < min(self.undetermined, max(_ORDINARY, _GROWS * answers[-2]))
+                if found.estimate <= self.tol and not doubt and settled:
                     message = f"The estimated error {found.estimate:.1e} is within the tolerance {self.tol:g}."
                     return self.solution(found, found.estimate, Status.CONVERGED, message)
                 limit = self._limit(self.flops - before, answers)
@@ -290,7 +292,9 @@ class Loop:
         if best is None or best is last:
             return last
         apart = self._relative(*distances(best.own, best.fit, last.own, last.fit)[:2])
-        best = replace(best, estimate=max(best.estimate, apart))
+        # How strongly the problem answers may show on finer trees only, and magnifies what coarse ones lack, too.
+        best = replace(best, estimate=max(best.estimate, apart), answer=max(best.answer, last.answer))
+        best = self._magnified(best, field_sizes(self.problem, best.fit))
         return best if best.estimate < last.estimate else last
 
     def _accepts(self, found: Compared, sizes: FloatArray) -> bool:

@@ -21,6 +21,7 @@ _NEAREST = 0.25  # to an end, as a share of the side, for a split through a mark
 _PLACES = (0.5, 0.4, 0.6, 0.3, 0.7, 0.35, 0.65)  # for a split, as shares of the side
 _DEEPEST = 40  # halvings of every axis, beyond which digits run out
 _BESIDE = 1e-3  # of a side: a wall is kept off a place just beside a cell, too
+_TOUCHING = 1e-6  # of the side: a mark at which the boundary is along the wall
 _CLEAR = 0.08  # of the side, between a split and a place where it would touch the boundary
 
 
@@ -108,17 +109,19 @@ class Cell:
 
     def _middle(self, axis: int) -> float:
         low, high = float(self.low[axis]), float(self.high[axis])
+        touched = self.tangents[self.tangents[:, 0] == axis, 1 + axis] if len(self.tangents) else np.empty(0)
+
+        def clear(places: FloatArray, room: float) -> npt.NDArray[np.bool_]:
+            return np.asarray(np.abs(places[:, None] - touched).min(axis=1, initial=np.inf) > room * (high - low))
+
         if len(self.marks):
             values = self.marks[:, axis]
             values = values[(values > low + _NEAREST * (high - low)) & (values < high - _NEAREST * (high - low))]
+            values = values[clear(values, _TOUCHING)]
             if len(values):
                 return float(values[np.abs(values - (low + high) / 2).argmin()])
         places = low + (high - low) * np.array(_PLACES)
-        if not len(self.tangents):
-            return float(places[0])
-        touched = self.tangents[self.tangents[:, 0] == axis, 1 + axis]
-        clear = np.abs(places[:, None] - touched).min(axis=1, initial=np.inf) > _CLEAR * (high - low)
-        return float(places[clear.argmax()])
+        return float(places[clear(places, _CLEAR).argmax()])
 
 
 @dataclass(frozen=True, eq=False)

@@ -233,7 +233,7 @@ class Visible:
         """Return the mask of the points to keep."""
         whole = self.combination
         other = whole._operands[1 - self.owner]
-        level = other.level(points)
+        level = self.level(points)
         wants_inside = whole.operation == "intersection" or (whole.operation == "difference" and self.owner == 1)
         keep = np.asarray(level > 0.0 if wants_inside else level < 0.0)
         shared = np.abs(level) <= _COINCIDENCE * whole.thickness + whole.rounding
@@ -244,3 +244,7 @@ class Visible:
             if self.once:
                 keep[shared] &= (other.level(inward) > 0.0) == (other.level(outward) > 0.0)
         return keep
+
+    def level(self, points: FloatArray) -> FloatArray:
+        """Return the level of the other shape: where it changes sign the two boundaries cross."""
+        return self.combination._operands[1 - self.owner].level(points)

@@ -21,6 +21,8 @@ Keep = Callable[[FloatArray, FloatArray], BoolArray]
 _SCAN = 4096
 _PROBES = 2**14
 _SHORTEST = 1e-9
+_SLIVER = 2e-5  # of a curve, at its ends: what np.isclose takes for equal belongs to the next curve
+_NEAR, _HALVINGS = 1e-9, 30  # what is shared by two boundaries is decided a little beside where they cross
 
 
 @dataclass(frozen=True)
@@ -53,8 +55,9 @@ class RestrictedPatch(DerivedPatch):
     """The points of a patch that a condition keeps.
 
     On a curve the kept pieces are found by a scan of 4096 cells and bisection, so that lengths and quadrature are
-    exact to about 1e-11 (pieces shorter than a cell can be missed). On a surface points are kept one by one and
-    the measure is a quasi-Monte Carlo estimate, unless everything is kept.
+    exact to about 1e-11, and to rounding where boundaries cross; pieces shorter than a cell can be missed. What a
+    user selects ends where the curve does if that is next to it. On a surface points are kept one by one and the
+    measure is a quasi-Monte Carlo estimate, unless everything is kept.
     """
 
     keep: Keep
@@ -71,10 +74,36 @@ class RestrictedPatch(DerivedPatch):
             middle = (inner + outer) / 2
             inside = self._kept_at(middle)
             inner, outer = np.where(inside, middle, inner), np.where(inside, outer, middle)
+        inner = self._crossings(inner, np.sign(outer - inner))
         ends = np.concatenate([[0.0] * bool(kept[0]), inner, [1.0] * bool(kept[-1])]).reshape(-1, 2)
+        if isinstance(self.keep, Predicate) and not self._is_closed:
+            ends = np.where(ends < _SLIVER, 0.0, np.where(ends > 1.0 - _SLIVER, 1.0, ends))
         pieces = ends[ends[:, 1] - ends[:, 0] > _SHORTEST]
         whole = len(pieces) == 1 and pieces[0, 1] - pieces[0, 0] > 1.0 - _SHORTEST
         return np.array([[0.0, 1.0]]) if whole else pieces
+
+    @cached_property
+    def _is_closed(self) -> bool:
+        first, last = self.base.at(np.array([[0.0], [1.0]]))[0]
+        return bool(np.abs(first - last).max() <= _SHORTEST * self.base.measure)
+
+    def _crossings(self, ends: FloatArray, outward: FloatArray) -> FloatArray:
+        """Return ends of pieces, right where another boundary crosses if it is one that cuts them off."""
+        level = getattr(self.keep, "level", None)
+        if level is None or not len(ends):
+            return ends
+
+        def sides(parameters: FloatArray) -> BoolArray:
+            return np.asarray(level(self.base.at(parameters[:, None])[0]) > 0.0)
+
+        low, high = (np.clip(ends + way * outward * _NEAR, 0.0, 1.0) for way in (-1.0, 1.0))
+        first = sides(low)
+        crossed = first != sides(high)
+        for _ in range(_HALVINGS):
+            middle = (low + high) / 2
+            same = sides(middle) == first
+            low, high = np.where(same, middle, low), np.where(same, high, middle)
+        return np.where(crossed, low, ends)
 
     @cached_property
     def _fraction(self) -> float:
