@@ -11,6 +11,7 @@ import sympy as sp
 import pibls as pb
 from pibls.cells.layout import Layout
 from pibls.cells.loop import network_of
+from pibls.cells.parts import part_values
 from pibls.cells.rows import Rows
 from pibls.cells.solve import Glue
 from pibls.cells.tree import leaves, refined
@@ -183,6 +184,26 @@ def test_cut_cells_on_curved_domains():
     ring = pb.Disk((x, y), (0, 0), 1) - pb.Disk((x, y), (0.2, 0.1), 0.4)
     solution = solved(manufactured(laplace, WAVES, [pb.Dirichlet(u, WAVES)], ring))
     assert solution.true_error() < 1e-6
+
+
+def test_what_a_ball_cuts_off_of_a_corner_of_a_cell_is_determined_like_the_rest():
+    z = pb.coordinates("z")
+    f = pb.field("f", x, y, z)
+    ball = pb.Ball((x, y, z), (0.1, 0, -0.1), 0.3)
+    exact = 1 / sp.sqrt((x - 0.1) ** 2 + y**2 + (z + 0.1) ** 2)
+    box = pb.Box((x, -1, 1), (y, -1, 1), (z, -1, 1)) - ball
+    layout = Layout(pb.Problem(pb.laplacian(f), box, [pb.Dirichlet(f, exact)]), draw_reference(3, 5, 0))
+    root, axes = layout.root, [(0, None), (1, None), (2, None)]
+    for _ in range(2):
+        root = refined(root, dict.fromkeys(leaves(root), axes))
+    root = refined(root, {leaf: axes for leaf in leaves(root) if not all(part.whole for part in layout.parts(leaf))})
+    fit = Glue(Rows(layout)).solve(root)
+    smallest = min(fit.parts, key=lambda part: part.volume)
+    assert smallest.volume < 1e-6
+    true = sp.lambdify((x, y, z), exact)
+    for part in (smallest, *fit.parts[::20]):
+        found = part_values(layout.reference, part, fit.weights[part], part.points)[:, 0]
+        assert np.abs(found - true(*part.points.T)).max() < 0.05
 
 
 def test_three_coordinates_and_time():

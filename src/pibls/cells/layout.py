@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import pairwise
+from itertools import pairwise, product
 from typing import Any
 
 import numpy as np
@@ -335,7 +335,10 @@ class Layout:
             if not len(inside):
                 continue
             inside = inside[: self.wanted]
-            boundary = {key: rule.chosen(places[key] == label) for key, rule in rules.items()}
+            boundary = {
+                key: self._filled(cell, key, rule.chosen(places[key] == label), box, beside, int(label))
+                for key, rule in rules.items()
+            }
             weights, center = np.full(len(inside), volume / len(inside)), (box[0] + box[1]) / 2
             integral = None
             if shell is not None:
@@ -357,6 +360,27 @@ class Layout:
                 )
             )
         return tuple(groups)
+
+    def _filled(
+        self,
+        cell: Cell,
+        place: Any,
+        rule: Rule,
+        box: tuple[FloatArray, FloatArray],
+        beside: Callable[[Rule], Any],
+        label: int,
+    ) -> Rule:
+        """Return what a part has of a surface, with more points where it got few of those scattered over its cell."""
+        count = self.reference.degree + 1
+        if len(cell.low) < 3 or 2 * len(rule.weights) >= count**2:
+            return rule
+        held = [half for piece in self.pieces(cell)[place] for half in piece.within(*box)]
+        found = [more for piece in held if (more := piece.rule(*box, count)) is not None]
+        if not found:
+            return rule
+        joined = Rule.joined(found)
+        more = joined.chosen(beside(joined) == label)
+        return more if len(more.weights) > len(rule.weights) else rule
 
     def _shell(self, cell: Cell, kind: int) -> Rule:
         """Return what of the sides of a plane cell lies inside the domain, with normals out of the cell."""
@@ -498,24 +522,47 @@ class Layout:
             found = self._wall_ranges(contact, below, above, lambda s: placed(s[:, None]))
             rules = [(placed(a + (b - a) * (U + 1) / 2), weights / 2 * area * (b - a)) for a, b in found]
         else:
-            V = kronecker(4 * len(U), len(others))
-            X = placed(V)
-            kept = self.inside(X)
-            if kept.all() and np.ptp(self.kinds(X)) == 0:
-                rules = [(placed((U + 1) / 2), weights * area / 2 ** len(others))]
-            else:
-                X = X[kept]
-                rules = [(X, np.full(len(X), area / len(V)))] if len(X) else []
+            X = placed(kronecker(4 * len(U), len(others)))
+            if not self.inside(X).all() or np.ptp(self.kinds(X)) or len(below) + len(above) > 2:
+                return self._scattered_faces(contact, below, above, len(U))
+            rules = [(placed((U + 1) / 2), weights * area / 2 ** len(others))]
         faces = []
         for X, own in rules:
-            step, away = self._across(contact)
-            pairs = self.part_at(contact.below, X - step), self.part_at(contact.above, X + step - away)
-            sides = np.stack(pairs, axis=1)
-            if len(others) == 1:
-                sides[:] = sides[len(sides) // 2]
-            for pair in np.unique(sides, axis=0):
-                chosen = (sides == pair).all(axis=1)
-                faces.append(self._face(contact, below[pair[0]], above[pair[1]], X[chosen], own[chosen], False))
+            one, two = (pair[len(X) // 2] for pair in self._sides(contact, X))
+            faces.append(self._face(contact, below[one], above[two], X, own, False))
+        return faces
+
+    def _sides(self, contact: Contact, X: FloatArray) -> tuple[Any, Any]:
+        """Return the parts on both sides of points of a wall, by their numbers."""
+        step, away = self._across(contact)
+        return self.part_at(contact.below, X - step), self.part_at(contact.above, X + step - away)
+
+    def _scattered_faces(
+        self, contact: Contact, below: Sequence[CellPart], above: Sequence[CellPart], wanted: int
+    ) -> list[Face]:
+        """Return the pieces of a wall in space: points are scattered where two parts can meet."""
+        faces = []
+        others = np.arange(len(contact.low)) != contact.axis
+        for (i, one), (j, two) in product(enumerate(below), enumerate(above)):
+            low = np.maximum(contact.low, np.maximum(one.center - one.half, two.center - two.half))[others]
+            high = np.minimum(contact.high, np.minimum(one.center + one.half, two.center + two.half))[others]
+            if (high <= low).any():
+                continue
+            tries, held = 4 * wanted, np.empty(0, dtype=bool)
+            while True:
+                X = np.tile(contact.low, (tries, 1))
+                X[:, others] = low + (high - low) * kronecker(tries, len(low))
+                held = self.inside(X)
+                sides = self._sides(contact, X[held])
+                held[held] = (sides[0] == i) & (sides[1] == j)
+                if held.sum() >= wanted or tries >= _CANDIDATES:
+                    break
+                tries *= 4
+            if held.any():
+                weights = np.full(int(held.sum()), float(np.prod(high - low)) / tries)
+                few = np.linspace(0, len(weights) - 1, min(len(weights), 4 * wanted)).round().astype(int)
+                share = len(weights) / len(few)
+                faces.append(self._face(contact, one, two, X[held][few], share * weights[few], False))
         return faces
 
     def _wall_ranges(
