@@ -41,7 +41,7 @@ _PER_WEIGHT = 20.0  # operations of a cell by the third power of its weights
 _DATA_BUDGET, _FEWEST_CELLS = 0.2, 16
 _DOUBTFUL = 8  # so many trees in a row without a solution: there is none, or none can be found
 _UNDETERMINED = 1e9  # answers beyond this are those of a solution to which something can be added
-_ORDINARY, _GROWS = 2.0, 3.0  # stronger answers are those of the problem once they no longer grow with finer cells
+_ORDINARY, _GROWS = 1.0, 2.0  # stronger answers are those of the problem once they no longer grow with finer cells
 _UNMET, _PLAIN, _MUCH, _STAYS = 100.0, 1e-3, 0.03, 0.5
 _FALLS = 0.2  # rows that lack so much less than three trees before: the solution is still being found
 _ROUNDING = 1e-10
@@ -218,8 +218,7 @@ class Loop:
                 doubt = self.fitter.layout.hidden or unsolved or self._unmet(fit, found.other, sizes)
                 if found.estimate <= self.tol and not doubt:
                     doubt = self._unseen(fit)
-                settled = answers[-1] < min(self.undetermined, max(_ORDINARY, _GROWS * answers[-2]))
-                if found.estimate <= self.tol and not doubt and settled:
+                if found.estimate <= self.tol and not doubt and self._is_settled(fit, answers, sizes):
                     message = f"The estimated error {found.estimate:.1e} is within the tolerance {self.tol:g}."
                     return self.solution(found, found.estimate, Status.CONVERGED, message)
                 limit = self._limit(self.flops - before, answers)
@@ -246,6 +245,12 @@ class Loop:
         place = "above" if estimate > self.tol else "within"
         message = f"The estimated error is {estimate:.1e}, {place} the tolerance {self.tol:g}. {limit} {doubt}"
         return self.solution(found, estimate, Status.STALLED, message.rstrip())
+
+    def _is_settled(self, fit: Fit, answers: list[float], sizes: FloatArray) -> bool:
+        """Tell whether a problem answers as strongly as it will, or too little for what rows lack to matter."""
+        before, now = answers[-2:]
+        grows = now > max(_ORDINARY, _GROWS * before) and now * fit.residual > self.tol * float(sizes.max())
+        return now < self.undetermined and not grows
 
     def _more_cells(self, fit: Fit, sizes: FloatArray, goal: float = 1.0) -> tuple[Fit, float]:
         """Return the solution on a finer tree, and the share of what is rough in the cells that are split for it."""
