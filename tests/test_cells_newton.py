@@ -276,6 +276,15 @@ def test_curved_domains_and_a_free_boundary_of_radiation():
     assert solution.true_error() < 1e-6
 
 
+def test_where_conditions_at_zero_determine_nothing_a_constant_starts():
+    disk, v = pb.Disk((x, y), (0, 0), 1), pb.field("v", x, y)
+    radiates = pb.Condition(sp.Eq(pb.normal_derivative(v) + v**4, sp.Rational(1, 2)))
+    problem = pb.Problem(sp.Eq(-pb.laplacian(v), 1), disk, [radiates], exact=1 + (1 - x**2 - y**2) / 4)
+    solution = solve(problem, tol=1e-4)
+    assert solution.status == "converged"
+    assert solution.true_error() < 1e-4
+
+
 def test_easier_problems_lead_the_way():
     solution = solve(pb.problems.burgers_steady(0.1), continuation=[pb.problems.burgers_steady(0.3)])
     assert solution.status == "converged"

@@ -49,17 +49,20 @@ def scaled(values: Values, factor: float) -> Values:
 def simple_starts(layout: Layout, root: Cell, seed: int) -> Iterator[tuple[str, Values]]:
     """Yield starts by name: zero, harmonic functions and a bump that meet the conditions, and a random function.
 
-    Equations of first order have fewer conditions than harmonic functions need; for them it is a constant.
+    Equations of first order, and conditions that are not linear, may not determine harmonic functions; for them it is
+    a constant.
     """
     problem = layout.problem
     yield "zero", values_from(zero, problem)
-    if max(s.form.order for s in problem.statements if s.is_equation) < _SECOND:
+    orders = [s.form.order for s in problem.statements if s.is_equation]
+    found = harmonic(layout, root) if max(orders) >= _SECOND else None
+    if found is None:
         yield "a constant", values_from(_constant_state(problem), problem)
     else:
-        for name, load in (("a harmonic function", 0.0), ("a bump", 1.0)):
-            found = _poisson(layout, root, load)
-            if found is not None:
-                yield name, found
+        yield "a harmonic function", found
+        bump_of = _poisson(layout, root, 1.0)
+        if bump_of is not None:
+            yield "a bump", bump_of
     yield "a random function", values_from(_random_state(problem, seed), problem)
 
 
