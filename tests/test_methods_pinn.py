@@ -18,8 +18,10 @@ from pibls.problem.lowering import lower
 
 torch = pytest.importorskip("torch")
 
+from pibls.methods.pinn import PinnFit, fit_together  # noqa: E402
+from pibls.methods.pinn_lbfgs import Lbfgs  # noqa: E402
+from pibls.methods.pinn_loss import Loss, differentiable  # noqa: E402
 from pibls.methods.pinn_residual import residual_evaluator  # noqa: E402
-from pibls.methods.pinn_training import Loss, differentiable  # noqa: E402
 
 TINY = pb.PINN(width=6, adam_iterations=2, lbfgs_iterations=2)
 SMOOTH = [name for name, psi in ACTIVATIONS.items() if psi.smoothness > 5]
@@ -62,7 +64,7 @@ def test_gradients_by_the_weights_are_those_of_differences(name):
     rng = np.random.default_rng(0)
     weights = [torch.tensor(rng.normal(size=s), requires_grad=True) for s in ((2, 3), (3,), (3, 2), (2,))]
     X = torch.tensor(rng.uniform(-1, 1, (4, 2)))
-    derive = differentiable(activation(name))
+    derive = differentiable([activation(name)])
 
     def values(*w):
         nodes = propagate(X, [(derive, w[0], w[1]), (derive, w[2], w[3])], [(2, 0), (1, 1)])
@@ -89,7 +91,7 @@ def test_derivatives_through_three_layers_are_those_of_torch():
 
 def test_relu_passes_gradients_through_its_slope():
     z = torch.tensor([-1.0, 2.0], dtype=torch.float64, requires_grad=True)
-    value = differentiable(activation("relu"))(z, (0, 1))
+    value = differentiable([activation("relu")])(z, (0, 1))
     (value[0].sum() + 3 * value[1].sum()).backward()
     assert z.grad.tolist() == [0.0, 1.0]
 
@@ -108,7 +110,7 @@ def test_a_deep_network_refuses_what_does_not_fit():
 
 def loss_of(problem, interior=25):
     points = Points.sample(problem, interior=interior)
-    return points, Loss.of(problem, points, activation("tanh"), lambda a: torch.as_tensor(np.array(a)))
+    return points, Loss.of(problem, [points], [activation("tanh")], lambda a: torch.as_tensor(np.array(a)))
 
 
 ZOO = ["advection", "robin_disk", "neumann_gauge", "periodic_advection", "klein_gordon", "stokes", "schroedinger"]
@@ -226,13 +228,13 @@ def test_balanced_losses_are_learned_at_the_same_speed():
     problem = pb.problems.diffusion_reaction()
     _, loss = loss_of(problem)
     rng = np.random.default_rng(0)
-    weights = [torch.tensor(rng.normal(size=s), requires_grad=True) for s in ((2, 3), (3,), (3, 1), (1,))]
+    weights = [torch.tensor(rng.normal(size=s), requires_grad=True) for s in ((1, 2, 3), (1, 3), (1, 3, 1), (1, 1))]
     exact = []
-    for residual in loss.residuals(weights):
+    for (residual,) in loss.residuals(weights):
         rows = [torch.autograd.grad(r, weights, retain_graph=True, allow_unused=True) for r in residual]
         exact.append(np.sqrt(np.mean([sum(float((g**2).sum()) for g in row if g is not None) for row in rows])))
     # Ten random probes know the trace to about a third.
-    np.testing.assert_allclose(loss.sensitivities(weights, 0), exact, rtol=0.5)
+    np.testing.assert_allclose(loss.sensitivities(weights, [0]), [exact], rtol=0.5)
 
 
 # Training
@@ -343,6 +345,73 @@ def test_a_state_without_a_residual_is_refused():
     problem = pb.Problem(sp.Eq(u.diff(x), sp.log(u - 100)), interval, [pb.Dirichlet(u, 101, on=interval.left)])
     with pytest.raises(SolveError, match="not finite at the initial weights"):
         fitted(problem)
+
+
+# Side by side
+
+
+def members(problem, iterations, **changes):
+    """Networks that differ in all that may differ: width, activation, penalties, points and their number, seed."""
+    adam, lbfgs = iterations
+    differing = [(5, "tanh", 30, 1.0), (9, "sigmoid", 24, 0.01), (3, "tanh", 28, 1e-4), (9, "tanh", 30, None)]
+    return [
+        PinnFit(
+            pb.PINN(width, activation=psi, lambda_b=b, adam_iterations=adam, lbfgs_iterations=lbfgs, **changes),
+            problem,
+            Points.sample(problem, interior=interior, seed=seed),
+            seed,
+        )
+        for seed, (width, psi, interior, b) in enumerate(differing)
+    ]
+
+
+@pytest.mark.parametrize("iterations", [(12, 0), (0, 12)])
+@pytest.mark.parametrize("name", ["diffusion_reaction", "advection", "neumann_gauge", "periodic_advection", "burgers"])
+def test_a_network_trained_among_others_is_the_one_trained_alone(name, iterations):
+    problem = burgers() if name == "burgers" else getattr(pb.problems, name)()
+    fits = members(problem, iterations)
+    X = problem.domain.sample(40)
+    for fit, among in zip(fits, fit_together(fits), strict=True):
+        alone = fit.method.fit(problem, fit.points, seed=fit.seed)
+        for one, other in zip(
+            *(s.evaluate(X, [(n, (0,) * X.shape[1]) for n in problem.field_names]) for s in (alone, among)), strict=True
+        ):
+            np.testing.assert_allclose(other, one, rtol=0, atol=1e-10 * np.abs(one).max())
+        assert among.diagnostics.rows == alone.diagnostics.rows
+        for key, residual in alone.diagnostics.residuals.items():
+            assert among.diagnostics.residuals[key].rms == pytest.approx(residual.rms, rel=1e-9)
+
+
+def test_minimisations_side_by_side_end_at_their_own_minima():
+    scales = torch.tensor([[1.0, 10.0, 1.0], [1.0, 1e3, 30.0], [1.0, 1.0, 1.0]], dtype=torch.float64)
+    centers = torch.tensor([[0.0, 1.0, 2.0], [3.0, -1.0, 0.5], [0.1, 0.2, 0.3]], dtype=torch.float64)
+
+    def function(x):
+        z = x - centers
+        return (scales * (z * z + z**4)).sum(1), scales * (2 * z + 4 * z**3)
+
+    state = Lbfgs.start(function, torch.zeros(3, 3, dtype=torch.float64))
+    for _ in range(200):
+        state.evaluate()
+    np.testing.assert_allclose(state.x.numpy(), centers.numpy(), atol=1e-7)
+    assert state.stopped.all()
+
+
+def test_a_long_valley_is_followed_beyond_the_memory():
+    """Rosenbrock's function in 20 dimensions, whose minimum is at (1, …, 1); values that are not finite are avoided."""
+
+    def function(x):
+        a, b = x[:, 1:] - x[:, :-1] ** 2, 1 - x[:, :-1]
+        gradient = torch.zeros_like(x)
+        gradient[:, 1:] += 200 * a
+        gradient[:, :-1] -= 400 * a * x[:, :-1] + 2 * b
+        value = (100 * a**2 + b**2).sum(1)
+        return torch.where(x.abs().amax(1) > 2, torch.nan, value), gradient
+
+    state = Lbfgs.start(function, torch.zeros(1, 20, dtype=torch.float64))
+    for _ in range(400):
+        state.evaluate()
+    np.testing.assert_allclose(state.x.numpy(), 1.0, atol=1e-6)
 
 
 # What comes back

@@ -30,12 +30,12 @@ def propagate(X: Array, layers: Sequence[HiddenLayer], indices: Iterable[MultiIn
     """Return derivatives of the nodes of the last layer at the points X.
 
     Every step is an array operation of the library that the arrays belong to, so that torch can differentiate the
-    result with respect to weights and biases.
+    result with respect to weights and biases. Many networks go at once: all arrays may have one more axis in front.
 
     Parameters
     ----------
-    X : array (n, d)
-    layers : sequence of (derivatives, weights, bias)
+    X : array (..., n, d)
+    layers : sequence of (derivatives, weights (..., below, here), bias that can be added to (..., n, here))
     indices : iterable of tuple of int
         Multi-indices; all those below them come too.
 
@@ -48,13 +48,17 @@ def propagate(X: Array, layers: Sequence[HiddenLayer], indices: Iterable[MultiIn
     array([[6.]])
     """
     xp = array_namespace(X)
-    wanted = lower_set([*indices, (0,) * X.shape[1]])
+    wanted = lower_set([*indices, (0,) * X.shape[-1]])
     orders = range(sum(wanted[-1]) + 1)
     (derive, weights, bias), *rest = layers
     slopes = derive(X @ weights + bias, orders)
     values = [_feature(slopes[sum(alpha)], weights, alpha) for alpha in wanted]
     for derive, weights, bias in rest:
-        y = dict(zip(wanted, xp.unstack(xp.stack(values) @ weights), strict=True))
+        # All derivatives in one product: a network's own points are one block of rows.
+        stacked = xp.stack(values, axis=-3)
+        rows = xp.reshape(stacked, (*stacked.shape[:-3], -1, stacked.shape[-1])) @ weights
+        blocks = xp.reshape(rows, (*stacked.shape[:-1], rows.shape[-1]))
+        y = dict(zip(wanted, xp.unstack(blocks, axis=-3), strict=True))
         slopes = derive(y[wanted[0]] + bias, orders)
         values = [_composed(alpha, slopes, y) for alpha in wanted]
     return dict(zip(wanted, values, strict=True))
@@ -62,7 +66,7 @@ def propagate(X: Array, layers: Sequence[HiddenLayer], indices: Iterable[MultiIn
 
 def _feature(slope: Array, weights: Array, alpha: MultiIndex) -> Array:
     """Return ∂^α ψ(xW + b) = ψ⁽ᵏ⁾ W^α."""
-    powers = [weights[axis, :] ** exponent for axis, exponent in enumerate(alpha) if exponent]
+    powers = [weights[..., axis, None, :] ** exponent for axis, exponent in enumerate(alpha) if exponent]
     return slope * math.prod(powers[1:], start=powers[0]) if powers else slope
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
@@ -17,17 +17,19 @@ from pibls.features.deep import DeepNetwork
 from pibls.features.taylor import lower_set
 from pibls.geometry import Points
 from pibls.methods.fit import check_fit, placing, residual_record
-from pibls.methods.pinn_training import Loss, Trained, train
+from pibls.methods.pinn_loss import Loss
+from pibls.methods.pinn_training import Layout, Trained, copied, train
 from pibls.methods.settings import Scale, check_penalties, recorded, row_scaling
 from pibls.problem import Problem
 from pibls.runtime import blas_threads, require_memory
 from pibls.solution import Diagnostics, Solution
 from pibls.status import Status
-from pibls.system import Block
+from pibls.system import Balanced, Block
 
-__all__ = ["PINN"]
+__all__ = ["PINN", "PinnFit", "fit_together", "layout_of", "train_together"]
 
 _MOST_LAYERS = 100
+_ARRAYS, _COPIES = 12, 90  # arrays of entries, and of weights, that training a batch takes in all
 _ARRAYS_PER_NODE = 6  # what torch keeps per node, point and derivative until it goes backwards
 _MANY = 2**22  # entries of all arrays of a pass; with fewer, threads wait for each other longer than they work
 
@@ -128,31 +130,18 @@ class PINN:
         progress
             Called every few iterations with the iteration and the lowest loss so far.
         """
-        self._check(problem, points, seed, progress)
-        torch = _torch()
-        place = placing("cpu" if device is None else device, getattr(torch, self.dtype))
-        start = time.perf_counter()
-        with blas_threads(1 if self._entries(problem, points) < _MANY else None):
-            loss = Loss.of(problem, points, activation(self.activation), place)
-            weights = [place(w).requires_grad_() for w in self._initial(problem, seed)]
-            scaling = row_scaling(self.lambda_b, self.lambda_i)
-            scales = scaling.scales(problem.statements, loss.sensitivities(weights, seed))
-            iterations = (self.adam_iterations, self.lbfgs_iterations)
-            prepared = time.perf_counter()
-            trained = train(loss, weights, scales, iterations, self.learning_rate, _reporter(progress))
-            with torch.no_grad():
-                residuals = [r.cpu().numpy() for r in loss.residuals([place(w) for w in trained.weights])]
-        seconds = {"preparation": prepared - start, "training": time.perf_counter() - prepared}
-        return self._solution(problem, seed, trained, residuals, seconds)
-
-    def _check(self, problem: Problem, points: Points, seed: int, progress: object) -> None:
-        check_integer("seed", seed, "PINN")
-        check_fit(problem, points, self.width, "PINN")
         if progress is not None and not callable(progress):
             raise InputError(
                 "The 'progress' parameter of PINN.fit must be a function of the iteration and the loss, or None. "
                 f"Got {shorten(progress)} instead."
             )
+        (solution,) = fit_together([PinnFit(self, problem, points, seed)], device, progress)
+        return solution
+
+    def check(self, problem: Problem, points: Points, seed: int) -> None:
+        """Refuse what cannot be trained before anything is computed."""
+        check_integer("seed", seed, "PINN")
+        check_fit(problem, points, self.width, "PINN")
         dimension = len(problem.domain.coordinates)
         if points.interior.shape[1] != dimension:
             raise InputError(
@@ -172,17 +161,17 @@ class PINN:
         order = max(s.form.order for s in problem.statements)
         activation(self.activation).require(order)
         require_memory(
-            8 * _ARRAYS_PER_NODE * self._entries(problem, points),
+            8 * _ARRAYS_PER_NODE * self.entries(problem, points),
             f"Training a PINN of {self.layers} × {self.width} nodes on {points.total} points",
             "Use fewer points or a smaller width.",
         )
 
-    def _entries(self, problem: Problem, points: Points) -> int:
+    def entries(self, problem: Problem, points: Points) -> int:
         """Return how many derivatives of nodes at points one pass computes."""
         streams = {s.source: len(lower_set([term.multi_index for term in s.form.terms])) for s in problem.statements}
         return sum(count * len(points.sets[source]) for source, count in streams.items()) * self.width * self.layers
 
-    def _initial(self, problem: Problem, seed: int) -> list[FloatArray]:
+    def initial(self, problem: Problem, seed: int) -> list[FloatArray]:
         """Return weights as Glorot draws them, and biases of zero; at a scale, the first layer of a broad network."""
         rng = np.random.default_rng(seed)
         dimension = len(problem.domain.coordinates)
@@ -196,14 +185,15 @@ class PINN:
             weights[:2] = first.weights, first.bias
         return weights
 
-    def _solution(
+    def solution(
         self,
         problem: Problem,
         seed: int,
         trained: Trained,
-        residuals: list[FloatArray],
+        residuals: Sequence[FloatArray],
         seconds: dict[str, float],
     ) -> Solution:
+        """Wrap up what training came by."""
         first, bias, *inner = trained.weights[:-2]
         half_widths = np.ptp(problem.domain.bounds, axis=1) / 2
         psi = activation(self.activation)
@@ -231,6 +221,133 @@ class PINN:
         output, constant = trained.weights[-2:]
         status = Status.INTERRUPTED if trained.interrupted else Status.FITTED
         return Solution(problem, network, np.vstack([output, constant]).T.copy(), status, diagnostics)
+
+
+@dataclass(frozen=True, eq=False)
+class PinnFit:
+    """One training among many: a network, and what it is trained on."""
+
+    method: PINN
+    problem: Problem
+    points: Points
+    seed: int
+
+
+def fit_together(
+    fits: Sequence[PinnFit], device: Any = None, progress: Callable[[int, float], object] | None = None
+) -> list[Solution]:
+    """Return what the fits of networks, one by one, would give; they are trained side by side.
+
+    Examples
+    --------
+    >>> from pibls import problems
+    >>> problem = problems.advection()
+    >>> points = Points.sample(problem, interior=20)
+    >>> tiny = [PINN(width, adam_iterations=5, lbfgs_iterations=5) for width in (3, 7)]
+    >>> [s.network.size for s in fit_together([PinnFit(method, problem, points, 0) for method in tiny])]
+    [4, 8]
+    """
+    found: dict[int, Solution] = {}
+    for numbers, trained, residuals, seconds in train_together(fits, device, progress):
+        for number, one, rows in zip(numbers, trained, residuals, strict=True):
+            fit = fits[number]
+            found[number] = fit.method.solution(fit.problem, fit.seed, one, rows, seconds)
+    return [found[number] for number in range(len(fits))]
+
+
+def train_together(
+    fits: Sequence[PinnFit], device: Any = None, progress: Callable[[int, float], object] | None = None
+) -> Iterator[tuple[list[int], list[Trained], list[list[FloatArray]], dict[str, float]]]:
+    """Yield the numbers of fits that were trained together, what came of each, its residuals, and the time of all."""
+    for fit in fits:
+        fit.method.check(fit.problem, fit.points, fit.seed)
+    torch = _torch()
+    where = placing("cpu" if device is None else device)(0.0).device
+    for numbers in _batches(fits, where):
+        batch = [fits[number] for number in numbers]
+        place = placing(where, getattr(torch, batch[0].method.dtype))
+        entries = sum(fit.method.entries(fit.problem, fit.points) for fit in batch)
+        with blas_threads(1 if entries < _MANY else None):
+            trained, residuals, seconds = _train(batch, place, _reporter(progress))
+        if len(fits) > 1 and trained[0].interrupted:
+            raise KeyboardInterrupt
+        yield numbers, trained, residuals, seconds
+
+
+def _train(
+    batch: Sequence[PinnFit], place: Callable[[Any], Any], report: Callable[[int, float], None]
+) -> tuple[list[Trained], list[list[FloatArray]], dict[str, float]]:
+    start = time.perf_counter()
+    method, problem = batch[0].method, batch[0].problem
+    activations = [activation(fit.method.activation) for fit in batch]
+    loss = Loss.of(problem, [fit.points for fit in batch], activations, place)
+    layout = layout_of(batch)
+    rows = place(layout.pack([fit.method.initial(problem, fit.seed) for fit in batch]))
+    factors = place(_factors(batch, loss, layout, rows) ** 2)
+    iterations = (method.adam_iterations, method.lbfgs_iterations)
+    prepared = time.perf_counter()
+    trained = train(loss, layout, rows, factors, iterations, method.learning_rate, report)
+    residuals = loss.residuals(layout.parts(place(layout.pack([one.weights for one in trained]))))
+    found = [copied(residual) for residual in residuals]
+    own = [
+        [r[number, : rows.counts[number]] for r, rows in zip(found, loss.rows, strict=True)]
+        for number in range(len(batch))
+    ]
+    return trained, own, {"preparation": prepared - start, "training": time.perf_counter() - prepared}
+
+
+def layout_of(batch: Sequence[PinnFit]) -> Layout:
+    """Return how the weights of a batch lie in one array."""
+    first = batch[0]
+    dimension, fields = len(first.problem.domain.coordinates), len(first.problem.fields)
+    return Layout(dimension, tuple(fit.method.width for fit in batch), first.method.layers, fields)
+
+
+def _factors(batch: Sequence[PinnFit], loss: Loss, layout: Layout, rows: Any) -> FloatArray:
+    """Return how much the residuals of every statement count, per network."""
+    scalings = [row_scaling(fit.method.lambda_b, fit.method.lambda_i) for fit in batch]
+    statements = batch[0].problem.statements
+    norms = np.ones((len(batch), len(statements)))
+    if any(isinstance(scaling, Balanced) for scaling in scalings):
+        parts = [part.requires_grad_() for part in layout.parts(rows.detach())]
+        norms = loss.sensitivities(parts, [fit.seed for fit in batch])
+    return np.array([s.scales(statements, own.tolist()) for s, own in zip(scalings, norms, strict=True)])
+
+
+def _batches(fits: Sequence[PinnFit], device: Any) -> list[list[int]]:
+    """Divide fits into batches of what can be trained together, the wide networks apart where that pays."""
+    enough, most = _appetite(device)
+    alike: dict[Any, list[int]] = {}
+    for number, fit in enumerate(fits):
+        m = fit.method
+        key = (id(fit.problem), m.layers, m.adam_iterations, m.lbfgs_iterations, m.learning_rate, m.dtype)
+        alike.setdefault(key, []).append(number)
+    batches = []
+    for numbers in alike.values():
+        numbers.sort(key=lambda number: -fits[number].method.width)
+        batch: list[int] = []
+        for number in numbers:
+            widest = fits[batch[0]].method if batch else fits[number].method
+            together = len(batch) + 1
+            entries = together * max(widest.entries(fits[i].problem, fits[i].points) for i in {*batch[-1:], number})
+            weights = together * widest.parameters(len(fits[number].problem.domain.coordinates))
+            narrow = fits[number].method.width < widest.width and entries > enough
+            if batch and (narrow or 8 * (_ARRAYS * entries + _COPIES * weights) > most):
+                batches.append(batch)
+                batch = []
+            batch.append(number)
+        batches.append(batch)
+    names = [activation(fit.method.activation).name for fit in fits]
+    return [sorted(batch, key=lambda number: names[number]) for batch in batches]
+
+
+def _appetite(device: Any) -> tuple[int, int]:
+    """Return how many entries keep a device busy, and how many bytes a batch may take there."""
+    import torch
+
+    if device.type != "cuda":
+        return 2**14, 2**28
+    return 2**24, torch.cuda.mem_get_info(device)[0] // 2
 
 
 def _torch() -> Any:
