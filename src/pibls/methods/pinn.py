@@ -17,16 +17,16 @@ from pibls.features.deep import DeepNetwork
 from pibls.features.taylor import lower_set
 from pibls.geometry import Points
 from pibls.methods.fit import check_fit, placing, residual_record
-from pibls.methods.pinn_loss import Loss
+from pibls.methods.pinn_loss import Loss, padded
 from pibls.methods.pinn_training import Layout, Trained, copied, train
 from pibls.methods.settings import Scale, check_penalties, recorded, row_scaling
-from pibls.problem import Problem
+from pibls.problem import MultiIndex, Problem
 from pibls.runtime import blas_threads, require_memory
 from pibls.solution import Diagnostics, Solution
 from pibls.status import Status
 from pibls.system import Balanced, Block
 
-__all__ = ["PINN", "PinnFit", "fit_together", "layout_of", "train_together"]
+__all__ = ["PINN", "PinnFit", "Together", "fit_together", "train_together"]
 
 _MOST_LAYERS = 100
 _ARRAYS, _COPIES = 12, 90  # arrays of entries, and of weights, that training a batch takes in all
@@ -248,17 +248,40 @@ def fit_together(
     [4, 8]
     """
     found: dict[int, Solution] = {}
-    for numbers, trained, residuals, seconds in train_together(fits, device, progress):
-        for number, one, rows in zip(numbers, trained, residuals, strict=True):
+    for together in train_together(fits, device, progress):
+        for number, one, rows in zip(together.numbers, together.trained, together.residuals(), strict=True):
             fit = fits[number]
-            found[number] = fit.method.solution(fit.problem, fit.seed, one, rows, seconds)
+            found[number] = fit.method.solution(fit.problem, fit.seed, one, rows, together.seconds)
     return [found[number] for number in range(len(fits))]
+
+
+@dataclass(frozen=True, eq=False)
+class Together:
+    """Networks that were trained side by side: the numbers of their fits, and what came of each."""
+
+    numbers: Sequence[int]
+    trained: Sequence[Trained]
+    seconds: dict[str, float]  # of all together
+    loss: Loss
+    parts: Sequence[Any]  # the trained weights, stacked
+
+    def evaluate(self, X: Sequence[FloatArray], indices: Sequence[MultiIndex]) -> dict[MultiIndex, FloatArray]:
+        """Return derivatives of the fields of every network at points of its own, (networks, points, fields)."""
+        center = np.mean(self.loss.problem.domain.bounds, axis=1)
+        values = self.loss.evaluate(self.loss.place(padded(X) - center), indices, self.parts)
+        return {index: copied(value) for index, value in values.items()}
+
+    def residuals(self) -> list[list[FloatArray]]:
+        """Return the residuals of every network, per statement."""
+        found = [copied(residual) for residual in self.loss.residuals(self.parts)]
+        pairs = list(zip(found, self.loss.rows, strict=True))
+        return [[r[i, : rows.counts[i]] for r, rows in pairs] for i in range(len(self.numbers))]
 
 
 def train_together(
     fits: Sequence[PinnFit], device: Any = None, progress: Callable[[int, float], object] | None = None
-) -> Iterator[tuple[list[int], list[Trained], list[list[FloatArray]], dict[str, float]]]:
-    """Yield the numbers of fits that were trained together, what came of each, its residuals, and the time of all."""
+) -> Iterator[Together]:
+    """Train networks in batches, and yield each batch as it is finished."""
     for fit in fits:
         fit.method.check(fit.problem, fit.points, fit.seed)
     torch = _torch()
@@ -268,35 +291,33 @@ def train_together(
         place = placing(where, getattr(torch, batch[0].method.dtype))
         entries = sum(fit.method.entries(fit.problem, fit.points) for fit in batch)
         with blas_threads(1 if entries < _MANY else None):
-            trained, residuals, seconds = _train(batch, place, _reporter(progress))
-        if len(fits) > 1 and trained[0].interrupted:
+            together = _train(batch, numbers, place, _reporter(progress))
+        if len(fits) > 1 and together.trained[0].interrupted:
             raise KeyboardInterrupt
-        yield numbers, trained, residuals, seconds
+        yield together
 
 
 def _train(
-    batch: Sequence[PinnFit], place: Callable[[Any], Any], report: Callable[[int, float], None]
-) -> tuple[list[Trained], list[list[FloatArray]], dict[str, float]]:
+    batch: Sequence[PinnFit],
+    numbers: Sequence[int],
+    place: Callable[[Any], Any],
+    report: Callable[[int, float], None],
+) -> Together:
     start = time.perf_counter()
     method, problem = batch[0].method, batch[0].problem
     activations = [activation(fit.method.activation) for fit in batch]
     loss = Loss.of(problem, [fit.points for fit in batch], activations, place)
-    layout = layout_of(batch)
+    layout = _layout(batch)
     rows = place(layout.pack([fit.method.initial(problem, fit.seed) for fit in batch]))
     factors = place(_factors(batch, loss, layout, rows) ** 2)
     iterations = (method.adam_iterations, method.lbfgs_iterations)
     prepared = time.perf_counter()
     trained = train(loss, layout, rows, factors, iterations, method.learning_rate, report)
-    residuals = loss.residuals(layout.parts(place(layout.pack([one.weights for one in trained]))))
-    found = [copied(residual) for residual in residuals]
-    own = [
-        [r[number, : rows.counts[number]] for r, rows in zip(found, loss.rows, strict=True)]
-        for number in range(len(batch))
-    ]
-    return trained, own, {"preparation": prepared - start, "training": time.perf_counter() - prepared}
+    seconds = {"preparation": prepared - start, "training": time.perf_counter() - prepared}
+    return Together(numbers, trained, seconds, loss, layout.parts(place(layout.pack([t.weights for t in trained]))))
 
 
-def layout_of(batch: Sequence[PinnFit]) -> Layout:
+def _layout(batch: Sequence[PinnFit]) -> Layout:
     """Return how the weights of a batch lie in one array."""
     first = batch[0]
     dimension, fields = len(first.problem.domain.coordinates), len(first.problem.fields)

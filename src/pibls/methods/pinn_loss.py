@@ -8,7 +8,7 @@ cheaper than nesting it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from typing import Any
@@ -17,7 +17,7 @@ import numpy as np
 
 from pibls.checks import FloatArray, check_seed
 from pibls.features import Activation
-from pibls.features.deep import HiddenLayer, propagate
+from pibls.features.deep import propagate
 from pibls.geometry import Points
 from pibls.methods.pinn_residual import Evaluator, residual_evaluator
 from pibls.problem import MultiIndex, Problem, Statement
@@ -154,26 +154,19 @@ class Loss:
         made = differentiable(activations)
         return cls(problem, made, place(half_widths[:, None]), batches, tuple(rows), place)
 
-    def states(self, weights: Sequence[Any]) -> list[dict[MultiIndex, Any]]:
-        """Return derivatives of all fields, (networks, points, fields), per batch of points."""
-        layers = self._layers(weights)
+    def evaluate(self, X: Any, indices: Iterable[MultiIndex], weights: Sequence[Any]) -> dict[MultiIndex, Any]:
+        """Return derivatives of all fields at points of every network: arrays (networks, points, fields)."""
+        hidden = [(self.derive, w, b[:, None, :]) for w, b in zip(weights[:-2:2], weights[1:-2:2], strict=True)]
+        hidden[0] = self.derive, weights[0] / self.half_widths, hidden[0][2]
         *_, output, bias = weights
-        states = []
-        for batch in self.batches:
-            nodes = propagate(batch.X, layers, batch.indices)
-            values = {a: nodes[a] @ output for a in batch.indices}
-            states.append({a: v if any(a) else v + bias[:, None, :] for a, v in values.items()})
-        return states
+        nodes = propagate(X, hidden, indices)
+        values = {a: nodes[a] @ output for a in indices}
+        return {a: v if any(a) else v + bias[:, None, :] for a, v in values.items()}
 
     def residuals(self, weights: Sequence[Any]) -> list[Any]:
         """Return the residual of every statement, (networks, rows), in its own units; measurements over their noise."""
-        states = self.states(weights)
+        states = [self.evaluate(batch.X, batch.indices, weights) for batch in self.batches]
         return [self._residual(rows, states[rows.batch]) for rows in self.rows]
-
-    def _layers(self, weights: Sequence[Any]) -> list[HiddenLayer]:
-        hidden = [(self.derive, w, b[:, None, :]) for w, b in zip(weights[:-2:2], weights[1:-2:2], strict=True)]
-        hidden[0] = self.derive, weights[0] / self.half_widths, hidden[0][2]
-        return hidden
 
     def _residual(self, rows: _Rows, values: dict[MultiIndex, Any]) -> Any:
         columns = {name: i for i, name in enumerate(self.problem.field_names)}

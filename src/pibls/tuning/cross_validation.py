@@ -13,6 +13,7 @@ import numpy as np
 from pibls.checks import check_choice, check_integer, cut, shorten
 from pibls.errors import FeatureError, InputError, PiblsError, ProblemError, SolveError
 from pibls.geometry import Points
+from pibls.methods import PINN
 from pibls.methods.settings import recorded
 from pibls.problem import Problem
 from pibls.runtime import blas_threads
@@ -20,12 +21,21 @@ from pibls.solution import Solution
 from pibls.system import check_points_match
 from pibls.tuning.automatic import Method
 from pibls.tuning.families import families
-from pibls.tuning.folds import Fold, split
-from pibls.tuning.judge import Judge, root_mean_square
+from pibls.tuning.folds import split
 from pibls.tuning.shared_fits import scores_of_family
 from pibls.tuning.shared_rows import Scorer
+from pibls.tuning.trained import TrainedJob, scores_of_trained
 
-__all__ = ["SCORES", "Candidate", "CrossValidation", "cross_validate", "first_of_the_best", "search"]
+__all__ = [
+    "SCORES",
+    "Candidate",
+    "CrossValidation",
+    "SearchJob",
+    "cross_validate",
+    "first_of_the_best",
+    "search",
+    "search_all",
+]
 
 SCORES = ("residual", "exact")
 _MOST_FOLDS = 1000
@@ -144,6 +154,16 @@ def cross_validate(
     return search(method_grid, problem, points, folds=folds, seed=seed, scores=(score,))[score]
 
 
+@dataclass(frozen=True, eq=False)
+class SearchJob:
+    """One search among many: a grid of methods, and what they are tried on."""
+
+    methods: Sequence[Method]
+    problem: Problem
+    points: Points
+    seed: int
+
+
 def search(
     method_grid: Iterable[Method],
     problem: Problem,
@@ -154,24 +174,50 @@ def search(
     scores: Sequence[str] = SCORES,
 ) -> dict[str, CrossValidation]:
     """Return a cross-validation per score, all from the same fits; see :func:`cross_validate`."""
-    started = time.perf_counter()
-    methods = _checked_grid(method_grid)
-    _check(problem, points, scores)
-    count = check_integer("folds", folds, "cross_validate", minimum=2, maximum=_MOST_FOLDS)
     number = check_integer("seed", seed, "cross_validate")
-    scorer = Scorer(problem, points, split(problem, points, count, number), tuple(scores))
-    found: dict[int, list[Sequence[float]] | PiblsError] = {}
-    shared, others = families(methods, problem)
-    with blas_threads():
-        for family in shared:
-            found |= scores_of_family(family, scorer, number)
-        for index in others:
-            found[index] = _fitted_scores(methods[index], scorer, number)
-    rows = [found[index] for index in range(len(methods))]
+    (found,) = search_all([SearchJob(_checked_grid(method_grid), problem, points, number)], folds=folds, scores=scores)
+    return found
+
+
+def search_all(
+    jobs: Sequence[SearchJob], *, folds: int = 5, scores: Sequence[str] = SCORES, device: Any = None
+) -> list[dict[str, CrossValidation]]:
+    """Return what :func:`search` finds for every job; networks that are trained are trained side by side for all."""
+    started = time.perf_counter()
+    count = check_integer("folds", folds, "cross_validate", minimum=2, maximum=_MOST_FOLDS)
+    every: list[dict[int, list[Sequence[float]] | PiblsError]] = []
+    trained: list[tuple[int, int, TrainedJob]] = []
+    for number, job in enumerate(jobs):
+        _check(job.problem, job.points, scores)
+        scorer = Scorer(job.problem, job.points, split(job.problem, job.points, count, job.seed), tuple(scores))
+        found: dict[int, list[Sequence[float]] | PiblsError] = {}
+        shared, others = families(job.methods, job.problem)
+        with blas_threads():
+            for family in shared:
+                found |= scores_of_family(family, scorer, job.seed)
+            for index in others:
+                method = job.methods[index]
+                if isinstance(method, PINN):
+                    trained.append((number, index, TrainedJob(method, scorer, job.seed)))
+                else:
+                    found[index] = _fitted_scores(method, scorer, job.seed)
+        every.append(found)
+    for (number, index, _), rows in zip(trained, scores_of_trained([t[-1] for t in trained], device), strict=True):
+        every[number][index] = rows
+    seconds = (time.perf_counter() - started) / len(jobs)
+    return [_results(job, found, scores, seconds) for job, found in zip(jobs, every, strict=True)]
+
+
+def _results(
+    job: SearchJob,
+    found: Mapping[int, list[Sequence[float]] | PiblsError],
+    scores: Sequence[str],
+    seconds: float,
+) -> dict[str, CrossValidation]:
+    rows = [found[index] for index in range(len(job.methods))]
     if all(isinstance(row, PiblsError) for row in rows):
         raise next(row for row in rows if isinstance(row, PiblsError))
-    seconds = time.perf_counter() - started
-    return {score: _result(methods, rows, position, score, seconds) for position, score in enumerate(scores)}
+    return {score: _result(job.methods, rows, position, score, seconds) for position, score in enumerate(scores)}
 
 
 def _result(
@@ -244,25 +290,14 @@ def _fitted_scores(method: Method, scorer: Scorer, seed: int) -> list[Sequence[f
     """Return the scores per fold of a method of any kind, by its own fit."""
     rows: list[Sequence[float]] = []
     try:
-        for fold in scorer.folds:
+        for number, fold in enumerate(scorer.folds):
             solution: object = method.fit(scorer.problem, fold.train, seed=seed)
             if not isinstance(solution, Solution):
                 raise InputError(
                     "The fit of every method of cross_validate must return a Solution. Got "
                     f"{shorten(solution)} from {shorten(method)} instead."
                 )
-            rows.append([_score(solution, scorer.problem, fold, score) for score in scorer.scores])
+            rows.append([scorer.score(solution, number, score) for score in scorer.scores])
     except (FeatureError, SolveError) as refusal:
         return refusal
     return rows
-
-
-def _score(solution: Solution, problem: Problem, fold: Fold, score: str) -> float:
-    if score == "residual":
-        return Judge(problem, fold.held)(solution).total
-    X = fold.held.interior
-    exact = problem.exact_values(X)
-    zero = (0,) * X.shape[1]
-    values = solution.evaluate(X, [(name, zero) for name in problem.field_names])
-    errors = [v - exact[name] for name, v in zip(problem.field_names, values, strict=True)]
-    return float(np.sqrt(sum(root_mean_square(error) ** 2 for error in errors)))

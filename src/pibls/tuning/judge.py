@@ -8,26 +8,33 @@ what was chosen is a little flattered; the error estimate does not rest on it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, reduce
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
 from pibls.checks import FloatArray
 from pibls.geometry import Points
 from pibls.problem import MultiIndex, Problem, Statement
-from pibls.solution import Solution
 from pibls.solution.sizes import SHARE, natural_sizes
 from pibls.system import Evaluate
 
-__all__ = ["Judge", "Verdict", "root_mean_square"]
+__all__ = ["Evaluates", "Judge", "Verdict", "root_mean_square"]
 
 _SIZE_POINTS = 200
 # Share of what its fields and the domain suggest below which all terms of a statement count as zero, as those of
 # u_xx = 0 are: their residual is rounding, and relative to nothing.
 _VANISHING = 1e-8
+
+
+class Evaluates(Protocol):
+    """What is judged: a solution, or whatever knows its derivatives at the points of the judge."""
+
+    def evaluate(self, X: FloatArray, wanted: Sequence[tuple[str, MultiIndex]]) -> list[FloatArray]:
+        """Return derivatives of fields at points."""
+        ...
 
 
 @dataclass(frozen=True)
@@ -68,7 +75,7 @@ class Judge:
                 names[name] = statement
         return tuple(names.items())
 
-    def __call__(self, solution: Solution) -> Verdict:
+    def __call__(self, solution: Evaluates) -> Verdict:
         """Return the relative residual of every statement."""
         sizes = self.references(solution.evaluate)
         parts: dict[str, float] = {}

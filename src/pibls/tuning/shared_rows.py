@@ -15,7 +15,7 @@ from pibls.geometry import Points
 from pibls.problem import MultiIndex, Problem
 from pibls.system import Penalties, assemble
 from pibls.tuning.folds import Fold, IndexArray
-from pibls.tuning.judge import Judge
+from pibls.tuning.judge import Evaluates, Judge, root_mean_square
 
 __all__ = ["Key", "Rows", "Scorer"]
 
@@ -35,6 +35,19 @@ class Scorer:
     def judges(self) -> tuple[Judge, ...]:
         """A judge for every fold."""
         return tuple(Judge(self.problem, fold.held) for fold in self.folds)
+
+    def score(self, solution: Evaluates, fold: int, score: str) -> float:
+        """Return how good a solution is at the points held out of a fold."""
+        if score == "residual":
+            return self.judges[fold](solution).total
+        X, names = self.folds[fold].held.interior, self.problem.field_names
+        values = solution.evaluate(X, [(name, (0,) * X.shape[1]) for name in names])
+        errors = [v - self._held_exact[fold][name] for name, v in zip(names, values, strict=True)]
+        return float(np.sqrt(sum(root_mean_square(error) ** 2 for error in errors)))
+
+    @cached_property
+    def _held_exact(self) -> tuple[dict[str, FloatArray], ...]:
+        return tuple(self.problem.exact_values(fold.held.interior) for fold in self.folds)
 
     @cached_property
     def exact(self) -> dict[str, FloatArray]:
