@@ -83,11 +83,12 @@ def test_a_whole_study_of_one_problem(toy, tmp_path):
     sizes = len(published().sizes("advection"))
     for method in ("PI-BLS", "PI-ELM", "BPI-ELM"):
         assert count["accuracy", method] == 2 * sizes
-    assert count["accuracy", "PINN"] == 2 * 2
+    assert count["accuracy", "PINN"] == 2
     assert {key: n for key, n in count.items() if key[0] != "accuracy"} == {
         **{("curve", m): 1 for m in ("PI-BLS", "PI-ELM", "BPI-ELM", "PINN")},
         **{("time", m): 1 for m in ("PI-BLS", "BPI-ELM", "PINN")},
         ("time", "PI-ELM"): 2,
+        ("search", "PINN"): 2,
         ("beyond", "PI-BLS"): 2,
         ("solve", "solve"): 1,
         ("coverage", "BPI-ELM"): 1,
@@ -214,6 +215,16 @@ def test_keys_tell_cells_apart():
     assert len(keys) == 1 + len(base)
 
 
+def test_networks_of_the_tables_are_trained_before_those_of_the_figures():
+    stages = plan("full", ["PINN", "search", "accuracy"])
+    kinds = [{(t.kind, t.n_train in (30, 100)) for t in stage} for stage in stages]
+    assert kinds == [{("search", True)}, {("accuracy", True)}, {("search", False)}, {("accuracy", False)}, set()]
+    told = [s for stage in stages for t in stage for s in t.specs if (s.kind, s.problem) == ("accuracy", "advection")]
+    assert {(s.n_train, s.seed, s.score) for s in told} == {
+        (n, seed, "exact") for n in range(5, 31, 5) for seed in range(10)
+    }
+
+
 def test_plans():
     quick, full = plan("quick"), plan("full")
     assert {spec for stage in quick for task in stage for spec in task.specs if task.method != "PINN"} <= {
@@ -297,14 +308,14 @@ def test_a_folder_that_cannot_be_written_to(tmp_path):
 
 
 def test_the_quick_profile_has_ten_seeds_where_the_paper_has_tables():
-    first, _ = plan("quick")
+    first = plan("quick")[0]
     counts = {
         (problem, kind): sum((t.problem, t.kind, t.method, t.n_train) == (problem, kind, "PI-BLS", n) for t in first)
         for problem, n in (("advection", 30), ("poisson_star", 100), ("diffusion_reaction", 100))
         for kind in ("accuracy", "beyond")
     }
     assert set(counts.values()) == {10}
-    trained = {(t.problem, t.n_train) for t in first if t.method == "PINN"}
+    trained = {(s.problem, s.n_train) for tasks in plan("quick") for t in tasks for s in t.specs if s.kind == "search"}
     assert {(p, n) for p, n in trained if p == "poisson_square"} == {("poisson_square", 100)}
-    full, _ = plan("full")
+    full = plan("full")[0]
     assert sum(t.problem == "poisson_square" and t.kind == "beyond" for t in full) == 10

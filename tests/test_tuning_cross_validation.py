@@ -12,10 +12,11 @@ from hypothesis import strategies as st
 
 import pibls as pb
 from pibls.tuning import cross_validation
-from pibls.tuning.cross_validation import search
+from pibls.tuning.cross_validation import SearchJob, search, search_all
 from pibls.tuning.folds import split
 from pibls.tuning.judge import Judge
 from pibls.tuning.shared_fits import Scaled
+from pibls.tuning.shared_rows import Scorer
 
 
 def separately(methods, problem, points, monkeypatch, **options):
@@ -72,6 +73,38 @@ def test_shared_fits_with_initial_penalties_and_scales_per_axis(diffusion, monke
         for nodes, b, i, ridge in product((7, 90), (1e-2, 1.0), (1e-2,), (0.0, 1e-2))
     ]
     compare(methods, *diffusion, monkeypatch)
+
+
+def test_networks_trained_side_by_side_are_scored_like_those_trained_alone(diffusion):
+    pytest.importorskip("torch")
+    problem, points = diffusion
+    methods = [
+        pb.PINN(width, activation=psi, scale=(6.0, 0.5), lambda_b=b, adam_iterations=5, lbfgs_iterations=5)
+        for width, psi, b in product((3, 11), ("tanh", "relu", "sigmoid"), (1.0, 0.01))
+    ]
+    found = search(methods, problem, points, folds=3, seed=3)
+    scorer = Scorer(problem, points, split(problem, points, 3, 3), ("exact", "residual"))
+    for number, method in enumerate(methods):
+        alone = cross_validation._fitted_scores(method, scorer, 3)
+        for position, score in enumerate(scorer.scores):
+            row = found[score].table[number]
+            if method.activation == "relu":
+                assert (row.mean, row.refusal) == (np.inf, str(alone))
+            else:
+                assert row.folds == pytest.approx([fold[position] for fold in alone], rel=1e-9)
+
+
+def test_searches_of_several_seeds_at_once_are_those_of_each(star):
+    pytest.importorskip("torch")
+    problem, points = star
+    methods = [pb.PINN(width, adam_iterations=4, lbfgs_iterations=4, lambda_b=1.0) for width in (3, 5)]
+    linear = [pb.PIELM(nodes=10, scale=3.0)]
+    jobs = [SearchJob([*methods, *linear], problem, points, seed) for seed in (0, 1)]
+    for job, found in zip(jobs, search_all(jobs, folds=3), strict=True):
+        one = search([*methods, *linear], problem, points, folds=3, seed=job.seed)
+        for score in ("exact", "residual"):
+            for row, same in zip(found[score].table, one[score].table, strict=True):
+                assert row.folds == pytest.approx(same.folds, rel=1e-9)
 
 
 def test_shared_fits_of_the_bayesian_method(diffusion, monkeypatch):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
 
@@ -26,11 +26,13 @@ from pibls.solution import Diagnostics, Solution
 from pibls.status import Status
 from pibls.system import Balanced, Block
 
-__all__ = ["PINN", "PinnFit", "Together", "fit_together", "train_together"]
+__all__ = ["PINN", "PinnFit", "Together", "batches", "fit_together", "train_together"]
 
 _MOST_LAYERS = 100
 _ARRAYS, _COPIES = 12, 90  # arrays of entries, and of weights, that training a batch takes in all
+_PASSES = 45  # over the derivatives of nodes, there and back
 _ARRAYS_PER_NODE = 6  # what torch keeps per node, point and derivative until it goes backwards
+BUSY = 2**32  # bytes that keep a GPU longer than it takes to start the kernels that move them
 _MANY = 2**22  # entries of all arrays of a pass; with fewer, threads wait for each other longer than they work
 
 
@@ -247,6 +249,8 @@ def fit_together(
     >>> [s.network.size for s in fit_together([PinnFit(method, problem, points, 0) for method in tiny])]
     [4, 8]
     """
+    for fit in fits:
+        fit.method.check(fit.problem, fit.points, fit.seed)
     found: dict[int, Solution] = {}
     for together in train_together(fits, device, progress):
         for number, one, rows in zip(together.numbers, together.trained, together.residuals(), strict=True):
@@ -281,15 +285,13 @@ class Together:
 def train_together(
     fits: Sequence[PinnFit], device: Any = None, progress: Callable[[int, float], object] | None = None
 ) -> Iterator[Together]:
-    """Train networks in batches, and yield each batch as it is finished."""
-    for fit in fits:
-        fit.method.check(fit.problem, fit.points, fit.seed)
+    """Train networks that were checked, in batches, and yield each batch as it is finished."""
     torch = _torch()
     where = placing("cpu" if device is None else device)(0.0).device
-    for numbers in _batches(fits, where):
+    for numbers in batches(fits, *_appetite(where)):
         batch = [fits[number] for number in numbers]
         place = placing(where, getattr(torch, batch[0].method.dtype))
-        entries = sum(fit.method.entries(fit.problem, fit.points) for fit in batch)
+        entries = len(batch) * batch[0].method.entries(batch[0].problem, batch[0].points)
         with blas_threads(1 if entries < _MANY else None):
             together = _train(batch, numbers, place, _reporter(progress))
         if len(fits) > 1 and together.trained[0].interrupted:
@@ -308,13 +310,20 @@ def _train(
     activations = [activation(fit.method.activation) for fit in batch]
     loss = Loss.of(problem, [fit.points for fit in batch], activations, place)
     layout = _layout(batch)
-    rows = place(layout.pack([fit.method.initial(problem, fit.seed) for fit in batch]))
+    # Folds and penalties start from the same weights.
+    starts = {_start(fit): fit.method.initial(problem, fit.seed) for fit in {_start(f): f for f in batch}.values()}
+    rows = place(layout.pack([starts[_start(fit)] for fit in batch]))
     factors = place(_factors(batch, loss, layout, rows) ** 2)
     iterations = (method.adam_iterations, method.lbfgs_iterations)
     prepared = time.perf_counter()
     trained = train(loss, layout, rows, factors, iterations, method.learning_rate, report)
     seconds = {"preparation": prepared - start, "training": time.perf_counter() - prepared}
     return Together(numbers, trained, seconds, loss, layout.parts(place(layout.pack([t.weights for t in trained]))))
+
+
+def _start(fit: PinnFit) -> str:
+    """Return what the first weights depend on."""
+    return repr((fit.method.width, fit.method.activation, fit.method.scale, fit.seed))
 
 
 def _layout(batch: Sequence[PinnFit]) -> Layout:
@@ -335,40 +344,47 @@ def _factors(batch: Sequence[PinnFit], loss: Loss, layout: Layout, rows: Any) ->
     return np.array([s.scales(statements, own.tolist()) for s, own in zip(scalings, norms, strict=True)])
 
 
-def _batches(fits: Sequence[PinnFit], device: Any) -> list[list[int]]:
-    """Divide fits into batches of what can be trained together, the wide networks apart where that pays."""
-    enough, most = _appetite(device)
+def batches(fits: Sequence[PinnFit], enough: int, most: int) -> list[list[int]]:
+    """Divide fits into batches of what can be trained together, the wide networks apart where that pays.
+
+    ``enough`` bytes that a step moves keep a device busy, and a batch may take ``most`` bytes there.
+    """
     alike: dict[Any, list[int]] = {}
+    per_node = {id(fit.points): replace(fit.method, width=1).entries(fit.problem, fit.points) for fit in fits}
     for number, fit in enumerate(fits):
         m = fit.method
         key = (id(fit.problem), m.layers, m.adam_iterations, m.lbfgs_iterations, m.learning_rate, m.dtype)
         alike.setdefault(key, []).append(number)
-    batches = []
+    result = []
     for numbers in alike.values():
         numbers.sort(key=lambda number: -fits[number].method.width)
         batch: list[int] = []
+        rows = 0
         for number in numbers:
-            widest = fits[batch[0]].method if batch else fits[number].method
-            together = len(batch) + 1
-            entries = together * max(widest.entries(fits[i].problem, fits[i].points) for i in {*batch[-1:], number})
-            weights = together * widest.parameters(len(fits[number].problem.domain.coordinates))
-            narrow = fits[number].method.width < widest.width and entries > enough
+            fit = fits[number]
+            widest = fits[batch[0]].method if batch else fit.method
+            rows = max(rows, per_node[id(fit.points)])
+            entries = (len(batch) + 1) * rows * widest.width
+            weights = (len(batch) + 1) * widest.parameters(len(fit.problem.domain.coordinates))
+            moved = 8 * (_PASSES * entries // widest.layers + _COPIES * weights)
+            narrow = fit.method.width < widest.width and moved > enough
             if batch and (narrow or 8 * (_ARRAYS * entries + _COPIES * weights) > most):
-                batches.append(batch)
-                batch = []
+                result.append(batch)
+                batch, rows = [], per_node[id(fit.points)]
             batch.append(number)
-        batches.append(batch)
+        result.append(batch)
     names = [activation(fit.method.activation).name for fit in fits]
-    return [sorted(batch, key=lambda number: names[number]) for batch in batches]
+    return [sorted(batch, key=lambda number: names[number]) for batch in result]
 
 
 def _appetite(device: Any) -> tuple[int, int]:
-    """Return how many entries keep a device busy, and how many bytes a batch may take there."""
+    """Return how many bytes that a step moves keep a device busy, and how many a batch may take there."""
     import torch
 
     if device.type != "cuda":
-        return 2**14, 2**28
-    return 2**24, torch.cuda.mem_get_info(device)[0] // 2
+        return 2**22, 2**28
+    torch.cuda.empty_cache()  # or what earlier batches left would not count as free
+    return BUSY, torch.cuda.mem_get_info(device)[0] // 2
 
 
 def _torch() -> Any:

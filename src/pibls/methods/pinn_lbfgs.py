@@ -13,12 +13,11 @@ from typing import Any
 
 __all__ = ["Lbfgs"]
 
-_HISTORY = 30  # steps that are remembered
+_HISTORY = 20  # steps that are remembered
 _DECREASE, _CURVATURE = 1e-4, 0.9  # of the conditions of Wolfe
 _TRIALS = 20  # of one line search
 _INSIDE = 0.1  # share of a bracket that a trial keeps off its ends
 _STRETCH = 4.0  # of a step that was too short
-_FLAT = 1e-14  # cosine of step and change of gradient below which they tell nothing
 
 Evaluation = Callable[[Any], tuple[Any, Any]]
 """From points (rows, n) to values (rows,) and gradients (rows, n)."""
@@ -49,39 +48,41 @@ class _Memory:
             x.new_zeros(rows, 2 * _HISTORY, n), square, square[:, 0].clone(), square.clone(), x.new_ones(rows), count
         )
 
-    def direction(self, use: Any, step: Any, change: Any, gradient: Any) -> Any:
-        """Take a pair up where ``use`` says so, and return −H times the gradient."""
+    def direction(self, use: Any, step: Any, change: Any, ys: Any, gradient: Any) -> Any:
+        """Take a pair up where ``use`` says so, and return −H times the gradient.
+
+        The slot that the next pair takes is written in any case, and counts only where the pair is taken up.
+        """
         import torch
 
-        rows = torch.arange(len(step), device=step.device)
         slot = self.count % _HISTORY
-        for offset, new in ((0, step), (_HISTORY, change)):
-            old = self.pairs[rows, slot + offset]
-            self.pairs[rows, slot + offset] = torch.where(use[:, None], new, old)
+        rows = torch.arange(len(step), device=step.device)
+        self.pairs[rows, slot] = step
+        self.pairs[rows, slot + _HISTORY] = change
         found = self.pairs @ torch.stack([gradient, change], 2)
         (Sg, Sy), (Yg, Yy) = (part.unbind(2) for part in found.split(_HISTORY, 1))
-        here = (torch.arange(_HISTORY, device=step.device) == torch.where(use, slot, -1)[:, None]).to(step)
-        self._take(here, use, (step * change).sum(1), Sy, Yy, (change * change).sum(1))
+        here = (torch.arange(_HISTORY, device=step.device) == slot[:, None]).to(step)
+        self._take(here, use, torch.where(use, ys, 1.0), Sy, Yy)
         self.count += use
         a = _times(self.inverse, Sg)
         inner = self.diagonal * a + self.gamma[:, None] * (_times(self.products, a) - Yg)
-        u = _times(self.inverse.mT, inner)
-        mixed = torch.cat([u, -self.gamma[:, None] * a], 1)
-        return -self.gamma[:, None] * gradient - (mixed[:, None] @ self.pairs)[:, 0]
+        mixed = torch.cat([_times(self.inverse.mT, inner), -self.gamma[:, None] * a], 1)
+        return torch.baddbmm((self.gamma[:, None] * gradient)[:, None], mixed[:, None], self.pairs, beta=-1, alpha=-1)[
+            :, 0
+        ]
 
-    def _take(self, here: Any, use: Any, ys: Any, Sy: Any, Yy: Any, yy: Any) -> None:
+    def _take(self, here: Any, use: Any, ys: Any, Sy: Any, Yy: Any) -> None:
         import torch
 
-        ys, yy = torch.where(use, ys, 1.0), torch.where(use, yy, 1.0)
-        older = 1.0 - here
+        older, taken = 1.0 - here, here * use[:, None]
         block = older[:, :, None] * older[:, None]
         self.inverse *= block
         column = (here - _times(self.inverse, Sy * older)) / ys[:, None]
-        self.inverse += column[:, :, None] * here[:, None]
-        self.diagonal.mul_(older).add_(here * ys[:, None])
+        self.inverse += column[:, :, None] * taken[:, None]
+        self.diagonal.mul_(older).add_(taken * ys[:, None])
         self.products *= block
-        self.products += Yy[:, :, None] * here[:, None] + here[:, :, None] * (Yy * older)[:, None]
-        self.gamma.copy_(torch.where(use, ys / yy, self.gamma))
+        self.products += Yy[:, :, None] * taken[:, None] + taken[:, :, None] * (Yy * older)[:, None]
+        self.gamma.copy_(torch.where(use, ys / (Yy * here).sum(1), self.gamma))
 
     def forget(self, where: Any) -> None:
         """Start again from the gradient alone; without R⁻¹, what else is remembered has no effect."""
@@ -142,23 +143,32 @@ class Lbfgs:
         """Evaluate all functions at their trials, once, and do what follows from it."""
         import torch
 
-        trial = self.x + self.t[:, None] * self.d
+        # Arrays of all rows are passed over as seldom as possible: on a GPU that is what a step takes.
+        trial = torch.addcmul(self.x, self.t[:, None], self.d)
         value, gradient = self.function(trial)
-        good = torch.isfinite(value) & torch.isfinite(gradient).all(1)
-        value = torch.where(good, value, torch.inf)
-        gradient = torch.where(good[:, None], gradient, 0.0)
         slope = (gradient * self.d).sum(1)
+        good = torch.isfinite(value) & torch.isfinite(slope)
+        value = torch.where(good, value, torch.inf)
         # Where rounding hides the slope, only what is lower is a step: equals would go on for ever.
         enough = (value <= self.f + _DECREASE * self.t * self.slope) & (value < self.f)
-        accept = enough & (slope >= _CURVATURE * self.slope) & ~self.stopped
+        accept = enough & (slope >= _CURVATURE * self.slope) & (self.slope < 0) & ~self.stopped
+        change = torch.where(good[:, None], gradient - self.g, 0.0)
+        step, ys = self.t[:, None] * self.d, self.t * (slope - self.slope)
+        torch.where(accept[:, None], trial, self.x, out=self.x)
+        torch.where(accept[:, None], gradient, self.g, out=self.g)
+        torch.where(accept, value, self.f, out=self.f)
         self._narrow(enough, value, slope)
         lost = ~accept & (self.trials >= _TRIALS)
         self.stopped |= lost & self.fresh
-        step, change = trial - self.x, gradient - self.g
-        curved = (step * change).sum(1) > _FLAT * step.norm(dim=1) * change.norm(dim=1)
-        self._move(accept, trial, value, gradient)
-        direction = self.memory.direction(accept & curved, step, change, self.g)
-        self._turn(accept, lost, direction)
+        self.fresh.copy_((self.fresh | lost) & ~accept)
+        self.memory.forget(lost)
+        direction = self.memory.direction(accept, step, change, ys, self.g)
+        turned = accept | lost
+        torch.where(turned[:, None], direction, self.d, out=self.d)
+        self.slope.copy_((self.d * self.g).sum(1))
+        first = torch.where(self.stopped, 0.0, torch.where(lost, _first(self.g), 1.0))
+        torch.where(turned | self.stopped, first, self.t, out=self.t)
+        self._open(turned)
 
     def _narrow(self, enough: Any, value: Any, slope: Any) -> None:
         """Put the trial into the bracket and choose the next one."""
@@ -167,7 +177,7 @@ class Lbfgs:
         self.trials += 1
         for ends, where in ((self.low, enough), (self.high, ~enough)):
             for end, new in zip(ends, (self.t, value, slope), strict=True):
-                end.copy_(torch.where(where, new, end))
+                torch.where(where, new, end, out=end)
         (a, fa, sa), (b, fb, sb) = self.low, self.high
         width = b - a
         # The minimum of the cubic with these values and slopes; the middle where there is none.
@@ -177,28 +187,6 @@ class Lbfgs:
         inside = torch.clamp(cubic, a + _INSIDE * width, b - _INSIDE * width)
         inside = torch.where(torch.isfinite(inside), inside, 0.5 * (a + b))
         self.t.copy_(torch.where(torch.isfinite(b), inside, _STRETCH * self.t))
-
-    def _move(self, accept: Any, trial: Any, value: Any, gradient: Any) -> None:
-        import torch
-
-        self.x.copy_(torch.where(accept[:, None], trial, self.x))
-        self.g.copy_(torch.where(accept[:, None], gradient, self.g))
-        self.f.copy_(torch.where(accept, value, self.f))
-
-    def _turn(self, accept: Any, lost: Any, direction: Any) -> None:
-        """Take the new direction where a step was accepted, and the gradient where nothing else helps."""
-        import torch
-
-        descends = (direction * self.g).sum(1) < 0
-        again = (lost | (accept & ~descends)) & ~self.stopped
-        self.memory.forget(again)
-        new = torch.where(again[:, None], -self.g, direction)
-        turned = accept | again
-        self.d.copy_(torch.where(turned[:, None], new, self.d))
-        self.slope.copy_((self.d * self.g).sum(1))
-        self.fresh.copy_((self.fresh & ~accept) | again)
-        self.t.copy_(torch.where(turned, torch.where(again, _first(self.g), 1.0), self.t))
-        self._open(turned)
 
     def _open(self, where: Any) -> None:
         """Begin a line search: its bracket reaches from here to infinity."""
@@ -211,7 +199,9 @@ class Lbfgs:
 
 def _first(gradient: Any) -> Any:
     """Return the length of a first step, along the gradient alone."""
-    return (1.0 / gradient.abs().sum(1)).clamp(max=1.0)
+    import torch
+
+    return (1.0 / torch.linalg.vector_norm(gradient, 1, dim=1)).clamp(max=1.0)
 
 
 def _times(matrices: Any, vectors: Any) -> Any:

@@ -189,14 +189,14 @@ def _adam(
     def step() -> None:
         values, gradients = evaluate(x)
         better = values < course.best
-        course.kept.copy_(torch.where(better[:, None], x, course.kept))
-        course.best.copy_(torch.where(better, values, course.best))
+        torch.where(better[:, None], x, course.kept, out=course.kept)
+        torch.where(better, values, course.best, out=course.best)
         for moment, decay in zip(_MOMENTS, decays, strict=True):
             decay.mul_(moment)
         means.lerp_(gradients, 1.0 - _MOMENTS[0])
         squares.mul_(_MOMENTS[1]).addcmul_(gradients, gradients, value=1.0 - _MOMENTS[1])
         size = (squares / (1.0 - decays[1])).sqrt_().add_(_SMALL)
-        x.sub_(rate / (1.0 - decays[0]) * means / size)
+        x.addcdiv_(means * (rate / (decays[0] - 1.0)), size)
         rate.mul_(fall)
 
     for done in _repeated(step, steps, x.device):

@@ -77,7 +77,9 @@ class Findings:
                 f"{shorten(str(folder))} instead, which has no folder 'cells'. Run the study first: "
                 "pibls reproduce --out ..."
             )
-        specs = {spec.key: spec for stage in plan(profile) for task in stage for spec in task.specs}
+        every = (spec for stage in plan(profile) for task in stage for spec in task.specs)
+        # What a search chose is told by the fits of it.
+        specs = {spec.key: spec for spec in every if spec.kind != "search"}
         cells = [cell for spec in specs.values() if (cell := store.read(spec)) is not None]
         return cls(Ledger.of(cells), published(), profile, len(specs) - len(cells))
 
@@ -162,10 +164,13 @@ class Findings:
 
     @cached_property
     def choices(self) -> list[tuple[Record, Record, float | None]]:
-        """Errors of models chosen by the exact solution, by the residual, and how many times larger these are."""
+        """Errors of models chosen by the exact solution, by the residual, and how many times larger these are.
+
+        Networks that are trained are chosen as the paper does only.
+        """
         found = []
         for problem in PROBLEMS:
-            for method in METHODS:
+            for method in (method for method in METHODS if method != "PINN"):
                 exact, residual = (self.error("accuracy", problem, method, score=by) for by in ("exact", "residual"))
                 a, b = exact.measured, residual.measured
                 found.append((exact, residual, b.median / a.median if a and b and a.median else None))

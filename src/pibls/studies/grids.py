@@ -55,7 +55,7 @@ QUICK_PINN: Mapping[str, Sequence[Any]] = {"width": (23,), "activation": ("tanh"
 _PILOT_PINN: Mapping[str, Any] = {"width": 23}
 SEARCH_TRAINING: Mapping[str, Mapping[str, int]] = {
     "quick": {"adam_iterations": 50, "lbfgs_iterations": 100},
-    "full": {"adam_iterations": 500, "lbfgs_iterations": 500},
+    "full": {"adam_iterations": 250, "lbfgs_iterations": 250},
 }
 FINAL_TRAINING: Mapping[str, Mapping[str, int]] = {
     "quick": {"adam_iterations": 300, "lbfgs_iterations": 2000},

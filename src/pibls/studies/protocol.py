@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cache, cached_property
+from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from pibls.checks import FloatArray, check_choice, check_integer
 from pibls.errors import PiblsError
 from pibls.geometry import Points
 from pibls.methods import PINN
+from pibls.methods.pinn import PinnFit, fit_together
 from pibls.methods.settings import recorded
 from pibls.problem import Problem
 from pibls.report import metrics
@@ -24,9 +26,22 @@ from pibls.status import Status
 from pibls.studies.grids import CLASSES, Grid, scales
 from pibls.studies.published import PAPER_NAMES, published
 from pibls.tuning.automatic import Method, solve
-from pibls.tuning.cross_validation import CrossValidation, first_of_the_best, search
+from pibls.tuning.cross_validation import CrossValidation, SearchJob, first_of_the_best, search_all
 
-__all__ = ["FOLDS", "SCORES", "Fitted", "Selection", "Setting", "curves", "fit_timed", "parameters", "select"]
+__all__ = [
+    "FOLDS",
+    "SCORES",
+    "Fitted",
+    "Selection",
+    "Setting",
+    "curves",
+    "fit_all",
+    "fit_timed",
+    "parameters",
+    "select",
+    "select_all",
+    "training_device",
+]
 
 FOLDS = 5
 SCORES = ("exact", "residual")
@@ -35,6 +50,13 @@ SCORES = ("exact", "residual")
 _CONDITIONS_PER_INTERIOR = {"advection": 1.0, "poisson": 2.0, "diffusion_reaction": 0.5}
 _TRAIN, _CONDITIONS, _TEST = 1, 2, 3
 _GRAPH, _MAP = 201, 61
+_WARM = 20  # iterations of a training that is not timed
+
+
+@cache
+def _problem(name: str) -> Problem:
+    made: Problem = getattr(problems, name)()
+    return made
 
 
 @dataclass(frozen=True)
@@ -63,9 +85,8 @@ class Setting:
 
     @cached_property
     def problem(self) -> Problem:
-        """The problem itself."""
-        made: Problem = getattr(problems, self.name)()
-        return made
+        """The problem itself, the same for all settings."""
+        return _problem(self.name)
 
     @cached_property
     def points(self) -> Points:
@@ -106,47 +127,74 @@ class Selection:
 
 def select(grid: Grid, setting: Setting, scores: Sequence[str] = SCORES) -> dict[str, Selection]:
     """Search a space by cross-validation, for every score from the same fits."""
+    return select_all(grid, [setting], scores)[0]
 
-    def validated(methods: list[Method]) -> dict[str, CrossValidation]:
-        return search(methods, setting.problem, setting.points, folds=FOLDS, seed=setting.seed, scores=scores)
 
-    chosen, pilots = _scales(grid, setting, validated, scores)
-    wanted = {score: grid.methods(chosen[score]) for score in scores}
+def select_all(grid: Grid, settings: Sequence[Setting], scores: Sequence[str] = SCORES) -> list[dict[str, Selection]]:
+    """Search a space for several settings of one problem; what is trained is trained side by side for all."""
+
+    def validated(methods: Sequence[Sequence[Method]]) -> list[Mapping[str, CrossValidation]]:
+        jobs = [SearchJob(m, s.problem, s.points, s.seed) for m, s in zip(methods, settings, strict=True)]
+        return list(search_all(jobs, folds=FOLDS, scores=scores, device=training_device()))
+
+    chosen, pilots = _scales(grid, settings, validated, scores)
+    wanted = [{score: grid.methods(own[score]) for score in scores} for own in chosen]
     # Scores may want different scales; what both ask for, or a pilot has shown, is fitted once.
-    known = {repr(row.method) for pilot in pilots for row in pilot[scores[0]].table}
-    union = {repr(m): m for methods in wanted.values() for m in methods if repr(m) not in known}
-    parts = [*pilots, *([validated(list(union.values()))] if union else [])]
-    seconds = sum(part[scores[0]].seconds for part in parts)
+    known = {repr(row.method) for pilot in pilots for row in pilot[0][scores[0]].table}
+    unions = [{repr(m): m for ms in own.values() for m in ms if repr(m) not in known} for own in wanted]
+    parts = [*pilots, *([validated([list(union.values()) for union in unions])] if all(unions) else [])]
+    return [_selection(grid, own, [part[i] for part in parts], known) for i, own in enumerate(wanted)]
+
+
+def _selection(
+    grid: Grid,
+    wanted: Mapping[str, Sequence[Method]],
+    parts: Sequence[Mapping[str, CrossValidation]],
+    known: Collection[str],
+) -> dict[str, Selection]:
+    """Return what was chosen for one setting, from all that was tried for it."""
     result = {}
-    for score in scores:
+    for score, methods in wanted.items():
         rows = {repr(row.method): row for part in parts for row in part[score].table}
-        best = first_of_the_best([rows[repr(method)] for method in wanted[score]])
-        tried = len({repr(method) for method in wanted[score]} | known)
+        best = first_of_the_best([rows[repr(method)] for method in methods])
+        tried = len({repr(method) for method in methods} | set(known))
         winner: Any = best.method
+        seconds = sum(part[score].seconds for part in parts)
         result[score] = Selection(replace(winner, **grid.final), best.mean, tried, seconds)
     return result
 
 
 def _scales(
-    grid: Grid, setting: Setting, validated: Any, scores: Sequence[str]
-) -> tuple[dict[str, dict[str, Any]], list[Mapping[str, CrossValidation]]]:
-    """Return the best scale per score and activation; activations that cannot solve the problem are left out."""
-    chosen: dict[str, dict[str, Any]] = {score: {} for score in scores}
-    pilots, refusal = [], None
+    grid: Grid, settings: Sequence[Setting], validated: Any, scores: Sequence[str]
+) -> tuple[list[dict[str, dict[str, Any]]], list[list[Mapping[str, CrossValidation]]]]:
+    """Return the best scale per setting, score and activation, without activations that cannot solve the problem."""
+    chosen: list[dict[str, dict[str, Any]]] = [{score: {} for score in scores} for _ in settings]
+    pilots: list[list[Mapping[str, CrossValidation]]] = []
+    refusal = None
     for activation in grid.space["activation"]:
         try:
-            choices = scales(setting.problem, grid.space_scales, grid.time_scales)
-            found = validated(grid.pilots(activation, choices))
+            choices = scales(settings[0].problem, grid.space_scales, grid.time_scales)
+            found = validated([grid.pilots(activation, choices)] * len(settings))
         except PiblsError as error:
             refusal = error
             continue
         pilots.append(found)
-        for score in scores:
-            best: Any = found[score].best
-            chosen[score][activation] = best.scale
+        for own, part in zip(chosen, found, strict=True):
+            for score in scores:
+                best: Any = part[score].best
+                own[score][activation] = best.scale
     if not pilots and refusal is not None:
         raise refusal
     return chosen, pilots
+
+
+def training_device() -> str | None:
+    """Return where networks are trained: on a GPU if torch has one."""
+    if find_spec("torch") is None:
+        return None
+    import torch
+
+    return "cuda" if torch.cuda.is_available() else None
 
 
 def parameters(method: Method, problem: Problem) -> int:
@@ -213,17 +261,31 @@ def fit_timed(method: Method, setting: Setting, *, warm: bool = False) -> Fitted
     >>> fitted.test["relative_rmse"] < 1e-2, fitted.settings["nodes"]
     (True, 100)
     """
-    problem, points = setting.problem, setting.points
+    where = {"device": training_device()} if isinstance(method, PINN) else {}
     if warm:
-        method.fit(problem, points, seed=setting.seed)
+        # Few iterations load all that a training needs.
+        first = replace(method, adam_iterations=_WARM, lbfgs_iterations=_WARM) if isinstance(method, PINN) else method
+        first.fit(setting.problem, setting.points, seed=setting.seed, **where)
     start = time.perf_counter()
-    solution = method.fit(problem, points, seed=setting.seed)
-    seconds = time.perf_counter() - start
+    solution = method.fit(setting.problem, setting.points, seed=setting.seed, **where)
+    return _fitted(method, setting, solution, time.perf_counter() - start)
+
+
+def fit_all(methods: Sequence[PINN], settings: Sequence[Setting]) -> list[Fitted]:
+    """Fit networks to all points of settings of one problem, side by side; each is told an equal share of the time."""
+    fits = [PinnFit(m, s.problem, s.points, s.seed) for m, s in zip(methods, settings, strict=True)]
+    start = time.perf_counter()
+    solutions = fit_together(fits, training_device())
+    seconds = (time.perf_counter() - start) / len(fits)
+    return [_fitted(m, s, found, seconds) for m, s, found in zip(methods, settings, solutions, strict=True)]
+
+
+def _fitted(method: Method, setting: Setting, solution: Solution, seconds: float) -> Fitted:
     # A PINN answers Ctrl-C with the best weights so far; a study must not take them for the result.
     if solution.status == Status.INTERRUPTED:
         raise KeyboardInterrupt
     train, test = setting.errors(solution)
-    return Fitted(solution, recorded(method), seconds, train, test, parameters(method, problem))
+    return Fitted(solution, recorded(method), seconds, train, test, parameters(method, setting.problem))
 
 
 def rebuilt(name: str, settings: Mapping[str, Any]) -> Method:

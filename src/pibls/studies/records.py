@@ -72,7 +72,12 @@ class Record:
 
 @cache
 def _planned(profile: str) -> frozenset[tuple[str, str, str, int]]:
-    return frozenset((t.kind, t.problem, t.method, t.n_train) for stage in plan(profile) for t in stage)
+    return frozenset(
+        (spec.kind, spec.problem, spec.method, spec.n_train)
+        for stage in plan(profile)
+        for task in stage
+        for spec in task.specs
+    )
 
 
 def smallest_profile(kind: str, problem: str, method: str, n_train: int) -> str:

@@ -23,6 +23,7 @@ from pibls.checks import check_integer, shorten
 from pibls.errors import InputError, PiblsError, SolveError
 from pibls.runtime import available_cores, blas_threads
 from pibls.studies.cells import Store
+from pibls.studies.protocol import training_device
 from pibls.studies.tasks import Task, plan
 
 __all__ = ["StudyProgress", "run_study"]
@@ -167,9 +168,16 @@ def _outcomes(tasks: Sequence[Task], store: Store, workers: int) -> Iterator[tup
         return
     context = multiprocessing.get_context("spawn")
     strangers = set(multiprocessing.active_children())
-    pool = ProcessPoolExecutor(workers, mp_context=context, initializer=_become_worker)
+    # A GPU is one more worker, for those tasks that it does best.
+    alone = [task for task in tasks if task.together] if training_device() else []
+    counts = (min(workers, len(tasks) - len(alone)), 1 if alone else 0)
+    pools = [ProcessPoolExecutor(n, mp_context=context, initializer=_become_worker) if n else None for n in counts]
     try:
-        futures: dict[Future[str], Task] = {pool.submit(_compute, task, store): task for task in tasks}
+        futures: dict[Future[str], Task] = {}
+        for task in tasks:
+            pool = pools[1 if task in alone else 0]
+            if pool is not None:
+                futures[pool.submit(_compute, task, store)] = task
         for future in as_completed(futures):
             yield futures[future], future.result()
     except BrokenProcessPool as error:
@@ -181,7 +189,8 @@ def _outcomes(tasks: Sequence[Task], store: Store, workers: int) -> Iterator[tup
         # An interrupted study does not wait for trainings of minutes; what they were at is computed again.
         for child in set(multiprocessing.active_children()) - strangers:
             child.terminate()
-        pool.shutdown(wait=True, cancel_futures=True)
+        for pool in filter(None, pools):
+            pool.shutdown(wait=True, cancel_futures=True)
 
 
 def _become_worker() -> None:

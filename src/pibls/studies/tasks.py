@@ -2,23 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 from pibls.checks import shorten
 from pibls.errors import InputError
+from pibls.methods.settings import recorded
 from pibls.studies.cells import Cell, Spec, Store
 from pibls.studies.complexity import AXES, growth_cell
 from pibls.studies.coverage import REPETITIONS, coverage_cell
-from pibls.studies.grids import grid
-from pibls.studies.profiles import PROFILES
-from pibls.studies.protocol import SCORES, Setting, curves, fit_timed, rebuilt, select, solve_cell
+from pibls.studies.grids import Grid, grid
+from pibls.studies.profiles import PROFILES, Profile
+from pibls.studies.protocol import (
+    SCORES,
+    Fitted,
+    Setting,
+    curves,
+    fit_all,
+    fit_timed,
+    rebuilt,
+    select,
+    select_all,
+    solve_cell,
+)
 from pibls.studies.published import METHODS, PAPER_NAMES, published
 from pibls.tuning.automatic import Method
 
 __all__ = ["Task", "plan"]
 
+_STAGES = 5
 _FIGURE_N = {"advection": 30, "poisson_square": 100, "poisson_star": 100, "diffusion_reaction": 50}
 # Seconds that tasks took on one quiet core at 100 points; only the remaining time is told by them.
 _COSTS = {"PI-BLS": 8.0, "PI-ELM": 2.5, "BPI-ELM": 5.0, "PINN": 20.0, "solve": 1.0}
@@ -41,6 +54,18 @@ class Task:
         return _KINDS[self.kind].specs(self)
 
     @property
+    def stage(self) -> int:
+        """When it is run: later stages use what earlier ones have stored, and tables come before figures."""
+        if self.method == "PINN" and self.kind in ("search", "accuracy"):
+            return 2 * (self.n_train != published().table_size(self.problem)) + (self.kind == "accuracy")
+        return _STAGES - 1 if self.kind == "time" else 1 if self.kind == "complexity" else 0
+
+    @property
+    def together(self) -> bool:
+        """Whether it trains many networks at once, which a GPU does best, one such task at a time."""
+        return self.method == "PINN" and self.kind != "complexity"
+
+    @property
     def cost(self) -> float:
         """Rough seconds of work, to tell the remaining time by."""
         return 0.2 + _COSTS[self.method] * min(1.0, self.n_train / 100.0) * _KINDS[self.kind].cost
@@ -55,8 +80,8 @@ class Task:
         return not all(store.has(spec) for spec in self.specs)
 
     def run(self, store: Store) -> None:
-        """Compute and store its cells."""
-        for spec, cell in zip(self.specs, _KINDS[self.kind].run(self, store), strict=True):
+        """Compute its cells, and store each as it is finished."""
+        for spec, cell in _KINDS[self.kind].run(self, store):
             store.write(spec, cell)
 
     def spec(self, kind: str, score: str | None = None, **changes: Any) -> Spec:
@@ -78,8 +103,7 @@ class _Kind:
     """How tasks of one kind are computed; later stages use what earlier ones have stored."""
 
     specs: Callable[[Task], tuple[Spec, ...]]
-    run: Callable[[Task, Store], Sequence[Cell]]
-    stage: int
+    run: Callable[[Task, Store], Iterable[tuple[Spec, Cell]]]
     cost: float
 
 
@@ -88,9 +112,8 @@ def plan(profile: str, only: Sequence[str] | None = None) -> list[list[Task]]:
 
     Examples
     --------
-    >>> first, second = plan("quick", ["advection", "PI-BLS", "accuracy"])
-    >>> len(first), len(second)
-    (15, 0)
+    >>> [len(stage) for stage in plan("quick", ["advection", "PI-BLS", "accuracy", "time"])]
+    [15, 0, 0, 0, 1]
     """
     if profile not in PROFILES:
         raise InputError(
@@ -103,25 +126,42 @@ def plan(profile: str, only: Sequence[str] | None = None) -> list[list[Task]]:
         for method in METHODS
     ]
     tasks = _picked(tasks, only)
-    return [[task for task in tasks if _KINDS[task.kind].stage == stage] for stage in (0, 1)]
+    return [[task for task in tasks if task.stage == stage] for stage in range(_STAGES)]
 
 
 def _tasks(name: str, profile: str) -> list[Task]:
     chosen, paper = PROFILES[profile], published()
     table = paper.table_size(name)
-    others = [n for n in paper.sizes(name) if n != table]
     tasks = []
     for method in METHODS:
-        seeds = chosen.count(name, chosen.seeds[method])
-        tasks += [Task("accuracy", name, method, table, seed, profile) for seed in range(seeds)]
-        for n in sorted({*chosen.sizes(name, method, others), _FIGURE_N[name]} - {table}):
-            tasks += [Task("accuracy", name, method, n, seed, profile) for seed in range(chosen.other_seeds[method])]
+        if method == "PINN":
+            # Networks of all seeds are searched together, and trained together those of the table, then the others.
+            rest = [n for n in _sizes(name, method, chosen) if n != table]
+            tasks += [Task("search", name, method, n, 0, profile) for n in (table, *rest)]
+            tasks += [Task("accuracy", name, method, n, 0, profile) for n in (table, *rest[:1])]
+        else:
+            settings = _settings(name, method, chosen, _sizes(name, method, chosen))
+            tasks += [Task("accuracy", name, method, n, seed, profile) for n, seed in settings]
         tasks.append(Task("time", name, method, paper.time_size(name), 0, profile))
     beyond, solves = (chosen.count(name, seeds) for seeds in (chosen.seeds["PI-BLS"], chosen.solves))
     tasks += [Task("beyond", name, "PI-BLS", table, seed, profile) for seed in range(beyond)]
     tasks += [Task("solve", name, "solve", table, seed, profile) for seed in range(solves)]
     tasks += [Task("coverage", name, "BPI-ELM", table, 0, profile)] if name in chosen.covered else []
     return tasks
+
+
+def _sizes(name: str, method: str, chosen: Profile) -> list[int]:
+    """Return the numbers of points at which a method is run."""
+    table = published().table_size(name)
+    others = [n for n in published().sizes(name) if n != table]
+    return [table, *sorted({*chosen.sizes(name, method, others), _FIGURE_N[name]} - {table})]
+
+
+def _settings(name: str, method: str, chosen: Profile, sizes: Sequence[int]) -> list[tuple[int, int]]:
+    """Return numbers of points and seeds with which a method is run."""
+    table = published().table_size(name)
+    seeds = {True: chosen.count(name, chosen.seeds[method]), False: chosen.other_seeds[method]}
+    return [(n, seed) for n in sizes for seed in range(seeds[n == table])]
 
 
 def _picked(tasks: list[Task], only: Sequence[str] | None) -> list[Task]:
@@ -148,27 +188,92 @@ def _picked(tasks: list[Task], only: Sequence[str] | None) -> list[Task]:
 
 
 def _accuracy_specs(task: Task) -> tuple[Spec, ...]:
-    drawn = task.seed == 0 and task.n_train == _FIGURE_N[task.problem]
-    return (*(task.spec("accuracy", score) for score in SCORES), *([task.spec("curve", "exact")] if drawn else []))
+    result: list[Spec] = []
+    for n, seed in _members(task):
+        result += [task.spec("accuracy", score, n_train=n, seed=seed) for score in _scores(task)]
+        if seed == 0 and n == _FIGURE_N[task.problem]:
+            result.append(task.spec("curve", "exact", n_train=n, seed=seed))
+    return tuple(result)
 
 
-def _searched(task: Task, _: Store) -> list[Cell]:
+def _search_specs(task: Task) -> tuple[Spec, ...]:
+    return tuple(task.spec("search", score, n_train=n, seed=s) for n, s in _members(task) for score in _scores(task))
+
+
+def _scores(task: Task) -> Sequence[str]:
+    """Return what settings are chosen by: networks that are trained, which takes longest, as the paper does alone."""
+    return ("exact",) if task.together else SCORES
+
+
+def _members(task: Task) -> list[tuple[int, int]]:
+    """Return the numbers of points and seeds that a task is about: many where networks are trained together."""
+    if not task.together:
+        return [(task.n_train, task.seed)]
+    chosen, table = PROFILES[task.profile], published().table_size(task.problem)
+    sizes = [task.n_train]
+    if task.kind == "accuracy" and task.n_train != table:
+        sizes = _sizes(task.problem, task.method, chosen)[1:]
+    return _settings(task.problem, task.method, chosen, sizes)
+
+
+def _found(task: Task, _: Store) -> Iterator[tuple[Spec, Cell]]:
+    """Search for all seeds of a number of points together; yield what each score chose, to be fitted later."""
+    settings = [Setting(task.problem, n, seed) for n, seed in _members(task)]
+    for setting, chosen in zip(settings, select_all(_grid(task), settings, _scores(task)), strict=True):
+        for score, selection in chosen.items():
+            entries = {"settings": recorded(selection.method), "extra": {"cv_score": selection.score}}
+            spec = task.spec("search", score, n_train=setting.n_train, seed=setting.seed)
+            costs = {"search_seconds": selection.seconds, "configurations": selection.configurations}
+            yield spec, spec.cell(**entries, **costs)
+
+
+def _trained(task: Task, store: Store) -> Iterator[tuple[Spec, Cell]]:
+    """Train the networks that the searches chose, all together, and measure."""
+    missing = [spec for spec in task.specs if not store.has(spec)]
+    searches: dict[Spec, Cell] = {}
+    for spec in missing:
+        wanted = replace(spec, kind="search")
+        cell = store.read(wanted)
+        if cell is None:
+            own = replace(task, kind="search", n_train=spec.n_train)
+            searches |= dict(_found(own, store))
+        else:
+            searches[wanted] = cell
+    # A curve shows the network of an accuracy.
+    once = {(spec.n_train, spec.seed): searches[replace(spec, kind="search")] for spec in missing}
+    methods: Any = [rebuilt(task.method, found["settings"]) for found in once.values()]
+    fits = dict(zip(once, fit_all(methods, [Setting(task.problem, *where) for where in once]), strict=True))
+    for spec in missing:
+        found = once[spec.n_train, spec.seed]
+        told = {"cv_score": found["extra"]["cv_score"], "space": "paper"}
+        costs = {name: found[name] for name in ("search_seconds", "configurations")}
+        yield spec, _measured(spec, fits[spec.n_train, spec.seed], costs, told)
+
+
+def _measured(spec: Spec, fitted: Fitted, costs: Mapping[str, Any], told: Mapping[str, Any]) -> Cell:
+    extra = curves(fitted.solution) if spec.kind == "curve" else dict(told)
+    return spec.cell(**fitted.entries, **costs, extra=extra)
+
+
+def _searched(task: Task, store: Store) -> Iterator[tuple[Spec, Cell]]:
     """Search, fit the selected settings to all points, and measure; a curve is of the first score's solution."""
-    beyond = task.kind == "beyond"
+    if task.together:
+        yield from _trained(task, store)
+        return
     setting = Setting(task.problem, task.n_train, task.seed)
-    chosen = select(grid(task.problem, task.method, task.profile, beyond=beyond), setting)
+    chosen = select(_grid(task), setting)
     # Scores mostly agree; what both chose is fitted once.
     once = {repr(selection.method): selection.method for selection in chosen.values()}
     fits = {name: fit_timed(method, setting) for name, method in once.items()}
-    cells = []
     for spec in task.specs:
         selection = chosen[str(spec.score)]
-        fitted = fits[repr(selection.method)]
-        told = {"cv_score": selection.score, "space": "beyond" if beyond else "paper"}
-        extra = curves(fitted.solution) if spec.kind == "curve" else told
+        told = {"cv_score": selection.score, "space": "beyond" if task.kind == "beyond" else "paper"}
         costs = {"search_seconds": selection.seconds, "configurations": selection.configurations}
-        cells.append(spec.cell(**fitted.entries, **costs, extra=extra))
-    return cells
+        yield spec, _measured(spec, fits[repr(selection.method)], costs, told)
+
+
+def _grid(task: Task) -> Grid:
+    return grid(task.problem, task.method, task.profile, beyond=task.kind == "beyond")
 
 
 def _selected(task: Task, store: Store) -> Method:
@@ -185,35 +290,33 @@ def _time_specs(task: Task) -> tuple[Spec, ...]:
     return tuple(task.spec("time", seed=run) for run in range(PROFILES[task.profile].runs[task.method]))
 
 
-def _time(task: Task, store: Store) -> list[Cell]:
+def _time(task: Task, store: Store) -> Iterator[tuple[Spec, Cell]]:
     method = _selected(task, store)
-    cells = []
-    for spec in task.specs:
+    missing = [spec for spec in task.specs if not store.has(spec)]
+    for spec in missing:
         setting = Setting(task.problem, task.n_train, spec.seed)
-        fitted = fit_timed(method, setting, warm=spec.seed == 0 and task.method != "PINN")
-        cells.append(spec.cell(**fitted.entries))
-    return cells
+        yield spec, spec.cell(**fit_timed(method, setting, warm=spec == missing[0]).entries)
 
 
-def _solve(task: Task, _: Store) -> list[Cell]:
-    return [task.specs[0].cell(**solve_cell(Setting(task.problem, task.n_train, task.seed)))]
+def _solve(task: Task, _: Store) -> Iterator[tuple[Spec, Cell]]:
+    yield task.specs[0], task.specs[0].cell(**solve_cell(Setting(task.problem, task.n_train, task.seed)))
 
 
-def _coverage(task: Task, _: Store) -> list[Cell]:
-    return [task.specs[0].cell(**coverage_cell(task.problem, task.n_train, REPETITIONS))]
+def _coverage(task: Task, _: Store) -> Iterator[tuple[Spec, Cell]]:
+    yield task.specs[0], task.specs[0].cell(**coverage_cell(task.problem, task.n_train, REPETITIONS))
 
 
-def _complexity(task: Task, _: Store) -> list[Cell]:
-    return [spec.cell(**growth_cell(task.method, spec.variant)) for spec in task.specs]
+def _complexity(task: Task, _: Store) -> Iterator[tuple[Spec, Cell]]:
+    for spec in task.specs:
+        yield spec, spec.cell(**growth_cell(task.method, spec.variant))
 
 
 _KINDS: Mapping[str, _Kind] = {
-    "accuracy": _Kind(_accuracy_specs, _searched, 0, 1.0),
-    "beyond": _Kind(lambda task: tuple(task.spec("beyond", score) for score in SCORES), _searched, 0, 1.0),
-    "solve": _Kind(lambda task: (task.spec("solve"),), _solve, 0, 1.0),
-    "coverage": _Kind(lambda task: (task.spec("coverage"),), _coverage, 0, 8.0),
-    "time": _Kind(_time_specs, _time, 1, 1.0),
-    "complexity": _Kind(
-        lambda task: tuple(task.spec("complexity", variant=axis) for axis in AXES), _complexity, 1, 1.0
-    ),
+    "search": _Kind(_search_specs, _found, 1.0),
+    "accuracy": _Kind(_accuracy_specs, _searched, 1.0),
+    "beyond": _Kind(lambda task: tuple(task.spec("beyond", score) for score in SCORES), _searched, 1.0),
+    "solve": _Kind(lambda task: (task.spec("solve"),), _solve, 1.0),
+    "coverage": _Kind(lambda task: (task.spec("coverage"),), _coverage, 8.0),
+    "time": _Kind(_time_specs, _time, 1.0),
+    "complexity": _Kind(lambda task: tuple(task.spec("complexity", variant=axis) for axis in AXES), _complexity, 1.0),
 }

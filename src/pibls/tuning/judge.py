@@ -92,7 +92,9 @@ class Judge:
         keys = list(dict.fromkeys(keys))
         values = evaluate(self.points.interior[:_SIZE_POINTS], keys)
         columns = {key: value[:, None] for key, value in zip(keys, values, strict=True)}
-        magnitudes = {statement: _magnitudes(*self._tangent(evaluate, statement)) for _, statement in self.judged}
+        magnitudes = self._linear_magnitudes
+        if not self.problem.is_linear:
+            magnitudes = {statement: _magnitudes(*self._tangent(evaluate, statement)) for _, statement in self.judged}
         return {name: float(size.item()) for name, size in self._references(columns, magnitudes).items()}
 
     def linear_references(self, values: Mapping[tuple[str, MultiIndex], FloatArray]) -> dict[str, FloatArray]:
@@ -136,8 +138,10 @@ class Judge:
 
     @cached_property
     def _linear_magnitudes(self) -> dict[Statement, Magnitudes]:
-        """Those of all judged statements of a linear problem, computed once."""
-        return {statement: _magnitudes(*self._known(statement)) for _, statement in self.judged}
+        """Those of all judged linear statements, computed once."""
+        return {
+            statement: _magnitudes(*self._known(statement)) for _, statement in self.judged if statement.form.is_linear
+        }
 
     def _tangent(self, evaluate: Evaluate, statement: Statement) -> tuple[FloatArray, tuple[Any, ...]]:
         """Return source and coefficients of a statement, of its linearisation where it is not linear."""

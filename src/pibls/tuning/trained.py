@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,7 +12,7 @@ import numpy as np
 from pibls.checks import FloatArray
 from pibls.errors import FeatureError, PiblsError, SolveError
 from pibls.methods import PINN
-from pibls.methods.pinn import PinnFit, Together, train_together
+from pibls.methods.pinn import PinnFit, train_together
 from pibls.problem import MultiIndex
 from pibls.tuning.shared_rows import Key, Scorer
 
@@ -29,31 +30,44 @@ class TrainedJob:
 
 def scores_of_trained(jobs: Sequence[TrainedJob], device: Any = None) -> list[list[Sequence[float]] | PiblsError]:
     """Return the scores per fold of every network, or why it cannot be trained."""
-    found: list[list[Sequence[float]] | PiblsError] = [[() for _ in job.scorer.folds] for job in jobs]
+    rows: list[list[Sequence[float]]] = [[() for _ in job.scorer.folds] for job in jobs]
+    refusals: dict[int, PiblsError] = {}
     fits, places = [], []
     for number, job in enumerate(jobs):
         try:
-            for division in job.scorer.folds:
-                job.method.check(job.scorer.problem, division.train, job.seed)
+            job.method.check(job.scorer.problem, job.scorer.folds[0].train, job.seed)
         except (FeatureError, SolveError) as refusal:
-            found[number] = refusal
+            refusals[number] = refusal
             continue
         fits += [PinnFit(job.method, job.scorer.problem, d.train, job.seed) for d in job.scorer.folds]
         places += [(number, fold) for fold in range(len(job.scorer.folds))]
-    for together in train_together(fits, device):
-        here = [places[number] for number in together.numbers]
-        for (number, fold), rows in zip(here, _scored(together, [(jobs[j].scorer, f) for j, f in here]), strict=True):
-            scores = found[number]
-            if isinstance(scores, list):
-                scores[fold] = rows
-    return found
+    # While a GPU trains one batch, this machine scores the one before.
+    with ThreadPoolExecutor(1) as pool:
+        scored = []
+        for together in train_together(fits, device):
+            here = [places[number] for number in together.numbers]
+            where = [(jobs[number].scorer, fold) for number, fold in here]
+            arrays = [_held(scorer, fold) for scorer, fold in where]
+            wanted = [index for _, index in where[0][0].keys]
+            values = together.evaluate([np.concatenate(own) for own in arrays], wanted)
+            scored.append((here, pool.submit(_scored, where, arrays, values)))
+        for here, future in scored:
+            for (number, fold), row in zip(here, future.result(), strict=True):
+                rows[number][fold] = row
+    return [refusals.get(number, rows[number]) for number in range(len(jobs))]
 
 
-def _scored(together: Together, where: Sequence[tuple[Scorer, int]]) -> list[list[float]]:
-    """Return the scores of networks that were trained together, each at the points held out of its own fold."""
-    sets = [scorer.folds[fold].held.sets for scorer, fold in where]
-    arrays = [[a for s in own for a in (s.points, s.partner) if a is not None] for own in sets]
-    values = together.evaluate([np.concatenate(own) for own in arrays], [index for _, index in where[0][0].keys])
+def _held(scorer: Scorer, fold: int) -> list[FloatArray]:
+    sets = scorer.folds[fold].held.sets
+    return [a for s in sets for a in (s.points, s.partner) if a is not None]
+
+
+def _scored(
+    where: Sequence[tuple[Scorer, int]],
+    arrays: Sequence[Sequence[FloatArray]],
+    values: Mapping[MultiIndex, FloatArray],
+) -> list[list[float]]:
+    """Return the scores of networks, each at the points held out of its own fold."""
     result = []
     for number, (scorer, fold) in enumerate(where):
         own = _Values(arrays[number], {a: v[number] for a, v in values.items()}, scorer.problem.field_names)
