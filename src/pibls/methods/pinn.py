@@ -59,7 +59,8 @@ class PINN:
     adam_iterations, learning_rate
         Iterations of Adam on all points, and its first step, which falls tenfold until the end.
     lbfgs_iterations
-        Iterations of L-BFGS on all points that follow.
+        Iterations of L-BFGS on all points that follow; each is one evaluation of loss and gradient, those of line
+        searches included.
     lambda_b, lambda_i
         Weights of the boundary and initial losses (λ_b, λ_I), each loss a mean of squares as in the paper. Left out,
         losses are balanced so that all are learned at the same speed; if either is given, the other defaults to 1.

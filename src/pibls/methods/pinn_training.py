@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import time
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
@@ -229,20 +230,30 @@ def _repeated(step: Callable[[], None], count: int, device: Any) -> Iterator[int
     """
     import torch
 
-    if device.type != "cuda" or count <= 2 * _WARM:
-        for done in range(1, count + 1):
-            step()
-            yield done
-        return
-    side = torch.cuda.Stream()
-    side.wait_stream(torch.cuda.current_stream())
-    with torch.cuda.stream(side):
-        for _ in range(_WARM):
-            step()
-    torch.cuda.current_stream().wait_stream(side)
-    graph = torch.cuda.CUDAGraph()
-    with torch.cuda.graph(graph):
-        step()
-    for done in range(_WARM + 1, count + 1):
-        graph.replay()
+    replay, first = step, 1
+    if device.type == "cuda" and count > 2 * _WARM:
+        side = torch.cuda.Stream()
+        side.wait_stream(torch.cuda.current_stream())
+        with torch.cuda.stream(side):
+            for _ in range(_WARM):
+                step()
+        torch.cuda.current_stream().wait_stream(side)
+        replay, first = _recorded(step), _WARM + 1
+    for done in range(first, count + 1):
+        replay()
         yield done
+
+
+def _recorded(step: Callable[[], None]) -> Callable[[], None]:
+    """Return what replays a step on a GPU, or the step itself where it cannot be recorded."""
+    import torch
+
+    graph = torch.cuda.CUDAGraph()
+    try:
+        with torch.cuda.graph(graph):
+            step()
+    except RuntimeError as error:
+        warnings.warn(f"Training is not replayed on this GPU, and slower: {error}", RuntimeWarning, stacklevel=2)
+        return step
+    replay: Callable[[], None] = graph.replay
+    return replay

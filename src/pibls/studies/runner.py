@@ -10,7 +10,8 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Future, ProcessPoolExecutor, as_completed
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor
+from concurrent.futures import wait as wait_for
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -94,13 +95,11 @@ def run_study(
     with _reporter(progress) as report:
         course = _Course([task for stage in stages for task in stage], store, report)
         failures: list[str] = []
-        for stage in stages:
-            # Long tasks first: a short one at the end leaves no core waiting for long.
-            missing = sorted((t for t in stage if t.missing(store)), key=lambda task: -task.cost)
-            if missing:
-                for task, failure in _outcomes(missing, store, min(count, len(missing))):
-                    failures += [f"{task}: {failure}"] if failure else []
-                    course.finished(task)
+        # Long tasks first: a short one at the end leaves no core waiting for long.
+        missing = [sorted((t for t in stage if t.missing(store)), key=lambda task: -task.cost) for stage in stages]
+        for task, failure in _outcomes(missing, store, count):
+            failures += [f"{task}: {failure}"] if failure else []
+            course.finished(task)
     if failures:
         raise SolveError(
             f"{len(failures)} tasks of the study failed; all others are stored. The first: {failures[0]} "
@@ -160,26 +159,34 @@ class _Course:
         self.report(StudyProgress(self.done, self.total, seconds, remaining, str(task), batch))
 
 
-def _outcomes(tasks: Sequence[Task], store: Store, workers: int) -> Iterator[tuple[Task, str]]:
-    """Yield every task as it is finished, with what went wrong."""
-    if workers == 1:
-        for task in tasks:
+def _outcomes(stages: Sequence[Sequence[Task]], store: Store, workers: int) -> Iterator[tuple[Task, str]]:
+    """Yield every task as it is finished, with what went wrong; a stage begins when the one before is finished."""
+    count = min(workers, max(map(len, stages)))
+    if count <= 1:
+        for task in (task for stage in stages for task in stage):
             yield task, _compute(task, store)
         return
     context = multiprocessing.get_context("spawn")
     strangers = set(multiprocessing.active_children())
-    # A GPU is one more worker, for those tasks that it does best.
-    alone = [task for task in tasks if task.together] if training_device() else []
-    counts = (min(workers, len(tasks) - len(alone)), 1 if alone else 0)
-    pools = [ProcessPoolExecutor(n, mp_context=context, initializer=_become_worker) if n else None for n in counts]
+    # A GPU is one more worker, for those tasks that it does best; they use nothing of the others.
+    lanes: list[tuple[int, Callable[[Task], bool]]] = [(count, lambda _: True)]
+    if training_device():
+        lanes = [(count, lambda task: not task.together), (1, lambda task: task.together)]
+    pools = [ProcessPoolExecutor(n, mp_context=context, initializer=_become_worker) for n, _ in lanes]
+    waiting = [[list(filter(mine, stage)) for stage in stages] for _, mine in lanes]
+    running: list[dict[Future[str], Task]] = [{} for _ in lanes]
     try:
-        futures: dict[Future[str], Task] = {}
-        for task in tasks:
-            pool = pools[1 if task in alone else 0]
-            if pool is not None:
-                futures[pool.submit(_compute, task, store)] = task
-        for future in as_completed(futures):
-            yield futures[future], future.result()
+        while True:
+            for pool, later, now in zip(pools, waiting, running, strict=True):
+                while later and not now:
+                    now |= {pool.submit(_compute, task, store): task for task in later.pop(0)}
+            futures = {future: task for now in running for future, task in now.items()}
+            if not futures:
+                return
+            for future in wait_for(futures, return_when=FIRST_COMPLETED).done:
+                for now in running:
+                    now.pop(future, None)
+                yield futures[future], future.result()
     except BrokenProcessPool as error:
         raise SolveError(
             "A process of the study was ended from outside, perhaps for want of memory. What is finished is stored: "
@@ -189,7 +196,7 @@ def _outcomes(tasks: Sequence[Task], store: Store, workers: int) -> Iterator[tup
         # An interrupted study does not wait for trainings of minutes; what they were at is computed again.
         for child in set(multiprocessing.active_children()) - strangers:
             child.terminate()
-        for pool in filter(None, pools):
+        for pool in pools:
             pool.shutdown(wait=True, cancel_futures=True)
 
 
