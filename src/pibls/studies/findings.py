@@ -22,6 +22,7 @@ from pibls.studies.ledger import PROBLEMS, Ledger, Summary, summarise
 from pibls.studies.protocol import Setting
 from pibls.studies.published import METHODS, Published, published
 from pibls.studies.records import MORE_IS_BETTER, Record, smallest_profile
+from pibls.studies.stored import completed, stored
 from pibls.studies.tasks import plan
 
 __all__ = ["Findings", "Theorem"]
@@ -81,7 +82,8 @@ class Findings:
         # What a search chose is told by the fits of it.
         specs = {spec.key: spec for spec in every if spec.kind != "search"}
         cells = [cell for spec in specs.values() if (cell := store.read(spec)) is not None]
-        return cls(Ledger.of(cells), published(), profile, len(specs) - len(cells))
+        told = completed(cells, stored(), profile)
+        return cls(Ledger.of(told), published(), profile, len(specs) - len(cells))
 
     def number(
         self, kind: str, problem: str, method: str, quantity: str, part: str = "", n: int = 0, score: str | None = None
@@ -124,7 +126,7 @@ class Findings:
         whole = self.number("time", problem, method, "seconds", n=n)
         yield whole.beside(self.paper.seconds(problem, method), "9")
         cells = self.book.select(kind="time", problem=problem, method=method, n_train=n)
-        share = summarise(value / n for value in cells.numbers("seconds"))
+        share = summarise((value / n for value in cells.numbers("seconds")), stored=cells.stored)
         value = self.paper.seconds(problem, method, per_point=True)
         yield Record("9", problem, method, "", "seconds per point", n, value, share, whole.profile)
 
@@ -138,7 +140,8 @@ class Findings:
 
     def _parameters(self, problem: str, n: int) -> Iterator[Record]:
         counts = {m: self.number("accuracy", problem, m, "parameters", n=n, score="exact") for m in METHODS}
-        if self.profile != "full":
+        trained = counts["PINN"].measured
+        if self.profile != "full" and trained and not trained.stored:
             counts["PINN"] = replace(counts["PINN"], measured=None, profile="full")
         for method, record in counts.items():
             yield record.beside(self.paper.parameters(problem, n, method), "10")
@@ -147,7 +150,8 @@ class Findings:
         savings = {"reduction": [100 * (1 - share) for share in shares], "factor": [1 / share for share in shares]}
         for column, values in savings.items():
             value = self.paper.parameters(problem, n, column)
-            yield Record("10", problem, "PI-BLS", "", column, n, value, summarise(values), "full")
+            known = sum(summary.stored for summary in (large, small) if summary)
+            yield Record("10", problem, "PI-BLS", "", column, n, value, summarise(values, stored=known), "full")
 
     def ranking(self, problem: str, n: int = 0) -> list[Record]:
         """Return the errors of the methods that were run, the lowest first."""

@@ -38,15 +38,16 @@ class Summary:
     worst: float
     best: float
     count: int
+    stored: int = 0  # how many of them come with the library
 
 
-def summarise(values: Iterable[float], *, better: str = "low") -> Summary | None:
+def summarise(values: Iterable[float], *, better: str = "low", stored: int = 0) -> Summary | None:
     """Return median, worst and best of numbers, or None where there are none.
 
     A run that gave no finite number counts as the worst there can be; it is never left out.
 
     >>> summarise([1.0, 3.0, 2.0])
-    Summary(median=2.0, worst=3.0, best=1.0, count=3)
+    Summary(median=2.0, worst=3.0, best=1.0, count=3, stored=0)
     >>> summarise([0.9, 0.99], better="high").worst
     0.9
     """
@@ -56,7 +57,7 @@ def summarise(values: Iterable[float], *, better: str = "low") -> Summary | None
         return None
     # The mean of the two middle ones would be NaN where they are −∞ and ∞; the upper one never flatters.
     middle = costs[len(costs) // 2] if math.isinf(costs[len(costs) // 2]) else float(np.median(costs))
-    return Summary(sign * middle, sign * costs[-1], sign * costs[0], len(costs))
+    return Summary(sign * middle, sign * costs[-1], sign * costs[0], len(costs), stored)
 
 
 @dataclass(frozen=True)
@@ -82,6 +83,11 @@ class Ledger:
         """
         return Ledger(tuple(c for c in self.cells if all(c.get(key) == value for key, value in wanted.items())))
 
+    @property
+    def stored(self) -> int:
+        """How many of the cells come with the library."""
+        return sum(bool(cell.get("stored")) for cell in self.cells)
+
     def distinct(self, key: str) -> list[Any]:
         """Return the different values of an entry, sorted."""
         return sorted({cell[key] for cell in self.cells if cell.get(key) is not None})
@@ -92,7 +98,7 @@ class Ledger:
 
     def summary(self, *path: str, better: str = "low") -> Summary | None:
         """Return median, worst and best of one number over the cells."""
-        return summarise(self.numbers(*path), better=better)
+        return summarise(self.numbers(*path), better=better, stored=self.stored)
 
 
 def _number(cell: Cell, path: tuple[str, ...]) -> float:

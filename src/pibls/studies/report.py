@@ -27,6 +27,7 @@ from pibls.studies.ledger import PROBLEMS, Ledger, Summary, label, summarise
 from pibls.studies.protocol import FOLDS
 from pibls.studies.published import METHODS
 from pibls.studies.records import Record, own_numbers, tally
+from pibls.studies.stored import stored
 
 __all__ = ["errata", "render", "write_numbers", "write_report"]
 
@@ -44,7 +45,8 @@ def write_report(out: str | Path, profile: str = "quick") -> Path:
     out
         Folder of the study. The page goes to ``report.html``, figures to ``figures``, numbers to ``csv``.
     profile
-        Profile whose cells are told: ``"quick"`` or ``"full"``. What is missing is shown as not run.
+        Profile whose cells are told: ``"quick"`` or ``"full"``. What it does not run is shown from the cells that
+        come with the library.
 
     Returns
     -------
@@ -91,6 +93,7 @@ def render(found: Findings, figures: Mapping[str, bytes]) -> str:
         folds=FOLDS,
         errata=errata(),
         machine=machine(found.book),
+        shipped=stored(),
         torch=find_spec("torch") is not None,
     )
     return text.lstrip()

@@ -1,0 +1,97 @@
+"""Results of the full study that come with the library: what a smaller profile does not run is shown from these."""
+
+from __future__ import annotations
+
+import json
+import lzma
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from functools import cache
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+from pibls.errors import FileFormatError
+from pibls.studies.cells import Cell
+
+__all__ = ["Stored", "completed", "stored", "write_stored"]
+
+FILE = "stored.json.xz"
+_FORMAT = 1
+_DIGITS = 7
+# Kinds whose numbers depend on the machine: they are taken from one machine or the other, never from both.
+_TIMED = ("time", "complexity")
+
+
+@dataclass(frozen=True)
+class Stored:
+    """Cells of a full study, and where, when and from which state of the library they were computed."""
+
+    machine: str
+    date: str
+    commit: str
+    cells: tuple[Cell, ...]
+
+
+@cache
+def stored() -> Stored | None:
+    """Return what comes with the library, or None where it has none."""
+    path = files("pibls.studies").joinpath(FILE)
+    return read_stored(path.read_bytes()) if path.is_file() else None
+
+
+def read_stored(data: bytes) -> Stored:
+    """Return what :func:`write_stored` wrote."""
+    entries = json.loads(lzma.decompress(data))
+    if entries.pop("format", None) != _FORMAT:
+        raise FileFormatError(f"{FILE} is of another version of pibls; install the library again.")
+    return Stored(**{**entries, "cells": tuple({**cell, "stored": True} for cell in entries["cells"])})
+
+
+def write_stored(path: Path, found: Stored) -> None:
+    """Write cells as compactly as they can be read: numbers have seven digits."""
+    entries = {"format": _FORMAT, **asdict(found), "cells": [_short(cell) for cell in found.cells]}
+    path.write_bytes(lzma.compress(json.dumps(entries, separators=(",", ":")).encode(), preset=9))
+
+
+def completed(own: Sequence[Cell], found: Stored | None, profile: str) -> list[Cell]:
+    """Return the cells of a study, and stored ones for what it did not run.
+
+    Networks that a smaller profile trained for a shorter time give way to those of the full study. Times stay with
+    those of the same machine.
+
+    >>> cell = {"kind": "accuracy", "problem": "advection", "method": "PI-BLS", "n_train": 5, "score": "exact"}
+    >>> shipped = Stored("", "", "", ({**cell, "seed": 0, "stored": True}, {**cell, "seed": 1, "stored": True}))
+    >>> [c.get("stored", False) for c in completed([{**cell, "seed": 0}], shipped, "quick")]
+    [False, True]
+    """
+    if found is None:
+        return list(own)
+    others = {_about(cell) for cell in found.cells}
+    if profile != "full":
+        own = [cell for cell in own if not (_machine_bound(cell) and _about(cell) in others)]
+    have = {_where(cell) for cell in own}
+    timed = {_about(cell) for cell in own if cell["kind"] in _TIMED}
+    more = (cell for cell in found.cells if _where(cell) not in have and _about(cell) not in timed)
+    return [*own, *more]
+
+
+def _machine_bound(cell: Mapping[str, Any]) -> bool:
+    """Whether a smaller profile computes it otherwise than the full one, or times it beside what it does."""
+    return cell["method"] == "PINN" or cell["kind"] in _TIMED
+
+
+def _about(cell: Mapping[str, Any]) -> tuple[Any, ...]:
+    return tuple(cell.get(name) for name in ("kind", "problem", "method", "n_train", "score", "axis"))
+
+
+def _where(cell: Mapping[str, Any]) -> tuple[Any, ...]:
+    return (*_about(cell), cell["seed"])
+
+
+def _short(value: Any) -> Any:
+    if isinstance(value, float):
+        return float(f"{value:.{_DIGITS}g}")
+    if isinstance(value, Mapping):
+        return {key: _short(item) for key, item in value.items()}
+    return [_short(item) for item in value] if isinstance(value, Iterable) and not isinstance(value, str) else value
