@@ -1,0 +1,182 @@
+"""Hold every number that page and documents print about the study against the cells that it was computed from.
+
+    python -m benchmarks.check_study OUT [--profile quick]
+
+The tables of ``OUT/report.html`` are read back and every median and worst value computed again from the cells, by other
+code than the report's. The tables of ``docs/reproduce.md`` are held against the same medians. Numbers of a few digits
+in its sentences and in the README's, which no table places, should be one of the medians, extremes, ratios or published
+values of the study; those that are none are listed. Exit status 1 if a number of a table differs.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+import re
+import statistics
+from collections.abc import Iterator, Sequence
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+
+from pibls.report.metrics import METRICS
+from pibls.studies.findings import Findings
+from pibls.studies.published import METHODS, published
+
+ROOT = Path(__file__).parents[1]
+TABLES = {"6": "advection", "7a": "poisson_star", "7b": "poisson_square", "8": "diffusion_reaction"}
+NAMES = {"advection": "advection", "Poisson on a star": "poisson_star", "Poisson on a square": "poisson_square"}
+NAMES |= {"diffusion–reaction": "diffusion_reaction"}
+COLUMNS: dict[str, tuple[str, str, str | None]] = {
+    "PI-BLS": ("accuracy", "PI-BLS", "exact"),
+    "PI-ELM": ("accuracy", "PI-ELM", "exact"),
+    "Bayesian PI-ELM": ("accuracy", "BPI-ELM", "exact"),
+    "PINN": ("accuracy", "PINN", "exact"),
+    "wider space": ("beyond", "PI-BLS", "exact"),
+    "plain `solve`": ("solve", "solve", None),
+}
+NUMBER = re.compile(r"(?<![\w.])(\d+(?:\.\d+)?e[-−]?\d+|\d+\.\d+)(?![\w.])")
+Cells = Sequence[dict[str, Any]]
+
+
+class Tables(HTMLParser):
+    """The rows of the tables of a page, by anchor; what is measured starts with its median."""
+
+    def __init__(self, page: str):
+        super().__init__()
+        self.tables: dict[str, list[list[str]]] = {}
+        self.anchor, self.inside = "", False
+        self.feed(page)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        """Open a row or a cell."""
+        self.anchor = dict(attrs).get("id") or self.anchor
+        if tag == "tr":
+            self.tables.setdefault(self.anchor, []).append([])
+        self.inside = tag in ("td", "th") or (self.inside and tag != "tr")
+        if tag in ("td", "th"):
+            self.tables[self.anchor][-1].append("")
+
+    def handle_endtag(self, tag: str) -> None:
+        """Close a cell."""
+        self.inside = self.inside and tag not in ("td", "th")
+
+    def handle_data(self, data: str) -> None:
+        """Take up what a cell says."""
+        if self.inside:
+            self.tables[self.anchor][-1][-1] += data
+
+
+def values(cells: Cells, kind: str, problem: str, method: str, n: int, score: str | None, *path: str) -> list[float]:
+    """Return one number of every cell that is about this."""
+    found = []
+    for cell in cells:
+        if (cell["kind"], cell["problem"], cell["method"], cell["n_train"], cell["score"]) == (
+            *(kind, problem, method, n),
+            score,
+        ):
+            value: Any = cell
+            for key in path:
+                value = value[key]
+            found.append(float(value))
+    return found
+
+
+def same(printed: str, value: float) -> bool:
+    """Whether a number is the printed one to all the digits that are printed."""
+    text = printed.replace("−", "-").strip()
+    if text.startswith("1 - "):
+        return same(text[4:], 1 - value)
+    mantissa, _, exponent = text.partition("e")
+    digits = len(mantissa.partition(".")[2])
+    unit = 10.0 ** (int(exponent or 0) - digits)
+    return math.isclose(float(text), value, abs_tol=0.500001 * unit, rel_tol=1e-12)
+
+
+def of_page(page: str, cells: Cells) -> Iterator[tuple[str, str, float]]:
+    """Yield what the tables of errors print, and what it should be: medians and worst values."""
+    tables = Tables(page).tables
+    for number, problem in TABLES.items():
+        n = published().table_size(problem)
+        for part in ("test", "train"):
+            rows = [row for row in tables[f"table-{number}-{part}"] if len(row) == 1 + 2 * len(METHODS)]
+            for row, metric in zip(rows[-len(METRICS) :], METRICS, strict=True):
+                for position, method in enumerate(METHODS):
+                    found = values(cells, "accuracy", problem, method, n, "exact", part, metric)
+                    text = row[2 + 2 * position]
+                    where = f"table {number}, {part}, {metric}, {method}"
+                    if found and (shown := re.match(r"\s*([−\d.e-]+(?: − [\d.e-]+)?)", text)):
+                        yield where, shown[1], statistics.median(found)
+                        worst = min(found) if metric == "r2" else max(found)
+                        if bracket := re.search(r"\[(.+?)\]", text):
+                            yield f"{where}, worst", bracket[1], worst
+                    elif found:
+                        yield where, "nan", statistics.median(found)
+
+
+def of_document(text: str, cells: Cells) -> Iterator[tuple[str, str, float]]:
+    """Yield what the tables of the document print, and what it should be."""
+    heads: list[str] = []
+    for line in text.splitlines():
+        entries = [entry.strip().strip("*") for entry in line.strip().strip("|").split("|")]
+        if not line.startswith("|"):
+            heads = []
+        elif not heads:
+            heads = entries
+        elif (found := re.match(r"(.+), (\d+)$", entries[0])) and found[1] in NAMES and "wider space" in heads:
+            problem, n = NAMES[found[1]], int(found[2])
+            for head, entry in zip(heads, entries, strict=True):
+                if head in COLUMNS:
+                    kind, method, score = COLUMNS[head]
+                    numbers = values(cells, kind, problem, method, n, score, "test", "relative_rmse")
+                    yield f"{entries[0]}, {head}", entry, statistics.median(numbers) if numbers else math.nan
+        elif heads[0].startswith("points"):
+            problem = NAMES.get(entries[0], "advection" if "advection" in heads[0] else "")
+            for head, entry in zip(heads[1:], entries[1:], strict=True):
+                if problem and head.isdigit():
+                    numbers = values(cells, "accuracy", problem, "PI-BLS", int(head), "exact", "test", "relative_rmse")
+                    yield f"{problem}, {head}", entry, statistics.median(numbers) if numbers else math.nan
+
+
+def known_numbers(found: Findings) -> list[float]:
+    """Return all medians, extremes and published values of errors, and the ratios of choosing by the residual."""
+    records = [*found.accuracy, *found.times]
+    errors = [found.error("accuracy", p, m, n) for p in TABLES.values() for n in published().sizes(p) for m in METHODS]
+    known = [r.published for r in records if r.published is not None]
+    known += [x for r in [*records, *errors] if (s := r.measured) for x in (s.median, s.worst, s.best)]
+    known += [ratio for *_, ratio in found.choices if ratio]
+    for problem in TABLES.values():
+        for kind, method, score in COLUMNS.values():
+            summary = found.error(kind, problem, method, score=score).measured
+            known += [summary.median, summary.worst, summary.best] if summary else []
+    return known
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("out", type=Path)
+    parser.add_argument("--profile", choices=("quick", "full"), default="quick")
+    options = parser.parse_args()
+    console = Console()
+    found = Findings.of(options.out, options.profile)
+    cells: Any = found.book.cells
+    document = (ROOT / "docs" / "reproduce.md").read_text(encoding="utf-8")
+    pairs = [*of_page((options.out / "report.html").read_text(encoding="utf-8"), cells), *of_document(document, cells)]
+    wrong = [(where, printed, value) for where, printed, value in pairs if not same(printed, value)]
+    for where, printed, value in wrong:
+        console.print(f"{where}: printed {printed}, cells say {value:.4g}")
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    study = readme[readme.index("## The paper, run again") :].split("\n## ")[0]
+    prose = "\n".join(line for line in f"{document}\n{study}".splitlines() if not line.startswith("|"))
+    known = known_numbers(found)
+    loose = [text for text in NUMBER.findall(prose) if not any(same(text, value) for value in known)]
+    console.print(
+        f"{len(pairs)} numbers of tables compared, {len(wrong)} differ; in sentences, not of a table: {loose}"
+    )
+    raise SystemExit(bool(wrong))
+
+
+if __name__ == "__main__":
+    main()

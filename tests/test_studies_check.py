@@ -1,0 +1,53 @@
+"""The script that holds what is printed about the study against its cells finds what was changed by hand."""
+
+from __future__ import annotations
+
+import statistics
+
+import pytest
+from benchmarks.check_study import of_document, of_page, same, values
+
+from pibls.studies.findings import Findings
+from pibls.studies.ledger import Ledger
+from pibls.studies.report import render
+from studies_report_helpers import PAPER, made_up_cells
+
+
+@pytest.fixture(scope="module")
+def cells():
+    return made_up_cells()
+
+
+@pytest.mark.parametrize(
+    ("printed", "value", "expected"),
+    [
+        ("1.23e-4", 1.2349e-4, True),
+        ("1.23e-4", 1.2351e-4, False),
+        ("5e-7", 5.4e-7, True),
+        ("0.500", 0.5004, True),
+        ("0.500", 0.5006, False),
+        ("34222", 34222.0, True),
+        ("1 − 1.00e-5", 0.99999, True),
+        ("1 − 1.00e-5", 0.99998, False),
+    ],
+)
+def test_printed_digits_are_what_is_compared(printed, value, expected):
+    assert same(printed, value) == expected
+
+
+def test_every_error_of_the_page_is_compared_and_a_changed_one_found(cells):
+    page = render(Findings(Ledger.of(cells), PAPER, "quick"), {})
+    pairs = list(of_page(page, cells))
+    assert len(pairs) > 4 * 2 * 9 * 4
+    assert all(same(printed, value) for _, printed, value in pairs)
+    where, printed, _ = pairs[0]
+    changed = list(of_page(page.replace(f"<b>{printed}</b>", "<b>9.99e-9</b>", 1), cells))
+    assert [w for w, shown, value in changed if not same(shown, value)] == [where]
+
+
+def test_tables_of_a_document_are_compared(cells):
+    median = statistics.median(values(cells, "accuracy", "advection", "PI-BLS", 30, "exact", "test", "relative_rmse"))
+    table = "| problem, points | PI-BLS | wider space |\n|---|---|---|\n| advection, 30 | {:.1e} | 1e9 |\n".format
+    right, wrong = (next(of_document(table(value), cells)) for value in (median, 2 * median))
+    assert same(right[1], right[2])
+    assert not same(wrong[1], wrong[2])
