@@ -27,7 +27,7 @@ from pibls.tuning.folds import split
 
 FLOPS, BANDWIDTH, START = 2e13, 3.3e12, 1e-3  # of an H200 in double precision: what small products reach; seconds
 PASSES = 45  # over the derivatives of all nodes, there and back
-HISTORY, COPIES, MOMENTS = 40, 45, 20  # arrays of weights that L-BFGS reads twice, that it handles, and that Adam does
+COPIES, MOMENTS = 45, 20  # arrays of weights that L-BFGS handles beside its memory, and that Adam does
 STEPS = 60
 
 
@@ -64,8 +64,9 @@ def modelled(batch: Sequence[PinnFit]) -> tuple[float, float]:
     moved = 8.0 * len(batch) * rows * method.width * PASSES
     shared = flops / FLOPS + moved / BANDWIDTH
     adam = max(START, shared + 8.0 * weights * MOMENTS / BANDWIDTH)
-    lbfgs = max(START, shared + 8.0 * weights * (2 * HISTORY + COPIES) / BANDWIDTH)
     steps = method.adam_iterations, method.lbfgs_iterations
+    history = min(max(10, steps[1] // 25), 50)
+    lbfgs = max(START, shared + 8.0 * weights * (4 * history + COPIES) / BANDWIDTH)
     return steps[0] * adam + steps[1] * lbfgs, sum(steps) * flops
 
 

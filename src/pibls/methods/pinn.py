@@ -29,7 +29,7 @@ from pibls.system import Balanced, Block
 __all__ = ["PINN", "PinnFit", "Together", "batches", "fit_together", "train_together"]
 
 _MOST_LAYERS = 100
-_ARRAYS, _COPIES = 12, 90  # arrays of entries, and of weights, that training a batch takes in all
+_ARRAYS, _COPIES = 12, 130  # arrays of entries, and of weights, that training a batch takes in all
 _PASSES = 45  # over the derivatives of nodes, there and back
 _ARRAYS_PER_NODE = 6  # what torch keeps per node, point and derivative until it goes backwards
 BUSY = 2**32  # bytes that keep a GPU longer than it takes to start the kernels that move them

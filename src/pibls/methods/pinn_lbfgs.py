@@ -13,7 +13,6 @@ from typing import Any
 
 __all__ = ["Lbfgs"]
 
-_HISTORY = 20  # steps that are remembered
 _DECREASE, _CURVATURE = 1e-4, 0.9  # of the conditions of Wolfe
 _TRIALS = 20  # of one line search
 _INSIDE = 0.1  # share of a bracket that a trial keeps off its ends
@@ -40,12 +39,12 @@ class _Memory:
     count: Any
 
     @classmethod
-    def empty(cls, x: Any) -> _Memory:
+    def empty(cls, x: Any, history: int) -> _Memory:
         rows, n = x.shape
-        square = x.new_zeros(rows, _HISTORY, _HISTORY)
+        square = x.new_zeros(rows, history, history)
         count = x.new_zeros(rows).long()
         return cls(
-            x.new_zeros(rows, 2 * _HISTORY, n), square, square[:, 0].clone(), square.clone(), x.new_ones(rows), count
+            x.new_zeros(rows, 2 * history, n), square, square[:, 0].clone(), square.clone(), x.new_ones(rows), count
         )
 
     def direction(self, use: Any, step: Any, change: Any, ys: Any, gradient: Any) -> Any:
@@ -55,13 +54,14 @@ class _Memory:
         """
         import torch
 
-        slot = self.count % _HISTORY
+        history = self.diagonal.shape[1]
+        slot = self.count % history
         rows = torch.arange(len(step), device=step.device)
         self.pairs[rows, slot] = step
-        self.pairs[rows, slot + _HISTORY] = change
+        self.pairs[rows, slot + history] = change
         found = self.pairs @ torch.stack([gradient, change], 2)
-        (Sg, Sy), (Yg, Yy) = (part.unbind(2) for part in found.split(_HISTORY, 1))
-        here = (torch.arange(_HISTORY, device=step.device) == slot[:, None]).to(step)
+        (Sg, Sy), (Yg, Yy) = (part.unbind(2) for part in found.split(history, 1))
+        here = (torch.arange(history, device=step.device) == slot[:, None]).to(step)
         self._take(here, use, torch.where(use, ys, 1.0), Sy, Yy)
         self.count += use
         a = _times(self.inverse, Sg)
@@ -125,8 +125,8 @@ class Lbfgs:
     memory: _Memory
 
     @classmethod
-    def start(cls, function: Evaluation, x: Any) -> Lbfgs:
-        """Begin at the given points."""
+    def start(cls, function: Evaluation, x: Any, history: int = 20) -> Lbfgs:
+        """Begin at the given points; so many steps are remembered."""
         import torch
 
         f, g = function(x)
@@ -134,7 +134,7 @@ class Lbfgs:
         low, high = (tuple(zero.clone() for _ in range(3)) for _ in range(2))
         state = cls(
             *(function, x.clone(), f.clone(), g.clone(), -g, -(g * g).sum(1), _first(g)),
-            *(low, high, zero.clone(), ~no, no, _Memory.empty(x)),
+            *(low, high, zero.clone(), ~no, no, _Memory.empty(x, history)),
         )
         state._open(~no)
         return state

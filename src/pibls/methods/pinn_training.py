@@ -23,6 +23,7 @@ __all__ = ["Layout", "Trained", "copied", "train"]
 _DECAY = 0.1  # of the step of Adam, from its first iteration to its last
 _MOMENTS, _SMALL = (0.9, 0.999), 1e-8  # of Adam, as everywhere
 _EVERY = 25  # iterations between two entries of the record
+_HISTORY = (10, 50)  # steps that L-BFGS remembers, at least and at most
 _WARM = 3  # iterations before one is recorded to be replayed
 
 
@@ -210,7 +211,8 @@ def _lbfgs(evaluate: Callable[[Any], tuple[Any, Any]], course: _Course, steps: i
     """Run L-BFGS from the best weights so far."""
     if not steps:
         return
-    state = Lbfgs.start(evaluate, course.kept)
+    # A long memory costs more than the evaluation, and pays only in the long run.
+    state = Lbfgs.start(evaluate, course.kept, min(max(_HISTORY[0], steps // _EVERY), _HISTORY[1]))
     course.kept, course.best = state.x, state.f
     before = course.iteration
     for done in _repeated(state.evaluate, steps, course.kept.device):

@@ -12,6 +12,7 @@ import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
+from pibls.studies.architectures import draw_architectures
 from pibls.studies.findings import Findings
 from pibls.studies.ledger import PROBLEMS, Ledger, label
 from pibls.studies.pictures import EXACT, INK, STYLES, draw_solutions, legend, new_figure, style_axes
@@ -33,6 +34,8 @@ def draw_all(found: Findings, folder: Path) -> dict[str, bytes]:
 
 def _figures(found: Findings) -> Iterator[tuple[str, Figure | None]]:
     yield "overview", draw_overview(found)
+    for number, drawing in draw_architectures().items():
+        yield f"figure-{number}", drawing
     for problem in PROBLEMS:
         yield f"figure-{ERROR_FIGURES[problem]}", draw_error_curves(found, problem)
         curves = found.book.select(kind="curve", problem=problem)

@@ -19,6 +19,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from pibls.runtime import available_cores, available_memory, format_bytes
 from pibls.studies import coverage, grids
+from pibls.studies.architectures import ARCHITECTURES
 from pibls.studies.cells import versions
 from pibls.studies.figures import ERROR_FIGURES, SOLUTION_FIGURES, draw_all
 from pibls.studies.files import write_files
@@ -84,6 +85,7 @@ def render(found: Findings, figures: Mapping[str, bytes]) -> str:
     text = page.get_template("report.html.j2").render(
         found=found,
         figures={name: base64.b64encode(svg).decode("ascii") for name, svg in figures.items()},
+        architectures=ARCHITECTURES,
         error_figures=ERROR_FIGURES,
         solution_figures=SOLUTION_FIGURES,
         problems=PROBLEMS,
