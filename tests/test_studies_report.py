@@ -32,7 +32,11 @@ from pibls.studies.tasks import plan
 from studies_report_helpers import PAPER, cell, made_up_cells, spec, statement, store_cells
 
 VOID = {"meta", "img", "br"}
-FIGURES = ["overview", "figure-coverage", *(f"figure-{n}" for n in ("4", "5", "6a", "6b", "6c", "6d", "7", "8"))]
+FIGURES = [
+    "overview",
+    "figure-coverage",
+    *(f"figure-{n}" for n in ("1", "2", "3", "4", "5", "6a", "6b", "6c", "6d", "7", "8")),
+]
 
 
 class Page(HTMLParser):
