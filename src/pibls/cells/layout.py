@@ -9,6 +9,7 @@ from itertools import pairwise, product
 from typing import Any
 
 import numpy as np
+import sympy as sp
 from scipy import ndimage
 
 from pibls.cells.parts import CellPart, Face, exact_weights, polynomials
@@ -27,7 +28,7 @@ from pibls.geometry.patch import TimedPatch
 from pibls.geometry.rules import gauss, tensor
 from pibls.geometry.sampling import kronecker
 from pibls.geometry.sight import owners_in_sight
-from pibls.problem import OnPart, Problem
+from pibls.problem import Across, OnPart, Problem, Statement
 from pibls.problem.evaluate import Function, compile_function
 from pibls.problem.level import Level
 from pibls.problem.switches import branch_number, hidden_jump, switching_edges, switching_planes
@@ -631,8 +632,10 @@ class Layout:
             if one != two:
                 own = rule.chosen(chosen)
                 basis, _ = polynomials(places[chosen], own.weights, degree)
+                below, above = parts[one], parts[two]
+                crossed = self._crossed(below, above, own.points, own.normals)
                 faces.append(
-                    Face(parts[one], parts[two], -1, own.points, own.weights, basis, None, normals=own.normals)
+                    Face(below, above, -1, own.points, own.weights, basis, None, 0.0, True, own.normals, crossed)
                 )
         return faces
 
@@ -642,7 +645,35 @@ class Layout:
         others = [axis for axis in range(X.shape[1]) if axis != contact.axis]
         degree = round(_TRACE_SHARE * self.reference.degree)
         basis, ends = polynomials(X[:, others], weights, degree)
+        normals = np.tile(np.eye(X.shape[1])[contact.axis], (len(X), 1))
+        crossed = {} if contact.shift else self._crossed(below, above, X, normals)
+        if crossed:
+            return Face(below, above, contact.axis, X, weights, basis, None, 0.0, whole, normals, crossed)
         return Face(below, above, contact.axis, X, weights, basis, ends, contact.shift, whole)
+
+    def _crossed(
+        self, below: CellPart, above: CellPart, X: FloatArray, normals: FloatArray
+    ) -> dict[Statement, CellPart]:
+        """Return what holds across a face from inside to outside, and which part is inside."""
+        if not self._interfaces:
+            return {}
+        step = _STEP * min(float(part.half.min()) for part in (below, above)) * normals
+        found = {}
+        for statement, holds in self._interfaces.items():
+            one, two = (holds(points).mean() > 0.5 for points in (X - step, X + step))
+            if one != two:
+                found[statement] = below if one else above
+        return found
+
+    @cached_property
+    def _interfaces(self) -> dict[Statement, Function]:
+        """What holds across interfaces, and a function that is one inside each."""
+        symbols = self.domain.coordinates
+        return {
+            statement: compile_function(sp.Piecewise((1, statement.place.condition), (0, True)), symbols)
+            for statement in self.problem.statements
+            if isinstance(statement.place, Across)
+        }
 
 
 def _on_faces(X: FloatArray, cell: Cell) -> bool:

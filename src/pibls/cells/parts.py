@@ -13,6 +13,7 @@ from pibls.cells.surface import Rule
 from pibls.cells.tree import Cell
 from pibls.checks import FloatArray
 from pibls.features.reference import Reference
+from pibls.problem import Statement
 
 __all__ = ["CellPart", "Face", "exact_weights", "part_values", "polynomials"]
 
@@ -71,7 +72,8 @@ class CellPart:
 class Face:
     """A piece of surface inside the domain between two parts, with polynomials on it for what both share.
 
-    It lies in a wall across an axis, or, with normals of its own, in a seam inside a cell.
+    It lies in a wall across an axis, or, with normals of its own, in a seam inside a cell or in an interface. What
+    holds across it instead of continuity comes with the part that is inside.
     """
 
     below: CellPart
@@ -84,6 +86,7 @@ class Face:
     shift: float = 0.0
     whole: bool = True
     normals: FloatArray | None = None
+    crossed: Mapping[Statement, CellPart] = field(default_factory=dict)
 
     @cached_property
     def thickness(self) -> float:

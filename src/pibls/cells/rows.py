@@ -283,8 +283,21 @@ class Rows:
         if (part, face) in self._traced:
             return self._traced[part, face]
         found = np.vstack([np.empty((0, self.width)), *(face.basis.T @ t for t in self.traces(part, face, units))])
-        if self.state is not None:
-            self._traced[part, face] = found  # a nonlinear iteration asks again
+        # A nonlinear iteration asks again; what flows across a seam may depend on the state.
+        if self.state is not None and face.normals is None:
+            self._traced[part, face] = found
+        return found
+
+    def traced_right(self, part: CellPart, face: Face) -> FloatArray:
+        """Return the right-hand side of :meth:`traced`: zero but for what is known across interfaces."""
+        step = face.basis.shape[1]
+        wanted = self.shared(face)
+        found = np.zeros(step * len(wanted))
+        for k, block in enumerate(wanted):
+            law = self.flux.law(part, face, *block)
+            if law is not None:
+                roots = np.sqrt(face.thickness * face.weights) / law.size
+                found[k * step : (k + 1) * step] = face.basis.T @ (roots * law.right)
         return found
 
     def face_units(self, face: Face) -> FloatArray:

@@ -183,7 +183,7 @@ class Glue:
         self.leaves += 1
         self.flops += PER_CELL
         rows, upper, right, _ = self._reduce(part)
-        blocks, columns = [rows.condition], {}
+        blocks, rights, columns = [rows.condition], [rows.value], {}
         sizes: list[int] = []
         for face in faces:
             columns[face] = sum(sizes)
@@ -191,12 +191,13 @@ class Glue:
                 sizes.append(1)
                 continue
             blocks.append(self.rows.traced(part, face, rows.units))
+            rights.append(self.rows.traced_right(part, face))
             sizes.append(len(blocks[-1]))
         count = len(rows.given)
         below, width = np.vstack(blocks), count + sum(sizes)
         columns = {face: count + column for face, column in columns.items()}
         bottom = np.zeros((len(below), width + 1), order="F")
-        bottom[: len(rows.value), -1] = rows.value
+        bottom[:, -1] = np.concatenate(rights)
         traced = np.concatenate(
             [
                 np.empty(0, int),
@@ -251,6 +252,7 @@ class Glue:
             own, shared = self.rows.flux.across(part, face, below[row : row + width])
             balance -= own
             theirs[:count, columns[face] : columns[face] + width] += shared
+            theirs[:count, -1] -= shared @ bottom[row : row + width, -1]
             row += width
         scale = self._unit_of_sums(part)[:, None]
         theirs[:count] *= _STIFF * scale

@@ -128,6 +128,13 @@ class Domain(FieldState, ABC):
         return None
 
     @property
+    def condition(self) -> sp.Basic:
+        """That a point is inside, as a condition on its coordinates; of shapes with a formula."""
+        from pibls.geometry.regions import inside
+
+        return inside(self)
+
+    @property
     def atoms(self) -> FloatArray | None:
         """All points of a domain that has finitely many, else None."""
         return None

@@ -9,7 +9,6 @@ Eq(-laplacian(u(x, y)), 1)
 """
 
 from pibls.problem.conditions import (
-    AnyCondition,
     Condition,
     Dirichlet,
     Initial,
@@ -19,13 +18,15 @@ from pibls.problem.conditions import (
     Periodic,
     Robin,
 )
+from pibls.problem.interface import AnyCondition, Interface, flux, inside, outside
 from pibls.problem.lowering import Form, MultiIndex, Term
 from pibls.problem.operators import div, grad, laplacian, normal_derivative
 from pibls.problem.problem import Problem
-from pibls.problem.statements import AtPoints, Average, Interior, OnPart, Opposite, Statement
+from pibls.problem.statements import Across, AtPoints, Average, Interior, OnPart, Opposite, Statement
 from pibls.problem.symbols import Data, Field, Unknown, coordinates, data, field, normal, unknown
 
 __all__ = [
+    "Across",
     "AnyCondition",
     "AtPoints",
     "Average",
@@ -35,6 +36,7 @@ __all__ = [
     "Field",
     "Form",
     "Initial",
+    "Interface",
     "Interior",
     "Mean",
     "MultiIndex",
@@ -52,9 +54,12 @@ __all__ = [
     "data",
     "div",
     "field",
+    "flux",
     "grad",
+    "inside",
     "laplacian",
     "normal",
     "normal_derivative",
+    "outside",
     "unknown",
 ]

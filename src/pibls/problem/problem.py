@@ -12,9 +12,11 @@ import sympy as sp
 
 from pibls.checks import FloatArray, check_points, shorten
 from pibls.errors import ProblemError
-from pibls.problem.conditions import AnyCondition, Condition
+from pibls.problem.conditions import Condition
 from pibls.problem.domain import Domain, is_domain
 from pibls.problem.evaluate import Function, compile_function
+from pibls.problem.interface import AnyCondition, Interface
+from pibls.problem.lowering import Form
 from pibls.problem.printing import latex, text
 from pibls.problem.statements import Interior, OnPart, Statement, condition_statements, lowered
 from pibls.problem.symbols import Data, Field, Unknown
@@ -74,7 +76,10 @@ class Problem:
             Statement(name, i, lowered(e, self.domain, name, normals=False), Interior())
             for i, (e, name) in enumerate(zip(self.equations, names, strict=True))
         )
-        lists = [condition_statements(c, count + i, self.domain, equations) for i, c in enumerate(self.conditions)]
+        lists = [
+            condition_statements(c, count + i, self.domain, equations, self.equations)
+            for i, c in enumerate(self.conditions)
+        ]
         self._set("statements", equations + tuple(s for statements in lists for s in statements))
         self._set("fields", _fields(self.statements, count))
         _refuse_duplicates(self.statements)
@@ -110,7 +115,11 @@ class Problem:
     @property
     def is_linear(self) -> bool:
         """Whether every equation and condition is linear in the unknowns."""
-        return not self.parameters and all(s.form.is_linear for s in self.statements)
+        return not self.parameters and all(form.is_linear for form in self._forms)
+
+    @property
+    def _forms(self) -> tuple[Form, ...]:
+        return tuple(form for statement in self.statements for form in statement.forms)
 
     @property
     def field_names(self) -> tuple[str, ...]:
@@ -120,13 +129,13 @@ class Problem:
     @cached_property
     def parameters(self) -> tuple[Unknown, ...]:
         """Unknown numbers, to be found with the fields."""
-        symbols = {s for statement in self.statements for s in statement.form.expression.free_symbols}
+        symbols = {s for form in self._forms for s in form.expression.free_symbols}
         return tuple(sorted((s for s in symbols if isinstance(s, Unknown)), key=str))
 
     @cached_property
     def data(self) -> Mapping[str, Data]:
         """Functions known only as Python callables, by name."""
-        nodes = {n for statement in self.statements for n in statement.form.expression.atoms(Data)}
+        nodes = {n for form in self._forms for n in form.expression.atoms(Data)}
         return {n.label: n for n in sorted(nodes, key=str)}
 
     @cached_property
@@ -165,7 +174,9 @@ class Problem:
         lines = [(text(_as_equation(e)), f"in {self.domain}") for e in self.equations]
         for condition in self.conditions:
             body = repr(condition)[len(condition.label) + 1 : -1]
-            if isinstance(condition, Condition):
+            if isinstance(condition, Interface):
+                lines += [(written, condition.place) for written in condition.written()]
+            elif isinstance(condition, Condition):
                 lines.append((body.removesuffix(" " + condition.place), condition.place))
             else:
                 lines.append((body, "" if condition.label != "Periodic" else "periodic"))
@@ -201,7 +212,10 @@ class Problem:
         """
         rows = [rf"{latex(_as_equation(e))} & \quad \text{{in }} {_verbatim(self.domain)}" for e in self.equations]
         for condition in self.conditions:
-            if isinstance(condition, Condition):
+            if isinstance(condition, Interface):
+                place = _verbatim(condition.place)
+                rows += [rf"{latex(_as_equation(e))} & \quad {place}" for e in condition.equations]
+            elif isinstance(condition, Condition):
                 rows.append(rf"{latex(_as_equation(condition.equation))} & \quad \text{{{condition.place}}}")
             else:
                 rows.append(rf"{latex(condition.u)} & \quad {_verbatim(condition)}")
@@ -240,7 +254,7 @@ def _conditions(value: object) -> tuple[AnyCondition, ...]:
 def _fields(statements: tuple[Statement, ...], equations: int) -> tuple[Field, ...]:
     found: dict[str, Field] = {}
     for statement in statements:
-        for unknown in sorted(statement.form.expression.atoms(Field), key=str):
+        for unknown in sorted({call for form in statement.forms for call in form.expression.atoms(Field)}, key=str):
             if statement.is_equation:
                 found.setdefault(unknown.label, unknown)
             elif unknown.label not in found:
@@ -253,7 +267,7 @@ def _fields(statements: tuple[Statement, ...], equations: int) -> tuple[Field, .
                     f"The name {unknown.label!r} stands for two fields, {found[unknown.label]} and {unknown}; "
                     "give them different names."
                 )
-    data = {n.label for s in statements for n in s.form.expression.atoms(Data)}
+    data = {n.label for s in statements for form in s.forms for n in form.expression.atoms(Data)}
     if clash := sorted(data & set(found)):
         raise ProblemError(f"The name {clash[0]!r} stands for a field and for a data function; rename one of them.")
     observed = any(s.targets is not None for s in statements)

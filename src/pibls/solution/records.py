@@ -15,7 +15,7 @@ from pibls.errors import FileFormatError, GeometryError
 from pibls.features import BroadNetwork, EnhancementGroup, FeatureGroup
 from pibls.features.deep import DeepNetwork
 from pibls.geometry import Domain
-from pibls.problem import AnyCondition, Condition, Mean, Observation, Periodic, Problem
+from pibls.problem import AnyCondition, Condition, Interface, Mean, Observation, Periodic, Problem
 from pibls.problem.conditions import INITIAL
 from pibls.problem.encoding import decode, encode
 from pibls.problem.evaluate import compile_function
@@ -130,6 +130,10 @@ def _condition_record(condition: AnyCondition, key: str, arrays: Arrays) -> dict
         record |= {"u": encode(condition.u), "coordinate": condition.coordinate.name, "derivatives": order}
     elif isinstance(condition, Mean):
         record |= {"u": encode(condition.u), "value": condition.value}
+    elif isinstance(condition, Interface):
+        shape = isinstance(condition.on, Domain)
+        where = {"shape": condition.on.to_dict(_encode_shape)} if shape else {"condition": encode(condition.on)}
+        record |= {"equations": [encode(e) for e in condition.equations], "on": where}
     else:
         arrays[f"{key}_points"], arrays[f"{key}_values"] = condition.points, condition.values
         if condition.noise is not None:
@@ -179,6 +183,10 @@ def _condition_from(
         return Periodic(read(record["u"]), named[record["coordinate"]], record["derivatives"], **settings)
     if record["kind"] == "Mean":
         return Mean(read(record["u"]), record["value"], **settings)
+    if record["kind"] == "Interface":
+        where = record["on"]
+        on = Domain.from_dict(where["shape"], symbols, _decode_shape) if "shape" in where else read(where["condition"])
+        return Interface([read(tree) for tree in record["equations"]], on, weight=record["weight"])
     if record["kind"] == "Observation":
         points, values, noise = (arrays.get(f"{key}_{name}") for name in ("points", "values", "noise"))
         if points is None or values is None:

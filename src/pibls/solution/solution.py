@@ -247,7 +247,7 @@ class Solution:
             condition = problem.equations[condition]
         if isinstance(condition, AnyCondition):
             equations = tuple(s for s in problem.statements if s.is_equation)
-            statement = condition_statements(condition, 0, problem.domain, equations)[0]
+            statement = condition_statements(condition, 0, problem.domain, equations, problem.equations)[0]
         else:
             form = lowered(condition, problem.domain, "residual", normals=False)
             statement = Statement("equation", 0, form, Interior())
@@ -255,7 +255,7 @@ class Solution:
         return statement
 
     def _check_known(self, statement: Statement) -> None:
-        foreign = set(statement.form.fields) - set(self.problem.field_names)
+        foreign = {name for form in statement.forms for name in form.fields} - set(self.problem.field_names)
         unknowns = {str(s) for s in statement.form.expression.free_symbols if isinstance(s, Unknown)}
         if foreign or unknowns:
             raise InputError(

@@ -13,7 +13,7 @@ from pibls.budget import Budget
 from pibls.cells import even_answers, solve_cells, solve_cells_nonlinear, unbalanced
 from pibls.lines import Evolution, find_evolution
 from pibls.lines.posed import grows_without_bound
-from pibls.problem import OnPart, Problem
+from pibls.problem import Across, OnPart, Problem
 from pibls.runtime import blas_threads
 from pibls.solution import Solution
 from pibls.status import Status
@@ -59,11 +59,16 @@ def solve_by_cells(
             if answers.is_unseen or answers.is_unstable:
                 message = answers.in_words()
             # What answers strongly may be unmet because it is not found.
-            elif unmet and max(answers.sizes) < _SENSITIVE:
+            elif unmet and max(answers.sizes) < _SENSITIVE and not _has_interface(problem):
                 message = _contradiction(solution, seed, budget)
     if not message:
         return solution
     return replace(solution, status=Status.ILL_POSED, diagnostics=replace(solution.diagnostics, message=message))
+
+
+def _has_interface(problem: Problem) -> bool:
+    """Tell whether a problem has interfaces, which a single network knows nothing of."""
+    return any(isinstance(s.place, Across) for s in problem.statements)
 
 
 def solve_nonlinear_by_cells(
