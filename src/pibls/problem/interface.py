@@ -123,7 +123,7 @@ class Interface:
     >>> rod, left = pb.Interval((x, 0, 1)), pb.Interval((x, 0, 0.5))
     >>> contact = pb.Interface(u, on=left, resistance=1)
     >>> contact
-    Interface(outside(u) = inside(flux(u)) + inside(u) across Interval((x, 0, 0.5)))
+    Interface(outside(u) = inside(u) + inside(flux(u)) across Interval((x, 0, 0.5)))
     >>> ends = [pb.Dirichlet(u, 0, on=rod.left), pb.Dirichlet(u, 1, on=rod.right)]
     >>> solution = pb.solve(pb.Problem(sp.Eq(u.diff(x, 2), 0), rod, [*ends, contact]))
     >>> solution([[0.25], [0.75]]).round(9).tolist()

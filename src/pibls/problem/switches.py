@@ -186,7 +186,7 @@ def factors_of(expressions: Iterable[sp.Basic], symbols: tuple[sp.Symbol, ...]) 
 
     >>> x, y = sp.symbols("x y", real=True)
     >>> list(factors_of([x * y > x], (x, y)))
-    [x, y - 1]
+    [y - 1, x]
     """
     for edge in dict.fromkeys(_edges(expressions)):
         for part in _signed(edge):
