@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     )
     from pibls.methods import PIBLS, PIELM, PINN, BayesianPIELM
     from pibls.problem import (
+        Absorbing,
         Condition,
         Dirichlet,
         Initial,
@@ -51,6 +52,8 @@ if TYPE_CHECKING:
         Periodic,
         Problem,
         Robin,
+        Symmetry,
+        Traction,
         coordinates,
         data,
         div,
@@ -62,6 +65,7 @@ if TYPE_CHECKING:
         normal,
         normal_derivative,
         outside,
+        stress,
         unknown,
     )
     from pibls.report import metrics
@@ -77,6 +81,7 @@ __all__ = [
     "PIBLS",
     "PIELM",
     "PINN",
+    "Absorbing",
     "Ball",
     "BayesianPIELM",
     "Box",
@@ -107,8 +112,10 @@ __all__ = [
     "Solution",
     "Star",
     "Status",
+    "Symmetry",
     "TimeInterval",
     "Torus",
+    "Traction",
     "coordinates",
     "cross_validate",
     "data",
@@ -129,6 +136,7 @@ __all__ = [
     "read_problem",
     "read_shape",
     "solve",
+    "stress",
     "unknown",
 ]
 

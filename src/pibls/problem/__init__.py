@@ -20,12 +20,14 @@ from pibls.problem.conditions import (
 )
 from pibls.problem.interface import AnyCondition, Interface, flux, inside, outside
 from pibls.problem.lowering import Form, MultiIndex, Term
+from pibls.problem.mechanics import Absorbing, Symmetry, Traction, stress
 from pibls.problem.operators import div, grad, laplacian, normal_derivative
 from pibls.problem.problem import Problem
 from pibls.problem.statements import Across, AtPoints, Average, Interior, OnPart, Opposite, Statement
 from pibls.problem.symbols import Data, Field, Unknown, coordinates, data, field, normal, unknown
 
 __all__ = [
+    "Absorbing",
     "Across",
     "AnyCondition",
     "AtPoints",
@@ -48,7 +50,9 @@ __all__ = [
     "Problem",
     "Robin",
     "Statement",
+    "Symmetry",
     "Term",
+    "Traction",
     "Unknown",
     "coordinates",
     "data",
@@ -61,5 +65,6 @@ __all__ = [
     "normal",
     "normal_derivative",
     "outside",
+    "stress",
     "unknown",
 ]

@@ -241,7 +241,9 @@ def _as_tuple(value: object, name: str) -> tuple[Any, ...]:
 
 
 def _conditions(value: object) -> tuple[AnyCondition, ...]:
-    items: tuple[Any, ...] = tuple(value) if isinstance(value, Sequence) and not isinstance(value, str) else (value,)
+    given: tuple[Any, ...] = tuple(value) if isinstance(value, Sequence) and not isinstance(value, str) else (value,)
+    # Some short forms stand for several conditions.
+    items = tuple(own for item in given for own in (item if isinstance(item, tuple) else (item,)))
     for item in items:
         if not isinstance(item, AnyCondition):
             raise ProblemError(
