@@ -622,10 +622,7 @@ class Layout:
         step = _STEP * float(cell.size.min()) * rule.normals
         found = (self.part_at(cell, rule.points - step), self.part_at(cell, rule.points + step))
         sides = np.stack([rule.together(own) for own in found], axis=1)
-        if isinstance(piece, Piece):
-            places = tensor(*[gauss(degree + 3)] * len(piece.box))[0]
-        else:
-            places = np.delete(rule.points, int(np.abs(rule.normals).mean(axis=0).argmax()), axis=1)
+        places = tensor(*[gauss(degree + 3)] * len(piece.box))[0] if isinstance(piece, Piece) else _flattened(rule)
         faces = []
         for one, two in np.unique(sides, axis=0).tolist():
             chosen = (sides == (one, two)).all(axis=1)
@@ -674,6 +671,13 @@ class Layout:
             for statement in self.problem.statements
             if isinstance(statement.place, Across)
         }
+
+
+def _flattened(rule: Rule) -> FloatArray:
+    """Return the points of a surface seen along its mean normal, if that shows all of it; else as they are."""
+    axis = int(np.abs(rule.normals.mean(axis=0)).argmax())
+    upright = rule.normals[:, axis]
+    return np.delete(rule.points, axis, axis=1) if (upright > 0).all() or (upright < 0).all() else rule.points
 
 
 def _on_faces(X: FloatArray, cell: Cell) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -152,14 +153,15 @@ def polynomials(X: FloatArray, weights: FloatArray, degree: int) -> tuple[FloatA
     local = np.where(high > low, (2 * X - low - high) / np.where(high > low, high - low, 1.0), 0.0)
     tables = [np.polynomial.legendre.legvander(column, degree) for column in local.T]
     values = tables[0]
-    if len(tables) == 2:
-        pairs = [(i, j) for i in range(degree + 1) for j in range(degree + 1 - i)]
-        values = np.stack([tables[0][:, i] * tables[1][:, j] for i, j in pairs], axis=1)
+    if len(tables) > 1:
+        indices = (index for index in product(range(degree + 1), repeat=len(tables)) if sum(index) <= degree)
+        pairs = [[table[:, i] for table, i in zip(tables, index, strict=True)] for index in sorted(indices, key=sum)]
+        values = np.stack([np.prod(pair, axis=0) for pair in pairs], axis=1)
     values = values[:, : max(1, len(X) - 1)] if len(X) <= values.shape[1] else values
     basis, triangle = np.linalg.qr(values * roots)
     diagonal = np.abs(np.diag(triangle))
     kept = diagonal > 1e-10 * diagonal.max()
-    if len(tables) == 2 or not kept.all():
+    if len(tables) > 1 or not kept.all():
         return basis[:, kept], None
     reach = float(weights.sum() / np.maximum(high - low, 1e-300)[0])
     ends = np.polynomial.legendre.legvander(np.array([-reach, reach]), values.shape[1] - 1)

@@ -116,7 +116,8 @@ class Sheet:
             # A shell of even thickness around the surface has as many points per area everywhere.
             thick = float(depth.min())
             near = np.abs(self.level(X)) < thick * steep
-            found = self.level.pulled(X[near])
+            # Twice: what is beside the surface is told from what is on it by much less than a cell.
+            found = self.level.pulled(self.level.pulled(X[near]))
             found = found[((found > low) & (found < high)).all(axis=1)]
             found = found[self.inside(found) & _changes(self.kinds, found, self._normals(found), thick)]
             if len(found) >= wanted or tries >= _MOST_TRIES:
