@@ -12,6 +12,7 @@ import numpy as np
 import sympy as sp
 from scipy import ndimage
 
+from pibls.cells.crossings import Crossing, crossings
 from pibls.cells.parts import CellPart, Face, exact_weights, polynomials
 from pibls.cells.seams import Sheet, along, seam_pieces, split_at
 from pibls.cells.surface import Piece, Rule, pieces, ranges
@@ -69,7 +70,7 @@ class Layout:
         old = self.reference
         made = Layout(self.problem, draw_reference(old.dimension, old.degree + degrees, self.seed), self.seed)
         made._pieces = self._pieces
-        for name in ("root", "_outlines", "extents", "places", "is_box", "levels", "seams", "branch"):
+        for name in ("root", "_outlines", "extents", "places", "is_box", "crossings", "levels", "seams", "branch"):
             made.__dict__[name] = getattr(self, name)
         return made
 
@@ -89,12 +90,18 @@ class Layout:
     def root(self) -> Cell:
         """The box around the domain."""
         bounds = np.asarray(self.domain.bounds, dtype=np.float64)
+        points = [crossing.point[None] for crossing in self.crossings]
         return Cell(
             bounds[:, 0].copy(),
             bounds[:, 1].copy(),
-            marks=np.concatenate([self.landmarks, switching_planes(self.problem)]),
+            marks=np.unique(np.concatenate([self.landmarks, switching_planes(self.problem), *points]), axis=0),
             tangents=tangents(self._all_pieces, len(bounds)),
         )
+
+    @cached_property
+    def crossings(self) -> tuple[Crossing, ...]:
+        """Points at which materials meet, with the functions that solve the equation around them."""
+        return crossings(self, np.concatenate([self.landmarks, switching_planes(self.problem)]))
 
     @cached_property
     def landmarks(self) -> FloatArray:

@@ -23,6 +23,7 @@ __all__ = ["Sheet", "along", "seam_pieces", "split_at"]
 Kinds = Callable[[FloatArray], Any]
 
 _ZERO = 1e-9
+_TO_ROUNDING = 10  # rounds in which a place is found: deep cells are tiny beside the curve
 _BESIDE = 1e-9
 _GRID = 9
 _DEPTH = 0.1  # of a box: half the thickness of the shell that points of a surface come from
@@ -150,5 +151,5 @@ def along(piece: Piece, s: FloatArray) -> FloatArray:
 
 def _zeros(piece: Piece, level: Level) -> list[float]:
     """Return where a level changes sign along the first parameter of a piece."""
-    spans = ranges(lambda s: level(along(piece, s)) > 0, *piece.box[0])
+    spans = ranges(lambda s: level(along(piece, s)) > 0, *piece.box[0], _TO_ROUNDING)
     return [end for span in spans for end in span if abs(end - piece.box[0]).min() > _ZERO]

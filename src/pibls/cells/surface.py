@@ -25,7 +25,7 @@ __all__ = ["Piece", "Rule", "pieces", "ranges"]
 _SCAN = 33
 _SECTIONS, _ROUNDS = 32, 8
 _STEP = 1e-7  # inwards, relative to the box: which side of a face of the box a patch in that face belongs to
-_TIE, _ROUNDING = 1e-12, 1e-15
+_ROUNDING = 1e-15
 _GRID = 24
 _MOST_TRIES = 2**15
 
@@ -150,7 +150,8 @@ class Piece:
         X, normals, keep = self.patch.at(U)
         inner = X - _STEP * (high - low).min() * normals
         kept = np.ones(len(X), dtype=np.bool_) if keep is None else keep
-        tie = _TIE * (high - low) + _ROUNDING * np.maximum(np.abs(low), np.abs(high))
+        # By rounding alone: what a large cell cut off here would be missing in all the small ones within it.
+        tie = _ROUNDING * (np.maximum(np.abs(low), np.abs(high)) + self.patch.measure)
         # What lies in a wall belongs to the side it bounds; what crosses one is cut right there.
         above, below = (np.where(np.abs(X - wall) <= tie, inner, X) for wall in (low, high))
         return np.hstack([low <= above, high >= below, kept[:, None]])
@@ -255,7 +256,7 @@ def _whole(patch: Patch) -> float:
     return patch.measure
 
 
-def ranges(inside: object, start: float, stop: float) -> list[tuple[float, float]]:
+def ranges(inside: object, start: float, stop: float, rounds: int = _ROUNDS) -> list[tuple[float, float]]:
     """Return the intervals of a parameter in which conditions hold, all of them where they are columns.
 
     What holds between two places at which it does not is seen as long as no single condition changes twice there: a
@@ -273,7 +274,7 @@ def ranges(inside: object, start: float, stop: float) -> list[tuple[float, float
         return [(start, stop)] if held.all() else []
     low, high, first = s[left], s[left + 1], held[left, column]
     shares, rows = np.linspace(0.0, 1.0, _SECTIONS + 1), np.arange(len(left))
-    for _ in range(_ROUNDS):
+    for _ in range(rounds):
         # Many sections at once: a patch may take long to find one point, and hardly longer to find many.
         places = low[:, None] + (high - low)[:, None] * shares
         now = holds(places.ravel()).reshape(*places.shape, -1)[rows, :, column] == first[:, None]

@@ -54,17 +54,25 @@ def owners_in_sight(
     finder = cKDTree(samples / scale)
     if clear is None or not len(X) or (owners == owners[0]).all():
         return owners[finder.query(X / scale)[1]]
-    nearest = finder.query(X / scale, k=min(_NEAREST, len(samples)))[1].reshape(len(X), -1)
-    found, open_rows = owners[nearest[:, 0]], np.flatnonzero((owners[nearest] != owners[nearest[:, :1]]).any(axis=1))
-    for column in range(nearest.shape[1]):
-        there = samples[nearest[open_rows, column]]
-        seen = np.ones(len(open_rows), dtype=np.bool_)
-        for share in _BETWEEN:
-            seen[seen] = clear((X[open_rows] + share * (there - X[open_rows]))[seen])
-        found[open_rows[seen]] = owners[nearest[open_rows[seen], column]]
-        open_rows = open_rows[~seen]
-        if not len(open_rows):
-            break
+    found = owners[finder.query(X / scale)[1]]
+    rows = np.arange(len(X))
+    # All samples at first, then those of each piece: at the tip of a thin one, all that are near may be of others.
+    for some in (np.arange(len(samples)), *(np.flatnonzero(owners == owner) for owner in np.unique(owners))):
+        own = cKDTree(samples[some] / scale)
+        nearest = some[own.query(X[rows] / scale, k=min(_NEAREST, len(some)))[1].reshape(len(rows), -1)]
+        for column in nearest.T:
+            left = np.flatnonzero(rows >= 0)
+            if not len(left):
+                break
+            here, there = X[rows[left]], samples[column[left]]
+            seen = np.ones(len(left), dtype=np.bool_)
+            for share in _BETWEEN:
+                seen[seen] = clear((here + share * (there - here))[seen])
+            found[rows[left[seen]]] = owners[column[left[seen]]]
+            rows[left[seen]] = -1
+        rows = rows[rows >= 0]
+        if not len(rows):
+            return found
     if strict:
-        found[open_rows] = -1
+        found[rows] = -1
     return found
