@@ -151,5 +151,6 @@ def along(piece: Piece, s: FloatArray) -> FloatArray:
 
 def _zeros(piece: Piece, level: Level) -> list[float]:
     """Return where a level changes sign along the first parameter of a piece."""
-    spans = ranges(lambda s: level(along(piece, s)) > 0, *piece.box[0], _TO_ROUNDING)
+    start, stop = piece.box[0]
+    spans = ranges(lambda s: level(along(piece, s)) > 0, start, stop, _TO_ROUNDING)
     return [end for span in spans for end in span if abs(end - piece.box[0]).min() > _ZERO]
