@@ -170,8 +170,9 @@ def everyday_words() -> str:
         f"Of {len(states)} everyday problems (corners, layers, narrow sources, jumping materials), asked for 1e-4, "
         f"{states.count('converged')} converge and {states.count('stalled')} stall. Of the answers {false or 'none'} "
         f"{'are' if false > 1 else 'is'} false: called converged with an error above three times tolerance or "
-        f"estimate, called ill-posed, or estimated more than ten times too small. {within} of the {len(ratios)} estimates "
-        f"are within a factor of 10. (`python -m benchmarks.held_out --set everyday`, one seed, {found.when()}.)"
+        f"estimate, called ill-posed, or estimated more than ten times too small. {within} of the {len(ratios)} "
+        f"estimates are within a factor of 10. (`python -m benchmarks.held_out --set everyday`, one seed, "
+        f"{found.when()}.)"
     )
 
 
