@@ -170,7 +170,7 @@ class TestVerdicts:
     def test_heat_that_cannot_leave_a_disk(self, tol):
         domain = pb.Disk((x, y), (0.2, 0.1), 0.8)
         problem = pb.Problem(sp.Eq(-pb.laplacian(u), 1), domain, [pb.Neumann(u, 0), pb.Mean(u, 0)])
-        solution = pb.solve(problem, tol=tol, budget=1.0, progress=False)
+        solution = pb.solve(problem, tol=tol, budget=0.3, progress=False)
         assert solution.status == "ill-posed"
         assert "contradict" in solution.diagnostics.message
 
