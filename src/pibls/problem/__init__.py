@@ -9,26 +9,26 @@ Eq(-laplacian(u(x, y)), 1)
 """
 
 from pibls.problem.conditions import (
-    AnyCondition,
     Condition,
     Dirichlet,
     Initial,
     Mean,
     Neumann,
-    Observation,
     Periodic,
     Robin,
 )
 from pibls.problem.lowering import Form, MultiIndex, Term
+from pibls.problem.observation import AnyCondition, Observation
 from pibls.problem.operators import div, grad, laplacian, normal_derivative
 from pibls.problem.problem import Problem
-from pibls.problem.statements import AtPoints, Average, Interior, OnPart, Opposite, Statement
-from pibls.problem.symbols import Data, Field, Unknown, coordinates, data, field, normal, unknown
+from pibls.problem.statements import AtPoints, Average, Averages, Interior, OnPart, Opposite, Statement
+from pibls.problem.symbols import Data, Field, Smooth, Unknown, coordinates, data, field, normal, unknown
 
 __all__ = [
     "AnyCondition",
     "AtPoints",
     "Average",
+    "Averages",
     "Condition",
     "Data",
     "Dirichlet",
@@ -45,6 +45,7 @@ __all__ = [
     "Periodic",
     "Problem",
     "Robin",
+    "Smooth",
     "Statement",
     "Term",
     "Unknown",

@@ -16,15 +16,14 @@ from pibls.checks import FloatArray, check_points
 from pibls.errors import GeometryError, ProblemError
 from pibls.problem.conditions import (
     INITIAL,
-    AnyCondition,
     Condition,
     Mean,
-    Observation,
     Periodic,
     residual_of,
 )
-from pibls.problem.domain import Domain
+from pibls.problem.domain import Domain, is_part
 from pibls.problem.lowering import Form, lower
+from pibls.problem.observation import AnyCondition, Observation
 from pibls.problem.operators import resolve
 from pibls.problem.printing import text
 from pibls.problem.symbols import Data, Field, Normal, Unknown
@@ -32,6 +31,7 @@ from pibls.problem.symbols import Data, Field, Normal, Unknown
 __all__ = [
     "AtPoints",
     "Average",
+    "Averages",
     "Interior",
     "OnPart",
     "Opposite",
@@ -39,7 +39,13 @@ __all__ = [
     "Statement",
     "condition_statements",
     "lowered",
+    "other_coordinates",
 ]
+
+
+# Nodes of the rules of all averages of an observation together, and of one of them at least and at most.
+_NODES = 20_000
+_FEWEST_NODES, _MOST_NODES = 100, 1_000
 
 
 @dataclass(frozen=True)
@@ -74,7 +80,27 @@ class Average:
     """Averaged over the domain."""
 
 
-Place = Interior | OnPart | AtPoints | Opposite | Average
+@dataclass(frozen=True, eq=False)
+class Averages:
+    """Averaged over regions: sums of weighted values at points.
+
+    Attributes
+    ----------
+    points, weights
+        The rules of all regions, one after the other; the weights of each sum to one.
+    ends
+        Where the rule of each region ends.
+    normals
+        Outward normals, if the regions are parts of the boundary.
+    """
+
+    points: FloatArray
+    weights: FloatArray
+    ends: tuple[int, ...]
+    normals: FloatArray | None = None
+
+
+Place = Interior | OnPart | AtPoints | Opposite | Average | Averages
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,6 +123,8 @@ class Statement:
         Measured values the form shall equal, or None for zero.
     noise
         Standard deviation per target, or None.
+    loss
+        How misfits to the targets count: ``"squares"`` or ``"huber"``.
     """
 
     name: str
@@ -107,6 +135,7 @@ class Statement:
     exact: bool = False
     targets: FloatArray | None = None
     noise: FloatArray | None = None
+    loss: str = "squares"
 
     @property
     def is_equation(self) -> bool:
@@ -174,20 +203,26 @@ def _undeclared(symbol: sp.Symbol, domain: Domain, owner: str) -> str:
     )
 
 
+def other_coordinates(call: Field, domain: Domain, owner: str) -> str:
+    """Return what to say of a field that has other coordinates than the domain."""
+    return (
+        f"The field {call} in {owner} does not have the domain's coordinates {domain.coordinates}; declare "
+        f"it as field('{call.label}', {', '.join(map(str, domain.coordinates))})."
+    )
+
+
 def _check_functions(residual: sp.Expr, domain: Domain, owner: str) -> None:
     for call in sorted(residual.atoms(sp.core.function.AppliedUndef), key=str):
         if isinstance(call, Field):
-            if set(call.args) != set(domain.coordinates):
+            # An unknown coefficient may depend on fewer coordinates; the problem asks whether it is one.
+            if not set(call.args) <= set(domain.coordinates):
                 if sorted(map(str, call.args)) == sorted(map(str, domain.coordinates)):
                     raise ProblemError(
                         f"The field {call} in {owner} and the domain {domain} have coordinates of the same names that "
                         "are different symbols, as sympy.Symbol and pibls.coordinates make them. Make them once, with "
                         f"coordinates('{' '.join(map(str, domain.coordinates))}'), and use them for both."
                     )
-                raise ProblemError(
-                    f"The field {call} in {owner} does not have the domain's coordinates {domain.coordinates}; declare "
-                    f"it as field('{call.label}', {', '.join(map(str, domain.coordinates))})."
-                )
+                raise ProblemError(other_coordinates(call, domain, owner))
         elif not isinstance(call, Data):
             raise ProblemError(
                 f"{owner} contains the undeclared function {call}. Make it an unknown with pibls.field, or a known "
@@ -213,9 +248,15 @@ def condition_statements(
         form = lowered(condition.u - sp.Float(condition.value), domain, name, normals=False)
         return (Statement(name, source, form, Average(), **common),)
     if isinstance(condition, Observation):
-        form = lowered(condition.u, domain, name, normals=False)
-        place = AtPoints(_inside(condition.points, domain, name, len(condition.values)))
-        return (Statement(name, source, form, place, targets=condition.values, noise=condition.noise, **common),)
+        place: Place
+        if condition.regions is None:
+            place = AtPoints(_inside(_ordered(condition, domain, name), domain, name, len(condition.values)))
+        else:
+            place = _averages(condition, domain, name)
+        normals = isinstance(place, Averages) and place.normals is not None
+        form = lowered(condition.u, domain, name, normals=normals)
+        measured = {"targets": condition.values, "noise": condition.noise, "loss": condition.loss}
+        return (Statement(name, source, form, place, **measured, **common),)
     return (_on_place(condition, name, source, domain, common),)
 
 
@@ -252,6 +293,61 @@ def _inside(points: FloatArray, domain: Domain, owner: str, count: int | None) -
             f"{array[outside[0]].tolist()}. Remove them or enlarge the domain."
         )
     return array
+
+
+def _ordered(condition: Observation, domain: Domain, owner: str) -> FloatArray:
+    """Return the points of an observation with columns in the order of the domain's coordinates."""
+    points: FloatArray = condition.points
+    if condition.columns is None:
+        return points
+    names = [symbol.name for symbol in domain.coordinates]
+    if sorted(names) != sorted(condition.columns):
+        raise ProblemError(
+            f"{owner} has points with the coordinates {', '.join(condition.columns)}, and the domain has "
+            f"{', '.join(names)}. Give a column for each of these and for no others."
+        )
+    return points[:, [condition.columns.index(name) for name in names]]
+
+
+def _averages(condition: Observation, domain: Domain, owner: str) -> Averages:
+    regions = condition.regions or ()
+    times = [None] * len(regions) if condition.times is None else condition.times.tolist()
+    count = min(_MOST_NODES, max(_FEWEST_NODES, _NODES // len(regions)))
+    kept: dict[Any, tuple[FloatArray, FloatArray | None, FloatArray]] = {}
+    for key in zip(regions, times, strict=True):
+        if key not in kept:
+            kept[key] = _rule(*key, count, domain, owner)
+    points, normals, weights = zip(*(kept[key] for key in zip(regions, times, strict=True)), strict=True)
+    ends = tuple(np.cumsum([len(rule) for rule in weights]).tolist())
+    on_boundary = None if any(n is None for n in normals) else np.concatenate(normals)
+    return Averages(np.concatenate(points), np.concatenate(weights), ends, on_boundary)
+
+
+def _rule(
+    region: Any, time: float | None, count: int, domain: Domain, owner: str
+) -> tuple[FloatArray, FloatArray | None, FloatArray]:
+    """Return points, normals and weights that average over a region of the domain."""
+    try:
+        rule = region.quadrature(count)
+    except GeometryError as error:
+        raise ProblemError(f"{owner} cannot be averaged over {region}: {error}") from error
+    points, weights = rule[0], rule[-1]
+    normals = rule[1] if is_part(region) else None
+    own = tuple((region.domain if is_part(region) else region).coordinates)
+    if domain.time in domain.coordinates and domain.time not in own and time is not None:
+        own, points = (*own, domain.time), np.column_stack([points, np.full(len(points), time)])
+        normals = None if normals is None else np.column_stack([normals, np.zeros(len(normals))])
+    elif time is not None:
+        raise ProblemError(f"{owner} has times, and {region} needs none. Leave out 'times'.")
+    if set(own) != set(domain.coordinates):
+        remedy = "Give 'times', or multiply the region by a TimeInterval." if domain.time is not None else ""
+        raise ProblemError(
+            f"{owner} is averaged over {region} with the coordinates {own}, and the domain has {domain.coordinates}. "
+            f"{remedy or 'Give a region with the same coordinates.'}"
+        )
+    order = [own.index(symbol) for symbol in domain.coordinates]
+    _inside(points[:, order], domain, owner, None)
+    return points[:, order], None if normals is None else normals[:, order], weights / weights.sum()
 
 
 def _periodic(

@@ -255,7 +255,7 @@ class Solution:
         return statement
 
     def _check_known(self, statement: Statement) -> None:
-        foreign = set(statement.form.fields) - set(self.problem.field_names)
+        foreign = {f.label for f in statement.form.expression.atoms(Field) - set(self.problem.fields)}
         unknowns = {str(s) for s in statement.form.expression.free_symbols if isinstance(s, Unknown)}
         if foreign or unknowns:
             raise InputError(

@@ -167,7 +167,8 @@ def fill_rows(
     if where.weights is not None:
         weights = place(where.weights)
         for out, value in zip(outs, network.combine(X, forms), strict=True):
-            out[0, :] = weights @ value
+            for number, row in enumerate(where.averaged(value, weights)):
+                out[number, :] = row
         return
     many = isinstance(X, np.ndarray) and len(X) * network.size > _WORTH_THREADS
     network.combine(X, forms, out=outs, workers=available_cores() if many else 1)
@@ -179,7 +180,7 @@ def fill_rows(
 def _right_hand_side(statement: Statement, where: PointSet) -> FloatArray:
     source = statement.form.source_function(where.points, where.normals)
     if where.weights is not None:
-        return -np.atleast_1d(where.weights @ source)
+        source = np.array(where.averaged(source))
     return -source if statement.targets is None else statement.targets - source
 
 
