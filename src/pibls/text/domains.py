@@ -36,7 +36,7 @@ from pibls.text.names import Names
 from pibls.text.source import suggestion
 from pibls.text.tables import column, read_columns
 
-__all__ = ["SHAPES", "Place", "coordinate_names", "read_domain"]
+__all__ = ["SHAPES", "Place", "coordinate_names", "read_domain", "read_region"]
 
 _BOXES: dict[str, Callable[..., Domain]] = {"interval": Interval, "rectangle": Rectangle, "box": Box}
 _COMBINATIONS = ("union", "intersection", "difference")
@@ -130,6 +130,14 @@ def read_domain(document: Table, names: Names) -> Place:
     if space is None:
         return Place(interval, interval, found)
     return Place(document.attempt("time", space.__mul__, interval), space, found)
+
+
+def read_region(table: Table, names: Names) -> Domain:
+    """Return a shape within the domain.
+
+    Its coordinates are those of the problem.
+    """
+    return _shape(table, names.coordinates, replace(names, coordinates=(), fields={}), {})
 
 
 def _limits(table: Table, key: str, names: Names) -> tuple[Any, Any]:
