@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import importlib.util
+from pathlib import Path
+
 import numpy as np
 import pytest
 import sympy as sp
@@ -212,3 +215,29 @@ def test_wrong_models_are_wrong_by_far():
     assert set(models) == set(wrong)
     for name, model in models.items():
         assert best_misfit(wrong[name](0), *model) > 100
+
+
+def models():
+    path = Path(__file__).parent.parent / "benchmarks" / "inverse_models.py"
+    spec = importlib.util.spec_from_file_location("inverse_models", path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+MODELS = models()
+
+
+@pytest.mark.parametrize("name", MODELS.MODELS)
+def test_data_are_what_independent_models_read(name):
+    problem = CATALOGUE[name]()
+    found = MODELS.readings(name, problem.truth)
+    assert np.abs(found - np.concatenate([data.values for data in observations(problem)])).max() < 1e-8
+
+
+def test_the_bound_of_an_amplitude():
+    """The strength of a source with all else known: noise over the norm of what it multiplies; more unknowns, more."""
+    found = MODELS.bound("source_position", 1e-3)
+    (data,) = observations(inverse.source_position())
+    assert found["q"] >= 1e-3 / np.linalg.norm(data.values)
+    assert MODELS.bound("source_position", 2e-3)["s_x"] == pytest.approx(2 * found["s_x"])
