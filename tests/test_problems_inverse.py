@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import sympy as sp
+from numpy.polynomial import chebyshev
 from scipy.integrate import solve_bvp
 from scipy.optimize import minimize_scalar
 
@@ -215,6 +216,35 @@ def test_wrong_models_are_wrong_by_far():
     assert set(models) == set(wrong)
     for name, model in models.items():
         assert best_misfit(wrong[name](0), *model) > 100
+
+
+def test_the_wake_is_a_flow_of_its_viscosity():
+    """Fit polynomials without divergence to the velocities; their vorticity then tells both coefficients."""
+    u, v = observations(inverse.cylinder_wake())
+    sizes = np.array([1.0, 1.0, 0.75])
+    X = (u.points - [2.0, 0.0, 0.75]) / sizes
+    powers = np.array([p for p in np.ndindex(15, 15, 6) if 0 < p[0] + p[1] <= 14])
+
+    def stream(*order):
+        """Return a derivative of every product of Chebyshev's polynomials."""
+        result = np.ones((len(X), len(powers)))
+        for axis, k in enumerate(order):
+            slopes = chebyshev.chebder(np.eye(15), k)
+            result *= (chebyshev.chebvander(X[:, axis], 14 - k) @ slopes)[:, powers[:, axis]] / sizes[axis] ** k
+        return result
+
+    matrix, values = np.concatenate([stream(0, 1, 0), -stream(1, 0, 0)]), np.concatenate([u.values, v.values])
+    weights = np.linalg.lstsq(matrix, values, rcond=1e-13)[0]
+    assert np.sqrt(np.mean((matrix @ weights - values) ** 2)) < 2e-3
+
+    def vorticity(i, j, k):
+        return -(stream(i + 2, j, k) + stream(i, j + 2, k)) @ weights
+
+    inner = np.abs(X).max(axis=1) < 0.8  # polynomials are poor at the edges
+    carried = u.values * vorticity(1, 0, 0) + v.values * vorticity(0, 1, 0)
+    spread = vorticity(2, 0, 0) + vorticity(0, 2, 0)
+    found = np.linalg.lstsq(np.stack([-carried, spread], axis=1)[inner], vorticity(0, 0, 1)[inner], rcond=None)[0]
+    assert found == pytest.approx([1.0, 0.01], rel=0.1)
 
 
 def models():

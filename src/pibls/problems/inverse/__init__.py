@@ -1,8 +1,8 @@
 """Inverse problems: unknown numbers and functions, with data of their own and the truth to compare with.
 
-Data come from closed forms or from other methods (Chebyshev collocation, SciPy's integrators), and the noise that is
-added to them from a seed. :func:`catalogue` has them all by name; :func:`unidentifiable` has set-ups whose data leave
-something open, and :func:`wrong_models` models that their data contradict.
+Data come from closed forms or from other methods (Chebyshev collocation, Fourier series, SciPy's integrators), and the
+noise that is added to them from a seed. :func:`catalogue` has them all by name; :func:`unidentifiable` has set-ups
+whose data leave something open, and :func:`wrong_models` models that their data contradict.
 
 >>> print(heat_diffusivity(noise=0.01))
 Find u(x, t), k with
@@ -20,6 +20,7 @@ from types import MappingProxyType
 
 from pibls.problem import Problem
 from pibls.problems.inverse.flaws import Unidentifiable, unidentifiable, wrong_models
+from pibls.problems.inverse.flow import cylinder_wake
 from pibls.problems.inverse.functions import conductivity, conductivity_heat, initial_temperature, rate_function
 from pibls.problems.inverse.numbers import (
     brinkman_forchheimer,
@@ -41,6 +42,7 @@ __all__ = [
     "catalogue",
     "conductivity",
     "conductivity_heat",
+    "cylinder_wake",
     "heat_diffusivity",
     "initial_temperature",
     "kdv_coefficients",
@@ -67,6 +69,7 @@ def catalogue() -> Mapping[str, Callable[[float, int], Problem]]:
     numbers = (
         *(heat_diffusivity, brinkman_forchheimer, klein_gordon_mass, wave_speed, robin_coefficient),
         *(burgers_coefficients, kdv_coefficients, lorenz_parameters, source_position, two_layer_darcy),
+        cylinder_wake,
     )
     functions = (rate_function, conductivity, conductivity_heat, initial_temperature)
     return MappingProxyType({build.__name__: build for build in (*numbers, *functions)})
