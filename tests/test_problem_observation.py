@@ -195,3 +195,22 @@ def test_observations_are_stored(problem):
     assert np.array_equal(one.place.points, two.place.points)
     assert np.array_equal(one.targets, two.targets)
     assert (one.noise is None) == (two.noise is None)
+
+
+def test_a_trained_network_meets_averages_too():
+    pytest.importorskip("torch")
+    walls = pb.Dirichlet(v, x * y, on=SQUARE.left | SQUARE.bottom | SQUARE.top)
+    regions = [pb.Rectangle((x, 0.5, 1), (y, k / 4, (k + 1) / 4)) for k in range(4)]
+    values = [0.75 * (k + 0.5) / 4 for k in range(4)]
+    problem = pb.Problem(sp.Eq(pb.laplacian(v), 0), SQUARE, [walls, pb.Observation.average(v, regions, values)])
+    solution = pb.PINN(layers=1, width=20, adam_iterations=200, lbfgs_iterations=100).fit(
+        problem, Points.sample(problem, 100)
+    )
+    assert np.abs(solution.residual(problem.conditions[1]).values()).max() < 0.02  # the averages are up to 0.66
+
+
+def test_outliers_are_not_fitted_by_squares_without_a_word():
+    problem = plate(pb.Observation(v, [[0.5, 0.5]], [1.0], loss="huber"))
+    for solve in (pb.solve, lambda p: pb.PIELM(nodes=20).fit(p, Points.sample(p, 50))):
+        with pytest.raises(PiblsError, match=r"loss='huber'.*least squares"):
+            solve(problem)

@@ -44,7 +44,7 @@ class Observation:
         Standard deviation of the measurements, one number or ``n``; rows are divided by it. If left out, an inverse
         problem finds one for the data set from the data.
     loss
-        ``"squares"``, or ``"huber"`` for data with outliers.
+        ``"squares"``, or ``"huber"`` for data with outliers, in problems with unknown numbers or functions.
     regions, times
         What :meth:`average` was given, instead of points.
 

@@ -18,7 +18,7 @@ from pibls.runtime import available_cores, require_memory
 from pibls.system.blocks import Block, System
 from pibls.system.scaling import Balanced, RowScaling
 
-__all__ = ["assemble", "check_linear", "check_points_match", "system_bytes"]
+__all__ = ["assemble", "check_linear", "check_points_match", "check_squares", "system_bytes"]
 
 _WORKSPACE = 2.0  # the factorisation needs about as much again as the matrix
 _BEYOND_MEMORY = 2**200  # larger than any memory, and still a float
@@ -74,6 +74,16 @@ def check_points_match(problem: Problem, points: Points) -> None:
             f"The points have {len(points)} sets, and the problem has {len(problem.equations)} equations and "
             f"{len(problem.conditions)} conditions; sample them with Points.sample(problem, ...)."
         )
+
+
+def check_squares(problem: Problem) -> None:
+    """Refuse data with outliers, which a fit by least squares would follow without a word."""
+    for statement in problem.statements:
+        if statement.loss != "squares":
+            raise ProblemError(
+                f"{statement.name} has loss={statement.loss!r}, and fields without unknown numbers or functions are "
+                "fitted by least squares. Remove the outliers, and leave out 'loss'."
+            )
 
 
 def check_linear(problem: Problem) -> None:
