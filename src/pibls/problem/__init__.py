@@ -20,8 +20,9 @@ from pibls.problem.conditions import (
 from pibls.problem.lowering import Form, MultiIndex, Term
 from pibls.problem.observation import AnyCondition, Observation
 from pibls.problem.operators import div, grad, laplacian, normal_derivative
+from pibls.problem.places import AtPoints, Average, Averages, Interior, OnPart, Opposite
 from pibls.problem.problem import Problem
-from pibls.problem.statements import AtPoints, Average, Averages, Interior, OnPart, Opposite, Statement
+from pibls.problem.statements import Statement
 from pibls.problem.symbols import Data, Field, Smooth, Unknown, coordinates, data, field, normal, unknown
 
 __all__ = [

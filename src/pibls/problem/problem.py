@@ -17,8 +17,9 @@ from pibls.problem.domain import Domain, is_domain
 from pibls.problem.evaluate import Function, compile_function
 from pibls.problem.names import described, find_fields, find_functions, find_numbers
 from pibls.problem.observation import AnyCondition
+from pibls.problem.places import Interior, OnPart
 from pibls.problem.printing import latex, text
-from pibls.problem.statements import Interior, OnPart, Statement, condition_statements, lowered
+from pibls.problem.statements import Statement, condition_statements, lowered
 from pibls.problem.symbols import Data, Field, Unknown
 
 __all__ = ["Problem"]
