@@ -99,6 +99,38 @@ value = 1
 kind = "condition"
 equation = "u + dn(u) = 1"
 """,
+    """
+fields = ["u"]
+equations = ["u_t = k*u_xx + f*exp(-(x - s)**2)"]
+[unknowns]
+k = {start = 0.1, bounds = [0, inf], prior = ["1/3", 0.5]}
+s = {}
+f = {of = ["x"], smooth = {size = 1, length = 0.2}, start = "1 + x"}
+[domain]
+shape = "interval"
+x = [0, 1]
+[time]
+t = [0, 1]
+[[conditions]]
+kind = "observation"
+points = [[0, 0.5], [0.1, 0.2]]
+values = [1, "sqrt(2)"]
+loss = "huber"
+[[conditions]]
+kind = "observation"
+u = "u_x"
+over = ["left", {shape = "interval", x = [0, 0.5]}]
+times = [0.5, 1]
+values = [1, 2]
+noise = [0.1, 0.2]
+[[conditions]]
+kind = "observation"
+over = [{shape = "interval", x = [0, 0.5], during = [0, 1]}]
+values = 1
+[truth]
+k = 0.3
+f = "sin(x)"
+""",
 )
 
 

@@ -190,6 +190,19 @@ def test_check_finds_problems_without_one_solution():
     assert "unknown parameters" in call("check", "-", input=unknown, code=2).stdout
 
 
+INVERSE = COSINE.replace("u_xx = -u", "u_xx = -k*u").replace("equations", 'unknown_numbers = ["k"]\nequations')
+MEASURED = '[[conditions]]\nkind = "observation"\npoints = [[0.5]]\nvalues = ["cos(0.5)"]\n[truth]\nk = 1\n'
+
+
+def test_check_and_show_of_unknown_numbers():
+    told = call("show", "-", input=INVERSE + MEASURED).stdout
+    assert "Find u(x), k with" in told
+    assert "unknown    k" in told
+    assert call("check", "-", input=INVERSE + MEASURED).stdout.startswith("OK")
+    wrong = call("check", "-", input=INVERSE + MEASURED.replace("k = 1", "k = 2")).stdout
+    assert "exact solution does not satisfy the equation" in wrong
+
+
 def test_check_compares_the_exact_solution_with_everything(here):
     wrong = COSINE.replace('u = "cos(x)"', 'u = "cos(x) + x"')
     result = call("check", "-", input=wrong)

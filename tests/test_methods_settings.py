@@ -239,7 +239,7 @@ def test_residuals_in_the_diagnostics_are_those_of_the_solution():
     u = pb.field("u", x)
     places = np.array([[0.25], [0.5], [0.75]])
     one = pb.Observation(u, places, [1.0, 2.0, 1.0], noise=[0.1, 1.0, 10.0], weight=2.0)
-    two = pb.Observation(u, places, [1.5, 2.5, 1.5])
+    two = pb.Observation(u, places, [1.5, 2.5, 1.5], noise=[0.1, 10.0, 1.0])
     problem = pb.Problem(sp.Eq(1000 * u.diff(x, 2), -7000), pb.Interval((x, 0, 1)), [one, two, pb.Dirichlet(u, 0)])
     points = Points.sample(problem, interior=30)
     # The measurements contradict the equation: without a ridge the weights would be huge and rounding would show.

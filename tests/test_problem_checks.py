@@ -161,3 +161,9 @@ def test_exact_values_per_field():
     bare = pb.Problem(poisson, square, [pb.Dirichlet(u, 0)])
     with pytest.raises(ProblemError, match="no exact solution"):
         bare.exact_values(np.array([[2.0, 3.0]]))
+
+
+def test_operators_may_equal_sums_with_decimals():
+    """SymPy decides some equations when they are written; it must not take this one for false."""
+    assert isinstance(sp.Eq(-pb.laplacian(u), y + 2.0), sp.Eq)
+    assert isinstance(sp.Eq(-pb.div(x * pb.grad(u)), 1.0 * y - 0.5), sp.Eq)

@@ -122,6 +122,7 @@ def test_catalogue_is_everything_solvable_the_package_exports_and_cannot_be_chan
         "everyday_error",
         "evolutions",
         "ill_posed",
+        "inverse",
         "references",
         "tags",
         "without_exact",

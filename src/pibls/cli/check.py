@@ -10,7 +10,7 @@ import typer
 
 from pibls.cli.console import CODES, OK, WRONG, Debug, Json, emit, emit_json, error_record, in_words, told
 from pibls.cli.sources import complete, read_source
-from pibls.errors import PiblsError
+from pibls.errors import PiblsError, ProblemError
 from pibls.status import Status
 
 if TYPE_CHECKING:
@@ -120,11 +120,16 @@ def examine(problem: Problem) -> tuple[str, tuple[str, ...]]:
     'The solution is not unique: a '
     """
     from pibls.geometry import Points
-    from pibls.system import check_known
     from pibls.tuning.fitting import Fitting
     from pibls.tuning.posedness import ambiguity_of
 
-    check_known(problem)
+    unknowns = (*problem.parameters, *problem.unknown_functions)
+    if unknowns and all(statement.targets is None for statement in problem.statements):
+        names = ", ".join(map(str, unknowns))
+        raise ProblemError(
+            f"This problem has unknown parameters ({names}), and nothing was measured that could tell them. "
+            "Add an observation, or replace them by what is known."
+        )
     warnings = _exact_warnings(problem, Points.sample(problem, _POINTS))
     return ambiguity_of(Fitting(problem, 0)) if problem.is_linear else "", warnings
 
@@ -140,7 +145,7 @@ def _exact_warnings(problem: Problem, points: Any) -> tuple[str, ...]:
     for statement in problem.statements:
         if isinstance(statement.place, Interior | OnPart | AtPoints) and statement.targets is None:
             try:
-                size = _defect(exact, statement, points.sets[statement.source])
+                size = _defect(exact, problem.truth or {}, statement, points.sets[statement.source])
             except PiblsError:  # singular at a point, say: nothing is known then
                 continue
             if size > _MET:
@@ -151,19 +156,23 @@ def _exact_warnings(problem: Problem, points: Any) -> tuple[str, ...]:
     return tuple(found)
 
 
-def _defect(exact: Mapping[str, Any], statement: Statement, place: Any) -> float:
-    """Return the residual of the exact solution, relative to the values that make it up."""
+def _defect(exact: Mapping[str, Any], truth: Mapping[str, Any], statement: Statement, place: Any) -> float:
+    """Return the residual of the exact solution at the true unknowns, relative to the values that make it up."""
     import numpy as np
 
+    from pibls.problem import Unknown
     from pibls.problem.evaluate import compile_function
 
     form = statement.form
-    normals = place.normals if form.residual_function.needs_normals else None
+    unknowns = (symbol for symbol in form.residual.free_symbols if isinstance(symbol, Unknown))
+    known = {symbol: truth[symbol.name] for symbol in unknowns if symbol.name in truth}
+    residual_function = compile_function(form.residual.xreplace(known), form.coordinates, form.slots)
+    normals = place.normals if residual_function.needs_normals else None
     state = []
     for term in form.terms:
         expression = exact[term.field]
         for symbol, order in zip(form.coordinates, term.multi_index, strict=True):
             expression = expression.diff(symbol, order)
         state.append(compile_function(expression, form.coordinates)(place.points))
-    residual = np.abs(form.residual_function(place.points, normals, state)).max()
+    residual = np.abs(residual_function(place.points, normals, state)).max()
     return float(residual) / max(1.0, *(float(np.abs(values).max()) for values in state))

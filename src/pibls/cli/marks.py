@@ -74,11 +74,11 @@ def _sample(problem: Problem, place: Any, axes: tuple[int, ...]) -> FloatArray |
     """Return points of the place of a condition, if it has one in the picture."""
     import numpy as np
 
-    from pibls.problem import AtPoints, OnPart, Opposite
+    from pibls.problem import AtPoints, Averages, OnPart, Opposite
 
     if not axes:
         return None
-    if isinstance(place, AtPoints):
+    if isinstance(place, AtPoints | Averages):
         return np.asarray(place.points)
     if isinstance(place, Opposite):
         return np.concatenate([_of_part(place.low, axes), _of_part(place.high, axes)])
@@ -91,11 +91,11 @@ def _holds(place: Any, X: FloatArray, own: Any) -> Any:
     """Tell at which points a condition holds; its own are among them, whatever rounding does."""
     import numpy as np
 
-    from pibls.problem import AtPoints, Opposite
+    from pibls.problem import AtPoints, Averages, Opposite
 
     known = {tuple(point) for point in own.tolist()}
     mine = np.array([tuple(point) in known for point in X.tolist()])
-    if isinstance(place, AtPoints):
+    if isinstance(place, AtPoints | Averages):
         return mine
     if isinstance(place, Opposite):
         return mine | place.low.contains(X) | place.high.contains(X)

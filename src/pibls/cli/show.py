@@ -55,8 +55,8 @@ def facts(source: Source) -> dict[str, str]:
         "domain": f"{domain}, measure {domain.measure:.4g}",
         "space": (", ".join(symbol.name for symbol in domain.space) or "none") + time,
     }
-    if problem.parameters:
-        found["unknown"] = ", ".join(map(str, problem.parameters))
+    if unknowns := (*problem.parameters, *problem.unknown_functions):
+        found["unknown"] = ", ".join(map(str, unknowns))
     if problem.data:
         found["data"] = ", ".join(problem.data)
     if problem.exact is not None:

@@ -10,7 +10,7 @@ import numpy as np
 
 from pibls.checks import FloatArray, check_integer, check_points, check_seed, shorten
 from pibls.errors import GeometryError, InputError, ProblemError
-from pibls.problem import Across, AtPoints, Average, Interior, OnPart, Opposite, Problem, Statement
+from pibls.problem import Across, AtPoints, Average, Averages, Interior, OnPart, Opposite, Problem, Statement
 
 __all__ = ["PointSet", "Points", "interior_points"]
 
@@ -45,13 +45,16 @@ class PointSet:
     partner
         The matching points on the opposite face, for a periodic condition.
     weights
-        Quadrature weights that sum to one, for a condition on the average.
+        Quadrature weights, for conditions on averages; those of each average sum to one.
+    ends
+        Where the points of each average end; one average over all points if left out.
     """
 
     points: FloatArray
     normals: FloatArray | None = None
     partner: FloatArray | None = None
     weights: FloatArray | None = None
+    ends: tuple[int, ...] = ()
 
     def __len__(self) -> int:
         return len(self.points)
@@ -59,7 +62,20 @@ class PointSet:
     @property
     def rows(self) -> int:
         """How many rows of the system one statement on this set takes."""
-        return 1 if self.weights is not None else len(self.points)
+        return max(1, len(self.ends)) if self.weights is not None else len(self.points)
+
+    def averaged(self, values: Any, weights: Any = None) -> list[Any]:
+        """Return the averages of values at the points, one after the other.
+
+        ``weights`` are those of the set in the library and on the device of the values, if that is not NumPy.
+
+        >>> where = PointSet(np.zeros((3, 1)), weights=np.array([0.5, 0.5, 1.0]), ends=(2, 3))
+        >>> [float(value) for value in where.averaged(np.array([1.0, 3.0, 5.0]))]
+        [2.0, 5.0]
+        """
+        shares: Any = self.weights if weights is None else weights
+        ends = self.ends or (len(self.points),)
+        return [shares[start:stop] @ values[start:stop] for start, stop in zip((0, *ends), ends, strict=False)]
 
     def picked(self, rows: Any) -> PointSet:
         """Return some of the points, by number."""
@@ -73,8 +89,8 @@ class PointSet:
         5
         """
         pairs = ((getattr(self, name), getattr(more, name)) for name in ("normals", "partner"))
-        joined = (None if one is None or two is None else np.concatenate([one, two]) for one, two in pairs)
-        return PointSet(np.concatenate([self.points, more.points]), *joined)
+        normals, partner = (None if a is None or b is None else np.concatenate([a, b]) for a, b in pairs)
+        return PointSet(np.concatenate([self.points, more.points]), normals, partner)
 
 
 @dataclass(frozen=True, eq=False)
@@ -208,7 +224,7 @@ def _collect(problem: Problem, make: Callable[[Statement], PointSet]) -> tuple[P
     return tuple(sets[index] for index in sorted(sets))
 
 
-def _place(statement: Statement) -> Interior | OnPart | AtPoints | Average | Opposite:
+def _place(statement: Statement) -> Interior | OnPart | AtPoints | Opposite | Average | Averages:
     """Return where a statement holds; refuse what one network cannot do, as it is smooth across every curve."""
     if isinstance(statement.place, Across):
         raise ProblemError(
@@ -221,6 +237,13 @@ def _place(statement: Statement) -> Interior | OnPart | AtPoints | Average | Opp
 def _average(problem: Problem) -> PointSet:
     points, weights = problem.domain.quadrature(_AVERAGE_POINTS)
     return PointSet(points, weights=weights / weights.sum())
+
+
+def _measured(place: AtPoints | Averages) -> PointSet:
+    """Return the points that a condition brings along."""
+    if isinstance(place, AtPoints):
+        return PointSet(place.points)
+    return PointSet(place.points, place.normals, weights=place.weights, ends=place.ends)
 
 
 @dataclass(frozen=True)
@@ -238,8 +261,8 @@ class _Draw:
         place = _place(statement)
         if isinstance(place, Interior):
             return PointSet(interior_points(self.problem.domain, self.interior, self.method, self.seed))
-        if isinstance(place, AtPoints):
-            return PointSet(place.points)
+        if isinstance(place, AtPoints | Averages):
+            return _measured(place)
         if isinstance(place, Average):
             return _average(self.problem)
         seed = self.seed + 1 + statement.source
@@ -271,8 +294,8 @@ class _Given:
         place = _place(statement)
         if isinstance(place, Interior):
             return PointSet(self.interior)
-        if isinstance(place, AtPoints):
-            return PointSet(place.points)
+        if isinstance(place, AtPoints | Averages):
+            return _measured(place)
         if isinstance(place, Average):
             return _average(self.problem)
         part = place.low if isinstance(place, Opposite) else place.part

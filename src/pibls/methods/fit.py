@@ -20,7 +20,7 @@ from pibls.runtime import blas_threads, require_memory
 from pibls.solution import Diagnostics, Residual, Solution
 from pibls.solvers import Solver, constrained
 from pibls.status import Status
-from pibls.system import Block, RowScaling, System, assemble, check_points_match, system_bytes
+from pibls.system import Block, RowScaling, System, assemble, check_points_match, check_squares, system_bytes
 
 __all__ = ["Recipe", "check_fit", "fit", "host", "on_device", "placing", "residual_record"]
 
@@ -46,6 +46,7 @@ def check_fit(problem: object, points: object, nodes: int, owner: str) -> None:
         remedy = "Sample points with Points.sample(problem, interior=1000)." if kind == "Points" else ""
         raise InputError(f"{owner}.fit takes a {kind}. Got {shorten(value)} instead. {remedy}".rstrip())
     check_points_match(problem, points)
+    check_squares(problem)
     rows = sum(points.sets[statement.source].rows for statement in problem.statements)
     require_memory(
         system_bytes(problem, points, nodes), f"{owner} with {nodes} nodes on {rows} rows", "Use fewer nodes or points."

@@ -167,7 +167,7 @@ class _Model:
             where.points, where.normals, state(where.points, [(t.field, t.multi_index) for t in form.terms])
         )
         if where.weights is not None:
-            values = np.atleast_1d(where.weights @ values)
+            values = np.array(where.averaged(values))
         values = values if statement.targets is None else values - statement.targets
         return block.scale * (values if statement.noise is None else values / statement.noise)
 

@@ -20,7 +20,7 @@ from pibls.features import Activation
 from pibls.features.deep import propagate
 from pibls.geometry import Points
 from pibls.methods.pinn_residual import Evaluator, residual_evaluator
-from pibls.problem import MultiIndex, Problem, Statement
+from pibls.problem import Averages, MultiIndex, Problem, Statement
 
 __all__ = ["Loss", "differentiable", "padded"]
 
@@ -169,13 +169,18 @@ class Loss:
         return [self._residual(rows, states[rows.batch]) for rows in self.rows]
 
     def _residual(self, rows: _Rows, values: dict[MultiIndex, Any]) -> Any:
+        import torch
+
         columns = {name: i for i, name in enumerate(self.problem.field_names)}
         terms = [(term.multi_index, columns[term.field]) for term in rows.statement.form.terms]
         result = rows.evaluator([values[a][:, rows.here, i] for a, i in terms])
         if rows.there is not None:
             result = result - rows.evaluator([values[a][:, rows.there, i] for a, i in terms])
         if rows.weights is not None:
-            result = (rows.weights * result).sum(1, keepdim=True)
+            place = rows.statement.place
+            ends = place.ends if isinstance(place, Averages) else (result.shape[1],)
+            pieces = (rows.weights * result).split(np.diff(ends, prepend=0).tolist(), dim=1)
+            result = torch.stack([piece.sum(1) for piece in pieces], dim=1)
         if rows.targets is not None:
             result = result - rows.targets
         return result if rows.noise is None else result / rows.noise

@@ -14,17 +14,18 @@ from pibls.problem.conditions import (
     Initial,
     Mean,
     Neumann,
-    Observation,
     Periodic,
     Robin,
 )
 from pibls.problem.interface import AnyCondition, Interface, flux, inside, outside
 from pibls.problem.lowering import Form, MultiIndex, Term
 from pibls.problem.mechanics import Absorbing, Symmetry, Traction, stress
+from pibls.problem.observation import Observation
 from pibls.problem.operators import div, grad, laplacian, normal_derivative
+from pibls.problem.places import Across, AtPoints, Average, Averages, Interior, OnPart, Opposite
 from pibls.problem.problem import Problem
-from pibls.problem.statements import Across, AtPoints, Average, Interior, OnPart, Opposite, Statement
-from pibls.problem.symbols import Data, Field, Unknown, coordinates, data, field, normal, unknown
+from pibls.problem.statements import Statement
+from pibls.problem.symbols import Data, Field, Smooth, Unknown, coordinates, data, field, normal, unknown
 
 __all__ = [
     "Absorbing",
@@ -32,6 +33,7 @@ __all__ = [
     "AnyCondition",
     "AtPoints",
     "Average",
+    "Averages",
     "Condition",
     "Data",
     "Dirichlet",
@@ -49,6 +51,7 @@ __all__ = [
     "Periodic",
     "Problem",
     "Robin",
+    "Smooth",
     "Statement",
     "Symmetry",
     "Term",

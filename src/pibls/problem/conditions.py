@@ -1,4 +1,4 @@
-"""Conditions on the solution: on the boundary, at the first time, at points, on the average, or from measurements.
+"""Conditions on the solution: on the boundary, at the first time, at points, or on the average.
 
 Every one is an equation that holds somewhere. The named short forms only write the equation for you.
 """
@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import sympy as sp
 
-from pibls.checks import HIGHEST_ORDER, FloatArray, as_reals, check_integer, check_number, shorten
+from pibls.checks import HIGHEST_ORDER, as_reals, check_integer, check_number, shorten
 from pibls.errors import ProblemError
 from pibls.problem.domain import is_part
 from pibls.problem.operators import normal_derivative
@@ -26,10 +26,11 @@ __all__ = [
     "Initial",
     "Mean",
     "Neumann",
-    "Observation",
     "Periodic",
     "Robin",
     "as_value",
+    "check_expression",
+    "check_settings",
     "residual_of",
 ]
 
@@ -45,7 +46,6 @@ INITIAL = _InitialFace()
 
 # Heavier rows would push the equation below round-off, and lose it without a word.
 HEAVIEST = 1e12
-_NOISE = (1e-100, 1e100)
 
 
 def residual_of(equation: object, owner: str) -> sp.Expr:
@@ -91,7 +91,8 @@ def as_value(value: object, owner: str) -> sp.Expr:
     return sp.Float(check_number("value", value, owner))
 
 
-def _unknown(u: object, owner: str) -> sp.Expr:
+def check_expression(u: object, owner: str) -> sp.Expr:
+    """Return an expression with a field in it, or refuse it."""
     if not isinstance(u, sp.Expr) or not u.has(Field):
         raise ProblemError(
             f"{owner} takes a field made by pibls.field, or an expression of one, first. Got {shorten(u)} instead."
@@ -112,7 +113,8 @@ def _place(on: object, owner: str) -> Any:
     return points
 
 
-def _settings(owner: str, weight: object, exact: object) -> None:
+def check_settings(owner: str, weight: object, exact: object) -> None:
+    """Refuse a weight or a flag that makes no sense."""
     remedy = "For a condition that must hold to round-off use exact=True."
     check_number("weight", weight, owner, minimum=0, exclusive=True, maximum=HEAVIEST, remedy=remedy)
     if not isinstance(exact, bool):
@@ -156,7 +158,7 @@ class Condition:
             raise ProblemError(f"The 'label' parameter of Condition must be text. Got {shorten(self.label)} instead.")
         residual_of(self.equation, self.label)
         object.__setattr__(self, "on", _place(self.on, self.label))
-        _settings(self.label, self.weight, self.exact)
+        check_settings(self.label, self.weight, self.exact)
 
     @property
     def place(self) -> str:
@@ -190,7 +192,7 @@ def Dirichlet(u: Any, value: Any, on: Any = None, *, weight: float = 1.0, exact:
     >>> Dirichlet(field("u", x, y), x * y)
     Dirichlet(u = x*y on the boundary)
     """
-    return _short("Dirichlet", _unknown(u, "Dirichlet"), value, on, weight, exact)
+    return _short("Dirichlet", check_expression(u, "Dirichlet"), value, on, weight, exact)
 
 
 def Neumann(u: Any, value: Any, on: Any = None, *, weight: float = 1.0, exact: bool = False) -> Condition:  # noqa: N802
@@ -203,7 +205,7 @@ def Neumann(u: Any, value: Any, on: Any = None, *, weight: float = 1.0, exact: b
     >>> Neumann(field("u", x, y), 0)
     Neumann(dn(u) = 0 on the boundary)
     """
-    return _short("Neumann", normal_derivative(_unknown(u, "Neumann")), value, on, weight, exact)
+    return _short("Neumann", normal_derivative(check_expression(u, "Neumann")), value, on, weight, exact)
 
 
 def Robin(  # noqa: N802
@@ -218,7 +220,7 @@ def Robin(  # noqa: N802
     >>> Robin(field("u", x, y), 1, 2, 3)
     Robin(u + 2*dn(u) = 3 on the boundary)
     """
-    inner = _unknown(u, "Robin")
+    inner = check_expression(u, "Robin")
     left = as_value(alpha, "Robin") * inner + as_value(beta, "Robin") * normal_derivative(inner)
     return _short("Robin", left, value, on, weight, exact)
 
@@ -233,7 +235,7 @@ def Initial(u: Any, value: Any, *, weight: float = 1.0, exact: bool = False) -> 
     >>> Initial(field("u", x, t).diff(t), 0)
     Initial(u_t = 0 on initial time)
     """
-    return _short("Initial", _unknown(u, "Initial"), value, INITIAL, weight, exact)
+    return _short("Initial", check_expression(u, "Initial"), value, INITIAL, weight, exact)
 
 
 @dataclass(frozen=True, eq=False)
@@ -275,7 +277,7 @@ class Periodic:
             )
         if self.derivatives is not None:
             check_integer("derivatives", self.derivatives, "Periodic", minimum=0, maximum=HIGHEST_ORDER)
-        _settings("Periodic", self.weight, self.exact)
+        check_settings("Periodic", self.weight, self.exact)
 
     def __repr__(self) -> str:
         return f"Periodic({text(self.u)} in {self.coordinate})"
@@ -300,78 +302,9 @@ class Mean:
     label = "Mean"
 
     def __post_init__(self) -> None:
-        _unknown(self.u, "Mean")
+        check_expression(self.u, "Mean")
         object.__setattr__(self, "value", check_number("value", self.value, "Mean"))
-        _settings("Mean", self.weight, self.exact)
+        check_settings("Mean", self.weight, self.exact)
 
     def __repr__(self) -> str:
         return f"Mean({text(self.u)} = {self.value:g} on average)"
-
-
-@dataclass(frozen=True, eq=False)
-class Observation:
-    """Measured values of an expression at points.
-
-    Parameters
-    ----------
-    u
-        A field or an expression of fields and derivatives.
-    points
-        Array of shape ``(n, d)``.
-    values
-        The ``n`` measured values.
-    noise
-        Standard deviation of the measurements, one number or ``n``; rows are divided by it.
-
-    Examples
-    --------
-    >>> from pibls.problem import coordinates, field
-    >>> x, t = coordinates("x t")
-    >>> Observation(field("u", x, t), [[0.1, 0.0], [0.2, 0.5]], [1.0, 2.0])
-    Observation(u at 2 points)
-    """
-
-    u: Any
-    points: FloatArray
-    values: FloatArray
-    noise: Any = None
-    weight: float = field(default=1.0, kw_only=True)
-    exact: bool = field(default=False, kw_only=True)
-    label = "Observation"
-
-    def __post_init__(self) -> None:
-        _unknown(self.u, "Observation")
-        points = _place(self.points, "Observation")
-        values = _reals("values", self.values)
-        if not isinstance(points, np.ndarray) or (points.ndim == 2 and len(points) != len(values)):
-            raise ProblemError(
-                f"Observation needs one value per point. Got points of shape {np.shape(self.points)} and "
-                f"{len(values)} values."
-            )
-        object.__setattr__(self, "points", points)
-        object.__setattr__(self, "values", values)
-        if self.noise is not None:
-            noise = _reals("noise", self.noise)
-            if len(noise) not in {1, len(values)} or not ((noise > _NOISE[0]) & (noise < _NOISE[1])).all():
-                raise ProblemError(
-                    "The 'noise' parameter of Observation must be one positive number, or one per value, between "
-                    f"{_NOISE[0]:g} and {_NOISE[1]:g}. "
-                    f"Got {shorten(self.noise)} instead."
-                )
-            object.__setattr__(self, "noise", np.broadcast_to(noise, values.shape))
-        _settings("Observation", self.weight, self.exact)
-
-    def __repr__(self) -> str:
-        return f"Observation({text(self.u)} at {len(self.values)} points)"
-
-
-def _reals(name: str, values: object) -> FloatArray:
-    numbers = as_reals(values)
-    array = np.empty(0) if numbers is None else np.atleast_1d(numbers)
-    if array.ndim != 1 or array.size == 0 or not np.isfinite(array).all():
-        raise ProblemError(
-            f"The '{name}' parameter of Observation must be a sequence of finite real numbers. "
-            f"Got {shorten(values)} instead."
-        )
-    array.setflags(write=False)
-    return array

@@ -17,7 +17,7 @@ from pibls.checks import cut, shorten
 from pibls.errors import FileFormatError
 from pibls.problem.interface import Flux, Inside, Outside
 from pibls.problem.operators import Divergence, Laplacian, NormalDerivative, SpaceDerivative
-from pibls.problem.symbols import Data, Field, Normal, Unknown, data, normal, unknown
+from pibls.problem.symbols import Data, Field, Normal, Smooth, Unknown, data, normal, unknown
 from pibls.problem.symbols import field as unknown_field
 
 __all__ = ["decode", "encode"]
@@ -91,19 +91,32 @@ def _write_float(number: sp.Float) -> list[Any]:
     return ["float", value.hex()]
 
 
-def _write_call(kind: str) -> Callable[[Any], list[Any]]:
-    return lambda e: [kind, e.label, *map(_encode, e.args)]
+def _write_unknown(symbol: Unknown) -> list[Any]:
+    settings = [] if symbol.settings == (None, None, None) else [_listed(value) for value in symbol.settings]
+    return ["unknown", symbol.name, *settings]
+
+
+def _listed(value: Any) -> Any:
+    return list(value) if isinstance(value, tuple) else value
+
+
+def _write_field(call: Field) -> list[Any]:
+    if call.prior is None and call.start is None:
+        return ["field", call.label, *map(_encode, call.args)]
+    prior = None if call.prior is None else [call.prior.size, call.prior.length]
+    start = None if call.start is None else _encode(call.start)
+    return ["unknown function", call.label, prior, start, *map(_encode, call.args)]
 
 
 _WRITERS: tuple[tuple[type, Callable[[Any], list[Any]]], ...] = (
-    (Unknown, lambda e: ["unknown", e.name]),
+    (Unknown, _write_unknown),
     (Normal, lambda e: ["normal", e.name[2:]]),
     (sp.Symbol, lambda e: ["coordinate", e.name]),
     (sp.Integer, lambda e: ["int", str(e)]),
     (sp.Rational, lambda e: ["rational", str(e.p), str(e.q)]),
     (sp.Float, _write_float),
-    (Field, _write_call("field")),
-    (Data, _write_call("data")),
+    (Field, _write_field),
+    (Data, lambda e: ["data", e.label, *map(_encode, e.args)]),
     (sp.Derivative, lambda e: ["derivative", _encode(e.expr), *([s.name, int(n)] for s, n in e.variable_count)]),
     (sp.Piecewise, lambda e: ["piecewise", *([_encode(value), _encode(test)] for value, test in e.args)]),
 )
@@ -175,11 +188,17 @@ _LEAVES: Mapping[str, Callable[..., Any]] = {
     "float": lambda _, digits: sp.Float(float.fromhex(digits)),
     "constant": lambda _, name: _CONSTANTS[name],
     "coordinate": lambda symbols, name: symbols[name],
-    "unknown": lambda _, name: unknown(name),
+    "unknown": lambda _, name, *settings: unknown(name, *settings),
     "normal": lambda symbols, name: normal(symbols[name]),
 }
 _BRANCHES: Mapping[str, Callable[..., Any]] = {
     "field": lambda _, read, name, *arguments: unknown_field(name, *map(read, arguments)),
+    "unknown function": lambda _, read, name, prior, start, *arguments: unknown_field(
+        name,
+        *map(read, arguments),
+        prior=None if prior is None else Smooth(*prior),
+        start=None if start is None else read(start),
+    ),
     "data": _Reader.data,
     "derivative": lambda reader, read, inner, *pairs: sp.Derivative(
         read(inner), *((reader.symbols[name], int(count)) for name, count in pairs)

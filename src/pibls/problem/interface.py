@@ -11,8 +11,9 @@ from sympy.logic.boolalg import Boolean
 
 from pibls.checks import check_number, shorten
 from pibls.errors import ProblemError
-from pibls.problem.conditions import HEAVIEST, Condition, Mean, Observation, Periodic, as_value, residual_of
+from pibls.problem.conditions import HEAVIEST, Condition, Mean, Periodic, as_value, residual_of
 from pibls.problem.domain import is_domain
+from pibls.problem.observation import Observation
 from pibls.problem.printing import text
 from pibls.problem.symbols import Field
 

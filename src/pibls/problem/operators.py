@@ -22,6 +22,8 @@ class SpaceOperator(sp.Expr):  # type: ignore[misc]
     """Base of the operators that wait for a domain to say which coordinates are space."""
 
     word = ""
+    # Else SymPy takes differences of them for products that do not commute, and finds those never to be zero.
+    is_commutative = True
 
     def over(self, space: tuple[sp.Symbol, ...]) -> sp.Expr:
         """Return the operator written out over the space coordinates."""

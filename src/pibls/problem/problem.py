@@ -17,8 +17,10 @@ from pibls.problem.domain import Domain, is_domain
 from pibls.problem.evaluate import Function, compile_function
 from pibls.problem.interface import AnyCondition, Interface
 from pibls.problem.lowering import Form
+from pibls.problem.names import described, find_fields, find_functions, find_numbers
+from pibls.problem.places import Interior, OnPart
 from pibls.problem.printing import latex, text
-from pibls.problem.statements import Interior, OnPart, Statement, condition_statements, lowered
+from pibls.problem.statements import Statement, condition_statements, lowered
 from pibls.problem.symbols import Data, Field, Unknown
 
 __all__ = ["Problem"]
@@ -38,7 +40,20 @@ class Problem:
         Boundary, initial and other conditions.
     exact
         The exact solution where it is known: an expression, or a mapping from fields to expressions. It is used to
-        report errors, never to solve.
+        report errors, never to solve. Unknown functions that ``truth`` has may be left out.
+    truth
+        True values of unknown numbers and functions where they are known: a mapping from these, or from their names, to
+        numbers and expressions. Like ``exact``, it is never used to solve.
+
+    Attributes
+    ----------
+    fields
+        The unknown fields, unknown functions among them.
+    parameters
+        The unknown numbers.
+    unknown_functions
+        The fields without an equation of their own: coefficients, sources, boundary and initial functions that data
+        have to tell.
 
     Examples
     --------
@@ -59,8 +74,11 @@ class Problem:
     domain: Domain
     conditions: Sequence[AnyCondition] = ()
     exact: Mapping[Any, sp.Expr] | sp.Expr | None = None
+    truth: Mapping[Any, Any] | None = None
     statements: tuple[Statement, ...] = field(init=False, repr=False)
     fields: tuple[Field, ...] = field(init=False, repr=False)
+    parameters: tuple[Unknown, ...] = field(init=False, repr=False)
+    unknown_functions: tuple[Field, ...] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         if not is_domain(self.domain):
@@ -81,8 +99,11 @@ class Problem:
             for i, c in enumerate(self.conditions)
         ]
         self._set("statements", equations + tuple(s for statements in lists for s in statements))
-        self._set("fields", _fields(self.statements, count))
+        self._set("fields", find_fields(self.statements))
+        self._set("parameters", find_numbers(self.statements, self.fields, self.domain))
+        self._set("unknown_functions", find_functions(self.statements, self.fields, self.domain))
         _refuse_duplicates(self.statements)
+        self._set("truth", self._truth())
         self._set("exact", self._exact())
 
     def _set(self, name: str, value: object) -> None:
@@ -93,23 +114,42 @@ class Problem:
             return None
         labels = [f.label for f in self.fields]
         given = self.exact if isinstance(self.exact, Mapping) else {labels[0]: self.exact}
-        exact = {k.label if isinstance(k, Field) else str(k): v for k, v in given.items()}
+        functions = {f.label for f in self.unknown_functions}
+        exact = {label: value for label, value in (self.truth or {}).items() if label in functions}
+        exact |= {k.label if isinstance(k, Field) else str(k): v for k, v in given.items()}
         if sorted(exact) != sorted(labels):
             raise ProblemError(
                 f"The 'exact' parameter of Problem must give an expression per field {labels}. Got {shorten(given)}."
             )
-        result = {}
-        for label in labels:
-            value = exact[label]
-            number = isinstance(value, int | float) and not isinstance(value, bool)
-            expression = sp.Float(value) if number else value
-            known = isinstance(expression, sp.Expr) and expression.free_symbols <= set(self.domain.coordinates)
-            if not known or expression.has(Field, sp.nan, sp.zoo, sp.oo, -sp.oo, sp.I):
-                raise ProblemError(
-                    f"The exact solution of {label} must be an expression of {self.domain.coordinates}, "
-                    f"finite and real. Got {shorten(value)} instead."
-                )
-            result[label] = expression
+        return {label: self._known(exact[label], f"The exact solution of {label}") for label in labels}
+
+    def _known(self, value: Any, what: str, constant: bool = False) -> sp.Expr:
+        """Return an expression without unknowns, or refuse it."""
+        number = isinstance(value, int | float) and not isinstance(value, bool)
+        expression: Any = sp.Float(value) if number else value
+        allowed = set() if constant else set(self.domain.coordinates)
+        known = isinstance(expression, sp.Expr) and expression.free_symbols <= allowed
+        if not known or expression.has(Field, sp.nan, sp.zoo, sp.oo, -sp.oo, sp.I):
+            of = "a number" if constant else f"an expression of {self.domain.coordinates}"
+            raise ProblemError(f"{what} must be {of}, finite and real. Got {shorten(value)} instead.")
+        return expression
+
+    def _truth(self) -> Mapping[str, Any] | None:
+        if self.truth is None:
+            return None
+        given = self.truth if isinstance(self.truth, Mapping) else {}
+        found = {k.label if isinstance(k, Field) else str(k): v for k, v in given.items()}
+        numbers = {symbol.name for symbol in self.parameters}
+        functions = {f.label for f in self.unknown_functions}
+        if not found or not set(found) <= numbers | functions:
+            raise ProblemError(
+                "The 'truth' parameter of Problem must map unknown numbers and functions of the problem, which are "
+                f"{sorted(numbers | functions)}, to their values. Got {shorten(self.truth)} instead."
+            )
+        result: dict[str, Any] = {}
+        for name, value in found.items():
+            known = self._known(value, f"The true value of {name}", constant=name in numbers)
+            result[name] = float(known) if name in numbers else known
         return result
 
     @property
@@ -125,12 +165,6 @@ class Problem:
     def field_names(self) -> tuple[str, ...]:
         """Names of the unknown fields, in order."""
         return tuple(f.label for f in self.fields)
-
-    @cached_property
-    def parameters(self) -> tuple[Unknown, ...]:
-        """Unknown numbers, to be found with the fields."""
-        symbols = {s for form in self._forms for s in form.expression.free_symbols}
-        return tuple(sorted((s for s in symbols if isinstance(s, Unknown)), key=str))
 
     @cached_property
     def data(self) -> Mapping[str, Data]:
@@ -165,9 +199,10 @@ class Problem:
         True
         """
         result = object.__new__(Problem)
-        for name in ("equations", "domain", "conditions", "exact", "fields"):
+        for name in ("equations", "domain", "conditions", "exact", "truth", "fields", "unknown_functions"):
             result._set(name, getattr(self, name))
         result._set("statements", tuple(statements))
+        result._set("parameters", find_numbers(result.statements, self.fields, self.domain))
         return result
 
     def __str__(self) -> str:
@@ -180,13 +215,16 @@ class Problem:
                 lines.append((body.removesuffix(" " + condition.place), condition.place))
             else:
                 lines.append((body, "" if condition.label != "Periodic" else "periodic"))
-        width = min(60, max(len(left) for left, _ in lines))
-        head = "Find " + ", ".join(map(str, self.fields)) + " with"
+        unknowns: tuple[Unknown | Field, ...] = (*self.parameters, *self.unknown_functions)
+        settings = [line for unknown in unknowns if (line := described(unknown))]
+        width = min(60, max(len(left) for left, _ in (*lines, *settings)))
+        lines += settings
+        head = "Find " + ", ".join(map(str, (*self.fields, *self.parameters))) + " with"
         return "\n".join([head, *(f"  {left:<{width}}   {right}".rstrip() for left, right in lines)])
 
     def __repr__(self) -> str:
         kind = "linear" if self.is_linear else "nonlinear"
-        names = ", ".join(map(str, self.fields))
+        names = ", ".join(map(str, (*self.fields, *self.parameters)))
         counts = f"{len(self.equations)} equations, {len(self.conditions)} conditions"
         return f"Problem({kind}, {names}, {counts}, {self.domain})"
 
@@ -251,34 +289,6 @@ def _conditions(value: object) -> tuple[AnyCondition, ...]:
                 f"Got {shorten(item)} in it."
             )
     return items
-
-
-def _fields(statements: tuple[Statement, ...], equations: int) -> tuple[Field, ...]:
-    found: dict[str, Field] = {}
-    for statement in statements:
-        for unknown in sorted({call for form in statement.forms for call in form.expression.atoms(Field)}, key=str):
-            if statement.is_equation:
-                found.setdefault(unknown.label, unknown)
-            elif unknown.label not in found:
-                raise ProblemError(
-                    f"The unknown {unknown} of {statement.name} has no equation: it occurs in conditions only. Add an "
-                    "equation for it."
-                )
-            if found[unknown.label] != unknown:
-                raise ProblemError(
-                    f"The name {unknown.label!r} stands for two fields, {found[unknown.label]} and {unknown}; "
-                    "give them different names."
-                )
-    data = {n.label for s in statements for form in s.forms for n in form.expression.atoms(Data)}
-    if clash := sorted(data & set(found)):
-        raise ProblemError(f"The name {clash[0]!r} stands for a field and for a data function; rename one of them.")
-    observed = any(s.targets is not None for s in statements)
-    if len(found) > equations and not observed:
-        raise ProblemError(
-            f"There are {len(found)} unknown fields ({', '.join(found)}) and only {equations} equations, so one is "
-            "without an equation. Add equations until there are as many as fields."
-        )
-    return tuple(found.values())
 
 
 def _refuse_duplicates(statements: tuple[Statement, ...]) -> None:

@@ -13,72 +13,32 @@ from typing import Any
 import numpy as np
 import sympy as sp
 
-from pibls.checks import FloatArray, check_points
+from pibls.checks import FloatArray
 from pibls.errors import GeometryError, ProblemError
-from pibls.problem.conditions import INITIAL, Condition, Mean, Observation, Periodic, residual_of
+from pibls.problem.conditions import INITIAL, Condition, Mean, Periodic, residual_of
 from pibls.problem.domain import Domain
 from pibls.problem.fluxes import flux_of
 from pibls.problem.interface import AnyCondition, Flux, Interface, Side, split_sides
 from pibls.problem.lowering import Form, lower
+from pibls.problem.observation import Observation
 from pibls.problem.operators import resolve
+from pibls.problem.places import (
+    Across,
+    AtPoints,
+    Average,
+    Averages,
+    Interior,
+    OnPart,
+    Opposite,
+    Place,
+    averages_of,
+    inside,
+    ordered_points,
+)
 from pibls.problem.printing import text
 from pibls.problem.symbols import Data, Field, Normal, Unknown
 
-__all__ = [
-    "Across",
-    "AtPoints",
-    "Average",
-    "Interior",
-    "OnPart",
-    "Opposite",
-    "Place",
-    "Statement",
-    "condition_statements",
-    "lowered",
-]
-
-
-@dataclass(frozen=True)
-class Interior:
-    """Inside the domain."""
-
-
-@dataclass(frozen=True)
-class OnPart:
-    """On a part of the boundary or the initial face."""
-
-    part: Any
-
-
-@dataclass(frozen=True, eq=False)
-class AtPoints:
-    """At the user's points."""
-
-    points: FloatArray
-
-
-@dataclass(frozen=True)
-class Opposite:
-    """The value on one face minus the value on the opposite one."""
-
-    low: Any
-    high: Any
-
-
-@dataclass(frozen=True)
-class Average:
-    """Averaged over the domain."""
-
-
-@dataclass(frozen=True, eq=False)
-class Across:
-    """Between both sides of a curve or surface: a condition holds inside, and outside there is this form."""
-
-    condition: sp.Basic
-    outside: Form
-
-
-Place = Interior | OnPart | AtPoints | Opposite | Average | Across
+__all__ = ["Statement", "condition_statements", "lowered", "other_coordinates"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,6 +61,8 @@ class Statement:
         Measured values the form shall equal, or None for zero.
     noise
         Standard deviation per target, or None.
+    loss
+        How misfits to the targets count: ``"squares"`` or ``"huber"``.
     """
 
     name: str
@@ -111,6 +73,7 @@ class Statement:
     exact: bool = False
     targets: FloatArray | None = None
     noise: FloatArray | None = None
+    loss: str = "squares"
 
     @property
     def is_equation(self) -> bool:
@@ -185,20 +148,26 @@ def _undeclared(symbol: sp.Symbol, domain: Domain, owner: str) -> str:
     )
 
 
+def other_coordinates(call: Field, domain: Domain, owner: str) -> str:
+    """Return what to say of a field that has other coordinates than the domain."""
+    return (
+        f"The field {call} in {owner} does not have the domain's coordinates {domain.coordinates}; declare "
+        f"it as field('{call.label}', {', '.join(map(str, domain.coordinates))})."
+    )
+
+
 def _check_functions(residual: sp.Expr, domain: Domain, owner: str) -> None:
     for call in sorted(residual.atoms(sp.core.function.AppliedUndef), key=str):
         if isinstance(call, Field):
-            if set(call.args) != set(domain.coordinates):
+            # An unknown coefficient may depend on fewer coordinates; the problem asks whether it is one.
+            if not set(call.args) <= set(domain.coordinates):
                 if sorted(map(str, call.args)) == sorted(map(str, domain.coordinates)):
                     raise ProblemError(
                         f"The field {call} in {owner} and the domain {domain} have coordinates of the same names that "
                         "are different symbols, as sympy.Symbol and pibls.coordinates make them. Make them once, with "
                         f"coordinates('{' '.join(map(str, domain.coordinates))}'), and use them for both."
                     )
-                raise ProblemError(
-                    f"The field {call} in {owner} does not have the domain's coordinates {domain.coordinates}; declare "
-                    f"it as field('{call.label}', {', '.join(map(str, domain.coordinates))})."
-                )
+                raise ProblemError(other_coordinates(call, domain, owner))
         elif not isinstance(call, Data):
             raise ProblemError(
                 f"{owner} contains the undeclared function {call}. Make it an unknown with pibls.field, or a known "
@@ -226,9 +195,15 @@ def condition_statements(
         form = lowered(condition.u - sp.Float(condition.value), domain, name, normals=False)
         return (Statement(name, source, form, Average(), **common),)
     if isinstance(condition, Observation):
-        form = lowered(condition.u, domain, name, normals=False)
-        place = AtPoints(_inside(condition.points, domain, name, len(condition.values)))
-        return (Statement(name, source, form, place, targets=condition.values, noise=condition.noise, **common),)
+        place: Place
+        if condition.regions is None:
+            place = AtPoints(inside(ordered_points(condition, domain, name), domain, name, len(condition.values)))
+        else:
+            place = averages_of(condition, domain, name)
+        normals = isinstance(place, Averages) and place.normals is not None
+        form = lowered(condition.u, domain, name, normals=normals)
+        measured = {"targets": condition.values, "noise": condition.noise, "loss": condition.loss}
+        return (Statement(name, source, form, place, **measured, **common),)
     return (_on_place(condition, name, source, domain, common),)
 
 
@@ -238,7 +213,7 @@ def _on_place(condition: Condition, name: str, source: int, domain: Domain, comm
         points = np.atleast_2d(condition.on)
         if condition.on.ndim == 1 and len(domain.coordinates) == 1:
             points = condition.on[:, None]
-        return Statement(name, source, form, AtPoints(_inside(points, domain, name, None)), **common)
+        return Statement(name, source, form, AtPoints(inside(points, domain, name, None)), **common)
     if condition.on is INITIAL:
         if domain.initial is None:
             raise ProblemError(
@@ -277,19 +252,6 @@ def _across(
         )
         found.append(Statement(name, source, inner, Across(where, outer), weight=float(condition.weight)))
     return tuple(found)
-
-
-def _inside(points: FloatArray, domain: Domain, owner: str, count: int | None) -> FloatArray:
-    array = check_points("points", points, owner, len(domain.coordinates), error=ProblemError)
-    if count is not None and len(array) != count:
-        raise ProblemError(f"{owner} has {len(array)} points and {count} values; give one value per point.")
-    outside = np.flatnonzero(~np.asarray(domain.contains(array)))
-    if outside.size:
-        raise ProblemError(
-            f"{owner} is off the domain {domain}: {outside.size} of its {len(array)} points lie outside, first "
-            f"{array[outside[0]].tolist()}. Remove them or enlarge the domain."
-        )
-    return array
 
 
 def _periodic(

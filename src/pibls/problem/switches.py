@@ -16,8 +16,8 @@ from pibls.checks import FloatArray
 from pibls.errors import ProblemError
 from pibls.problem.evaluate import compile_function
 from pibls.problem.fluxes import normal_flux
+from pibls.problem.places import Across
 from pibls.problem.problem import Problem
-from pibls.problem.statements import Across
 
 __all__ = [
     "branch_number",

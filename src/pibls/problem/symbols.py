@@ -5,7 +5,7 @@ All of them are SymPy objects, so ``u.diff(x, 2)``, ``sp.sin(u)`` and ``2 * u`` 
 
 from __future__ import annotations
 
-import keyword
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -14,12 +14,16 @@ from sympy.core.function import AppliedUndef, UndefinedFunction
 
 from pibls.checks import shorten
 from pibls.errors import ProblemError
+from pibls.problem.unknowns import Smooth, Unknown, check_name, unknown
 
-__all__ = ["Data", "Field", "Normal", "Unknown", "coordinates", "data", "field", "normal", "unknown"]
+__all__ = ["Data", "Field", "Normal", "Smooth", "Unknown", "coordinates", "data", "field", "normal", "unknown"]
 
 
 class Field(AppliedUndef):  # type: ignore[misc]
     """An unknown function applied to its coordinates; made by :func:`field`."""
+
+    prior: Smooth | None = None
+    start: sp.Expr | None = None
 
     @property
     def label(self) -> str:
@@ -48,20 +52,8 @@ class Data(AppliedUndef):  # type: ignore[misc]
         return str(self.func.__name__)
 
 
-class Unknown(sp.Symbol):  # type: ignore[misc]
-    """An unknown number of an inverse problem; made by :func:`unknown`."""
-
-
 class Normal(sp.Symbol):  # type: ignore[misc]
     """A component of the outward unit normal, for use in boundary conditions; made by :func:`normal`."""
-
-
-def _check_name(name: object, owner: str) -> str:
-    if not isinstance(name, str) or not name.isidentifier() or keyword.iskeyword(name):
-        raise ProblemError(
-            f"{owner} needs a name that is a plain identifier such as 'u' or 'x1'. Got {shorten(name)} instead."
-        )
-    return name
 
 
 def _check_coordinates(symbols: tuple[object, ...], owner: str) -> tuple[sp.Symbol, ...]:
@@ -93,15 +85,27 @@ def coordinates(names: str) -> Any:
     """
     if not isinstance(names, str) or not names.replace(",", " ").split():
         raise ProblemError(f"coordinates needs a string of names such as 'x y'. Got {shorten(names)} instead.")
-    labels = [_check_name(name, "coordinates") for name in names.replace(",", " ").split()]
+    labels = [check_name(name, "coordinates") for name in names.replace(",", " ").split()]
     if len(set(labels)) != len(labels):
         raise ProblemError(f"coordinates got a name twice in {names!r}; each coordinate needs its own name.")
     symbols = tuple(sp.Symbol(label, real=True) for label in labels)
     return symbols[0] if len(symbols) == 1 else symbols
 
 
-def field(name: str, *coords: sp.Symbol) -> Any:
+def field(name: str, *coords: sp.Symbol, prior: Smooth | None = None, start: Any = None) -> Any:
     """Return an unknown function of the given coordinates.
+
+    Parameters
+    ----------
+    name
+        What it is called.
+    *coords
+        The coordinates it depends on. An unknown coefficient, source, boundary or initial function may depend on fewer
+        than the problem has.
+    prior
+        ``Smooth()`` says that this is an unknown function to be found from observations, with no equation of its own.
+    start
+        Where the search for an unknown function starts: a number, or an expression of its coordinates.
 
     Examples
     --------
@@ -109,20 +113,34 @@ def field(name: str, *coords: sp.Symbol) -> Any:
     >>> u = field("u", x, t)
     >>> u.diff(x, 2)
     Derivative(u(x, t), (x, 2))
+    >>> field("k", x, prior=Smooth(), start=1).start
+    1
     """
-    label = _check_name(name, "field")
-    return UndefinedFunction(label, bases=(Field,), real=True)(*_check_coordinates(coords, "field"))
+    label = check_name(name, "field")
+    symbols = _check_coordinates(coords, "field")
+    if prior is not None and not isinstance(prior, Smooth):
+        raise ProblemError(
+            f"The 'prior' parameter of field {label!r} must be pibls.Smooth(), with a size and a length if they are "
+            f"known. Got {shorten(prior)} instead."
+        )
+    settings = {"prior": prior, "start": _start(start, label, symbols)}
+    given = {key: value for key, value in settings.items() if value is not None}
+    return UndefinedFunction(label, bases=(Field,), real=True, **given)(*symbols)
 
 
-def unknown(name: str) -> Any:
-    """Return an unknown number, to be found from observations together with the fields.
-
-    Examples
-    --------
-    >>> unknown("k")
-    k
-    """
-    return Unknown(_check_name(name, "unknown"), real=True)
+def _start(start: object, label: str, symbols: tuple[sp.Symbol, ...]) -> sp.Expr | None:
+    if start is None:
+        return None
+    expression: Any = start
+    if isinstance(start, int | float) and not isinstance(start, bool) and math.isfinite(start):
+        expression = sp.Integer(start) if isinstance(start, int) else sp.Float(start)
+    fine = isinstance(expression, sp.Expr) and expression.free_symbols <= set(symbols)
+    if not fine or expression.has(AppliedUndef, sp.nan, sp.zoo, sp.oo, -sp.oo, sp.I):
+        raise ProblemError(
+            f"The 'start' parameter of field {label!r} must be a finite number, or an expression of {symbols}. Got "
+            f"{shorten(start)} instead."
+        )
+    return expression
 
 
 def data(name: str, function: Callable[..., Any], *coords: sp.Symbol) -> Any:
@@ -145,7 +163,7 @@ def data(name: str, function: Callable[..., Any], *coords: sp.Symbol) -> Any:
     >>> k
     k(x, y)
     """
-    label = _check_name(name, "data")
+    label = check_name(name, "data")
     if not callable(function):
         raise ProblemError(
             f"data {label!r} needs a callable that takes one array per coordinate. Got {shorten(function)} instead."

@@ -3,6 +3,7 @@
 Every function returns a :class:`~pibls.problem.Problem`; its docstring says what the problem is, where it comes from
 and what makes it worth solving. :func:`catalogue` has those with an exact solution by name and :func:`tags` says how
 hard they are; :func:`everyday` has corners, jumps, small holes and narrow sources, as engineers meet them;
+:mod:`~pibls.problems.inverse` has unknown numbers and functions with data;
 :func:`references` has those whose solution is known at points only, and :func:`ill_posed` those that a solver should
 decline to answer.
 
@@ -21,6 +22,7 @@ from types import MappingProxyType
 from pibls.checks import check_choice
 from pibls.problem import Problem
 from pibls.problems import elliptic, evolution, high_dimensional, nonlinear, ordinary, paper, shapes, systems
+from pibls.problems import inverse as inverse
 from pibls.problems.elliptic import *
 from pibls.problems.everyday_values import *
 from pibls.problems.evolution import *
@@ -42,7 +44,7 @@ _WITH_EXACT_SOLUTION = tuple(sorted({name for module in _MODULES for name in mod
 __all__ = [*_WITH_EXACT_SOLUTION, *sorted(_WITHOUT_CLOSED_FORM)]
 __all__ += [
     *("IllPosed", "Reference", "catalogue", "everyday", "everyday_error", "evolutions"),
-    *("ill_posed", "references", "tags", "without_exact"),
+    *("ill_posed", "inverse", "references", "tags", "without_exact"),
 ]
 
 # A layer, a corner or many waves: what features spread evenly over the domain do not resolve.

@@ -11,8 +11,8 @@ import numpy as np
 from pibls.checks import FloatArray, as_reals, check_choice, check_integer, check_points, cut, shorten
 from pibls.errors import InputError
 from pibls.geometry.across import BESIDE, points_across
-from pibls.geometry.points import interior_points
-from pibls.problem import Across, AtPoints, Average, Interior, MultiIndex, Opposite, Statement
+from pibls.geometry.points import PointSet, interior_points
+from pibls.problem import Across, AtPoints, Average, Averages, Interior, MultiIndex, OnPart, Opposite, Statement
 
 if TYPE_CHECKING:
     from pibls.solution.solution import Solution
@@ -101,7 +101,7 @@ class ResidualFunction:
         points, shaped = gather(self.solution.coordinate_names, X, named, "residual")
         place = self.statement.place
         if isinstance(place, Average | Across) or self.statement.targets is not None:
-            where = "on average" if isinstance(place, Average) else "at its own points"
+            where = "on average" if isinstance(place, Average | Averages) else "at its own points"
             raise InputError(f"{self.statement.name} holds {where} only; use .values() for its residual.")
         if isinstance(place, Opposite):
             axis = int(np.flatnonzero(place.low.normals(place.low.sample(1).points)[0])[0])
@@ -111,7 +111,7 @@ class ResidualFunction:
             opposite[:, axis] = self.solution.problem.domain.bounds[axis].sum() - points[:, axis]
             return shaped(self._at(points, None) - self._at(opposite, None))
         needs = self.statement.form.residual_function.needs_normals
-        normals = place.part.normals(points) if needs and not isinstance(place, Interior | AtPoints) else None
+        normals = place.part.normals(points) if needs and isinstance(place, OnPart) else None
         return shaped(self._at(points, normals))
 
     def _across(self, X: FloatArray, normals: FloatArray) -> FloatArray:
@@ -139,8 +139,11 @@ class ResidualFunction:
         if isinstance(place, Average):
             points, weights = domain.quadrature(count)
             return np.atleast_1d(weights @ self._at(points, None) / weights.sum())
-        if isinstance(place, AtPoints):
-            values = self._at(place.points, None)
+        if isinstance(place, AtPoints | Averages):
+            values = self._at(place.points, None if isinstance(place, AtPoints) else place.normals)
+            if isinstance(place, Averages):
+                rule = PointSet(place.points, weights=place.weights, ends=place.ends)
+                values = np.array(rule.averaged(values))
             return values if self.statement.targets is None else values - self.statement.targets
         if isinstance(place, Across):
             return self._across(*points_across(place.condition, domain, count, self.statement.name))

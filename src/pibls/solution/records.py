@@ -17,6 +17,7 @@ from pibls.features.deep import DeepNetwork
 from pibls.geometry import Domain
 from pibls.problem import AnyCondition, Condition, Interface, Mean, Observation, Periodic, Problem
 from pibls.problem.conditions import INITIAL
+from pibls.problem.domain import is_part
 from pibls.problem.encoding import decode, encode
 from pibls.problem.evaluate import compile_function
 from pibls.solution.celled import CellNetwork
@@ -118,7 +119,11 @@ def problem_record(problem: Problem, arrays: Arrays) -> dict[str, Any]:
         "equations": [encode(equation) for equation in problem.equations],
         "conditions": [_condition_record(c, f"condition_{i}", arrays) for i, c in enumerate(problem.conditions)],
         "exact": exact,
-    }
+    } | ({} if problem.truth is None else {"truth": _truth_record(problem)})
+
+
+def _truth_record(problem: Problem) -> dict[str, Any]:
+    return {name: encode(sp.sympify(value)) for name, value in (problem.truth or {}).items()}
 
 
 def _condition_record(condition: AnyCondition, key: str, arrays: Arrays) -> dict[str, Any]:
@@ -135,11 +140,30 @@ def _condition_record(condition: AnyCondition, key: str, arrays: Arrays) -> dict
         where = {"shape": condition.on.to_dict(_encode_shape)} if shape else {"condition": encode(condition.on)}
         record |= {"equations": [encode(e) for e in condition.equations], "on": where}
     else:
-        arrays[f"{key}_points"], arrays[f"{key}_values"] = condition.points, condition.values
-        if condition.noise is not None:
-            arrays[f"{key}_noise"] = condition.noise
-        record |= {"u": encode(condition.u)}
+        record |= _observation_record(condition, key, arrays)
     return record
+
+
+_MEASURED = ("points", "values", "noise", "times")
+
+
+def _observation_record(condition: Observation, key: str, arrays: Arrays) -> dict[str, Any]:
+    given = {name: getattr(condition, name) for name in _MEASURED}
+    arrays |= {f"{key}_{name}": array for name, array in given.items() if array is not None}
+    record: dict[str, Any] = {"u": encode(condition.u), "loss": condition.loss}
+    if condition.columns is not None:
+        record["columns"] = list(condition.columns)
+    if condition.regions is not None:
+        distinct = list(dict.fromkeys(condition.regions))
+        record["regions"] = [_region_record(region) for region in distinct]
+        record["region_of"] = [distinct.index(region) for region in condition.regions]
+    return record
+
+
+def _region_record(region: Any) -> dict[str, Any]:
+    if is_part(region):
+        return {"domain": region.domain.to_dict(_encode_shape), "part": region.name}
+    return {"domain": region.to_dict(_encode_shape)}
 
 
 def _place_record(on: Any, key: str, arrays: Arrays) -> Any:
@@ -150,7 +174,7 @@ def _place_record(on: Any, key: str, arrays: Arrays) -> Any:
     if isinstance(on, np.ndarray):
         arrays[f"{key}_on"] = on
         return {"points": f"{key}_on"}
-    return {"domain": on.domain.to_dict(_encode_shape), "part": on.name}
+    return _region_record(on)
 
 
 def problem_from(
@@ -167,7 +191,8 @@ def problem_from(
         _condition_from(c, f"condition_{i}", arrays, symbols, read) for i, c in enumerate(record["conditions"])
     ]
     exact = None if record["exact"] is None else {name: read(tree) for name, tree in record["exact"].items()}
-    return Problem([read(tree) for tree in record["equations"]], domain, conditions, exact)
+    truth = {name: read(tree) for name, tree in record["truth"].items()} if "truth" in record else None
+    return Problem([read(tree) for tree in record["equations"]], domain, conditions, exact, truth)
 
 
 def _condition_from(
@@ -188,12 +213,34 @@ def _condition_from(
         on = Domain.from_dict(where["shape"], symbols, _decode_shape) if "shape" in where else read(where["condition"])
         return Interface([read(tree) for tree in record["equations"]], on, weight=record["weight"])
     if record["kind"] == "Observation":
-        points, values, noise = (arrays.get(f"{key}_{name}") for name in ("points", "values", "noise"))
-        if points is None or values is None:
-            raise FileFormatError("The file lacks the points of an observation; it was changed after it was saved.")
-        return Observation(read(record["u"]), points, values, noise, **settings)
+        return _observation_from(record, key, arrays, symbols, read, settings)
     place = _place_from(record["on"], arrays, symbols)
     return Condition(read(record["equation"]), place, label=str(record["kind"]), **settings)
+
+
+def _observation_from(
+    record: Mapping[str, Any],
+    key: str,
+    arrays: Mapping[str, FloatArray],
+    symbols: tuple[sp.Symbol, ...],
+    read: Callable[[Any], Any],
+    settings: dict[str, Any],
+) -> Observation:
+    points, values, noise, times = (arrays.get(f"{key}_{name}") for name in _MEASURED)
+    if values is None or (points is None and "regions" not in record):
+        raise FileFormatError("The file lacks the points of an observation; it was changed after it was saved.")
+    settings |= {"loss": record.get("loss", "squares"), "times": times}
+    if "columns" in record:
+        settings["columns"] = tuple(map(str, record["columns"]))
+    if "regions" in record:
+        regions = [_region_from(region, symbols) for region in record["regions"]]
+        settings["regions"] = [regions[number] for number in record["region_of"]]
+    return Observation(read(record["u"]), points, values, noise, **settings)
+
+
+def _region_from(record: Mapping[str, Any], symbols: tuple[sp.Symbol, ...]) -> Any:
+    domain = Domain.from_dict(record["domain"], symbols, _decode_shape)
+    return _part(domain, record["part"]) if "part" in record else domain
 
 
 def _place_from(record: Any, arrays: Mapping[str, FloatArray], symbols: tuple[sp.Symbol, ...]) -> Any:
@@ -203,8 +250,7 @@ def _place_from(record: Any, arrays: Mapping[str, FloatArray], symbols: tuple[sp
         return INITIAL
     if "points" in record:
         return arrays[record["points"]]
-    domain = Domain.from_dict(record["domain"], symbols, _decode_shape)
-    return _part(domain, record["part"])
+    return _region_from(record, symbols)
 
 
 def _encode_shape(expression: sp.Expr) -> dict[str, Any]:

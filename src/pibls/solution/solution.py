@@ -255,7 +255,8 @@ class Solution:
         return statement
 
     def _check_known(self, statement: Statement) -> None:
-        foreign = {name for form in statement.forms for name in form.fields} - set(self.problem.field_names)
+        calls = {call for form in statement.forms for call in form.expression.atoms(Field)}
+        foreign = {call.label for call in calls - set(self.problem.fields)}
         unknowns = {str(s) for s in statement.form.expression.free_symbols if isinstance(s, Unknown)}
         if foreign or unknowns:
             raise InputError(

@@ -1,6 +1,6 @@
 """ROWS: the equation and conditions at points become one scaled least-squares system."""
 
-from pibls.system.assemble import assemble, check_linear, check_points_match, system_bytes
+from pibls.system.assemble import assemble, check_linear, check_points_match, check_squares, system_bytes
 from pibls.system.blocks import Block, System
 from pibls.system.scaling import Balanced, Fixed, Penalties, RowScaling
 from pibls.system.tangent import Evaluate, check_known, linearised
@@ -17,6 +17,7 @@ __all__ = [
     "check_known",
     "check_linear",
     "check_points_match",
+    "check_squares",
     "linearised",
     "system_bytes",
 ]

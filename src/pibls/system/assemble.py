@@ -18,7 +18,7 @@ from pibls.runtime import available_cores, require_memory
 from pibls.system.blocks import Block, System
 from pibls.system.scaling import Balanced, RowScaling
 
-__all__ = ["assemble", "check_linear", "check_points_match", "system_bytes"]
+__all__ = ["assemble", "check_linear", "check_points_match", "check_squares", "system_bytes"]
 
 _WORKSPACE = 2.0  # the factorisation needs about as much again as the matrix
 _BEYOND_MEMORY = 2**200  # larger than any memory, and still a float
@@ -74,6 +74,16 @@ def check_points_match(problem: Problem, points: Points) -> None:
             f"The points have {len(points)} sets, and the problem has {len(problem.equations)} equations and "
             f"{len(problem.conditions)} conditions; sample them with Points.sample(problem, ...)."
         )
+
+
+def check_squares(problem: Problem) -> None:
+    """Refuse data with outliers, which a fit by least squares would follow without a word."""
+    for statement in problem.statements:
+        if statement.loss != "squares":
+            raise ProblemError(
+                f"{statement.name} has loss={statement.loss!r}, and fields without unknown numbers or functions are "
+                "fitted by least squares. Remove the outliers, and leave out 'loss'."
+            )
 
 
 def check_linear(problem: Problem) -> None:
@@ -167,7 +177,8 @@ def fill_rows(
     if where.weights is not None:
         weights = place(where.weights)
         for out, value in zip(outs, network.combine(X, forms), strict=True):
-            out[0, :] = weights @ value
+            for number, row in enumerate(where.averaged(value, weights)):
+                out[number, :] = row
         return
     many = isinstance(X, np.ndarray) and len(X) * network.size > _WORTH_THREADS
     network.combine(X, forms, out=outs, workers=available_cores() if many else 1)
@@ -179,7 +190,7 @@ def fill_rows(
 def _right_hand_side(statement: Statement, where: PointSet) -> FloatArray:
     source = statement.form.source_function(where.points, where.normals)
     if where.weights is not None:
-        return -np.atleast_1d(where.weights @ source)
+        source = np.array(where.averaged(source))
     return -source if statement.targets is None else statement.targets - source
 
 

@@ -13,7 +13,7 @@ import sympy as sp
 
 from pibls.checks import FloatArray, cut
 from pibls.geometry import Part
-from pibls.problem import AnyCondition, Condition, Interface, Mean, Observation, Periodic, Robin
+from pibls.problem import AnyCondition, Condition, Interface, Mean, Periodic, Robin
 from pibls.problem.conditions import INITIAL
 from pibls.problem.evaluate import Function, compile_function
 from pibls.problem.operators import normal_derivative
@@ -22,8 +22,8 @@ from pibls.text.document import Table
 from pibls.text.domains import Place, read_region
 from pibls.text.expressions import read_condition, read_equation, read_expression
 from pibls.text.names import Names
+from pibls.text.observations import KEYS, read_observation
 from pibls.text.source import suggestion
-from pibls.text.tables import column, read_columns
 
 __all__ = ["KINDS", "TextPredicate", "read_conditions"]
 
@@ -71,12 +71,14 @@ def _settings(table: Table, names: Names) -> dict[str, Any]:
 
 
 def _unknown(table: Table, names: Names) -> Any:
-    """Return what a condition is about: the only unknown if nothing is said."""
+    """Return what a condition is about: if nothing is said, the only field that is no unknown coefficient."""
     if "u" in table:
         return read_expression(table.text("u"), names).expression
-    if len(names.fields) != 1:
+    whole = len(names.coordinates)
+    states = [f for f in names.fields.values() if f.prior is None and f.start is None and len(f.args) == whole]
+    if len(states) != 1:
         raise table.error(None, f"The key 'u' is missing: which of {', '.join(names.fields)} is it about?")
-    return next(iter(names.fields.values()))
+    return states[0]
 
 
 def _value(table: Table, names: Names, key: str = "value") -> sp.Expr:
@@ -240,7 +242,7 @@ def _interface(table: Table, place: Place, names: Names) -> AnyCondition:
 def _region(table: Table, place: Place, names: Names) -> Any:
     """Return on which shape an interface is: one of its own, one of the domain, or a comparison."""
     if isinstance(table.data["on"], dict):
-        return read_region(table.table("on"), place, names)
+        return read_region(table.table("on"), names, place.space.coordinates)
     if not _PART.fullmatch(table.string("on")):
         return read_condition(table.text("on"), replace(names, fields={}))
     named = {name: shape for name, shape in place.shapes.items() if not name.startswith("#")}
@@ -251,32 +253,13 @@ def _region(table: Table, place: Place, names: Names) -> Any:
     return named[name]
 
 
-def _observation(table: Table, _: Place, names: Names) -> AnyCondition:
-    table.allow("u", "points", "values", "noise", "file", *_COMMON)
-    unknown = _unknown(table, names)
-    if "file" in table:
-        points, values, noise = _measured(table, names, unknown)
-    else:
-        table.need("points", 'points = [[0.5, 0.5]], or file = "measured.csv"')
-        table.need("values", "values = [1.0]")
-        points, values = np.array(_rows(table, "points", names)), np.array(table.numbers(names, "values"))
-        several = isinstance(table.data.get("noise"), list)
-        noise = None
-        if "noise" in table:
-            noise = table.numbers(names, "noise") if several else float(table.number(names, "noise"))
-    settings = _settings(table, names)
-    return table.attempt(None, Observation, unknown, points, values, noise, **settings)
+def _observation(table: Table, place: Place, names: Names) -> AnyCondition:
+    table.allow(*KEYS, *_COMMON)
 
+    def find_part(table: Table, path: tuple[str | int, ...], entry: str) -> Part:
+        return _part(table, path, entry, place)
 
-def _measured(table: Table, names: Names, unknown: Any) -> tuple[FloatArray, FloatArray, Any]:
-    """Return points, values and noise from the columns of a file."""
-    columns = read_columns(table, "file")
-    points = np.stack([column(table, "file", columns, s.name) for s in names.coordinates], axis=1)
-    name = table.string("values", getattr(unknown, "label", "value"))
-    values = column(table, "values" if "values" in table else "file", columns, name)
-    if not isinstance(table.data.get("noise"), str):
-        return points, values, float(table.number(names, "noise")) if "noise" in table else None
-    return points, values, column(table, "noise", columns, table.string("noise"))
+    return read_observation(table, place, names, _unknown(table, names), find_part, _settings(table, names))
 
 
 KINDS: Mapping[str, Callable[[Table, Place, Names], AnyCondition]] = {

@@ -132,9 +132,10 @@ def read_domain(document: Table, names: Names) -> Place:
     return Place(document.attempt("time", space.__mul__, interval), space, found)
 
 
-def read_region(table: Table, place: Place, names: Names) -> Domain:
-    """Return a shape of its own."""
-    return _shape(table, place.space.coordinates, names, {})
+def read_region(table: Table, names: Names, symbols: tuple[sp.Symbol, ...] | None = None) -> Domain:
+    """Return a shape within the domain, of all coordinates of the problem or of some."""
+    constants = replace(names, coordinates=(), fields={})
+    return _shape(table, names.coordinates if symbols is None else symbols, constants, {})
 
 
 def _limits(table: Table, key: str, names: Names) -> tuple[Any, Any]:

@@ -15,8 +15,6 @@ from pibls.checks import check_choice, shorten
 from pibls.errors import InputError, PiblsError, TextError
 from pibls.problem import AnyCondition, Problem
 from pibls.problem.symbols import data as data_function
-from pibls.problem.symbols import field as unknown_field
-from pibls.problem.symbols import unknown
 from pibls.text.conditions import read_conditions
 from pibls.text.document import Table, parse_document
 from pibls.text.domains import coordinate_names, read_domain
@@ -26,12 +24,13 @@ from pibls.text.measured import Measured
 from pibls.text.names import Names
 from pibls.text.source import Text
 from pibls.text.tables import Interpolant, column, local_name, read_columns
+from pibls.text.unknowns import known, read_truth, read_unknowns, refuse_taken
 
 __all__ = ["WAYS", "Outputs", "ProblemFile", "SolveOptions", "read_file", "read_problem", "read_text"]
 
 _KEYS = (
-    *("title", "domain", "time", "unknowns", "unknown_numbers", "parameters", "data", "equations", "conditions"),
-    *("exact", "solve", "output"),
+    *("title", "domain", "time", "fields", "unknowns", "unknown_numbers", "parameters", "data", "equations"),
+    *("conditions", "exact", "truth", "solve", "output"),
 )
 _LARGEST = 2_000_000
 WAYS = ("space-time", "lines")
@@ -155,7 +154,7 @@ def _read(source: str, name: str | None, folder: Path | None, folders: tuple[Pat
     conditions = read_conditions(table, place, names)
     exact = _exact(table, names)
     try:
-        problem = Problem(equations, place.domain, conditions, exact)
+        problem = Problem(equations, place.domain, conditions, exact, read_truth(table, names))
     except PiblsError as error:
         raise table.document.error(_culprit(str(error), conditions), str(error)) from error
     return ProblemFile(table.string("title"), problem, _options(table, names, problem), _outputs(table))
@@ -166,8 +165,9 @@ def _culprit(message: str, conditions: list[AnyCondition]) -> tuple[str | int, .
     for i, condition in enumerate(conditions):
         if message.startswith(repr(condition)):
             return ("conditions", i)
-    if message.startswith("The exact solution"):
-        return ("exact",)
+    for start, key in (("The exact solution", "exact"), ("The true value", "truth"), ("The 'truth'", "truth")):
+        if message.startswith(start):
+            return (key,)
     found = re.match(r"(?:the )?equation (\d*)", message)
     return ("equations", int(found[1] or 1) - 1) if found else ("equations",)
 
@@ -181,47 +181,26 @@ def _formulas(table: Table, key: str) -> list[Text]:
 def _names(table: Table) -> Names:
     """Return the names that the formulas of a file may use."""
     names = make_names(coordinate_names(table), ())
-    labels = table.strings("unknowns") if "unknowns" in table else ["u"]
-    for i, label in enumerate(labels):
-        _fresh(table, ("unknowns", i), label, names)
-        entry = table.attempt("unknowns", unknown_field, label, *names.coordinates)
-        names = replace(names, fields={**names.fields, label: entry})
-    for i, label in enumerate(table.strings("unknown_numbers") if "unknown_numbers" in table else []):
-        _fresh(table, ("unknown_numbers", i), label, names)
-        names = _known(names, label, Measured(table.attempt("unknown_numbers", unknown, label)))
+    names = read_unknowns(table, names)
     for label in table.table("data").data:
-        _fresh(table, ("data", label, "#key"), label, names)
-        names = _known(names, label, _data(table.table("data").table(label), label, names))
+        refuse_taken(table, ("data", label, "#key"), label, names)
+        names = known(names, label, _data(table.table("data").table(label), label, names))
     parameters = table.table("parameters")
     for label in parameters.data:
-        _fresh(table, ("parameters", label, "#key"), label, names)
+        refuse_taken(table, ("parameters", label, "#key"), label, names)
         value = read_expression(parameters.text(label), replace(names, fields={}))
-        names = _known(names, label, value)
+        names = known(names, label, value)
     return names
-
-
-def _known(names: Names, label: str, value: Measured) -> Names:
-    return replace(names, values={**names.values, label: value})
-
-
-def _fresh(table: Table, path: tuple[str | int, ...], label: str, names: Names) -> None:
-    """Refuse a name that is taken, or that formulas could not use."""
-    taken = {symbol.name for symbol in names.coordinates} | set(names.fields) | set(names.values)
-    if label in taken:
-        raise table.document.error(path, f"The name {shorten(label)} is used twice; choose another.")
-    if not label.isascii() or not label.isidentifier() or label.startswith("_"):
-        message = f"A name is made of letters, digits and underscores, a letter first. Got {shorten(label)}."
-        raise table.document.error(path, message)
 
 
 def _data(table: Table, label: str, names: Names) -> Measured:
     """Return a coefficient that a CSV file tabulates."""
     table.allow("file", "coordinates", "column", "method")
     table.need("file", 'file = "conductivity.csv"')
-    known = {symbol.name: symbol for symbol in names.coordinates}
-    along = table.strings("coordinates") if "coordinates" in table else list(known)
-    if not along or not set(along) <= set(known) or len(set(along)) < len(along):
-        raise table.error("coordinates", f"coordinates must be some of {', '.join(known)}, each once.")
+    symbols = {symbol.name: symbol for symbol in names.coordinates}
+    along = table.strings("coordinates") if "coordinates" in table else list(symbols)
+    if not along or not set(along) <= set(symbols) or len(set(along)) < len(along):
+        raise table.error("coordinates", f"coordinates must be some of {', '.join(symbols)}, each once.")
     value = table.string("column", label)
     choice = table.attempt(
         "method", check_choice, "method", table.string("method", "linear"), "data", ("linear", "nearest")
@@ -233,18 +212,18 @@ def _data(table: Table, label: str, names: Names) -> Measured:
         raise table.error("file", "The table has a point twice; give each point one value.")
     found = Interpolant(table.string("file"), tuple(along), value, choice, points, values)
     function = table.attempt("file", found.prepared)
-    return Measured(data_function(label, function, *(known[name] for name in along)))
+    return Measured(data_function(label, function, *(symbols[name] for name in along)))
 
 
 def _exact(table: Table, names: Names) -> dict[str, Any] | None:
     if "exact" not in table:
         return None
-    known = replace(names, fields={})
+    plain = replace(names, fields={})
     if not isinstance(table.data["exact"], dict):
-        return {label: read_expression(table.text("exact"), known).expression for label in list(names.fields)[:1]}
+        return {label: read_expression(table.text("exact"), plain).expression for label in list(names.fields)[:1]}
     entries = table.table("exact")
     entries.allow(*names.fields)
-    return {label: read_expression(entries.text(label), known).expression for label in entries.data}
+    return {label: read_expression(entries.text(label), plain).expression for label in entries.data}
 
 
 def _options(table: Table, names: Names, problem: Problem) -> SolveOptions:

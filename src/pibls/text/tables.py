@@ -2,25 +2,20 @@
 
 from __future__ import annotations
 
-import csv
-import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import PurePosixPath
-from typing import Any
 
 import numpy as np
 
 from pibls.checks import FloatArray, cut
 from pibls.errors import TextError
+from pibls.problem.columns import read_csv
 from pibls.text.document import Table
 from pibls.text.source import suggestion
 
 __all__ = ["Interpolant", "local_name", "read_columns"]
-
-_LARGEST_FILE = 50_000_000
-_MOST_NUMBERS = 5_000_000
 
 
 def local_name(table: Table, key: str) -> str:
@@ -44,44 +39,7 @@ def read_columns(table: Table, key: str) -> Mapping[str, FloatArray]:
     # A link could lead out of the folder.
     if not path.is_relative_to(folder.resolve()) or not path.is_file():
         raise table.error(key, f"There is no file {cut(name)} in the folder of the problem file.")
-    if path.stat().st_size > _LARGEST_FILE:
-        raise table.error(key, f"The file {cut(name)} has more than {_LARGEST_FILE // 1_000_000} MB; thin it out.")
-    try:
-        with path.open(encoding="utf-8-sig", newline="") as stream:
-            return _columns(csv.reader(stream), name)
-    except (OSError, UnicodeDecodeError, csv.Error) as error:
-        raise table.error(key, f"The file {cut(name)} cannot be read as CSV: {cut(str(error))}.") from error
-
-
-def _columns(reader: Any, name: str) -> Mapping[str, FloatArray]:
-    heading = [entry.strip() for entry in next(reader, [])]
-    if not heading or not all(heading) or len(set(heading)) < len(heading) or _is_number(heading[0]):
-        raise TextError("The first line of a table must name its columns, each once: x,y,value.", path=name)
-    values: list[float] = []
-    for row in reader:
-        if not row:
-            continue
-        if len(row) != len(heading):
-            message = f"There are {len(row)} entries, and {len(heading)} columns are named in the first line."
-            raise TextError(message, path=name, line=reader.line_num)
-        for number, entry in enumerate(row):
-            if not _is_number(entry):
-                message = f"{cut(repr(entry))} in column {heading[number]!r} is not a finite number."
-                raise TextError(message, path=name, line=reader.line_num, column=number + 1)
-        values += map(float, row)
-        if len(values) > _MOST_NUMBERS:
-            raise TextError(f"The table has more than {_MOST_NUMBERS} numbers; thin it out.", path=name)
-    if not values:
-        raise TextError("The table has no rows below its first line.", path=name)
-    array = np.array(values).reshape(-1, len(heading))
-    return dict(zip(heading, array.T, strict=True))
-
-
-def _is_number(entry: str) -> bool:
-    try:
-        return math.isfinite(float(entry))
-    except ValueError:
-        return False
+    return read_csv(path, name)
 
 
 def column(table: Table, key: str, columns: Mapping[str, FloatArray], name: str) -> FloatArray:

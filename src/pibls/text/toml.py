@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -23,7 +24,7 @@ def write_value(value: Any) -> str:
         return "{" + ", ".join(f"{key} = {write_value(entry)}" for key, entry in value.items()) + "}"
     if isinstance(value, list | tuple):
         return "[" + ", ".join(map(write_value, value)) + "]"
-    whole = value == int(value) and abs(value) < 1e15
+    whole = math.isfinite(value) and value == int(value) and abs(value) < 1e15
     return str(int(value)) if whole else repr(float(value))
 
 

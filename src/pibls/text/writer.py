@@ -9,31 +9,13 @@ import sympy as sp
 
 from pibls.checks import cut
 from pibls.errors import InputError, TextError
-from pibls.geometry import (
-    Ball,
-    Box,
-    Combination,
-    Cone,
-    Cylinder,
-    Domain,
-    Extrusion,
-    Implicit,
-    Outline,
-    Part,
-    PointCloud,
-    Polygon,
-    Product,
-    Revolution,
-    Solid,
-    Star,
-    TimeInterval,
-    Torus,
-)
+from pibls.geometry import Domain, Part, Product, TimeInterval
 from pibls.geometry.restricted import Predicate, RestrictedPatch
 from pibls.problem import (
     Across,
     AnyCondition,
     AtPoints,
+    Averages,
     Condition,
     Field,
     Interface,
@@ -49,8 +31,10 @@ from pibls.problem.operators import NormalDerivative
 from pibls.text.conditions import KINDS, TextPredicate
 from pibls.text.files import read_text
 from pibls.text.formula_writer import write_equation, write_expression
+from pibls.text.shape_writer import shape_names, write_domain, write_shape
 from pibls.text.tables import Interpolant
 from pibls.text.toml import write_table
+from pibls.text.unknowns import write_truth, write_unknowns
 
 __all__ = ["to_text"]
 
@@ -97,16 +81,16 @@ def to_text(problem: Problem, title: str = "") -> str:
     if not isinstance(problem, Problem):
         raise InputError(f"to_text takes a Problem. Got {type(problem).__name__} instead.")
     head: dict[str, Any] = {"title": title} if title else {}
-    head["unknowns"] = list(problem.field_names)
-    if problem.parameters:
-        head["unknown_numbers"] = [symbol.name for symbol in problem.parameters]
+    looked_for, tables = write_unknowns(problem)
+    head |= looked_for
     head["equations"] = [write_equation(equation) for equation in problem.equations]
-    blocks = [("", head)]
+    blocks = [("", head), *tables]
     blocks += [(f"[data.{name}]", _data(name, function)) for name, function in problem.data.items()]
-    blocks += _domain(problem.domain)
+    blocks += write_domain(problem.domain)
     blocks += [("[[conditions]]", _condition(condition, problem.domain)) for condition in problem.conditions]
     if problem.exact is not None:
         blocks.append(("[exact]", {name: write_expression(value) for name, value in dict(problem.exact).items()}))
+    blocks += write_truth(problem)
     text = "\n".join("\n".join([*filter(None, [title]), *write_table(entries), ""]) for title, entries in blocks)
     if not problem.data:
         _check(text, problem)
@@ -124,99 +108,6 @@ def _data(name: str, call: Any) -> Entries:
     return entries | {"method": function.method}
 
 
-def _domain(domain: Any) -> list[tuple[str, Entries]]:
-    if isinstance(domain, TimeInterval):
-        return [("[time]", {domain.time.name: [domain.start, domain.stop]})]
-    if isinstance(domain, Product):
-        return _domain(domain.domain) + _domain(domain.interval)
-    return [("[domain]", _shape(domain, _names(domain)))]
-
-
-def _shape(shape: Domain, names: dict[Domain, str]) -> Entries:
-    if isinstance(shape, Combination):
-        entries: Entries = {
-            "shape": shape.operation,
-            "of": [_shape(part, names) for part in (shape.first, shape.second)],
-        }
-    elif isinstance(shape, Extrusion):
-        limits = {shape.coordinates[-1].name: list(shape.limits)}
-        entries = {"shape": "extrusion", "of": _shape(shape.shape, names), **limits}
-    elif isinstance(shape, Revolution):
-        entries = {"shape": "revolution", "of": _shape(shape.shape, names), "axis": shape.axis.name}
-    else:
-        entries = _plain_shape(shape)
-    symbols = [symbol.name for symbol in shape.coordinates]
-    if not isinstance(shape, Box | Extrusion) and symbols != ["x", "y", "z"][: len(symbols)]:
-        entries["coordinates"] = symbols
-    # A shape that occurs twice is named once.
-    return entries | ({"name": names.pop(shape)} if shape in names else {})
-
-
-def _names(whole: Domain) -> dict[Domain, str]:
-    """Return names for the shapes that a combination is made of."""
-    found: list[Domain] = []
-    todo: list[Domain] = [whole]
-    while todo:
-        shape = todo.pop(0)
-        if isinstance(shape, Combination):
-            todo += [shape.first, shape.second]
-        if isinstance(shape, Extrusion | Revolution):
-            todo.append(shape.shape)
-        if shape is not whole and shape not in found:
-            found.append(shape)
-    return {shape: f"shape{i + 1}" for i, shape in enumerate(found)}
-
-
-def _plain_shape(shape: Domain) -> Entries:
-    entries: Entries = {"shape": type(shape).__name__.lower()}
-    if isinstance(shape, Box):
-        limits = zip(shape.coordinates, shape.lower, shape.upper, strict=True)
-        return entries | {symbol.name: [low, high] for symbol, low, high in limits}
-    if isinstance(shape, Ball):
-        return entries | {"center": list(shape.center), "radius": shape.radius}
-    if isinstance(shape, Polygon):
-        return entries | {"vertices": [list(vertex) for vertex in shape.vertices]}
-    if isinstance(shape, Star) and isinstance(shape.radius, sp.Expr):
-        angle = [symbol.name for symbol in shape.radius.free_symbols if symbol.name != "theta"]
-        entries |= {"radius": write_expression(shape.radius), "center": list(shape.center)}
-        return entries | ({"angle": angle[0]} if angle else {})
-    if isinstance(shape, PointCloud):
-        return _cloud(shape)
-    if isinstance(shape, Cylinder | Cone):
-        sizes = {"radius": shape.radius} | ({"top_radius": shape.top_radius} if isinstance(shape, Cone) else {})
-        return entries | {"start": list(shape.start), "stop": list(shape.stop), **sizes}
-    if isinstance(shape, Torus):
-        sizes = {"radius": shape.radius, "tube": shape.tube}
-        return entries | {"center": list(shape.center), **sizes, "axis": list(shape.axis)}
-    if isinstance(shape, Outline):
-        rings = [[list(vertex) for vertex in ring] for ring in shape.rings]
-        parts = {name: list(edges) for name, edges in shape.named}
-        return entries | {"rings": rings} | ({"parts": parts} if parts else {})
-    if isinstance(shape, Implicit) and isinstance(shape.function, sp.Expr):
-        bounds = [list(pair) for pair in shape.limits]
-        return entries | {"function": write_expression(shape.function), "bounds": bounds, "cells": shape.cells}
-    if isinstance(shape, Solid):
-        raise InputError(
-            f"The domain {cut(repr(shape))} cannot be written as text: it has too many numbers. Keep its surface in "
-            'a file beside the problem file, and name that: shape = "part.stl".'
-        )
-    raise InputError(
-        f"The domain {cut(repr(shape))} cannot be written as text: it is made from a Python function. Give an "
-        "expression, or keep the problem in Python."
-    )
-
-
-def _cloud(cloud: PointCloud) -> Entries:
-    entries: Entries = {"shape": "points", "interior": cloud.interior.tolist()}
-    if len(cloud.boundary_points):
-        entries["boundary"] = cloud.boundary_points.tolist()
-    if cloud.boundary_normals is not None:
-        entries["normals"] = cloud.boundary_normals.tolist()
-    if cloud.weights is not None:
-        entries["weights"] = cloud.weights.tolist()
-    return entries | ({"parts": {name: list(rows) for name, rows in cloud.named}} if cloud.named else {})
-
-
 def _condition(condition: AnyCondition, domain: Any) -> Entries:
     kind = condition.label.lower()
     entries: Entries = {"kind": kind if kind in KINDS else "condition"}
@@ -227,7 +118,7 @@ def _condition(condition: AnyCondition, domain: Any) -> Entries:
     elif isinstance(condition, Interface):
         entries |= _across(condition)
     else:
-        entries |= {"u": write_expression(condition.u), **_particulars(condition)}
+        entries |= {"u": write_expression(condition.u), **_particulars(condition, domain)}
     if condition.weight != 1.0:
         entries["weight"] = float(condition.weight)
     return entries | ({"exact": True} if condition.exact else {})
@@ -240,18 +131,48 @@ def _across(condition: Interface) -> Entries:
         entries = {"u": write_expression(condition.u)}
         entries |= {name: write_expression(sp.sympify(value)) for name, value in given.items() if value is not None}
     shape = isinstance(condition.on, Domain)
-    return entries | {"on": _shape(condition.on, {}) if shape else write_expression(condition.on)}
+    return entries | {"on": write_shape(condition.on, {}) if shape else write_expression(condition.on)}
 
 
-def _particulars(condition: Periodic | Mean | Observation) -> Entries:
+def _particulars(condition: Periodic | Mean | Observation, domain: Any) -> Entries:
     if isinstance(condition, Periodic):
         order = {} if condition.derivatives is None else {"derivatives": condition.derivatives}
         return {"along": condition.coordinate.name, **order}
     if isinstance(condition, Mean):
         return {"value": condition.value}
-    entries: Entries = {"points": condition.points.reshape(len(condition.values), -1).tolist()}
-    entries["values"] = condition.values.tolist()
-    return entries if condition.noise is None else entries | {"noise": np.asarray(condition.noise).tolist()}
+    entries = {"values": condition.values.tolist()}
+    if condition.noise is not None:
+        entries["noise"] = np.asarray(condition.noise).tolist()
+    if condition.loss != "squares":
+        entries["loss"] = condition.loss
+    return _measured_at(condition, domain) | entries
+
+
+def _measured_at(condition: Observation, domain: Any) -> Entries:
+    """Return the points of an observation, or its regions and times."""
+    if condition.regions is None:
+        points = condition.points.reshape(len(condition.values), -1)
+        if condition.columns is not None:
+            points = points[:, [condition.columns.index(symbol.name) for symbol in domain.coordinates]]
+        return {"points": points.tolist()}
+    regions = condition.regions[:1] if len(set(condition.regions)) == 1 else condition.regions
+    entries: Entries = {"over": [_region(region, domain) for region in regions]}
+    return entries if condition.times is None else entries | {"times": condition.times.tolist()}
+
+
+def _region(region: Any, domain: Any) -> Any:
+    if isinstance(region, Part):
+        if ".where(" in region.name or "|" in region.name:
+            raise InputError(
+                f"The part {region.name} cannot be written as text: averages are over whole parts there. Make one "
+                "observation per part, or keep the problem in Python."
+            )
+        return _part(region.name, region, domain)
+    if isinstance(region, TimeInterval):
+        return {"during": [region.start, region.stop]}
+    if isinstance(region, Product):
+        return _region(region.domain, domain) | _region(region.interval, domain)
+    return write_shape(region, {})
 
 
 def _equation(condition: Condition) -> Entries:
@@ -280,7 +201,7 @@ def _place(condition: Condition, domain: Any) -> Entries:
 def _part(name: str, on: Part, domain: Any) -> str:
     """Return what a part is called in the file; the name alone does not say which shape it is of."""
     space = domain.domain if isinstance(domain, Product) else domain
-    shapes = _names(space)
+    shapes = shape_names(space)
     if on.domain in shapes:
         return f"{shapes[on.domain]}.{name}"
     if on.domain not in (domain, space):
@@ -325,10 +246,11 @@ def _check(text: str, problem: Problem) -> None:
 def _same(one: Statement, two: Statement) -> bool:
     arrays = ((one.targets, two.targets), (one.noise, two.noise))
     equal = all(a is b or (a is not None and b is not None and np.array_equal(a, b)) for a, b in arrays)
-    equal &= (one.form.expression, one.weight, one.exact) == (two.form.expression, two.weight, two.exact)
+    equal &= all(getattr(one, name) == getattr(two, name) for name in ("weight", "exact", "loss"))
+    equal &= one.form.expression == two.form.expression
     if isinstance(one.place, OnPart) and isinstance(two.place, OnPart):
         return equal and _same_part(one.place.part, two.place.part)
-    if isinstance(one.place, AtPoints) and isinstance(two.place, AtPoints):
+    if isinstance(one.place, AtPoints | Averages) and isinstance(two.place, AtPoints | Averages):
         return equal and np.array_equal(one.place.points, two.place.points)
     if isinstance(one.place, Across) and isinstance(two.place, Across):
         equal &= bool(one.place.outside.expression == two.place.outside.expression)

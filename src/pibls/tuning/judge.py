@@ -179,7 +179,7 @@ class Judge:
         state = evaluate(where.points, wanted)
         if not statement.form.is_linear:
             found = statement.form.residual_function(where.points, where.normals, state)
-            return found if where.weights is None else np.atleast_1d(where.weights @ found)
+            return found if where.weights is None else np.array(where.averaged(found))
         source, coefficients = self._known(statement)
         residual: FloatArray = source
         if where.partner is not None:
@@ -187,7 +187,7 @@ class Judge:
             state = [here - there for here, there in zip(state, evaluate(where.partner, wanted), strict=True)]
         for coefficient, values in zip(coefficients, state, strict=True):
             residual = residual + coefficient * values
-        return residual if where.weights is None else np.atleast_1d(where.weights @ residual)
+        return residual if where.weights is None else np.array(where.averaged(residual))
 
 
 def _magnitudes(source: FloatArray, coefficients: tuple[Any, ...]) -> Magnitudes:

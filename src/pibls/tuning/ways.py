@@ -15,6 +15,7 @@ from pibls.lines import Evolution, Unsuitable, evolve, find_evolution, transits
 from pibls.problem import Problem
 from pibls.solution import Solution
 from pibls.status import Status
+from pibls.system import check_squares
 from pibls.tuning.by_cells import solve_by_cells, solve_nonlinear_by_cells, suits_cells
 from pibls.tuning.progress import Progress
 from pibls.tuning.wide import solve_wide
@@ -41,6 +42,7 @@ class Ways:
 
     def run(self, time: str | None) -> Solution:
         """Solve by the way that suits the problem, or by the one asked for."""
+        check_squares(self.problem)
         guessed = self.guesses["start"] is not None or bool(self.guesses["continuation"])
         reason = ""
         if time == "lines" or (time is None and not guessed and _suits_lines(self.problem)):

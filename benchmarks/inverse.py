@@ -1,0 +1,263 @@
+"""Inverse problems: how near the truth the unknowns are, and whether their intervals mean what they say.
+
+    python -m benchmarks.inverse exact                       without noise: errors and seconds
+    python -m benchmarks.inverse bound --seeds 10            1 % noise: errors over the bound of Cramér and Rao
+    python -m benchmarks.inverse coverage --seeds 200        how often 95 % intervals and bands hold the truth
+    python -m benchmarks.inverse starts --seeds 30           random starts over six decades
+    python -m benchmarks.inverse flaws                       what data cannot tell, and wrong models
+
+Every solve is a row of the CSV file (--out), written as soon as it is done; what is there already is not solved again.
+Problems are named with --problems. Noise is relative to the root mean square of the data; bounds come from closed forms
+and other independent methods (``benchmarks.inverse_models``).
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import time
+from collections import defaultdict
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass, fields, replace
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import sympy as sp
+
+import pibls as pb
+from benchmarks.inverse_models import MODELS, bound, observations
+from pibls.problems import inverse
+
+_NUMBERS = (
+    *("heat_diffusivity", "brinkman_forchheimer", "klein_gordon_mass", "wave_speed", "robin_coefficient"),
+    *("burgers_coefficients", "kdv_coefficients", "lorenz_parameters", "source_position", "two_layer_darcy"),
+    "cylinder_wake",
+)
+_FUNCTIONS = ("rate_function", "conductivity", "conductivity_heat", "initial_temperature")
+_COVERED = ("heat_diffusivity", "klein_gordon_mass", "wave_speed", "lorenz_parameters", "two_layer_darcy")
+_BANDS = ("rate_function", "initial_temperature")
+_ONE_PERCENT = 0.01
+_OUTLIERS, _FAR_OUT = 0.1, 20.0  # share of the data, and their noise in units of that of the others
+_DECADES = 6.0
+_WHERE = 400  # points at which functions are compared
+
+
+@dataclass(frozen=True)
+class Row:
+    """One unknown of one solve; of a function, its relative error and the share of points that the band holds."""
+
+    study: str
+    problem: str
+    seed: int
+    unknown: str
+    truth: float
+    value: float
+    deviation: float
+    low: float
+    high: float
+    determined: bool
+    status: str
+    seconds: float
+    message: str
+
+    @property
+    def key(self) -> tuple[str, str, int]:
+        """What tells solves apart."""
+        return self.study, self.problem, self.seed
+
+
+def noise_of(name: str, share: float) -> float:
+    """Return the standard deviation of the noise that is a share of the root mean square of the data."""
+    values = np.concatenate([data.values for data in observations(inverse.catalogue()[name](0.0, 0))])
+    return share * float(np.sqrt(np.mean(values**2)))
+
+
+def restarted(problem: pb.Problem, seed: int) -> pb.Problem:
+    """Return a problem with other starts of its unknown numbers, up to three decades from the truth, within bounds."""
+    rng = np.random.default_rng([seed, 7])
+    other = {}
+    for s in problem.parameters:
+        start = dict(problem.truth or {})[s.name] * 10 ** rng.uniform(-_DECADES / 2, _DECADES / 2)
+        most = (s.bounds or (None, None))[1]
+        other[s] = pb.unknown(s.name, start if most is None else min(start, most), s.bounds, s.prior)
+    conditions = [
+        replace(c, equation=c.equation.xreplace(other)) if isinstance(c, pb.Condition) else c
+        for c in problem.conditions
+    ]
+    equations = [equation.xreplace(other) for equation in problem.equations]
+    return pb.Problem(equations, problem.domain, conditions, truth=problem.truth)
+
+
+def spoiled(build: Callable[[], pb.Problem], seed: int) -> pb.Problem:
+    """Return a problem with a tenth of its data far off, and the loss for such data."""
+    problem = build()
+    rng = np.random.default_rng([seed, 99])
+    conditions = []
+    for condition in problem.conditions:
+        if isinstance(condition, pb.Observation):
+            wrong = rng.random(len(condition.values)) < _OUTLIERS
+            values = condition.values + wrong * _FAR_OUT * condition.noise * rng.standard_normal(len(wrong))
+            condition = replace(condition, values=values, loss="huber")
+        conditions.append(condition)
+    return pb.Problem(problem.equations, problem.domain, conditions, truth=problem.truth)
+
+
+def solved(study: str, name: str, seed: int, problem: pb.Problem) -> Iterator[Row]:
+    """Yield a row per unknown."""
+    begun = time.perf_counter()
+    nothing = float("nan")
+    try:
+        solution = pb.solve(problem)
+    except Exception as error:  # whatever it is, the other solves go on
+        seconds, words = time.perf_counter() - begun, f"{type(error).__name__}: {error}"
+        yield Row(study, name, seed, "", nothing, nothing, nothing, nothing, nothing, False, "error", seconds, words)
+        return
+    rest = (str(solution.status), time.perf_counter() - begun, solution.diagnostics.message)
+    truth = dict(problem.truth or {})
+    for symbol in problem.parameters:
+        found = solution.parameters[symbol.name]
+        interval = (found.value, found.deviation, *found.interval)
+        determined = bool(np.isfinite(found.value))
+        yield Row(study, name, seed, symbol.name, truth.get(symbol.name, nothing), *interval, determined, *rest)
+    for call in problem.unknown_functions:
+        yield _of_function(study, name, seed, call, problem, solution, rest)
+
+
+def _of_function(
+    study: str,
+    name: str,
+    seed: int,
+    call: sp.Expr,
+    problem: pb.Problem,
+    solution: pb.Solution,
+    rest: tuple[str, float, str],
+) -> Row:
+    X = problem.domain.sample(_WHERE, "halton", 3)
+    true = sp.lambdify(problem.domain.coordinates, dict(problem.truth or {})[call.label], "numpy")(*X.T)
+    found = solution(X)[call.label]
+    error = float(np.linalg.norm(found - true) / np.linalg.norm(true))
+    held = float("nan")
+    if solution.posterior is not None:
+        spread = solution.standard_deviation(X)[call.label]
+        held = float(np.mean(np.abs(found - true) <= 1.96 * spread))
+    return Row(study, name, seed, call.label, 0.0, error, held, float("nan"), float("nan"), True, *rest)
+
+
+Job = tuple[str, int, Callable[[], pb.Problem]]
+
+
+def jobs(study: str, names: list[str], seeds: int) -> Iterator[Job]:
+    """Yield the problems of a study: a name, a seed and how to build it."""
+    zoo = inverse.catalogue()
+    flawed = {key: case.problem for key, case in inverse.unidentifiable().items()} | dict(inverse.wrong_models())
+    for name in names:
+        for seed in range(seeds):
+            if study == "flaws":
+                yield name, seed, partial(flawed[name], seed)
+            elif study == "exact":
+                yield name, seed, partial(zoo[name], 0.0, 0)
+            elif study == "starts":
+                yield name, seed, partial(restarted, zoo[name](0.0, 0), seed)
+            else:
+                noisy = partial(zoo[name], noise_of(name, _ONE_PERCENT), seed)
+                yield name, seed, noisy
+                if study == "coverage" and name in _COVERED:
+                    yield f"{name} with outliers", seed, partial(spoiled, noisy, seed)
+
+
+def run(study: str, names: list[str], seeds: int, out: Path) -> list[Row]:
+    """Solve what the file does not have yet, and return the rows of the study."""
+    known = load(out)
+    done = {row.key for row in known}
+    columns = [entry.name for entry in fields(Row)]
+    with out.open("a", newline="") as stream:
+        writer = csv.DictWriter(stream, columns)
+        if not known:
+            writer.writeheader()
+        for name, seed, build in jobs(study, names, seeds):
+            if (study, name, seed) in done:
+                continue
+            for row in solved(study, name, seed, build()):
+                known.append(row)
+                writer.writerow(asdict(row))
+                print(
+                    f"{name} [{seed}] {row.unknown}: {row.value:.10g} ± {row.deviation:.2g}, {row.status}, "
+                    f"{row.seconds:.1f} s",
+                    flush=True,
+                )
+            stream.flush()
+    return [row for row in known if row.study == study and row.seed < seeds]
+
+
+def load(path: Path) -> list[Row]:
+    """Return the rows of a file, none if there is no file."""
+    if not path.exists():
+        return []
+    kinds = {entry.name: entry.type for entry in fields(Row)}
+    read: dict[str, Callable[[str], object]] = {"int": int, "float": float, "bool": lambda v: v == "True", "str": str}
+    with path.open(newline="") as stream:
+        return [Row(**{k: read[str(kinds[k])](v) for k, v in row.items()}) for row in csv.DictReader(stream)]  # type: ignore[arg-type]
+
+
+def summary(study: str, rows: list[Row]) -> Iterator[str]:
+    """Yield a line per problem and unknown."""
+    groups: dict[tuple[str, str], list[Row]] = defaultdict(list)
+    for row in rows:
+        groups[row.problem, row.unknown].append(row)
+    for (problem, unknown), group in groups.items():
+        seconds = float(np.median([row.seconds for row in group]))
+        head = f"{problem:<36} {unknown:<6} {len(group):>4} solves, median {seconds:6.1f} s  "
+        failed = [row for row in group if row.status == "error"]
+        if failed:
+            yield head + f"{len(failed)} errors: {failed[0].message[:150]}"
+            continue
+        yield head + _words(study, problem, unknown, group)
+
+
+def _words(study: str, problem: str, unknown: str, group: list[Row]) -> str:
+    found = [row for row in group if row.determined]
+    statuses = ", ".join(sorted({row.status for row in group}))
+    if study == "flaws":
+        open_ones = len(group) - len(found)
+        return f"left open in {open_ones} of {len(group)}; {statuses}; {group[0].message[:200]}"
+    function = problem in (*_FUNCTIONS, *_BANDS)
+    errors = np.array([row.value if function else abs(row.value - row.truth) for row in found])
+    if not len(errors):
+        return f"never determined; {statuses}"
+    if function:
+        held = np.mean([row.deviation for row in found])
+        return f"relative error {np.median(errors):.1e}, band holds {held:.1%}; {statuses}"
+    relative = float(np.median(errors)) / abs(found[0].truth)
+    if study == "bound":
+        least = bound(problem, noise_of(problem, _ONE_PERCENT))[unknown]
+        return f"root mean square error {np.sqrt(np.mean(errors**2)) / least:.2f} of the bound {least:.2e}; {statuses}"
+    if study == "coverage":
+        held = np.mean([row.low <= row.truth <= row.high for row in found])
+        return f"held by {held:.1%} of the intervals, relative error {relative:.1e}; {statuses}"
+    if study == "starts":
+        near = np.mean([abs(row.value - row.truth) <= 1e-5 * abs(row.truth) for row in found])
+        told = np.mean([row.status != "converged" for row in group])
+        return f"{near:.0%} at the truth, {told:.0%} say that they did not converge"
+    return f"relative error {relative:.1e}; {statuses}"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("study", choices=("exact", "bound", "coverage", "starts", "flaws"))
+    parser.add_argument("--problems", nargs="*")
+    parser.add_argument("--seeds", type=int, default=1)
+    parser.add_argument("--out", type=Path, default=Path("inverse.csv"))
+    options = parser.parse_args()
+    usual = {
+        "exact": [*_NUMBERS, *_FUNCTIONS],
+        "coverage": [*_COVERED, *_BANDS],
+        "flaws": [*inverse.unidentifiable(), *inverse.wrong_models()],
+    }
+    names = options.problems or usual.get(options.study, [name for name in _NUMBERS if name in MODELS])
+    rows = run(options.study, names, options.seeds, options.out)
+    print("\n".join(["", *summary(options.study, rows)]))
+
+
+if __name__ == "__main__":
+    main()
