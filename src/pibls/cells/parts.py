@@ -74,7 +74,8 @@ class Face:
     """A piece of surface inside the domain between two parts, with polynomials on it for what both share.
 
     It lies in a wall across an axis, or, with normals of its own, in a seam inside a cell or in an interface. What
-    holds across it instead of continuity comes with the part that is inside.
+    holds across it instead of continuity comes with the part that is inside. A whole one is all that two
+    whole parts share, and nothing but continuity holds there.
     """
 
     below: CellPart
@@ -85,9 +86,14 @@ class Face:
     basis: FloatArray
     ends: FloatArray | None
     shift: float = 0.0
-    whole: bool = True
+    whole: bool = False
     normals: FloatArray | None = None
     crossed: Mapping[Statement, CellPart] = field(default_factory=dict)
+
+    @cached_property
+    def area(self) -> float:
+        """Its measure."""
+        return float(self.weights.sum())
 
     @cached_property
     def thickness(self) -> float:
