@@ -9,6 +9,7 @@ from itertools import product
 from typing import Any
 
 import numpy as np
+from scipy.linalg import solve_triangular
 
 from pibls.cells.surface import Rule
 from pibls.cells.tree import Cell
@@ -20,6 +21,7 @@ __all__ = ["CellPart", "Face", "exact_weights", "part_values", "polynomials"]
 
 _PROPORTION = 30.0
 _FEWER = 2
+_DEPENDENT = 1e-11
 
 
 @dataclass(frozen=True, eq=False)
@@ -136,11 +138,20 @@ def exact_weights(
         rising[:, i] = (tables[0][:, i + 1] - tables[0][:, i - 1]) / (2 * i + 1)
     flux = half[0] * around.weights * around.normals[:, 0]
     inner = [np.polynomial.legendre.legvander(column, degree) for column in local.T]
+    first = np.array([i for total in range(degree + 1) for i in range(total + 1)])
+    totals = np.array([total for total in range(degree + 1) for _ in range(total + 1)])
+    second = totals - first
+    values = inner[0][:, first] * inner[1][:, second]
+    lacking = (rising.T * flux @ tables[1])[first, second] - weights @ values
+    orthogonal, triangle = np.linalg.qr(values)
+    diagonal = np.abs(np.diag(triangle))
     for most in range(degree, 0, -_FEWER):
-        pairs = [(i, j) for i in range(most + 1) for j in range(most + 1 - i)]
-        moments = np.array([flux @ (rising[:, i] * tables[1][:, j]) for i, j in pairs])
-        values = np.stack([inner[0][:, i] * inner[1][:, j] for i, j in pairs])
-        change = np.linalg.lstsq(values, moments - values @ weights, rcond=1e-11)[0]
+        count = int((totals <= most).sum())
+        if count <= len(diagonal) and diagonal[:count].min() > _DEPENDENT * diagonal[:count].max():
+            right = solve_triangular(triangle[:count, :count], lacking[:count], trans=1, check_finite=False)
+            change = orthogonal[:, :count] @ right
+        else:
+            change = np.linalg.lstsq(values[:, :count].T, lacking[:count], rcond=_DEPENDENT)[0]
         # Weights out of all proportion: too few points, or a boundary that was not found as a whole.
         if np.abs(change).sum() <= _PROPORTION * weights.sum():
             return np.asarray(weights + change)

@@ -23,7 +23,7 @@ from pibls.geometry.sampling import kronecker
 __all__ = ["Piece", "Rule", "pieces", "ranges"]
 
 _SCAN = 33
-_SECTIONS, _ROUNDS = 32, 8
+_SECTIONS, _ROUNDS = 256, 5
 _STEP = 1e-7  # inwards, relative to the box: which side of a face of the box a patch in that face belongs to
 _ROUNDING = 1e-15
 _GRID = 24

@@ -144,7 +144,7 @@ class Leaf:
         front = np.zeros((width, width), order="F")
         found = np.triu(factored[:width])
         front[: len(found)] = found
-        return cls(new, top, front, (reflectors, factors), (factored, scales))
+        return cls(new, top, front, (reflectors, factors), (factored[:, : len(scales)], scales))
 
     def solved(self, right: FloatArray, below: FloatArray) -> tuple[Eliminated, FloatArray, float]:
         """Return the unknowns of its own, the front with its right-hand side appended, and what nothing can fulfil."""
