@@ -176,7 +176,7 @@ def _source(statement: Statement, X: FloatArray | None = None) -> Function | Non
 @lru_cache(maxsize=8)
 def _halved_rules(dimension: int, count: int) -> tuple[FloatArray, FloatArray]:
     """Return Gauss rules of the cube, plain and with halves along each axis: points, and a row of weights each."""
-    whole, halves = gauss(count), gauss(count // 2)
+    whole, halves = gauss(count), gauss(2 * (count // 4))  # an even number, as data may be singular at centres
     panels = np.concatenate([halves[0] / 2, (1 + halves[0]) / 2]), np.tile(halves[1] / 2, 2)
     rules = [tensor(*([whole] * dimension))]
     rules += [tensor(*(panels if a == axis else whole for a in range(dimension))) for axis in range(dimension)]
@@ -222,9 +222,9 @@ class Follower:
         """Split whole cells until their points tell the integrals of sources, or splitting does not help.
 
         A source that is infinite at a point has finite integrals. What is missed of them near the point is felt
-        everywhere, however small a cell is.
+        everywhere, however small a cell is. In a nonlinear problem it depends on the state by how much: cells stay.
         """
-        for _ in range(_ROUNDS):
+        for _ in range(_ROUNDS if self.rows.problem.is_linear else 0):
             splits: Splits = {}
             for cell in leaves(root):
                 parts = self.rows.layout.parts(cell)
@@ -255,8 +255,8 @@ class Follower:
         unit = self.rows.weights(part, self.rows.layout.root.size / 2)
         found = np.zeros(d)
         for factor, equation in zip(unit, self.rows.equations, strict=True):
-            source = _source(equation, part.points)
-            if source is None or source.constant is not None:
+            source = equation.form.source_function
+            if source.constant is not None:
                 continue
             sums = (weights * source(low + half * (1.0 + U)).reshape(weights.shape)).sum(axis=1)
             found = np.maximum(found, factor * float(np.prod(half)) * np.abs(sums[1:] - sums[0]))
