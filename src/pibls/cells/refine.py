@@ -9,6 +9,7 @@ from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
+from scipy.linalg import block_diag
 
 from pibls.cells.layout import Layout
 from pibls.cells.measure import Tails, missed_along, tails_of
@@ -180,7 +181,8 @@ def _halved_rules(dimension: int, count: int) -> tuple[FloatArray, FloatArray]:
     panels = np.concatenate([halves[0] / 2, (1 + halves[0]) / 2]), np.tile(halves[1] / 2, 2)
     rules = [tensor(*([whole] * dimension))]
     rules += [tensor(*(panels if a == axis else whole for a in range(dimension))) for axis in range(dimension)]
-    return 2.0 * np.concatenate([U for U, _ in rules]) - 1.0, 2.0**dimension * np.stack([w for _, w in rules])
+    weights = block_diag(*(own[None] for _, own in rules))
+    return 2.0 * np.concatenate([U for U, _ in rules]) - 1.0, 2.0**dimension * weights
 
 
 @dataclass(eq=False)
@@ -258,7 +260,7 @@ class Follower:
             source = equation.form.source_function
             if source.constant is not None:
                 continue
-            sums = (weights * source(low + half * (1.0 + U)).reshape(weights.shape)).sum(axis=1)
+            sums = weights @ source(low + half * (1.0 + U))
             found = np.maximum(found, factor * float(np.prod(half)) * np.abs(sums[1:] - sums[0]))
         return found
 
