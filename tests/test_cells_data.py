@@ -6,6 +6,7 @@ import sympy as sp
 
 import pibls as pb
 from pibls.cells.layout import Layout
+from pibls.cells.measure import tails_of
 from pibls.cells.refine import Follower
 from pibls.cells.rows import Rows
 from pibls.cells.spots import Spots
@@ -163,6 +164,46 @@ class TestTrees:
         # A distance has a kink, too, where it is zero.
         assert planes(sp.Abs(y - R(1, 4)) < R(1, 2)) == [("y", -0.25), ("y", 0.25), ("y", 0.75)]
         assert planes(x**2 + y**2 < R(1, 4)) == []
+
+
+def test_what_a_cut_cell_does_outside_the_domain_is_not_rough():
+    domain = SQUARE - pb.Rectangle((x, R(3, 10), 1), (y, R(3, 10), 1))
+    layout = Layout(pb.Problem(pb.laplacian(u), domain, [pb.Dirichlet(u, 0)]), draw_reference(2, 9))
+    (part,) = layout.parts(layout.root)
+    values = layout.nodes(part, part.points, [(0, 0)])[0, 0]
+    tails, weights = tails_of(layout.reference), np.zeros((1, layout.reference.size))
+    weights[0, :10] = 1.0
+    assert tails.of_cut(weights, part, values).max() < 1e-10
+    weights[0, 40:] = 1.0
+    assert np.linalg.norm(tails.of_cut(weights, part, values)) > 0.1
+    # One that is tiny at all points of the part: the last singular vector of its values.
+    weights[0] = np.linalg.svd(values)[2][-1]
+    size = float(np.sqrt(part.weights @ np.square(values @ weights[0])))
+    assert np.linalg.norm(tails.of_cut(weights, part, values)) <= size < 0.1 * tails.of_weights(weights, part).max()
+
+
+class TestIntegrals:
+    """Cells whose points miss the integral of a source, which is felt everywhere."""
+
+    @staticmethod
+    def summed(source, limit=1e-5):
+        layout = Layout(pb.Problem(sp.Eq(-pb.laplacian(u), source), SQUARE, [pb.Dirichlet(u, 0)]), draw_reference(2, 9))
+        root = refined(layout.root, {layout.root: [(0, None), (1, None)]})
+        return leaves(Follower(Rows(layout)).summed(root, limit, 1000))
+
+    def test_cells_crowd_where_a_source_is_infinite_and_its_integrals_are_not(self):
+        middle = sp.sqrt((x - R(1, 2)) ** 2 + (y - R(1, 2)) ** 2)
+        cells = self.summed(1 / middle)
+        sizes = np.array([cell.size.max() for cell in cells])
+        near = np.array([np.abs(np.stack([cell.low, cell.high]) - 0.5).min(axis=0).max() for cell in cells])
+        # What is missed falls by half with every level: 1e-3 of the first cells, 1e-5 some seven levels down.
+        assert 2**-10 < sizes.min() < 2**-5
+        assert (near[sizes == sizes.min()] < 2 * sizes.min()).all()
+        assert len(cells) < 4 + 12 * 10
+
+    def test_it_is_left_alone_where_that_does_not_help(self):
+        assert len(self.summed(x ** -R(7, 5))) == 4
+        assert len(self.summed(sp.sin(9 * x) * sp.exp(y))) == 4
 
 
 class TestVerdicts:

@@ -198,7 +198,7 @@ class Flux:
         ``below`` are the rows of the part for what is shared.
         """
         out = 1.0 if face.below is part else -1.0
-        area, sign = float(face.weights.sum()), np.sign(face.basis[:, 0].sum())
+        area, sign = face.area, np.sign(face.basis[:, 0].sum())
         unit, depth = self.rows.face_units(face), face.thickness
         shared, step = self.rows.shared(face), face.basis.shape[1]
         found = np.zeros((len(self.rows.equations), step * len(shared)))
@@ -253,7 +253,7 @@ class Flux:
         """Return by how much a field rises from the lower to the upper end of a face, as a row."""
         X = self.rows.on_side(part, face)
         other = 1 - face.axis
-        middle, length = (X[:, other].min() + X[:, other].max()) / 2, float(face.weights.sum())
+        middle, length = (X[:, other].min() + X[:, other].max()) / 2, face.area
         ends = np.tile(X[0], (2, 1))
         ends[:, other] = middle - length / 2, middle + length / 2
         zero, k = (0, 0), self.rows.layout.reference.size
@@ -366,7 +366,7 @@ def _largest(terms: list[Term]) -> float:
 
 
 def _mean(weights: FloatArray, value: Any) -> float:
-    return float(weights @ np.broadcast_to(value, weights.shape)) / float(weights.sum())
+    return float(weights @ value) / float(weights.sum()) if np.ndim(value) else float(value)
 
 
 def _least_order(statement: Statement) -> int:

@@ -20,7 +20,7 @@ from pibls.cells.tangents import tangents
 from pibls.cells.tree import Cell, Contact
 from pibls.checks import FloatArray
 from pibls.features import MultiIndex
-from pibls.features.reference import Reference, cube_rule, draw_reference
+from pibls.features.reference import Memory, Reference, cube_rule, draw_reference, on_grid
 from pibls.geometry import Box, Domain, Product, TimeInterval
 from pibls.geometry import Part as BoundaryPart
 from pibls.geometry.base import Region
@@ -49,7 +49,7 @@ _CANDIDATES = 2**15
 _OVERSAMPLING = 2.2
 _TRACE_SHARE = 0.62  # degree of what cells share on a face, by that of the cells: more brings nothing
 _QUADRATURE = 20000
-_REMEMBERED = 2000
+_REMEMBERED = 2**25
 
 
 @dataclass(eq=False)
@@ -63,7 +63,7 @@ class Layout:
     _pieces: dict[Cell, dict[Any, list[Piece]]] = field(default_factory=dict)
     _faces: dict[tuple[Cell, Cell, int, float], list[Face]] = field(default_factory=dict)
     _seam_faces: dict[Cell, list[Face]] = field(default_factory=dict)
-    _nodes: dict[Any, FloatArray] = field(default_factory=dict)
+    _memory: Memory = field(default_factory=lambda: Memory(_REMEMBERED))
 
     def enriched(self, degrees: int) -> Layout:
         """Return the same cut of the domain for functions of so many degrees more."""
@@ -448,13 +448,35 @@ class Layout:
             return self.reference.on_rule(indices) if own else self.reference.evaluate_again(part.local(X), indices)
         if not (X is part.points or any(X is rule.points for rule in part.boundary.values())):
             return self.reference.evaluate(part.local(X), indices)
-        missing = [index for index in indices if (part, id(X), index) not in self._nodes]
-        if missing:
-            if len(self._nodes) >= _REMEMBERED:
-                self._nodes.clear()
-            found = self.reference.evaluate(part.local(X), missing)
-            self._nodes.update({(part, id(X), index): values for index, values in found.items()})
-        return {index: self._nodes[part, id(X), index] for index in indices}
+        return self._memory.recalled(
+            (part, id(X)), indices, lambda missing: self.reference.evaluate(part.local(X), missing)
+        )
+
+    def moments(
+        self, part: CellPart, face: Face, X: FloatArray, indices: Sequence[MultiIndex]
+    ) -> dict[MultiIndex, FloatArray]:
+        """Return derivatives of the functions at points of a whole face, times its polynomials and roots of weights.
+
+        The face counts as large as the cube there is between two reference cells.
+        """
+
+        def made(missing: list[MultiIndex]) -> dict[MultiIndex, FloatArray]:
+            values = self.reference.evaluate(on_grid(part.local(X)), missing)
+            roots = np.sqrt(self._whole_face[1])[:, None]
+            return {index: face.basis.T @ (roots * values[index]) for index in missing}
+
+        return self._memory.recalled(self.place(part, X), indices, made)
+
+    def place(self, part: CellPart, X: FloatArray) -> bytes:
+        """Return where points of a whole face lie in the coordinates of a part."""
+        return on_grid(part.local(X[[0, -1]])).tobytes()
+
+    @cached_property
+    def _whole_face(self) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray | None]:
+        """Points between two reference cells and their weights, the polynomials there and their rise."""
+        degree = round(_TRACE_SHARE * self.reference.degree)
+        U, weights = cube_rule(self.reference.dimension - 1, degree + 3)
+        return (U, weights, *polynomials(U, weights, degree))
 
     def part_at(self, cell: Cell, X: FloatArray) -> Any:
         """Return for points of a cell the number of the part each is in, or nearest to."""
@@ -508,10 +530,9 @@ class Layout:
         below, above = self.parts(contact.below), self.parts(contact.above)
         if not below or not above:
             return []
-        count = round(_TRACE_SHARE * self.reference.degree) + 3
         others = [axis for axis in range(len(contact.low)) if axis != contact.axis]
         span = contact.high - contact.low
-        U, weights = cube_rule(len(others), count)
+        U, weights, basis, ends = self._whole_face
 
         def placed(V: FloatArray) -> FloatArray:
             X = np.tile(contact.low, (len(V), 1))
@@ -520,12 +541,15 @@ class Layout:
 
         area = float(np.prod(span[others]))
         if below[0].whole and above[0].whole:
-            return [
-                self._face(contact, below[0], above[0], placed((U + 1) / 2), weights * area / 2 ** len(others), True)
-            ]
+            share = area / 2 ** len(others)
+            if self._interfaces:
+                return [self._face(contact, below[0], above[0], placed((U + 1) / 2), weights * share)]
+            rise = None if ends is None else ends / np.sqrt(share)
+            X = placed((U + 1) / 2)
+            return [Face(below[0], above[0], contact.axis, X, weights * share, basis, rise, contact.shift, True)]
         if not others:
             X = contact.low[None]
-            return [self._face(contact, below[0], above[0], X, np.ones(1), True)] if self.inside(X)[0] else []
+            return [self._face(contact, below[0], above[0], X, np.ones(1))] if self.inside(X)[0] else []
         if len(others) == 1:
             found = self._wall_ranges(contact, below, above, lambda s: placed(s[:, None]))
             rules = [(placed(a + (b - a) * (U + 1) / 2), weights / 2 * area * (b - a)) for a, b in found]
@@ -537,7 +561,7 @@ class Layout:
         faces = []
         for X, own in rules:
             one, two = (pair[len(X) // 2] for pair in self._sides(contact, X))
-            faces.append(self._face(contact, below[one], above[two], X, own, False))
+            faces.append(self._face(contact, below[one], above[two], X, own))
         return faces
 
     def _sides(self, contact: Contact, X: FloatArray) -> tuple[Any, Any]:
@@ -570,7 +594,7 @@ class Layout:
                 weights = np.full(int(held.sum()), float(np.prod(high - low)) / tries)
                 few = np.linspace(0, len(weights) - 1, min(len(weights), 4 * wanted)).round().astype(int)
                 share = len(weights) / len(few)
-                faces.append(self._face(contact, one, two, X[held][few], share * weights[few], False))
+                faces.append(self._face(contact, one, two, X[held][few], share * weights[few]))
         return faces
 
     def _wall_ranges(
@@ -639,21 +663,19 @@ class Layout:
                 below, above = parts[one], parts[two]
                 crossed = self._crossed(below, above, own.points, own.normals)
                 faces.append(
-                    Face(below, above, -1, own.points, own.weights, basis, None, 0.0, True, own.normals, crossed)
+                    Face(below, above, -1, own.points, own.weights, basis, None, 0.0, False, own.normals, crossed)
                 )
         return faces
 
-    def _face(
-        self, contact: Contact, below: CellPart, above: CellPart, X: FloatArray, weights: FloatArray, whole: bool
-    ) -> Face:
+    def _face(self, contact: Contact, below: CellPart, above: CellPart, X: FloatArray, weights: FloatArray) -> Face:
         others = [axis for axis in range(X.shape[1]) if axis != contact.axis]
         degree = round(_TRACE_SHARE * self.reference.degree)
         basis, ends = polynomials(X[:, others], weights, degree)
         normals = np.tile(np.eye(X.shape[1])[contact.axis], (len(X), 1))
         crossed = {} if contact.shift else self._crossed(below, above, X, normals)
         if crossed:
-            return Face(below, above, contact.axis, X, weights, basis, None, 0.0, whole, normals, crossed)
-        return Face(below, above, contact.axis, X, weights, basis, ends, contact.shift, whole)
+            return Face(below, above, contact.axis, X, weights, basis, None, 0.0, False, normals, crossed)
+        return Face(below, above, contact.axis, X, weights, basis, ends, contact.shift)
 
     def _crossed(
         self, below: CellPart, above: CellPart, X: FloatArray, normals: FloatArray

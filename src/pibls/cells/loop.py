@@ -55,6 +55,7 @@ _SLOWEST = 0.8  # share of an error that is left on the next tree
 _HOPE = 3.0  # what coefficients promise is less than what comes of it
 _FRONTS = 2.0  # more cells also share more with each other
 _RESIDUAL_POINTS = 200
+_SUMMED = 0.1  # of the tolerance: what cells may miss of the integral of a source
 
 
 def degree_for(dimension: int, tol: float) -> int:
@@ -255,6 +256,8 @@ class Loop:
     def _more_cells(self, fit: Fit, sizes: FloatArray, goal: float = 1.0) -> tuple[Fit, float]:
         """Return the solution on a finer tree, and the share of what is rough in the cells that are split for it."""
         root, share = self.marker.refined(fit, sizes, goal, self._room(fit))
+        if self.follower is not None:
+            root = self.follower.summed(root, _SUMMED * self.tol * float(sizes.max()), self._room(fit))
         return self.fitter.fit(root, fit), share
 
     def _short(self, found: Compared) -> float:

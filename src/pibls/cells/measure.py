@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import Any
@@ -68,6 +69,25 @@ class Tails:
         """Return the L2 norm of the rough part along each axis, one row per field."""
         scale = float(np.sqrt(np.prod(part.half)))
         return scale * np.stack([np.linalg.norm(operator @ weights.T, axis=0) for operator in self._operators], axis=1)
+
+    def of_cut(self, weights: FloatArray, part: CellPart, values: FloatArray) -> FloatArray:
+        """Return the same for a part that is cut: what its functions do outside the domain does not count.
+
+        ``values`` are those of the functions at its points.
+        """
+        roots = np.sqrt(part.weights)[:, None]
+        low, _ = np.linalg.qr(roots * values[:, : self._low])
+        field_values = roots * (values @ weights.T)
+        left = np.linalg.norm(field_values - low @ (low.T @ field_values), axis=0)
+        along = self.of_weights(weights, part)
+        size = np.linalg.norm(along, axis=1)
+        return np.asarray(along * (left / np.where(size > 0, size, 1.0))[:, None])
+
+    @cached_property
+    def _low(self) -> int:
+        """Number of functions that are not rough."""
+        d = self.reference.dimension
+        return min(math.comb(math.ceil(_TAIL * self.reference.degree) - 1 + d, d), self.reference.size)
 
     @cached_property
     def _steps(self) -> tuple[FloatArray, FloatArray]:

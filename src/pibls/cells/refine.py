@@ -5,10 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
+from scipy.linalg import block_diag
 
 from pibls.cells.layout import Layout
 from pibls.cells.measure import Tails, missed_along, tails_of
@@ -21,6 +22,8 @@ from pibls.cells.tree import Cell, leaves, refined
 from pibls.checks import FloatArray
 from pibls.errors import ProblemError
 from pibls.features import MultiIndex
+from pibls.features.reference import rule_count
+from pibls.geometry.rules import gauss, tensor
 from pibls.problem import Statement
 from pibls.problem.evaluate import Function
 
@@ -38,6 +41,7 @@ _ROUNDS = 60
 _NONE = 1e-300
 _PLAINLY = 0.02  # share of a function that is rough at the points of a cell
 _LEVELS = 3  # towards a landmark, at once
+_PAYS = 0.75  # what halves of a cell may miss of an integral, over what the cell does
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,8 +64,7 @@ class Marker:
         """
         rest = min(max((_REST * goal) ** 2, _LEAST_REST), _MOST_REST)
         tails = {
-            part: (self.tails.of_weights(weights, part) / sizes[:, None]).max(axis=0)
-            for part, weights in fit.weights.items()
+            part: (self._tails(part, weights) / sizes[:, None]).max(axis=0) for part, weights in fit.weights.items()
         }
         rough = {part: float(np.linalg.norm(values)) for part, values in tails.items()}
         chosen = [*_bulk(rough, 1.0 - rest), *_bulk(fit.residuals, _LACKING_SHARE)]
@@ -75,6 +78,12 @@ class Marker:
                 held += rough[part] ** 2
                 most -= 2 ** len(cuts) - 1
         return splits, held / wanted if wanted > 0 else 1.0
+
+    def _tails(self, part: CellPart, weights: FloatArray) -> FloatArray:
+        if part.whole:
+            return self.tails.of_weights(weights, part)
+        zero = (0,) * len(part.half)
+        return self.tails.of_cut(weights, part, self.layout.nodes(part, part.points, [zero])[zero])
 
     def cuts(self, cell: Cell, tails: FloatArray) -> list[tuple[int, float | None]]:
         """Return the axes to halve a cell across: those along which it is rough."""
@@ -167,12 +176,24 @@ def _source(statement: Statement, X: FloatArray | None = None) -> Function | Non
     return found
 
 
+@lru_cache(maxsize=8)
+def _halved_rules(dimension: int, count: int) -> tuple[FloatArray, FloatArray]:
+    """Return Gauss rules of the cube, plain and with halves along each axis: points, and a row of weights each."""
+    whole, halves = gauss(count), gauss(2 * (count // 4))  # an even number, as data may be singular at centres
+    panels = np.concatenate([halves[0] / 2, (1 + halves[0]) / 2]), np.tile(halves[1] / 2, 2)
+    rules = [tensor(*([whole] * dimension))]
+    rules += [tensor(*(panels if a == axis else whole for a in range(dimension))) for axis in range(dimension)]
+    weights = block_diag(*(own[None] for _, own in rules))
+    return 2.0 * np.concatenate([U for U, _ in rules]) - 1.0, 2.0**dimension * weights
+
+
 @dataclass(eq=False)
 class Follower:
     """Splits cells until they resolve the data of a problem, in units of the solution."""
 
     rows: Rows
     _done: dict[Cell, _Roughness] = field(default_factory=dict)
+    _unsure: dict[Cell, FloatArray] = field(default_factory=dict)
 
     @cached_property
     def tails(self) -> Tails:
@@ -200,6 +221,50 @@ class Follower:
                 return root
             root = refined(root, splits)
         return root
+
+    def summed(self, root: Cell, limit: float, most: float) -> Cell:
+        """Split whole cells until their points tell the integrals of sources, or splitting does not help.
+
+        A source that is infinite at a point has finite integrals. What is missed of them near the point is felt
+        everywhere, however small a cell is. In a nonlinear problem it depends on the state by how much: cells stay.
+        """
+        for _ in range(_ROUNDS if self.rows.problem.is_linear else 0):
+            splits: Splits = {}
+            for cell in leaves(root):
+                parts = self.rows.layout.parts(cell)
+                if len(parts) != 1 or not parts[0].whole:
+                    continue
+                if cell not in self._unsure:
+                    self._unsure[cell] = self._missed_sums(parts[0], cell.low, cell.high)
+                missed = self._unsure[cell]
+                axes = np.flatnonzero(missed > max(limit, _SIDEWAYS * missed.max()))
+                if len(axes) and self._pays(parts[0], cell, axes.tolist()):
+                    splits[cell] = [(int(axis), None) for axis in axes]
+            most -= sum(2 ** len(own) - 1 for own in splits.values())
+            if not splits or most < 0:
+                return root
+            root = refined(root, splits)
+        return root
+
+    def _pays(self, part: CellPart, cell: Cell, axes: list[int]) -> bool:
+        """Tell whether less is missed by halves of a cell: that is not so where integrals are infinite."""
+        boxes = leaves(refined(cell, {cell: [(axis, None) for axis in axes]}))
+        missed = sum(self._missed_sums(part, box.low, box.high).max() for box in boxes)
+        return bool(missed < _PAYS * self._unsure[cell].max())
+
+    def _missed_sums(self, part: CellPart, low: FloatArray, high: FloatArray) -> FloatArray:
+        """Return what points of a box miss of the integrals of sources, by axis, in units of the solution."""
+        d, half = len(low), (high - low) / 2
+        U, weights = _halved_rules(d, rule_count(self.rows.layout.reference.degree))
+        unit = self.rows.weights(part, self.rows.layout.root.size / 2)
+        found = np.zeros(d)
+        for factor, equation in zip(unit, self.rows.equations, strict=True):
+            source = equation.form.source_function
+            if source.constant is not None:
+                continue
+            sums = weights @ source(low + half * (1.0 + U))
+            found = np.maximum(found, factor * float(np.prod(half)) * np.abs(sums[1:] - sums[0]))
+        return found
 
     def unseen(self, root: Cell, tol: float) -> bool:
         """Tell whether data have narrow features that no cell of a tree sees."""

@@ -16,12 +16,13 @@ from pibls.cells.rows import PartRows, Rows
 from pibls.cells.tree import Cell, contacts, leaves
 from pibls.checks import FloatArray
 from pibls.problem import Statement
-from pibls.solvers.elimination import Eliminated, absorb, merge, triangle
+from pibls.solvers.elimination import Eliminated, Leaf, merge, triangle
 
 __all__ = ["PER_CELL", "Fit", "Glue"]
 
 PER_CELL = 5e6  # operations that the handling of a cell counts for
 _RIDGE = 1e-13
+_REMEMBERED = 2**26  # numbers in all, of factorised parts
 _TIED = 1e4  # how strictly numbers that are carried from part to part are the same
 _STIFF = 300.0  # how strictly the sums of a part are what they are defined to be
 
@@ -93,6 +94,7 @@ class Glue:
     rows: Rows
     _reduced: dict[CellPart, tuple[PartRows, FloatArray, FloatArray, float]] = field(default_factory=dict)
     _shared: dict[Any, tuple[FloatArray, FloatArray]] = field(default_factory=dict)
+    _alike: dict[Any, tuple[Leaf, tuple[int, ...]]] = field(default_factory=dict)
     _fronts: dict[Any, _Front] = field(default_factory=dict)
     _links: dict[Any, Link] = field(default_factory=dict)
     _orders: dict[Any, Any] = field(default_factory=dict)
@@ -195,6 +197,40 @@ class Glue:
         self.leaves += 1
         self.flops += PER_CELL
         rows, upper, right, _ = self._reduce(part)
+        key = self._configuration(part, faces, rows)
+        if key is None or key not in self._alike:
+            leaf, sizes, below = self._factorised(part, faces, rows, upper)
+            if key is not None:
+                if len(self._alike) * leaf.size > _REMEMBERED:
+                    self._alike.clear()
+                self._alike[key] = leaf, sizes
+        else:
+            leaf, sizes = self._alike[key]
+            balance = -_STIFF * self._unit_of_sums(part) * rows.given
+            below = np.concatenate([np.zeros(sum(sizes)), balance, np.zeros(len(balance))])
+        self.flops += 4.0 * len(below) * (len(upper) + len(leaf.front))
+        own, front, lost = leaf.solved(right, below)
+        return _Front(faces, sizes, front, own, (), (), (part,), part, lost)
+
+    def _configuration(self, part: CellPart, faces: tuple[Any, ...], rows: PartRows) -> Any:
+        """Return what parts have in common whose rows are the same, or None where they are a part's own."""
+        plain = rows.key is not None and not len(rows.value) and not self.rows.averages
+        if not plain or not all(isinstance(face, Face) and face.whole for face in faces):
+            return None
+        return rows.key, tuple(
+            (
+                self.layout.place(part, self.rows.on_side(part, face)),
+                float(f"{face.thickness:.12g}"),
+                bool(face.shift),
+                *(float(f"{unit:.12g}") for unit in self.rows.face_units(face)),
+            )
+            for face in faces
+        )
+
+    def _factorised(
+        self, part: CellPart, faces: tuple[Any, ...], rows: PartRows, upper: FloatArray
+    ) -> tuple[Leaf, tuple[int, ...], FloatArray]:
+        """Return the rows of a part factorised, how many unknowns it shares on each face, and the right-hand side."""
         blocks, rights, columns = [rows.condition], [rows.value], {}
         sizes: list[int] = []
         for face in faces:
@@ -229,14 +265,8 @@ class Glue:
         balance, theirs = self._balance(part, faces, rows, below, bottom, columns)
         below = np.asfortranarray(np.vstack([below, balance])[:, self._order(part, rows)])
         bottom = np.asfortranarray(np.vstack([bottom, theirs]))
-        top = np.zeros((len(upper), width + 1), order="F")
-        top[:, -1] = right
         self.flops += 2.0 * len(below) * len(upper) * (len(upper) + 2 * width) + 2.0 * len(below) * width**2
-        upper, top, bottom = absorb(upper.copy(order="F"), top, below, bottom)
-        found = triangle(bottom, width)
-        lost = float(np.square(found[width:, -1]).sum())
-        own = Eliminated(upper, top[:, :-1], top[:, -1:])
-        return _Front(faces, tuple(sizes), np.asfortranarray(found[:width]), own, (), (), (part,), part, lost)
+        return Leaf.of(upper, below, bottom[:, :-1]), tuple(sizes), bottom[:, -1]
 
     def _crossed(
         self, part: CellPart, faces: tuple[Any, ...], sizes: list[int], bottom: FloatArray, columns: dict[Any, int]

@@ -23,7 +23,7 @@ from pibls.geometry.sampling import kronecker
 __all__ = ["Piece", "Rule", "pieces", "ranges"]
 
 _SCAN = 33
-_SECTIONS, _ROUNDS = 32, 8
+_SECTIONS, _ROUNDS = 256, 5
 _STEP = 1e-7  # inwards, relative to the box: which side of a face of the box a patch in that face belongs to
 _ROUNDING = 1e-15
 _ALONG = 1 - 1e-3  # of a normal across a wall: what it belongs to lies in the wall, or touches it
@@ -159,8 +159,30 @@ class Piece:
         return np.hstack([low <= above, high >= below, kept[:, None]])
 
     def _curves(self, low: FloatArray, high: FloatArray) -> list[Piece]:
+        straight = self._straight
+        if straight is not None:
+            return self._between(low, high, *straight)
         found = ranges(lambda s: self._sides(s[:, None], low, high), *self.box[0])
         return [Piece(self.patch, np.array([span])) for span in found]
+
+    @cached_property
+    def _straight(self) -> tuple[FloatArray, FloatArray] | None:
+        """Where a straight line without gaps begins and how it goes on, if the piece is one: ask no more then."""
+        X, _, keep = self.patch.at(np.array([[0.0], [0.21], [0.52], [0.89], [1.0]]))
+        slope = X[-1] - X[0]
+        off = np.abs(X[0] + np.array([[0.21], [0.52], [0.89]]) * slope - X[1:-1]).max()
+        return (X[0], slope) if keep is None and off <= 1e-14 * np.abs(slope).max() else None
+
+    def _between(self, low: FloatArray, high: FloatArray, origin: FloatArray, slope: FloatArray) -> list[Piece]:
+        """Return what of a straight line lies in a box."""
+        moving = np.abs(slope) > _ROUNDING * np.abs(slope).max()
+        ends = np.sort((np.stack([low, high]) - origin)[:, moving] / slope[moving], axis=0)
+        start, stop = max(self.box[0, 0], ends[0].max()), min(self.box[0, 1], ends[1].min())
+        if not stop - start > 1e-13:
+            return []
+        middle = np.array([[(start + stop) / 2]])
+        inside = self._sides(middle, low, high).all()
+        return [Piece(self.patch, np.array([[start, stop]]))] if inside else []
 
     def _timed(self, low: FloatArray, high: FloatArray) -> list[Piece]:
         """Return the pieces of a curve carried through time."""

@@ -161,7 +161,7 @@ class Problem:
     def _forms(self) -> tuple[Form, ...]:
         return tuple(form for statement in self.statements for form in statement.forms)
 
-    @property
+    @cached_property
     def field_names(self) -> tuple[str, ...]:
         """Names of the unknown fields, in order."""
         return tuple(f.label for f in self.fields)
