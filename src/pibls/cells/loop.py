@@ -46,11 +46,12 @@ _UNMET, _PLAIN, _MUCH, _STAYS = 100.0, 1e-3, 0.03, 0.5
 _FALLS = 0.2  # rows that lack so much less than three trees before: the solution is still being found
 _ROUNDING = 1e-10
 _PATIENCE, _RESOLVED = 4, 1e-3  # trees in a row that bring nothing, where a solution is known to some digits
+_PAYS = 0.5  # what estimates must fall to, from the mean over so many trees to that over the next
 _GROWTH = {1: 2.0, 2: 2.0, 3: 6.0}  # what the next tree costs, over what the last one did
 _STRONG, _STRONGEST = 1e2, 1e6  # answers that magnify what cells cannot tell; more of that is not made up for
 _MAGNIFIED = 0.01  # share of the worst case, in which all that rows lack is magnified most
 _EPSILON = 2e-16
-_SLENDER = 4.0  # first cells are not longer than so many times their width
+_SLENDER = 2.0  # first cells are not longer than so many times their width
 _SLOWEST = 0.8  # share of an error that is left on the next tree
 _HOPE = 3.0  # what coefficients promise is less than what comes of it
 _FRONTS = 2.0  # more cells also share more with each other
@@ -388,7 +389,8 @@ class Loop:
         # What is not resolved yet may seem to stay as it is for a while.
         patience = _PATIENCE if min(last) < _RESOLVED else 2 * _PATIENCE
         recent, earlier = last[-patience:], last[-2 * patience : -patience]
-        if earlier and last[-1] < 0.1 and min(recent) > 0.5 * min(earlier) and not falls:
+        # Means: one tree that happens to agree with the next says little.
+        if earlier and last[-1] < 0.1 and _mean(recent) > _PAYS * _mean(earlier) and not falls:
             if last[-1] < _ROUNDING:
                 return "Round-off limits it: no more digits are to be had in double precision. Ask for a larger tol."
             return "Splitting cells no longer pays: what limits it is not where cells are."
@@ -433,6 +435,11 @@ class Loop:
         eye = np.eye(network.size)
         made = Solution(self.problem, network, eye, status, record, estimate, richer=(richer, eye))
         return replace(made, diagnostics=replace(record, residuals=residuals_of(made)))
+
+
+def _mean(estimates: list[float]) -> float:
+    """Return the geometric mean."""
+    return float(np.exp(np.mean(np.log(np.maximum(estimates, _EPSILON)))))
 
 
 def residuals_of(solution: Solution) -> dict[str, Residual]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -27,6 +28,7 @@ from pibls.problem.evaluate import Function
 __all__ = ["Follower", "Marker"]
 
 Splits = dict[Cell, list[tuple[int, float | None]]]
+Mark = tuple[float, ...]
 
 _REST, _LEAST_REST, _MOST_REST = 0.3, 1e-4, 0.02  # of all that is rough (squared), in the cells that are not split
 _LACKING_SHARE = 0.5  # of all that rows lack, likewise
@@ -86,20 +88,33 @@ class Marker:
         return all(self.tails.is_smooth(weights) for weights in fit.weights.values())
 
     def refined(self, fit: Fit, sizes: FloatArray, goal: float = 1.0, most: float = math.inf) -> tuple[Cell, float]:
-        """Return a finer tree, split some more times towards the landmarks at which the solution is not smooth.
+        """Return a finer tree, split towards the landmarks at which the solution is not smooth.
 
+        That is once, so that a finer solution is finer there, and more often the more of what is rough is around them.
         The share of what was to be split comes with it.
         """
         splits, share = self.splits(fit, sizes, goal, most)
         root = refined(fit.root, splits)
-        # What is singular at a point is so in all cells around it; of a cell that is cut, coefficients tell little.
-        cornered = [(part, weights) for part, weights in fit.weights.items() if part.cell.has_corner]
-        marks = {mark for part, weights in cornered if not self.tails.is_smooth(weights) for mark in part.cell.corners}
-        rough = {part.cell for part, _ in cornered if not marks.isdisjoint(part.cell.corners)}
-        for _ in range(_LEVELS if rough else 0):
-            marked = [leaf for leaf in leaves(root) if leaf.has_corner and _comes_from(leaf, rough)]
+        levels = self._levels(fit, sizes, splits)
+        for level in range(max(levels.values(), default=0)):
+            marks = {mark for mark, count in levels.items() if count > level}
+            around = {part.cell for part in fit.parts if not marks.isdisjoint(part.cell.corners)}
+            marked = [leaf for leaf in leaves(root) if leaf.has_corner and _comes_from(leaf, around)]
             root = refined(root, {leaf: [(axis, None) for axis in range(len(leaf.low))] for leaf in marked})
         return root, share
+
+    def _levels(self, fit: Fit, sizes: FloatArray, splits: Splits) -> dict[Mark, int]:
+        """Return how often cells are split towards each landmark."""
+        rough, total, found = Counter[Mark](), 0.0, Counter[Mark]()
+        for part, weights in fit.weights.items():
+            own = float(np.square(self.tails.of_weights(weights, part) / sizes[:, None]).max(axis=0).sum())
+            total += own
+            for mark in part.cell.corners:
+                rough[mark] += own if len(part.cell.corners) == 1 else 0.0
+                # What is singular at a point is so in all cells around it; of a cut cell, coefficients tell little.
+                if not self.tails.is_smooth(weights):
+                    found[mark] = max(found[mark], _LEVELS if part.cell in splits or not part.whole else 1)
+        return {mark: count * (2 if rough[mark] > total / 2 else 1) for mark, count in found.items()}
 
 
 @dataclass(eq=False)
