@@ -12,7 +12,7 @@ import numpy as np
 
 from pibls.budget import Budget
 from pibls.cells.layout import Layout
-from pibls.cells.measure import distances, tails_of, unsure_averages
+from pibls.cells.measure import distances, shares_of, tails_of, unsure_averages
 from pibls.cells.refine import Follower, Marker
 from pibls.cells.rows import Rows
 from pibls.cells.solve import PER_CELL, Fit, Glue
@@ -52,6 +52,7 @@ _STRONG, _STRONGEST = 1e2, 1e6  # answers that magnify what cells cannot tell; m
 _MAGNIFIED = 0.01  # share of the worst case, in which all that rows lack is magnified most
 _EPSILON = 2e-16
 _SLENDER = 2.0  # first cells are not longer than so many times their width
+_STEADY, _CAUTION = 0.5, 2.0  # a fall from tree to tree that can be relied on, and how far
 _SLOWEST = 0.8  # share of an error that is left on the next tree
 _HOPE = 3.0  # what coefficients promise is less than what comes of it
 _FRONTS = 2.0  # more cells also share more with each other
@@ -188,6 +189,7 @@ class Loop:
     started: float = field(default_factory=time.perf_counter)
     _spent: float = 0.0  # by fitters that richer ones replaced
     _apart: float = 0.0
+    _falls: list[float] = field(default_factory=list)
     _least: Compared | None = None
 
     @property
@@ -208,7 +210,7 @@ class Loop:
         try:
             while True:
                 before = self.flops
-                sizes = field_sizes(self.problem, fit)
+                sizes = field_sizes(self.fitter.layout, fit)
                 found = self._magnified(self.compared(fit), sizes)
                 answers.append(found.answer)
                 self.note(fit, found.estimate, answers[-2])
@@ -239,6 +241,14 @@ class Loop:
             if found is None:
                 raise
             doubt, limit = "", "It was interrupted. Run it again to go on."
+        ahead = None if doubt else self._ahead(found)
+        if ahead is not None and ahead.estimate <= self.tol:
+            self.note(ahead.fit, ahead.estimate, ahead.answer)
+            message = (
+                f"The estimated error {ahead.estimate:.1e} is within the tolerance {self.tol:g}, by the rate at which "
+                "solutions on the last trees came closer to each other."
+            )
+            return self.solution(ahead, ahead.estimate, Status.CONVERGED, message)
         found = self._best(found)
         # A coarse tree that tells little of a solution may be compared with a finer one that is in no doubt.
         serious = self.fitter.doubt(found.other) or (doubt and not self.fitter.doubt(found.fit))
@@ -303,6 +313,19 @@ class Loop:
         best = self._magnified(best, field_sizes(self.problem, best.fit))
         return best if best.estimate < last.estimate else last
 
+    def _ahead(self, last: Compared) -> Compared | None:
+        """Return the better one of the last two solutions, with what is left of its error by the rate so far.
+
+        That is known where two trees in a row came closer to the next one at a steady pace; the other solution is then
+        as far away as the coarser one is wrong.
+        """
+        slowest = max(self._falls[-2:], default=1.0)
+        if len(self._falls) < 2 or slowest > _STEADY:
+            return None
+        left = _CAUTION * self._apart * slowest / (1.0 - slowest)
+        swapped = replace(last, fit=last.other, own=last.layout, other=last.fit, layout=last.own, estimate=left)
+        return self._magnified(swapped, field_sizes(last.layout, last.other))
+
     def _accepts(self, found: Compared, sizes: FloatArray) -> bool:
         """Tell whether to go on from the better solution; if it has richer cells, all following ones have them too.
 
@@ -337,12 +360,13 @@ class Loop:
         return self._with_more_cells(fit) if found is None else found
 
     def _with_more_cells(self, fit: Fit) -> Compared:
-        other, share = self._more_cells(fit, field_sizes(self.problem, fit))
+        other, share = self._more_cells(fit, field_sizes(self.fitter.layout, fit))
         layout = self.fitter.layout
         # Cells that were to be split and are not have their share of the error, too.
         apart = self._relative(*distances(layout, fit, layout, other)[:2]) / math.sqrt(share)
         # What is left of the error after one more tree, and the next, falls as it did before.
         fall = min(apart / self._apart, _SLOWEST) if self._apart > 0 else 0.0
+        self._falls = [*self._falls, apart / self._apart] if self._apart > 0 else []
         self._apart, estimate = apart, apart / (1.0 - fall)
         return Compared(fit, layout, other, layout, estimate, self.fitter.answer())
 
@@ -352,7 +376,7 @@ class Loop:
         if richer is None:
             return None
         other = richer.fit(fit.root, fit)
-        self._apart = 0.0
+        self._apart, self._falls = 0.0, []
         estimate = self._relative(*distances(self.fitter.layout, fit, richer.layout, other)[:2])
         return Compared(fit, self.fitter.layout, other, richer.layout, estimate, richer.answer())
 
@@ -452,13 +476,12 @@ def residuals_of(solution: Solution) -> dict[str, Residual]:
     return found
 
 
-def field_sizes(problem: Problem, fit: Fit) -> FloatArray:
+def field_sizes(layout: Layout, fit: Fit) -> FloatArray:
     """Return what the error of each field is relative to."""
-    squares = np.zeros(len(problem.field_names))
-    for part, weights in fit.weights.items():
-        squares += np.prod(part.half) * np.square(weights).sum(axis=1)
-    own = dict(zip(problem.field_names, np.sqrt(squares).tolist(), strict=True))
-    found = np.array(list(reference_sizes(problem, own).values()))
+    squares = np.array([np.prod(part.half) * np.square(fit.weights[part]).sum(axis=1) for part in fit.parts])
+    sizes = np.sqrt((shares_of(layout, fit) ** 2 * squares).sum(axis=0))
+    own = dict(zip(layout.problem.field_names, sizes.tolist(), strict=True))
+    found = np.array(list(reference_sizes(layout.problem, own).values()))
     return np.where(found > 0, found, 1.0)
 
 

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from pibls.cells.layout import Layout
-from pibls.cells.measure import Tails, missed_along, tails_of
+from pibls.cells.measure import Tails, missed_along, shares_of, tails_of
 from pibls.cells.parts import CellPart
 from pibls.cells.probe import Probe, missed_on_line
 from pibls.cells.rows import Rows
@@ -61,10 +61,7 @@ class Marker:
         were chosen and are split comes with them.
         """
         rest = min(max((_REST * goal) ** 2, _LEAST_REST), _MOST_REST)
-        tails = {
-            part: (self.tails.of_weights(weights, part) / sizes[:, None]).max(axis=0)
-            for part, weights in fit.weights.items()
-        }
+        tails = self._rough(fit, sizes)
         rough = {part: float(np.linalg.norm(values)) for part, values in tails.items()}
         chosen = [*_bulk(rough, 1.0 - rest), *_bulk(fit.residuals, _LACKING_SHARE)]
         splits: Splits = {}
@@ -77,6 +74,14 @@ class Marker:
                 held += rough[part] ** 2
                 most -= 2 ** len(cuts) - 1
         return splits, held / wanted if wanted > 0 else 1.0
+
+    def _rough(self, fit: Fit, sizes: FloatArray) -> dict[CellPart, FloatArray]:
+        """Return how rough the roughest field is on every part, along each axis."""
+        shares = shares_of(self.layout, fit) / sizes
+        return {
+            part: (self.tails.of_weights(fit.weights[part], part) * share[:, None]).max(axis=0)
+            for part, share in zip(fit.parts, shares, strict=True)
+        }
 
     def cuts(self, cell: Cell, tails: FloatArray) -> list[tuple[int, float | None]]:
         """Return the axes to halve a cell across: those along which it is rough."""
@@ -106,8 +111,8 @@ class Marker:
     def _levels(self, fit: Fit, sizes: FloatArray, splits: Splits) -> dict[Mark, int]:
         """Return how often cells are split towards each landmark."""
         rough, total, found = Counter[Mark](), 0.0, Counter[Mark]()
-        for part, weights in fit.weights.items():
-            own = float(np.square(self.tails.of_weights(weights, part) / sizes[:, None]).max(axis=0).sum())
+        for part, tails in self._rough(fit, sizes).items():
+            own, weights = float(tails @ tails), fit.weights[part]
             total += own
             for mark in part.cell.corners:
                 rough[mark] += own if len(part.cell.corners) == 1 else 0.0

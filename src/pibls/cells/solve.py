@@ -227,7 +227,7 @@ class Glue:
             sums, theirs = self._sums(part, rows.units, faces, columns, width)
             below, bottom = np.vstack([below, sums]), np.vstack([bottom, theirs])
         balance, theirs = self._balance(part, faces, rows, below, bottom, columns)
-        emphasis = self._emphasis(part)
+        emphasis = self.rows.emphasis(part)
         below = np.asfortranarray(np.vstack([emphasis * below, balance])[:, self._order(part, rows)])
         bottom = np.asfortranarray(np.vstack([emphasis * bottom, theirs]))
         top = np.zeros((len(upper), width + 1), order="F")
@@ -301,16 +301,6 @@ class Glue:
         theirs[np.arange(count), np.arange(count)] = -_STIFF
         theirs[count + np.arange(count), np.arange(count)] = self._counts(part, part.cell)
         return np.vstack([_STIFF * scale * balance, np.zeros_like(balance)]), theirs
-
-    def _emphasis(self, part: CellPart) -> float:
-        """Return what all rows of a part are multiplied with: the more, the smaller its cell is.
-
-        Rows are in units of the solution, as its mean square is. What an equation of order m lacks in a small cell is
-        felt far away as in the energy, where derivatives of order m/2 count; half an order less, as values that jump
-        have no energy.
-        """
-        power = max(float(self.rows.orders.max()) - 1.0, 0.0) / 2
-        return float((self.layout.root.size / part.cell.size).min() ** power)
 
     def _unit_of_sums(self, part: CellPart) -> FloatArray:
         """Return what sums are multiplied with: the same everywhere, as they add up however coefficients vary."""
@@ -488,7 +478,7 @@ class Glue:
                 weights[part] += known[links[0]][:, 0] @ self._projected[crossing, part]
             # Rotations keep lengths: what the front cannot meet is all that the rows of the part do not.
             left = front.rows[:, :-1] @ others[:, 0] - front.rows[:, -1]
-            square = (front.lost + float(left @ left)) / self._emphasis(part) ** 2
+            square = (front.lost + float(left @ left)) / self.rows.emphasis(part) ** 2
             residuals[part] = float(np.sqrt(square + self._reduced[part][3]))
         return len(own)
 
