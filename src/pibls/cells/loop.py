@@ -393,11 +393,21 @@ class Loop:
     def _unmet(self, fit: Fit, other: Fit, sizes: FloatArray) -> str:
         """Return a sentence where rows lack much, and no less on the finer tree: then nothing may fulfil them."""
         much = other.residual > min(max(_UNMET * self.tol, _PLAIN), _MUCH) * float(sizes.max())
-        if much and other.residual > _STAYS * fit.residual:
+        stays = much and other.residual > _STAYS * fit.residual
+        # On a line there are no corners: what ends contradict goes into a cell that is smaller on every tree.
+        if self.fitter.layout.reference.dimension == 1 and not stays:
+            before, after = (self._lacking(one) / float(sizes.max()) for one in (fit, other))
+            stays = after > max(self.tol, _ROUNDING) and after > _STAYS * before
+        if stays:
             return (
                 "What equations and conditions lack does not fall as cells are split: they may contradict each other."
             )
         return ""
+
+    def _lacking(self, fit: Fit) -> float:
+        """Return what is lacking most in one cell, as if that were so everywhere."""
+        volume = self.fitter.layout.volume
+        return max(value * math.sqrt(volume / part.volume) for part, value in fit.residuals.items())
 
     def _unseen(self, fit: Fit) -> str:
         """Return a sentence where data are narrower than cells."""

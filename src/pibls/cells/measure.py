@@ -170,7 +170,7 @@ def shares_of(layout: Layout, fit: Fit) -> FloatArray:
     found, d = np.ones(squares.shape), len(layout.problem.domain.space)
     centers = np.array([part.center for part in fit.parts])[:, :d]
     for mark in layout.landmarks[:, :d]:
-        near = np.abs((centers - mark) / layout.root.size[:d]).max(axis=1)
+        near = np.maximum(np.abs((centers - mark) / layout.root.size[:d]).max(axis=1), _NOTHING)
         rings = np.floor(np.log2(near)).astype(int)
         inner = np.arange(rings.min() + _INNERMOST, min(rings.min() + _INNERMOST + _RINGS, _OUTERMOST))
         held = np.array([squares[rings == ring].sum(axis=0) for ring in inner])
