@@ -42,7 +42,7 @@ _DATA_BUDGET, _FEWEST_CELLS = 0.2, 16
 _DOUBTFUL = 8  # so many trees in a row without a solution: there is none, or none can be found
 _UNDETERMINED = 1e9  # answers beyond this are those of a solution to which something can be added
 _ORDINARY, _GROWS = 1.0, 2.0  # stronger answers are those of the problem once they no longer grow with finer cells
-_UNMET, _PLAIN, _MUCH, _STAYS = 100.0, 1e-3, 0.03, 0.5
+_UNMET, _PLAIN, _MUCH, _STAYS, _STAYS_THERE = 100.0, 1e-3, 0.03, 0.5, 0.9
 _FALLS = 0.2  # rows that lack so much less than three trees before: the solution is still being found
 _ROUNDING = 1e-10
 _PATIENCE, _RESOLVED = 4, 1e-3  # trees in a row that bring nothing, where a solution is known to some digits
@@ -397,7 +397,7 @@ class Loop:
         # On a line there are no corners: what ends contradict goes into a cell that is smaller on every tree.
         if self.fitter.layout.reference.dimension == 1 and not stays:
             before, after = (self._lacking(one) / float(sizes.max()) for one in (fit, other))
-            stays = after > max(self.tol, _ROUNDING) and after > _STAYS * before
+            stays = after > max(self.tol, _ROUNDING) and after > _STAYS_THERE * before
         if stays:
             return (
                 "What equations and conditions lack does not fall as cells are split: they may contradict each other."

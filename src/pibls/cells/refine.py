@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -110,16 +110,16 @@ class Marker:
 
     def _levels(self, fit: Fit, sizes: FloatArray, splits: Splits) -> dict[Mark, int]:
         """Return how often cells are split towards each landmark."""
-        rough, total, found = Counter[Mark](), 0.0, Counter[Mark]()
+        total, around, found = 0.0, defaultdict[Mark, float](float), Counter[Mark]()
         for part, tails in self._rough(fit, sizes).items():
-            own, weights = float(tails @ tails), fit.weights[part]
+            own = float(tails @ tails)
             total += own
             for mark in part.cell.corners:
-                rough[mark] += own if len(part.cell.corners) == 1 else 0.0
+                around[mark] += own if len(part.cell.corners) == 1 else 0.0
                 # What is singular at a point is so in all cells around it; of a cut cell, coefficients tell little.
-                if not self.tails.is_smooth(weights):
+                if not self.tails.is_smooth(fit.weights[part]):
                     found[mark] = max(found[mark], _LEVELS if part.cell in splits or not part.whole else 1)
-        return {mark: count * (2 if rough[mark] > total / 2 else 1) for mark, count in found.items()}
+        return {mark: count * (2 if around[mark] > total / 2 else 1) for mark, count in found.items()}
 
 
 @dataclass(eq=False)
