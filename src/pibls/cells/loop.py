@@ -241,14 +241,8 @@ class Loop:
             if found is None:
                 raise
             doubt, limit = "", "It was interrupted. Run it again to go on."
-        ahead = None if doubt else self._ahead(found)
-        if ahead is not None and ahead.estimate <= self.tol:
-            self.note(ahead.fit, ahead.estimate, ahead.answer)
-            message = (
-                f"The estimated error {ahead.estimate:.1e} is within the tolerance {self.tol:g}, by the rate at which "
-                "solutions on the last trees came closer to each other."
-            )
-            return self.solution(ahead, ahead.estimate, Status.CONVERGED, message)
+        if not doubt and self._is_settled(found.fit, answers, sizes) and (ahead := self._ahead(found)) is not None:
+            return ahead
         found = self._best(found)
         # A coarse tree that tells little of a solution may be compared with a finer one that is in no doubt.
         serious = self.fitter.doubt(found.other) or (doubt and not self.fitter.doubt(found.fit))
@@ -310,21 +304,28 @@ class Loop:
         apart = self._relative(*distances(best.own, best.fit, last.own, last.fit)[:2])
         # How strongly the problem answers may show on finer trees only, and magnifies what coarse ones lack, too.
         best = replace(best, estimate=max(best.estimate, apart), answer=max(best.answer, last.answer))
-        best = self._magnified(best, field_sizes(self.problem, best.fit))
+        best = self._magnified(best, field_sizes(best.own, best.fit))
         return best if best.estimate < last.estimate else last
 
-    def _ahead(self, last: Compared) -> Compared | None:
-        """Return the better one of the last two solutions, with what is left of its error by the rate so far.
+    def _ahead(self, last: Compared) -> Solution | None:
+        """Return the better one of the last two solutions if what the rate so far leaves of its error is small enough.
 
-        That is known where two trees in a row came closer to the next one at a steady pace; the other solution is then
-        as far away as the coarser one is wrong.
+        The rate is known where two trees in a row came closer to the next one at a steady pace.
         """
         slowest = max(self._falls[-2:], default=1.0)
         if len(self._falls) < 2 or slowest > _STEADY:
             return None
         left = _CAUTION * self._apart * slowest / (1.0 - slowest)
-        swapped = replace(last, fit=last.other, own=last.layout, other=last.fit, layout=last.own, estimate=left)
-        return self._magnified(swapped, field_sizes(last.layout, last.other))
+        found = replace(last, fit=last.other, own=last.layout, other=last.fit, layout=last.own, estimate=left)
+        found = self._magnified(found, field_sizes(found.own, found.fit))
+        if found.estimate > self.tol or self._unseen(found.fit):
+            return None
+        self.note(found.fit, found.estimate, found.answer)
+        message = (
+            f"The estimated error {found.estimate:.1e} is within the tolerance {self.tol:g}, by the rate at which "
+            "solutions on the last trees came closer to each other."
+        )
+        return self.solution(found, found.estimate, Status.CONVERGED, message)
 
     def _accepts(self, found: Compared, sizes: FloatArray) -> bool:
         """Tell whether to go on from the better solution; if it has richer cells, all following ones have them too.
