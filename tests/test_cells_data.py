@@ -145,6 +145,14 @@ class TestTrees:
         assert layout.root.halved(0).at == pytest.approx(0.4)
         assert layout.root.halved(1).at == 0.5
 
+    def test_values_that_jump_within_a_side_mark_a_point(self):
+        patch = sp.Piecewise((1, (x > R(3, 10)) & (x < R(301, 1000))), (0, True))
+        problem = pb.Problem(pb.laplacian(u), SQUARE, [pb.Dirichlet(u, patch, on=SQUARE.bottom)])
+        layout = Layout(problem, draw_reference(2, 6, 0))
+        marks = {tuple(mark) for mark in layout.landmarks.round(6).tolist()}
+        assert {(0.3, 0.0), (0.301, 0.0)} <= marks
+        assert layout.root.crossed() is None
+
     def test_trees_have_an_end(self):
         cell = Cell(np.zeros(1), np.ones(1))
         for _ in range(60):
@@ -233,3 +241,31 @@ class TestVerdicts:
         problem = pb.Problem(sp.Eq(w.diff(x), 1 / (2 * sp.sqrt(x))), LINE, ends, exact=sp.sqrt(x))
         solution = solved(problem)
         assert 0.4 < solution.error_estimate / solution.true_error(100_000) < 2.5
+
+    @pytest.mark.parametrize("off", [0.1, 0.03, 0.0])
+    def test_ends_that_contradict_each_other(self, off):
+        ends = [pb.Dirichlet(w, 1, on=LINE.left), pb.Dirichlet(w, (1 + off) * sp.exp(-1), on=LINE.right)]
+        solution = solved(pb.Problem(sp.Eq(w.diff(x), -w), LINE, ends), tol=1e-3)
+        assert (solution.status == "converged") == (off == 0.0)
+        assert "contradict" in solution.diagnostics.message or off == 0.0
+
+    def test_a_pressure_that_is_infinite_in_corners_is_measured_beside_them(self):
+        v, p = pb.field("v", x, y), pb.field("p", x, y)
+        forces = [sp.Eq(p.diff(s), pb.laplacian(of)) for of, s in ((u, x), (v, y))]
+        conditions = [
+            pb.Dirichlet(u, 1, on=SQUARE.top),
+            pb.Dirichlet(u, 0, on=SQUARE.left | SQUARE.right | SQUARE.bottom),
+            pb.Dirichlet(v, 0),
+            pb.Mean(p, 0),
+        ]
+        solution = solved(pb.Problem([*forces, sp.Eq(u.diff(x) + v.diff(y), 0)], SQUARE, conditions), tol=1e-2)
+        assert solution.status == "converged"
+        # The stream function is even in x and the lowest velocity on the middle line is known.
+        line = np.linspace(0.4, 0.7, 301)
+        lowest = solution(np.stack([np.full(301, 0.5), line], axis=1))["u"].min()
+        assert lowest == pytest.approx(-0.2076, abs=2e-3)
+        assert solution(np.array([[0.5, 0.5]]))["v"] == pytest.approx(0.0, abs=2e-3)
+
+    def test_errors_in_corners_are_seen(self):
+        solution = solved(pb.problems.everyday()["hot_lid"](), tol=1e-4)
+        assert 0.3 < solution.error_estimate / solution.true_error() < 3

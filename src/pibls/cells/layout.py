@@ -32,7 +32,7 @@ from pibls.geometry.sight import owners_in_sight
 from pibls.problem import Across, OnPart, Problem, Statement
 from pibls.problem.evaluate import Function, compile_function
 from pibls.problem.level import Level
-from pibls.problem.switches import branch_number, hidden_jump, switching_edges, switching_planes
+from pibls.problem.switches import branch_number, condition_edges, hidden_jump, switching_edges, switching_planes
 
 __all__ = ["Layout"]
 
@@ -70,7 +70,19 @@ class Layout:
         old = self.reference
         made = Layout(self.problem, draw_reference(old.dimension, old.degree + degrees, self.seed), self.seed)
         made._pieces = self._pieces
-        for name in ("root", "_outlines", "extents", "places", "is_box", "crossings", "levels", "seams", "branch"):
+        shared = (
+            "root",
+            "landmarks",
+            "_outlines",
+            "extents",
+            "places",
+            "is_box",
+            "crossings",
+            "levels",
+            "seams",
+            "branch",
+        )
+        for name in shared:
             made.__dict__[name] = getattr(self, name)
         return made
 
@@ -94,14 +106,19 @@ class Layout:
         return Cell(
             bounds[:, 0].copy(),
             bounds[:, 1].copy(),
-            marks=np.unique(np.concatenate([self.landmarks, switching_planes(self.problem), *points]), axis=0),
+            marks=np.unique(np.concatenate([self.landmarks, self._planes, *points]), axis=0),
             tangents=tangents(self._all_pieces, len(bounds)),
         )
 
     @cached_property
     def crossings(self) -> tuple[Crossing, ...]:
         """Points at which materials meet, with the functions that solve the equation around them."""
-        return crossings(self, np.concatenate([self.landmarks, switching_planes(self.problem)]))
+        return crossings(self, np.concatenate([self.landmarks, self._planes]))
+
+    @property
+    def _planes(self) -> FloatArray:
+        """Where data switch across an axis."""
+        return switching_planes(self.problem, conditions=not self._is_plane)
 
     @cached_property
     def landmarks(self) -> FloatArray:
@@ -127,10 +144,33 @@ class Layout:
             )
             # Where a condition goes on beyond the end of a piece, nothing happens but at a corner.
             found.append(points[first[counts == 1]])
-        found.append(self._meetings())
+        found += [self._meetings(), self._switches()]
         points = np.concatenate(found)
         points = points[np.unique(np.round((points - low) / grain), axis=0, return_index=True)[1]]
         return np.hstack([points, np.full((len(points), d - 2), np.nan)])
+
+    @cached_property
+    def _is_plane(self) -> bool:
+        """Whether conditions hold on curves of a plane: where they switch is a point, not all that is above it."""
+        return len(self.domain.space) == 2 == len(self.domain.coordinates)
+
+    @cached_property
+    def _edges(self) -> dict[Any, tuple[Level, ...]]:
+        """Where conditions on the boundary of a plane domain switch."""
+        if not self._is_plane:
+            return {}
+        edges = {place: condition_edges(self.problem, place) for place in self.places if place is not None}
+        return {place: tuple(Level.of(e, self.domain.coordinates) for e in own) for place, own in edges.items()}
+
+    def _switches(self) -> FloatArray:
+        """Return the points of the boundary of a plane domain at which conditions switch."""
+        found, slack = [np.empty((0, 2))], _FLAT * float(np.ptp(self.domain.bounds))
+        for place, levels in self._edges.items():
+            X = np.concatenate([np.empty((0, 2)), *(along(piece, piece.box[0]) for piece in self._outlines[place])])
+            for level in levels if len(X) else ():
+                near = np.abs(level(X)) <= slack * np.linalg.norm(level.gradient(X), axis=1)
+                found.append(X[near])
+        return np.concatenate(found)
 
     def _meetings(self) -> FloatArray:
         """Return where seams end in a plane: at the boundary, and where they cross each other."""
@@ -147,7 +187,8 @@ class Layout:
         found: dict[Any, list[Piece]] = {}
         for place, part in self.places.items():
             own = (piece for patch in part.patches for piece in pieces(patch))
-            found[place] = [half for piece in own for half in split_at(piece, tuple(self.seams))]
+            levels = (*self.seams, *self._edges.get(place, ()))
+            found[place] = [half for piece in own for half in split_at(piece, levels)]
         return {**found, **self.seams}
 
     @cached_property

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
@@ -12,7 +13,7 @@ import numpy as np
 from scipy.linalg import block_diag
 
 from pibls.cells.layout import Layout
-from pibls.cells.measure import Tails, missed_along, tails_of
+from pibls.cells.measure import Tails, missed_along, shares_of, tails_of
 from pibls.cells.parts import CellPart
 from pibls.cells.probe import Probe, missed_on_line
 from pibls.cells.rows import Rows
@@ -30,6 +31,7 @@ from pibls.problem.evaluate import Function
 __all__ = ["Follower", "Marker"]
 
 Splits = dict[Cell, list[tuple[int, float | None]]]
+Mark = tuple[float, ...]
 
 _REST, _LEAST_REST, _MOST_REST = 0.3, 1e-4, 0.02  # of all that is rough (squared), in the cells that are not split
 _LACKING_SHARE = 0.5  # of all that rows lack, likewise
@@ -63,9 +65,7 @@ class Marker:
         were chosen and are split comes with them.
         """
         rest = min(max((_REST * goal) ** 2, _LEAST_REST), _MOST_REST)
-        tails = {
-            part: (self._tails(part, weights) / sizes[:, None]).max(axis=0) for part, weights in fit.weights.items()
-        }
+        tails = self._rough(fit, sizes)
         rough = {part: float(np.linalg.norm(values)) for part, values in tails.items()}
         chosen = [*_bulk(rough, 1.0 - rest), *_bulk(fit.residuals, _LACKING_SHARE)]
         splits: Splits = {}
@@ -78,6 +78,14 @@ class Marker:
                 held += rough[part] ** 2
                 most -= 2 ** len(cuts) - 1
         return splits, held / wanted if wanted > 0 else 1.0
+
+    def _rough(self, fit: Fit, sizes: FloatArray) -> dict[CellPart, FloatArray]:
+        """Return how rough the roughest field is on every part, along each axis."""
+        shares = shares_of(self.layout, fit) / sizes
+        return {
+            part: (self._tails(part, fit.weights[part]) * share[:, None]).max(axis=0)
+            for part, share in zip(fit.parts, shares, strict=True)
+        }
 
     def _tails(self, part: CellPart, weights: FloatArray) -> FloatArray:
         if part.whole:
@@ -95,22 +103,38 @@ class Marker:
         return all(self.tails.is_smooth(weights) for weights in fit.weights.values())
 
     def refined(self, fit: Fit, sizes: FloatArray, goal: float = 1.0, most: float = math.inf) -> tuple[Cell, float]:
-        """Return a finer tree, split some more times towards the landmarks at which the solution is not smooth.
+        """Return a finer tree, split towards the landmarks at which the solution is not smooth.
 
+        That is once, so that a finer solution is finer there, and more often the more of what is rough is around them.
         The share of what was to be split comes with it.
         """
         splits, share = self.splits(fit, sizes, goal, most)
         root = refined(fit.root, splits)
-        # What is singular at a point is so in all cells around it; of a cell that is cut, coefficients tell little.
-        cornered = [(part, weights) for part, weights in fit.weights.items() if part.cell.has_corner]
-        marks = {mark for part, weights in cornered if not self.tails.is_smooth(weights) for mark in part.cell.corners}
-        # What a solution does at a crossing is known: cells only have to take it up.
-        marks -= {tuple(crossing.point.tolist()) for crossing in self.layout.crossings}
-        rough = {part.cell for part, _ in cornered if not marks.isdisjoint(part.cell.corners)}
-        for _ in range(_LEVELS if rough else 0):
-            marked = [leaf for leaf in leaves(root) if leaf.has_corner and _comes_from(leaf, rough)]
+        levels = self._levels(fit, sizes, splits)
+        for level in range(max(levels.values(), default=0)):
+            marks = {mark for mark, count in levels.items() if count > level}
+            around = {part.cell for part in fit.parts if not marks.isdisjoint(part.cell.corners)}
+            marked = [leaf for leaf in leaves(root) if leaf.has_corner and _comes_from(leaf, around)]
             root = refined(root, {leaf: [(axis, None) for axis in range(len(leaf.low))] for leaf in marked})
         return root, share
+
+    def _levels(self, fit: Fit, sizes: FloatArray, splits: Splits) -> dict[Mark, int]:
+        """Return how often cells are split towards each landmark."""
+        total, around, found = 0.0, defaultdict[Mark, float](float), Counter[Mark]()
+        # What a solution does at a crossing is known: cells only have to take it up.
+        known = {tuple(crossing.point.tolist()) for crossing in self.layout.crossings}
+        for part, tails in self._rough(fit, sizes).items():
+            own = float(tails @ tails)
+            total += own
+            alone = len(part.cell.corners) == 1
+            for mark in part.cell.corners - known:
+                around[mark] += own if alone else 0.0
+                # What is singular at a point is so in all cells around it; of a cut cell, coefficients tell little. A
+                # cell with several corners is too large to tell which of them it is.
+                if not self.tails.is_smooth(fit.weights[part]):
+                    deep = alone and (part.cell in splits or not part.whole)
+                    found[mark] = max(found[mark], _LEVELS if deep else 1)
+        return {mark: count * (2 if around[mark] > total / 2 else 1) for mark, count in found.items()}
 
 
 @dataclass(eq=False)

@@ -186,6 +186,16 @@ class Rows:
             self._weights[key] = factors / np.sqrt(np.prod(2 * half))
         return self._weights[key]
 
+    def emphasis(self, part: CellPart) -> float:
+        """Return what all rows of a part are multiplied with in least squares: the more, the smaller its cell is.
+
+        Rows are in units of the solution, as its mean square is. What an equation of order m lacks in a small cell is
+        felt far away as in the energy, where derivatives of order m/2 count; half an order less, as values that jump
+        have no energy.
+        """
+        power = max(float(self.orders.max()) - 1.0, 0.0) / 2
+        return float((self.layout.root.size / part.cell.size).min() ** power)
+
     def only_terms(self, statement: Statement, part: CellPart, X: FloatArray, normals: FloatArray | None) -> list[Term]:
         """Return the terms of a statement at points of a part, without its source."""
         if statement.form.is_linear:

@@ -209,7 +209,7 @@ class Glue:
             balance = -_STIFF * self._unit_of_sums(part) * rows.given
             below = np.concatenate([np.zeros(sum(sizes)), balance, np.zeros(len(balance))])
         self.flops += 4.0 * len(below) * (len(upper) + len(leaf.front))
-        own, front, lost = leaf.solved(right, below)
+        own, front, lost = leaf.solved(self.rows.emphasis(part) * right, below)
         return _Front(faces, sizes, front, own, (), (), (part,), part, lost)
 
     def _configuration(self, part: CellPart, faces: tuple[Any, ...], rows: PartRows) -> Any:
@@ -263,10 +263,12 @@ class Glue:
             sums, theirs = self._sums(part, rows.units, faces, columns, width)
             below, bottom = np.vstack([below, sums]), np.vstack([bottom, theirs])
         balance, theirs = self._balance(part, faces, rows, below, bottom, columns)
-        below = np.asfortranarray(np.vstack([below, balance])[:, self._order(part, rows)])
-        bottom = np.asfortranarray(np.vstack([bottom, theirs]))
+        emphasis = self.rows.emphasis(part)
+        below = np.asfortranarray(np.vstack([emphasis * below, balance])[:, self._order(part, rows)])
+        bottom = np.asfortranarray(np.vstack([emphasis * bottom, theirs]))
         self.flops += 2.0 * len(below) * len(upper) * (len(upper) + 2 * width) + 2.0 * len(below) * width**2
-        return Leaf.of(upper, below, bottom[:, :-1]), tuple(sizes), bottom[:, -1]
+        leaf = Leaf.of(np.multiply(emphasis, upper, order="F"), below, bottom[:, :-1])
+        return leaf, tuple(sizes), bottom[:, -1]
 
     def _crossed(
         self, part: CellPart, faces: tuple[Any, ...], sizes: list[int], bottom: FloatArray, columns: dict[Any, int]
@@ -507,7 +509,8 @@ class Glue:
                 weights[part] += known[links[0]][:, 0] @ self._projected[crossing, part]
             # Rotations keep lengths: what the front cannot meet is all that the rows of the part do not.
             left = front.rows[:, :-1] @ others[:, 0] - front.rows[:, -1]
-            residuals[part] = float(np.sqrt(front.lost + self._reduced[part][3] + left @ left))
+            square = (front.lost + float(left @ left)) / self.rows.emphasis(part) ** 2
+            residuals[part] = float(np.sqrt(square + self._reduced[part][3]))
         return len(own)
 
 

@@ -16,11 +16,12 @@ from pibls.checks import FloatArray
 from pibls.errors import ProblemError
 from pibls.problem.evaluate import compile_function
 from pibls.problem.fluxes import normal_flux
-from pibls.problem.places import Across
+from pibls.problem.places import Across, OnPart, Place
 from pibls.problem.problem import Problem
 
 __all__ = [
     "branch_number",
+    "condition_edges",
     "factors_of",
     "has_branches",
     "has_jumps",
@@ -35,8 +36,10 @@ _SCAN = 4097
 _MOST = 12  # edges: each divides the domain once more
 
 
-def switching_planes(problem: Problem) -> FloatArray:
+def switching_planes(problem: Problem, *, conditions: bool = True) -> FloatArray:
     """Return the planes at which data of a problem switch: one row each, NaN along the axes that they extend in.
+
+    Those of conditions can be left out.
 
     Examples
     --------
@@ -49,7 +52,8 @@ def switching_planes(problem: Problem) -> FloatArray:
     """
     symbols, bounds = problem.domain.coordinates, problem.domain.bounds
     found: dict[tuple[int, float], FloatArray] = {}
-    for factor in factors_of([s.form.residual for s in problem.statements] + _interfaces(problem), symbols):
+    switching = [s.form.residual for s in problem.statements if conditions or not isinstance(s.place, OnPart)]
+    for factor in factors_of(switching + _interfaces(problem), symbols):
         own = [symbol for symbol in symbols if symbol in factor.free_symbols]
         if len(own) != 1:
             continue
@@ -79,6 +83,12 @@ def switching_edges(problem: Problem, *, several: bool = True) -> tuple[sp.Expr,
         if (len(factor.free_symbols & symbols) > 1) == several and -factor not in found:
             found[factor] = None
     return tuple(found)[:_MOST]
+
+
+def condition_edges(problem: Problem, place: Place) -> tuple[sp.Expr, ...]:
+    """Return the smooth functions at whose zeros the conditions in a place switch."""
+    own = [s.form.residual for s in problem.statements if s.place == place]
+    return tuple(dict.fromkeys(factors_of(own, problem.domain.coordinates)))
 
 
 def has_branches(expression: sp.Basic) -> bool:
