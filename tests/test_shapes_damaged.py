@@ -51,7 +51,7 @@ PLANE_FILES = {
     "short.geojson": (polygon([[0, 0], [1, 0], [0, 0]]), "is not closed"),
     "line.geojson": (polygon([[0, 0], [1, 0], [2, 0], [0, 0]]), "encloses no area"),
     "bowtie.geojson": (polygon(BOWTIE), "simple polygon|encloses no area"),
-    "twice.geojson": (polygon(TWICE), "different points"),
+    "twice.geojson": (polygon(TWICE), "simple polygon. Edge . meets edge ."),
     "crossing.geojson": (
         polygon(SQUARE, [[3, 1], [5, 1], [5, 2], [3, 1]]),
         "Edge . of ring 0 meets edge . of ring 1 near",

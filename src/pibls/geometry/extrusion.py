@@ -9,10 +9,9 @@ from types import MappingProxyType
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import sympy as sp
 
-from pibls.checks import shorten
+from pibls.checks import BoolArray, FloatArray, shorten
 from pibls.errors import GeometryError
 from pibls.geometry.base import Decoder, Domain, Encoder, Region, describe
 from pibls.geometry.box import check_length, check_range
@@ -23,9 +22,6 @@ from pibls.geometry.rules import gauss, side
 from pibls.geometry.sampling import check_count
 
 __all__ = ["Extrusion", "check_plane_shape"]
-
-FloatArray = npt.NDArray[np.float64]
-BoolArray = npt.NDArray[np.bool_]
 
 
 def check_plane_shape(shape: object, owner: str) -> Region:

@@ -7,12 +7,13 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
 from types import MappingProxyType
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 import sympy as sp
 
+from pibls.checks import BoolArray, FloatArray, IntArray
 from pibls.errors import GeometryError
 from pibls.geometry.base import Decoder, Encoder, Region, check_coordinates
 from pibls.geometry.boxtree import BoxTree
@@ -24,12 +25,10 @@ from pibls.geometry.sampling import apportion, check_count
 
 __all__ = ["Outline"]
 
-FloatArray = npt.NDArray[np.float64]
-BoolArray = npt.NDArray[np.bool_]
-IntArray = npt.NDArray[np.int64]
 Ring = tuple[tuple[float, float], ...]
 
 _FEWEST = 30
+_FEW = 30  # edges that are all looked at faster than the nearest are found
 _NEAR = 1e-3
 
 
@@ -62,6 +61,9 @@ class Outline(Region):
     rings: tuple[Ring, ...]
     named: tuple[tuple[str, tuple[int, ...]], ...]
 
+    _title: ClassVar[str] = "Ring {} of Outline"
+    _rule: ClassVar[str] = "The rings of Outline must not cross, touch or repeat themselves"
+
     def __init__(
         self,
         coordinates: tuple[sp.Symbol, sp.Symbol],
@@ -69,7 +71,7 @@ class Outline(Region):
         parts: Mapping[str, Sequence[int]] | None = None,
     ) -> None:
         object.__setattr__(self, "coordinates", check_coordinates(coordinates, "Outline", 2))
-        checked = check_rings(rings)
+        checked = check_rings(rings, self._title)
         object.__setattr__(self, "rings", tuple(tuple((a, b) for a, b in ring.tolist()) for ring in checked))
         total = sum(len(ring) for ring in checked)
         object.__setattr__(self, "named", check_names(parts or {}, total))
@@ -131,22 +133,22 @@ class Outline(Region):
         areas = np.array([abs(signed_area(np.array(ring))) for ring in self.rings])
         return float(areas @ np.where(self._depths % 2 == 0, 1.0, -1.0))
 
-    def _distance(self, X: FloatArray, rows: IntArray, items: IntArray) -> FloatArray:
-        edge = self._edges[items]
-        offset = X[rows] - self._starts[items]
-        along = np.clip((offset * edge).sum(axis=1) / (edge * edge).sum(axis=1), 0.0, 1.0)
-        return np.asarray(np.hypot(*(offset - along[:, None] * edge).T))
+    def _distance(self, X: FloatArray, items: IntArray) -> FloatArray:
+        return segment_distance(self._starts[items], self._starts[self._next[items]], X)
 
     def level(self, X: FloatArray) -> FloatArray:
         """Return the distance from the nearest edge, negative outside (by the parity of crossings).
 
-        Far away it is the distance from another edge, which takes less time to find.
+        Far from a shape of many edges it is the distance from another edge, which takes less time to find.
         """
-        guess = self._middles.query(X)[1]
-        bound = self._distance(X, np.arange(len(X)), guess)
-        reach = np.minimum(bound, _NEAR * self.thickness)
-        exact, _ = self._tree.nearest(X, reach, lambda rows, items: self._distance(X, rows, items))
-        distance = np.where(np.isfinite(exact), exact, bound)
+        if len(self._starts) <= _FEW:
+            every = np.arange(len(self._starts))[:, None]
+            distance = np.min([self._distance(X, k) for k in every], axis=0)
+        else:
+            bound = self._distance(X, self._middles.query(X)[1])
+            reach = np.minimum(bound, _NEAR * self.thickness)
+            exact, _ = self._tree.nearest(X, reach, lambda rows, items: self._distance(X[rows], items))
+            distance = np.where(np.isfinite(exact), exact, bound)
         return np.asarray(np.where(self._inside(X), distance, -distance))
 
     def _inside(self, X: FloatArray) -> BoolArray:
@@ -190,6 +192,11 @@ class Outline(Region):
     def boundary(self) -> Part:
         """All rings."""
         return self._part("boundary", *self._patches)
+
+    @property
+    def corners(self) -> FloatArray:
+        """Interior angle at each vertex, in radians; above π at a re-entrant corner."""
+        return self.wedges[1]
 
     @cached_property
     def wedges(self) -> tuple[FloatArray, FloatArray, FloatArray]:
@@ -256,14 +263,15 @@ class Outline(Region):
                 places = [f"edge {self._place(int(edge))}" for edge in (i[k], j[k])]
                 near = (starts[i[k]] + self._edges[i[k]] / 2).tolist()
                 raise GeometryError(
-                    f"The rings of Outline must not cross, touch or repeat themselves. {places[0].capitalize()} meets "
-                    f"{places[1]} near ({near[0]:.6g}, {near[1]:.6g}). Repair the outline, for example with shapely's "
-                    "make_valid, or join simple polygons with |."
+                    f"{self._rule}. {places[0].capitalize()} meets {places[1]} near ({near[0]:.6g}, {near[1]:.6g}). "
+                    "Put the vertices in order around the boundary; shapely's make_valid repairs outlines, and | joins "
+                    "polygons."
                 )
 
     def _place(self, edge: int) -> str:
         ring = int(self._owner[edge])
-        return f"{edge - int(np.searchsorted(self._owner, ring))} of ring {ring}"
+        number = str(edge - int(np.searchsorted(self._owner, ring)))
+        return f"{number} of ring {ring}" if len(self.rings) > 1 else number
 
     def _meet(self, i: IntArray, j: IntArray, resolution: float) -> BoolArray:
         starts, stops = self._starts, self._starts[self._next]

@@ -19,7 +19,6 @@ from pibls.geometry.box import Box
 from pibls.geometry.extrusion import Extrusion
 from pibls.geometry.implicit import Implicit
 from pibls.geometry.outline import Outline
-from pibls.geometry.polygon import Polygon
 from pibls.geometry.revolution import Revolution
 from pibls.geometry.rings import signed_area
 from pibls.geometry.solids import Cone, Cylinder
@@ -167,11 +166,6 @@ def _axial(symbols: tuple[sp.Symbol, ...], origin: Any, axis: Any) -> tuple[sp.E
     offset = [symbol - _number(value) for symbol, value in zip(symbols, origin, strict=True)]
     along = sum(_number(share) * value for share, value in zip(axis, offset, strict=True))
     return along, sp.expand(sum(value**2 for value in offset) - along**2)
-
-
-@inside.register
-def _polygon(shape: Polygon) -> sp.Basic:
-    return _within(shape.coordinates, np.array(shape.vertices))
 
 
 def _within(symbols: tuple[sp.Symbol, ...], vertices: Any) -> sp.Basic:

@@ -9,10 +9,9 @@ from types import MappingProxyType
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import sympy as sp
 
-from pibls.checks import shorten
+from pibls.checks import FloatArray, shorten
 from pibls.errors import GeometryError
 from pibls.geometry.base import Decoder, Domain, Encoder, Region, check_coordinates
 from pibls.geometry.extrusion import check_plane_shape
@@ -25,7 +24,6 @@ from pibls.geometry.turning import Frame, MirroredPatch, RevolvedPatch
 
 __all__ = ["Revolution"]
 
-FloatArray = npt.NDArray[np.float64]
 
 _TURN = 2 * np.pi
 

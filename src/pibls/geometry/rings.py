@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import numpy.typing as npt
 
-from pibls.checks import check_points, shorten
+from pibls.checks import FloatArray, IntArray, check_points, shorten
 from pibls.errors import GeometryError
 from pibls.geometry.patch import ROUNDING
 
@@ -23,12 +23,10 @@ __all__ = [
     "signed_area",
 ]
 
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 
 _RESOLUTION = 1e-12
 MOST_VERTICES = 20000
-_LARGEST = 1e100
+_SMALLEST, _LARGEST = 1e-100, 1e100
 _BATCH = 2**20
 
 
@@ -86,8 +84,8 @@ def resolution_of(vertices: FloatArray) -> float:
     return _RESOLUTION * scale + ROUNDING * float(np.abs(vertices).max())
 
 
-def check_rings(rings: Sequence[npt.ArrayLike]) -> list[FloatArray]:
-    """Return rings that each enclose an area, or refuse them."""
+def check_rings(rings: Sequence[npt.ArrayLike], title: str) -> list[FloatArray]:
+    """Return rings that each enclose an area, or refuse them; a title with a number says which."""
     if isinstance(rings, str) or not hasattr(rings, "__len__") or not len(rings):
         raise GeometryError(
             f"The 'rings' parameter of Outline must be a list of one or more rings of vertices. Got {shorten(rings)}."
@@ -96,27 +94,31 @@ def check_rings(rings: Sequence[npt.ArrayLike]) -> list[FloatArray]:
     total = sum(len(ring) for ring in checked)
     if total > MOST_VERTICES:
         raise GeometryError(
-            f"The 'rings' parameter of Outline must have at most {MOST_VERTICES} vertices in all. Got {total}. "
+            f"A shape with straight edges must have at most {MOST_VERTICES} vertices in all. Got {total}. "
             "Thin them out, as shapely's simplify does."
         )
     vertices = np.concatenate(checked)
-    if not 0 < float(np.abs(vertices).max()) < _LARGEST:
-        raise GeometryError(
-            f"The 'rings' parameter of Outline must have coordinates below {_LARGEST:g}, not all zero. Scale them."
-        )
-    resolution = resolution_of(vertices)
     for number, ring in enumerate(checked):
-        extent = np.ptp(ring, axis=0) if len(ring) else np.zeros(2)
-        if len(ring) < 3 or abs(signed_area(ring)) <= resolution * float(np.hypot(*extent)):
+        name = title.format(number)
+        if len(ring) < 3:
+            raise GeometryError(f"{name} must have three or more vertices. Got {len(ring)} instead.")
+        if not _SMALLEST < float(np.abs(vertices).max()) < _LARGEST:
             raise GeometryError(
-                f"Ring {number} of Outline must enclose an area. Got {shorten(ring.tolist())} instead. Leave it out."
+                f"{name} must have coordinates below {_LARGEST:g}, not all zero. Got {shorten(ring.tolist())} instead. "
+                "Scale the coordinates."
             )
+        resolution = resolution_of(vertices)
         gaps = np.hypot(*(np.roll(ring, -1, axis=0) - ring).T)
         if gaps.min() <= resolution:
             k = int(gaps.argmin())
             raise GeometryError(
-                f"Ring {number} of Outline must have different vertices. Got {ring[k].tolist()} as number {k} and "
-                "again after it. Leave one out; rings close by themselves."
+                f"{name} must have different vertices. Got {ring[k].tolist()} as number {k} and again after it. Leave "
+                "one out; rings close by themselves."
+            )
+        if abs(signed_area(ring)) <= resolution * float(np.hypot(*np.ptp(ring, axis=0))):
+            raise GeometryError(
+                f"{name} must enclose an area. Got {shorten(ring.tolist())} instead. Leave it out, or check that its "
+                "vertices are not all on one line and, far from the origin, shift the coordinates."
             )
     return checked
 

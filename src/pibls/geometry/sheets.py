@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-import numpy.typing as npt
 
+from pibls.checks import BoolArray, FloatArray, IntArray
 from pibls.geometry.boxtree import BoxTree, bundled
 from pibls.geometry.patch import Located, Patch, SurfaceRule
 from pibls.geometry.rules import gauss, side, tensor
@@ -15,9 +15,6 @@ from pibls.geometry.triangles import Surface
 
 __all__ = ["FlatPatch", "ScrapPatch", "TrianglePatch", "make_patches"]
 
-FloatArray = npt.NDArray[np.float64]
-BoolArray = npt.NDArray[np.bool_]
-IntArray = npt.NDArray[np.int64]
 
 _FLAT = 1e-5  # sine of the angle between triangles of one face: files of single precision have some 1e-7
 _MOST_FACES = 200

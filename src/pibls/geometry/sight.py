@@ -6,12 +6,12 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from scipy.spatial import cKDTree
+
+from pibls.checks import FloatArray
 
 __all__ = ["owners_in_sight"]
 
-FloatArray = npt.NDArray[np.float64]
 _NEAREST = 16
 _BETWEEN = (0.5, 0.25, 0.75)
 

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import sympy as sp
 
-from pibls.checks import check_points, shorten
+from pibls.checks import FloatArray, IntArray, check_points, shorten
 from pibls.errors import GeometryError
 from pibls.geometry.base import Decoder, Encoder, Region, check_coordinates
 from pibls.geometry.part import Part
@@ -22,8 +22,6 @@ from pibls.geometry.watertight import check_surface
 
 __all__ = ["Solid"]
 
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 
 _MOST_TRIANGLES = 200_000
 _MOST_FACES = 100

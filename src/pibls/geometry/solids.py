@@ -11,10 +11,9 @@ from types import MappingProxyType
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import sympy as sp
 
-from pibls.checks import check_number
+from pibls.checks import FloatArray, check_number
 from pibls.errors import GeometryError
 from pibls.geometry.ball import Disk, check_center
 from pibls.geometry.base import Decoder, Encoder, Region, check_coordinates, describe
@@ -28,8 +27,6 @@ from pibls.geometry.turning import Frame, RevolvedPatch
 
 __all__ = ["Cone", "Cylinder"]
 
-FloatArray = npt.NDArray[np.float64]
-BoolArray = npt.NDArray[np.bool_]
 Vector = tuple[float, ...]
 
 

@@ -8,16 +8,14 @@ from functools import cached_property
 from itertools import pairwise
 
 import numpy as np
-import numpy.typing as npt
 
+from pibls.checks import BoolArray, FloatArray
 from pibls.geometry.patch import FlippedPatch, Located, Patch, SurfaceRule
 from pibls.geometry.restricted import RestrictedPatch
 from pibls.geometry.rules import gauss
 
 __all__ = ["SpanPatch", "Warp", "smooth_spans"]
 
-FloatArray = npt.NDArray[np.float64]
-BoolArray = npt.NDArray[np.bool_]
 
 _PANELS = 32
 _ORDER = 8

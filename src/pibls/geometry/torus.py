@@ -9,10 +9,9 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import sympy as sp
 
-from pibls.checks import check_number, shorten
+from pibls.checks import FloatArray, check_number, shorten
 from pibls.errors import GeometryError
 from pibls.geometry.ball import SpherePatch, check_center
 from pibls.geometry.base import Decoder, Encoder, Region, check_coordinates, describe
@@ -24,7 +23,6 @@ from pibls.geometry.turning import Frame, RevolvedPatch
 
 __all__ = ["Torus"]
 
-FloatArray = npt.NDArray[np.float64]
 Vector = tuple[float, ...]
 
 

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
+from pibls.checks import BoolArray, FloatArray, IntArray
 from pibls.errors import GeometryError
 from pibls.geometry.triangles import Surface
 
 __all__ = ["check_surface"]
 
-FloatArray = npt.NDArray[np.float64]
-BoolArray = npt.NDArray[np.bool_]
-IntArray = npt.NDArray[np.int64]
 
 _SAME = 1e-9
 _LARGEST = 1e50

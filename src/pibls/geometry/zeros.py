@@ -11,15 +11,13 @@ import numpy as np
 import numpy.typing as npt
 import sympy as sp
 
-from pibls.checks import as_reals, shorten
+from pibls.checks import BoolArray, FloatArray, as_reals, shorten
 from pibls.errors import GeometryError
 from pibls.geometry.patch import FieldState, Located, Patch, SurfaceRule
 from pibls.geometry.rules import gauss, side, tensor
 
 __all__ = ["Field", "ImplicitPatch"]
 
-FloatArray = npt.NDArray[np.float64]
-BoolArray = npt.NDArray[np.bool_]
 
 _NEWTON = 8
 

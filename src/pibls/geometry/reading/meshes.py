@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 import sympy as sp
 
-from pibls.checks import cut, shorten
+from pibls.checks import FloatArray, IntArray, cut, shorten
 from pibls.errors import FileFormatError, GeometryError
 from pibls.geometry.base import Region
 from pibls.geometry.reading.plane import NamedRing, make_shape
@@ -22,8 +22,6 @@ from pibls.geometry.solid import Solid
 
 __all__ = ["MESHES", "from_mesh", "from_mesh_file"]
 
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 Groups = list[tuple[str, IntArray, list[str | None]]]
 
 MESHES = {".msh": "gmsh", ".vtk": "vtk", ".vtu": "vtu", ".inp": "abaqus", ".mesh": "medit", ".su2": "su2"}

@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 import sympy as sp
 
+from pibls.checks import FloatArray
 from pibls.errors import FileFormatError, GeometryError
 from pibls.geometry.base import Region
 from pibls.geometry.outline import Outline
@@ -17,10 +17,9 @@ from pibls.geometry.rings import depths, signed_area
 
 __all__ = ["NamedRing", "make_shape"]
 
-FloatArray = npt.NDArray[np.float64]
 
 _FLAT = 1e-9
-_MOST_EDGES = 50  # beyond, an outline finds the edges that matter faster
+_MOST_EDGES = 50  # beyond, nobody calls edges by their numbers
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import sympy as sp
 
-from pibls.checks import check_choice
+from pibls.checks import FloatArray, check_choice
 from pibls.errors import GeometryError
 from pibls.geometry.base import Region
 from pibls.geometry.implicit import check_bounds
@@ -18,7 +18,6 @@ from pibls.geometry.reading.plane import NamedRing, make_shape
 
 __all__ = ["from_mask", "simplified"]
 
-FloatArray = npt.NDArray[np.float64]
 
 _MOST_PIXELS = 4_000_000
 _MOST_SIDES = 200_000

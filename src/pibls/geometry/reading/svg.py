@@ -10,10 +10,9 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 import numpy as np
-import numpy.typing as npt
 import sympy as sp
 
-from pibls.checks import cut, shorten
+from pibls.checks import FloatArray, cut, shorten
 from pibls.errors import FileFormatError, GeometryError
 from pibls.geometry.base import Region
 from pibls.geometry.reading.curves import Subpath, read_path
@@ -23,7 +22,6 @@ from pibls.geometry.rings import MOST_VERTICES, nesting, signed_area
 
 __all__ = ["from_svg"]
 
-FloatArray = npt.NDArray[np.float64]
 
 _LARGEST = 20_000_000
 _MOST_ELEMENTS = 10_000
