@@ -204,6 +204,16 @@ def test_lateral_normals_have_no_time_component(shape):
     np.testing.assert_array_equal(shape.final.sample(5).normals[:, -1], 1)
 
 
+def test_what_is_turned_off_the_axis_has_a_hole():
+    torus = Torus((x, y, z), (0, 0, 0), 3, 1)
+    ring = Revolution((x, y, z), Disk((r, z), (3, 0), 1), z)
+    X = np.random.default_rng(0).uniform(-4, 4, (500, 3))
+    np.testing.assert_allclose(ring.level(X), torus.level(X), atol=1e-12)
+    np.testing.assert_allclose(ring.level(X), 1 - np.hypot(np.hypot(X[:, 0], X[:, 1]) - 3, X[:, 2]), atol=1e-12)
+    pipe = Revolution((x, y, z), Polygon((r, z), [(1, 0), (2, 0), (2, 1), (1, 1)]), z)
+    assert pipe.contains([[0, 0, 0.5], [0.9, 0, 0.5], [0, 1.1, 0.5]]).tolist() == [False, False, True]
+
+
 def test_star_boundary_is_sampled_by_arc_length():
     shape = PLANE["star"]
     points, _ = shape.boundary.sample(4000, "grid")

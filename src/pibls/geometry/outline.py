@@ -15,7 +15,7 @@ import sympy as sp
 
 from pibls.checks import BoolArray, FloatArray, IntArray
 from pibls.errors import GeometryError
-from pibls.geometry.base import Decoder, Encoder, Region, check_coordinates
+from pibls.geometry.base import Region, check_coordinates
 from pibls.geometry.boxtree import BoxTree
 from pibls.geometry.part import Part
 from pibls.geometry.patch import AffinePatch
@@ -61,20 +61,21 @@ class Outline(Region):
     rings: tuple[Ring, ...]
     named: tuple[tuple[str, tuple[int, ...]], ...]
 
+    stored: ClassVar[tuple[str, ...]] = ("rings", "named")
     _title: ClassVar[str] = "Ring {} of Outline"
     _rule: ClassVar[str] = "The rings of Outline must not cross, touch or repeat themselves"
 
     def __init__(
         self,
-        coordinates: tuple[sp.Symbol, sp.Symbol],
+        coordinates: tuple[sp.Symbol, ...],
         rings: Sequence[npt.ArrayLike],
         parts: Mapping[str, Sequence[int]] | None = None,
     ) -> None:
-        object.__setattr__(self, "coordinates", check_coordinates(coordinates, "Outline", 2))
+        symbols = check_coordinates(coordinates, "Outline", 2)
         checked = check_rings(rings, self._title)
-        object.__setattr__(self, "rings", tuple(tuple((a, b) for a, b in ring.tolist()) for ring in checked))
-        total = sum(len(ring) for ring in checked)
-        object.__setattr__(self, "named", check_names(parts or {}, total))
+        named = check_names(parts or {}, sum(map(len, checked)), "Outline", "edges")
+        plain = tuple(tuple((a, b) for a, b in ring.tolist()) for ring in checked)
+        self._set(coordinates=symbols, rings=plain, named=named)
         self._check_apart()
 
     def __repr__(self) -> str:
@@ -286,12 +287,3 @@ class Outline(Region):
         touching = same.sum(axis=1) == 1
         allowed = touching & (near.sum(axis=1) == 2) & (neighbours | ~own)
         return np.asarray((near.any(axis=1) | crossing) & ~allowed)
-
-    def _encode(self, _: Encoder | None) -> dict[str, Any]:
-        rings = [[list(vertex) for vertex in ring] for ring in self.rings]
-        return {"rings": rings, "parts": {name: list(edges) for name, edges in self.named}}
-
-    @classmethod
-    def _decode(cls, data: Mapping[str, Any], coordinates: tuple[sp.Symbol, ...], _: Decoder | None) -> Outline:
-        first, second = coordinates
-        return cls((first, second), data["rings"], data["parts"])

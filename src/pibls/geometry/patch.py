@@ -50,6 +50,11 @@ class FieldState:
         """Return the fields."""
         return {field.name: self.__dict__[field.name] for field in fields(self)}  # type: ignore[arg-type]
 
+    def _set(self, **values: object) -> None:
+        """Give frozen fields their values, in a constructor that checks its arguments."""
+        for name, value in values.items():
+            object.__setattr__(self, name, value)
+
 
 def interval_tolerance(low: float, high: float) -> float:
     """Return the distance from [low, high] that still counts as on it."""

@@ -6,14 +6,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from types import MappingProxyType
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy.typing as npt
 import sympy as sp
 
 from pibls.checks import check_points
 from pibls.errors import GeometryError, PiblsError
-from pibls.geometry.base import Decoder, Encoder, check_coordinates, describe
+from pibls.geometry.base import check_coordinates, describe
 from pibls.geometry.outline import Outline, Ring
 from pibls.geometry.part import Part
 
@@ -38,10 +38,11 @@ class Polygon(Outline):
     1.0
     """
 
+    stored: ClassVar[tuple[str, ...]] = ("vertices",)
     _title: ClassVar[str] = "The 'vertices' parameter of Polygon"
     _rule: ClassVar[str] = f"{_title} must describe a simple polygon"
 
-    def __init__(self, coordinates: tuple[sp.Symbol, sp.Symbol], vertices: npt.ArrayLike) -> None:
+    def __init__(self, coordinates: tuple[sp.Symbol, ...], vertices: npt.ArrayLike) -> None:
         symbols = check_coordinates(coordinates, "Polygon", 2)
         try:
             corners = check_points("vertices", vertices, "Polygon", 2, error=GeometryError)
@@ -62,14 +63,6 @@ class Polygon(Outline):
     def parts(self) -> Mapping[str, Part]:
         """The edges."""
         return MappingProxyType({f"edge{i}": self._part(f"edge{i}", p) for i, p in enumerate(self._patches)})
-
-    def _encode(self, _: Encoder | None) -> dict[str, Any]:
-        return {"vertices": [list(vertex) for vertex in self.vertices]}
-
-    @classmethod
-    def _decode(cls, data: Mapping[str, Any], coordinates: tuple[sp.Symbol, ...], _: Decoder | None) -> Polygon:
-        first, second = coordinates
-        return cls((first, second), data["vertices"])
 
 
 def _as_floats(vertices: object) -> object:

@@ -21,9 +21,8 @@ from pibls.geometry.implicit import Implicit
 from pibls.geometry.outline import Outline
 from pibls.geometry.revolution import Revolution
 from pibls.geometry.rings import signed_area
-from pibls.geometry.solids import Cone, Cylinder
+from pibls.geometry.solids import Cone, Cylinder, Torus
 from pibls.geometry.star import Star
-from pibls.geometry.torus import Torus
 
 __all__ = ["inside", "per_region"]
 
@@ -150,7 +149,7 @@ def _revolution(shape: Revolution) -> sp.Basic:
 @inside.register
 def _tapered(shape: Cylinder | Cone) -> sp.Basic:
     along, distance = _axial(shape.coordinates, shape.start, shape._frame.axis)
-    first, last = map(_number, shape._radii)
+    first, last = map(_number, shape.ends)
     height = _number(shape.height)
     return sp.And(along > 0, along < height, distance < (first + (last - first) * along / height) ** 2)
 

@@ -123,15 +123,17 @@ def check_rings(rings: Sequence[npt.ArrayLike], title: str) -> list[FloatArray]:
     return checked
 
 
-def check_names(parts: Mapping[str, Sequence[int]], total: int) -> tuple[tuple[str, tuple[int, ...]], ...]:
-    """Return the names of edges, or refuse them."""
+def check_names(
+    parts: Mapping[str, Sequence[int]], total: int, owner: str, what: str
+) -> tuple[tuple[str, tuple[int, ...]], ...]:
+    """Return the names of edges or triangles by their numbers, or refuse them."""
     named = []
     for name, edges in dict(parts).items():
         rows = np.asarray(edges)
         known = rows.ndim == 1 and len(rows) and rows.dtype.kind in "iu" and rows.min() >= 0 and rows.max() < total
         if not isinstance(name, str) or not known:
             raise GeometryError(
-                f"The 'parts' parameter of Outline must give names the numbers of edges, 0 to {total - 1}. "
+                f"The 'parts' parameter of {owner} must give names the numbers of {what}, 0 to {total - 1}. "
                 f"Got {shorten(edges)} for {shorten(name)} instead."
             )
         named.append((name, tuple(int(k) for k in np.unique(rows))))

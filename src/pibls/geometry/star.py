@@ -13,7 +13,7 @@ import sympy as sp
 from pibls.checks import BoolArray, FloatArray, shorten
 from pibls.errors import GeometryError
 from pibls.geometry.ball import check_center
-from pibls.geometry.base import Decoder, Encoder, Region, check_coordinates, describe
+from pibls.geometry.base import Decoder, Encoder, Region, check_coordinates, written
 from pibls.geometry.part import Part
 from pibls.geometry.patch import Located, Patch, SurfaceRule
 from pibls.geometry.profile import FourierRadius, Profile, SymbolicRadius, check_profile, extreme, interpolate
@@ -138,9 +138,8 @@ class Star(Region):
         check_profile(self._curve.profile, radius)
 
     def __repr__(self) -> str:
-        center = ", ".join(map(describe, self.center))
         radius = getattr(self.radius, "__name__", None) or shorten(self.radius, 40)
-        return f"Star({self.coordinates}, {radius}, center=({center}))"
+        return f"Star({self.coordinates}, {radius}, center={written(self.center)})"
 
     @cached_property
     def _curve(self) -> CurvePatch:
