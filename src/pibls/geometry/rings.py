@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -13,6 +13,8 @@ from pibls.geometry.patch import ROUNDING
 
 __all__ = [
     "MOST_VERTICES",
+    "OpenRingError",
+    "chained",
     "check_names",
     "check_rings",
     "cross",
@@ -28,6 +30,14 @@ _RESOLUTION = 1e-12
 MOST_VERTICES = 20000
 _SMALLEST, _LARGEST = 1e-100, 1e100
 _BATCH = 2**20
+
+
+class OpenRingError(GeometryError):
+    """Edges end in a place from which none goes on."""
+
+    def __init__(self, place: int) -> None:
+        super().__init__(f"The edges do not close: none goes on from place {place}.")
+        self.place = place
 
 
 def signed_area(ring: FloatArray) -> float:
@@ -59,6 +69,39 @@ def nesting(rings: Sequence[FloatArray]) -> npt.NDArray[np.bool_]:
             found[i, k] = (cuts & (places[i, :1] < across)).sum(axis=1) % 2 == 1
     np.fill_diagonal(found, False)
     return found
+
+
+def chained(edges: Iterable[tuple[int, int]]) -> Iterator[list[int]]:
+    """Yield the rings that directed edges between numbered places make, split where they pass a place twice.
+
+    >>> list(chained([(0, 1), (1, 2), (2, 0), (0, 3), (3, 4), (4, 0)]))
+    [[0, 3, 4], [0, 1, 2]]
+    """
+    after: dict[int, list[int]] = {}
+    for a, b in edges:
+        after.setdefault(a, []).append(b)
+    while after:
+        chain = [next(iter(after))]
+        seen = {chain[0]: 0}
+        while chain:
+            choices = after.get(chain[-1])
+            if not choices:
+                raise OpenRingError(chain[-1])
+            following = choices.pop()
+            if not choices:
+                del after[chain[-1]]
+            if following in seen:
+                start = seen[following]
+                loop = chain[start:]
+                yield loop
+                for node in loop[1:]:
+                    del seen[node]
+                del chain[start + 1 :]
+                if start == 0:
+                    break
+            else:
+                seen[following] = len(chain)
+                chain.append(following)
 
 
 def depths(rings: Sequence[FloatArray]) -> IntArray:
@@ -98,16 +141,17 @@ def check_rings(rings: Sequence[npt.ArrayLike], title: str) -> list[FloatArray]:
             "Thin them out, as shapely's simplify does."
         )
     vertices = np.concatenate(checked)
+    largest = float(np.abs(vertices).max(initial=0.0))
+    resolution = resolution_of(vertices) if len(vertices) else 0.0
     for number, ring in enumerate(checked):
         name = title.format(number)
         if len(ring) < 3:
             raise GeometryError(f"{name} must have three or more vertices. Got {len(ring)} instead.")
-        if not _SMALLEST < float(np.abs(vertices).max()) < _LARGEST:
+        if not _SMALLEST < largest < _LARGEST:
             raise GeometryError(
                 f"{name} must have coordinates below {_LARGEST:g}, not all zero. Got {shorten(ring.tolist())} instead. "
                 "Scale the coordinates."
             )
-        resolution = resolution_of(vertices)
         gaps = np.hypot(*(np.roll(ring, -1, axis=0) - ring).T)
         if gaps.min() <= resolution:
             k = int(gaps.argmin())

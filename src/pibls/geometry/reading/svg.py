@@ -17,7 +17,7 @@ from pibls.errors import FileFormatError, GeometryError
 from pibls.geometry.base import Region
 from pibls.geometry.reading.curves import Subpath, read_path
 from pibls.geometry.reading.plane import NamedRing, make_shape
-from pibls.geometry.reading.source import read_string
+from pibls.geometry.reading.source import check_known, read_string
 from pibls.geometry.rings import MOST_VERTICES, nesting, signed_area
 
 __all__ = ["from_svg"]
@@ -50,11 +50,8 @@ def from_svg(
     source = cut(path.name)
     elements = list(_elements(root, np.eye(3), source))
     if region is not None:
-        names = [element.name for element in elements if element.name is not None]
+        check_known(region, (element.name for element in elements), source, "shape")
         elements = [element for element in elements if element.name == region]
-        if not elements:
-            known = ", ".join(map(cut, names[:10])) or "none"
-            raise FileFormatError(f"{source} has no shape with the id {shorten(region)}. Those with one: {known}.")
     if not elements:
         raise FileFormatError(f"{source} has no path, polygon, rectangle, circle or ellipse. Convert text to paths.")
     hull = np.concatenate([subpath.hull for element in elements for subpath in element.paths] or [np.zeros((1, 2))])
