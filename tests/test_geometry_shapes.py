@@ -204,6 +204,32 @@ def test_lateral_normals_have_no_time_component(shape):
     np.testing.assert_array_equal(shape.final.sample(5).normals[:, -1], 1)
 
 
+@pytest.mark.parametrize(
+    "shape",
+    [
+        Polygon((x, y), [(-1, -1), (0, -1), (0, 0), (1, 0), (1, 1), (-1, 1)]),
+        Rectangle((x, -1, 1), (y, -1, 1)) - Rectangle((x, 0, 1), (y, -1, 0)),
+    ],
+    ids=["polygon", "difference"],
+)
+def test_rules_are_good_for_solutions_at_reentrant_corners(shape):
+    def singular(X):
+        angle = np.arctan2(X[:, 1], X[:, 0])
+        return np.hypot(*X.T) ** (2 / 3) * np.sin(2 / 3 * np.where(angle < -np.pi / 4, angle + 2 * np.pi, angle))
+
+    X, weights = shape.quadrature(2000)
+    assert len(X) < 4000
+    # Over the triangles between the corner and the sides opposite to it the radius can be integrated by hand.
+    angles, shares = np.polynomial.legendre.leggauss(40)
+    edges = np.pi * np.arange(7) / 4
+    exact = 0.0
+    for a, b in zip(edges[:-1], edges[1:], strict=True):
+        angle = (a + b) / 2 + (b - a) / 2 * angles
+        reach = 1 / np.maximum(np.abs(np.cos(angle)), np.abs(np.sin(angle)))
+        exact += (b - a) / 2 * shares @ (reach ** (8 / 3) / (8 / 3) * np.sin(2 / 3 * angle))
+    assert weights @ singular(X) == pytest.approx(exact, rel=1e-9)
+
+
 def test_what_is_turned_off_the_axis_has_a_hole():
     torus = Torus((x, y, z), (0, 0, 0), 3, 1)
     ring = Revolution((x, y, z), Disk((r, z), (3, 0), 1), z)

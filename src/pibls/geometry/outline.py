@@ -20,7 +20,7 @@ from pibls.geometry.boxtree import BoxTree
 from pibls.geometry.part import Part
 from pibls.geometry.patch import AffinePatch
 from pibls.geometry.rings import check_names, check_rings, cross, depths, resolution_of, segment_distance, signed_area
-from pibls.geometry.rules import gauss, side, tensor
+from pibls.geometry.rules import crowded, gauss, side, tensor
 from pibls.geometry.sampling import apportion, check_count
 
 __all__ = ["Outline"]
@@ -30,6 +30,8 @@ Ring = tuple[tuple[float, float], ...]
 _FEWEST = 30
 _FEW = 30  # edges that are all looked at faster than the nearest are found
 _NEAR = 1e-3
+_BENT = 1e-6
+_PLENTY = 200  # nodes per vertex of which some can be spared for corners
 
 
 @dataclass(frozen=True, init=False, repr=False)
@@ -213,9 +215,15 @@ class Outline(Region):
         return self._starts, np.asarray(angle), np.asarray(forward + angle / 2 + np.pi)
 
     def quadrature(self, n: int) -> tuple[FloatArray, FloatArray]:
-        """Return Gauss rules on the trapezoids between the heights of the vertices, about ``n`` nodes in all."""
+        """Return Gauss rules on the trapezoids between the heights of the vertices, about ``n`` nodes in all.
+
+        Many points on few edges crowd towards re-entrant corners, where solutions are not smooth.
+        """
         count = check_count(n, 2, "Outline.quadrature")
         bands = self._bands()
+        bent = self._starts[self.corners > np.pi + _BENT] if count >= _PLENTY * len(self._starts) else self._starts[:0]
+        for corner in bent:
+            bands = _split(bands, *corner.tolist())
         areas = (bands[:, 1] - bands[:, 0]) * (bands[:, 3] - bands[:, 2] + bands[:, 5] - bands[:, 4]) / 2
         bands = bands[areas > 0]
         # Shares by area alone would leave thin trapezoids of any length with one point.
@@ -226,7 +234,7 @@ class Outline(Region):
         for m in np.unique(sides):
             low, high, a, b, c, d = bands[sides == m].T[:, :, None]
             # One more node upwards pays for the Jacobian, which is linear there.
-            U, own = tensor(gauss(int(m)), gauss(int(m) + 1))
+            U, own = tensor(*(crowded(k + 4) if len(bent) else gauss(k) for k in (int(m), int(m) + 1)))
             left, width = a + U[:, 1] * (c - a), (b - a) + U[:, 1] * ((d - c) - (b - a))
             X = np.stack([left + U[:, 0] * width, low + U[:, 1] * (high - low)], axis=2)
             points.append(X.reshape(-1, 2))
@@ -287,3 +295,15 @@ class Outline(Region):
         touching = same.sum(axis=1) == 1
         allowed = touching & (near.sum(axis=1) == 2) & (neighbours | ~own)
         return np.asarray((near.any(axis=1) | crossing) & ~allowed)
+
+
+def _split(bands: FloatArray, x: float, y: float) -> FloatArray:
+    """Return trapezoids of which those with a point on their lower or upper side are divided there."""
+    for height, left, right in ((0, 2, 3), (1, 4, 5)):
+        own = (bands[:, height] == y) & (bands[:, left] < x) & (bands[:, right] > x)
+        share = (x - bands[own, left]) / (bands[own, right] - bands[own, left])
+        middle = bands[own, 2::2] + share[:, None] * (bands[own, 3::2] - bands[own, 2::2])
+        rest = bands[own]
+        bands[own, 3::2], rest[:, 2::2] = middle, middle
+        bands = np.concatenate([bands, rest])
+    return bands
