@@ -3,7 +3,7 @@
     python -m benchmarks.shapes [bracket] [coast] [plate] [--tol 1e-3] [--plots FOLDER]
 
 Heat in a bracket from an STL file, with a source inside and one cold end; the water table of a country from GeoJSON,
-with a lake; heat through a plate with a disk of copper, a gmsh mesh with two materials. The references are those that
+with a lake; heat through a plate around a bar of copper, a gmsh mesh with two materials. The references are those that
 `benchmarks/shapes_reference.py` prints, with what they changed by when elements were halved. Differences are relative
 to the largest value at the points, that of the integral to itself.
 """

@@ -1,9 +1,9 @@
 """Shapes as files and solutions on them by finite elements, for `benchmarks.shapes`; needs gmsh and scikit-fem.
 
-    python benchmarks/shapes_reference.py [--files] [--levels 3]
+    python benchmarks/shapes_reference.py [bracket] [coast] [plate] [--files] [--levels 3]
 
 With `--files` the three shapes are drawn again and written to `examples/shapes/`: a bracket with a bolt hole of 24 flat
-sides (STL), a coast with bays and a lake (GeoJSON), a plate with a round inclusion of another material (gmsh). Printed
+sides (STL), a coast with bays and a lake (GeoJSON), a plate around a hexagonal bar of another material (gmsh). Printed
 are the integral of each solution and its values at a few points: quadratic elements on meshes of one shape, each with
 half the size of the one before, and the difference of the last two. Meshes shrink towards edges and corners at which
 solutions are not smooth.
@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import argparse
 import json
+from collections.abc import Callable
 from pathlib import Path
 
 import gmsh
@@ -61,7 +62,7 @@ def _draw_bracket(size: float) -> None:
     occ.remove(occ.getEntities(2), recursive=True)
     occ.synchronize()
     # Tetrahedra shrink towards the inner edge, where the solution is like a root of the distance.
-    _sizes(size, [(0.5, 1.0, 0.5)], lambda p: abs(p[0] - 0.5) < 1e-9 and abs(p[2] - 0.5) < 1e-9)
+    _sizes(size, lambda p: abs(p[0] - 0.5) < 1e-9 and abs(p[2] - 0.5) < 1e-9)
 
 
 def _draw_coast(size: float) -> None:
@@ -72,17 +73,20 @@ def _draw_coast(size: float) -> None:
         loops.append(geo.addCurveLoop([geo.addLine(ends[k - 1], ends[k]) for k in range(len(ends))]))
     geo.addPlaneSurface(loops)
     geo.synchronize()
-    _sizes(size, [], lambda _: True)
+    _sizes(size, lambda _: True)
 
 
 def _draw_plate(size: float) -> None:
     occ = gmsh.model.occ
-    whole, disk = occ.addRectangle(0, 0, 0, 3, 1), occ.addDisk(1.5, 0.5, 0, 0.3, 0.3)
-    occ.fragment([(2, whole)], [(2, disk)])
+    corners = [(1.5 + 0.35 * np.cos(a), 0.5 + 0.35 * np.sin(a)) for a in 0.2 + np.pi / 3 * np.arange(6)]
+    ends = [occ.addPoint(a, b, 0) for a, b in corners]
+    lines = [occ.addLine(ends[k - 1], ends[k]) for k in range(6)]
+    bar = occ.addPlaneSurface([occ.addCurveLoop(lines)])
+    occ.fragment([(2, occ.addRectangle(0, 0, 0, 3, 1))], [(2, bar)])
     occ.synchronize()
     gmsh.option.setNumber("Mesh.MeshSizeMax", size)
-    ends = {"inflow": (0, 0, 0, 0, 1, 0), "outflow": (3, 0, 0, 3, 1, 0)}
-    for number, (name, box) in enumerate(ends.items(), 1):
+    sides = {"inflow": (0, 0, 0, 0, 1, 0), "outflow": (3, 0, 0, 3, 1, 0)}
+    for number, (name, box) in enumerate(sides.items(), 1):
         low, high = np.array(box[:3]) - 1e-6, np.array(box[3:]) + 1e-6
         found = gmsh.model.getEntitiesInBoundingBox(*low, *high, 1)
         gmsh.model.addPhysicalGroup(1, [tag for _, tag in found], number, name)
@@ -92,10 +96,10 @@ def _draw_plate(size: float) -> None:
     gmsh.model.addPhysicalGroup(2, [tag for _, tag in outer], 4, "steel")
 
 
-def _sizes(size: float, _: object, is_sharp: object) -> None:
+def _sizes(size: float, is_sharp: Callable[[np.ndarray], bool]) -> None:
     """Make elements a sixteenth as large at sharp vertices as far from them."""
     points = [tag for _, tag in gmsh.model.getEntities(0)]
-    sharp = [tag for tag in points if is_sharp(gmsh.model.getValue(0, tag, []))]  # type: ignore[operator]
+    sharp = [tag for tag in points if is_sharp(gmsh.model.getValue(0, tag, []))]
     field = gmsh.model.mesh.field
     distance, rise = field.add("Distance"), field.add("Threshold")
     if gmsh.model.getDimension() == 3:
@@ -126,7 +130,7 @@ def write_files() -> None:
     gmsh.model.mesh.generate(2)
     gmsh.option.setNumber("Mesh.Binary", 1)
     gmsh.write(str(FOLDER / "bracket.stl"))
-    draw("plate", 0.12)
+    draw("plate", 0.15)
     gmsh.model.mesh.generate(2)
     gmsh.option.setNumber("Mesh.Binary", 0)
     gmsh.option.setNumber("Mesh.MshFileVersion", 2.2)
@@ -181,11 +185,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--files", action="store_true")
     parser.add_argument("--levels", type=int, default=3)
+    parser.add_argument("names", nargs="*", default=list(POINTS))
     options = parser.parse_args()
     gmsh.initialize()
     if options.files:
         write_files()
-    for name in POINTS:
+    for name in options.names:
         found = [values(name, level) for level in range(options.levels)]
         change = np.abs(found[-1] - found[-2]).max() / np.abs(found[-1][1:]).max()
         print(f"{name}: {found[-1].tolist()}, change {change:.1e}")

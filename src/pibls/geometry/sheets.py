@@ -62,6 +62,19 @@ class TrianglePatch(Patch):
         scales = 2 * np.outer(areas, weights * U[:, 0]).ravel()
         return points.reshape(-1, 3), np.repeat(self._own.normals, len(U), axis=0), scales
 
+    def facets(self, m: int) -> FloatArray:
+        """Return triangles, halved across their longest edges until about m of them lie along the patch."""
+        corners, longest = self._own.corners, 2 * float(np.sqrt(self.measure)) / m
+        while True:
+            edges = np.linalg.norm(np.roll(corners, -1, axis=1) - corners, axis=2)
+            large = edges.max(axis=1) > longest
+            if not large.any():
+                return corners
+            first = edges[large].argmax(axis=1)[:, None] + np.arange(3)
+            a, b, c = np.take_along_axis(corners[large], first[:, :, None] % 3, axis=1).transpose(1, 0, 2)
+            halves = [np.stack(own, axis=1) for own in ((a, (a + b) / 2, c), ((a + b) / 2, b, c))]
+            corners = np.concatenate([corners[~large], *halves])
+
 
 def _on_triangles(corners: FloatArray, s: FloatArray, t: FloatArray) -> FloatArray:
     """Return the points of triangles at a distance from the first corner and a direction, both in [0, 1]."""
