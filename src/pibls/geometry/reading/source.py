@@ -33,7 +33,7 @@ def read_bytes(path: Path, largest: int = _LARGEST) -> bytes:
     except (OSError, ValueError) as error:
         if isinstance(error, PiblsError):
             raise
-        raise InputError(f"The file {cut(str(path))} cannot be read: {error}. Check the path.") from error
+        raise InputError(f"The file {cut(str(path))} cannot be read: {cut(str(error))}. Check the path.") from error
     if not content.strip():
         raise FileFormatError(f"{cut(path.name)} is empty. Write the shape again.")
     return content
