@@ -28,7 +28,7 @@ __all__ = ["Outline"]
 Ring = tuple[tuple[float, float], ...]
 
 _FEWEST = 30
-_FEW = 30  # edges that are all looked at faster than the nearest are found
+_FEW, _FEW_PAIRS = 30, 2**15  # edges, and points times edges, that are all looked at faster than the nearest are found
 _NEAR = 1e-3
 _BENT = 1e-6
 _PLENTY = 200  # nodes per vertex of which some can be spared for corners
@@ -144,15 +144,25 @@ class Outline(Region):
 
         Far from a shape of many edges it is the distance from another edge, which takes less time to find.
         """
-        if len(self._starts) <= _FEW:
-            every = np.arange(len(self._starts))[:, None]
-            distance = np.min([self._distance(X, k) for k in every], axis=0)
-        else:
-            bound = self._distance(X, self._middles.query(X)[1])
-            reach = np.minimum(bound, _NEAR * self.thickness)
-            exact, _ = self._tree.nearest(X, reach, lambda rows, items: self._distance(X[rows], items))
-            distance = np.where(np.isfinite(exact), exact, bound)
+        pairs = len(X) * len(self._starts)
+        if len(self._starts) <= _FEW or pairs <= _FEW_PAIRS:
+            return np.concatenate([self._directly(own) for own in np.array_split(X, pairs // _FEW_PAIRS + 1)])
+        bound = self._distance(X, self._middles.query(X)[1])
+        reach = np.minimum(bound, _NEAR * self.thickness)
+        exact, _ = self._tree.nearest(X, reach, lambda rows, items: self._distance(X[rows], items))
+        distance = np.where(np.isfinite(exact), exact, bound)
         return np.asarray(np.where(self._inside(X), distance, -distance))
+
+    def _directly(self, X: FloatArray) -> FloatArray:
+        """Return the level by a look at all edges."""
+        offset = X[:, None] - self._starts
+        a, b = self._edges.T
+        along = np.clip((offset[:, :, 0] * a + offset[:, :, 1] * b) / (a * a + b * b), 0.0, 1.0)
+        distance = np.hypot(offset[:, :, 0] - along * a, offset[:, :, 1] - along * b).min(axis=1)
+        above = X[:, 1:] >= self._starts[:, 1]
+        cuts = above != above[:, self._next]
+        left = offset[:, :, 0] < a * (offset[:, :, 1] / np.where(b == 0.0, 1.0, b))
+        return np.where((cuts & left).sum(axis=1) % 2 == 1, distance, -distance)
 
     def _inside(self, X: FloatArray) -> BoolArray:
         def meets(k: IntArray, low: FloatArray, high: FloatArray) -> BoolArray:

@@ -11,6 +11,7 @@ from pibls.checks import BoolArray, FloatArray, IntArray
 from pibls.geometry.boxtree import BoxTree, bundled
 from pibls.geometry.patch import Located, Patch, SurfaceRule
 from pibls.geometry.rules import gauss, side, tensor
+from pibls.geometry.sampling import picked
 from pibls.geometry.triangles import Surface
 
 __all__ = ["FlatPatch", "ScrapPatch", "TrianglePatch", "make_patches"]
@@ -88,11 +89,7 @@ class ScrapPatch(TrianglePatch):
 
     def at(self, U: FloatArray) -> Located:
         """Return points at uniform density."""
-        areas = self._own.areas
-        ends = np.cumsum(areas)
-        position = np.clip(U[:, 0], 0.0, 1.0) * ends[-1]
-        item = np.minimum(np.searchsorted(ends, position, side="right"), len(areas) - 1)
-        rest = np.clip((position - (ends - areas)[item]) / areas[item], 0.0, 1.0)
+        item, rest = picked(self._own.areas, U[:, 0])
         points = _on_triangles(self._own.corners[item], np.sqrt(rest), U[:, 1])
         return points, self._own.normals[item], None
 
@@ -177,19 +174,11 @@ class FlatPatch(TrianglePatch):
 
 def flat_groups(surface: Surface, labels: IntArray) -> IntArray:
     """Return the number of the flat face that each triangle is in; one face has one label."""
-    from scipy.sparse import coo_array
-    from scipy.sparse.csgraph import connected_components
-
-    triangles = surface.triangles
-    ends = np.sort(triangles[:, [[0, 1], [1, 2], [2, 0]]].reshape(-1, 2), axis=1)
-    owner = np.repeat(np.arange(len(triangles)), 3)
-    # Every edge of a closed surface has two triangles.
-    pairs = owner[np.lexsort(ends.T)].reshape(-1, 2)
+    pairs = surface.neighbours
     one, two = surface.normals[pairs].transpose(1, 0, 2)
     flat = (np.linalg.norm(np.cross(one, two), axis=1) <= _FLAT) & ((one * two).sum(axis=1) > 0.0)
     flat &= labels[pairs[:, 0]] == labels[pairs[:, 1]]
-    graph = coo_array((np.ones(int(flat.sum())), tuple(pairs[flat].T)), shape=(len(triangles),) * 2)
-    return np.asarray(connected_components(graph, directed=False)[1], dtype=np.int64)
+    return surface.pieces(pairs[flat])
 
 
 def make_patches(surface: Surface, labels: IntArray) -> tuple[TrianglePatch, ...]:

@@ -175,11 +175,13 @@ def _path_of(node: ElementTree.Element, title: str) -> str:
 def _filled(element: _Element, tolerance: float, bottom: float, source: str) -> list[NamedRing]:
     """Return the rings between what an element fills and what it does not."""
     rings: list[FloatArray] = []
+    total = 0
     for subpath in element.paths:
-        _check_number(sum(map(len, rings)), source)
         ring = subpath.flattened(tolerance)
         if len(ring) and np.array_equal(ring[0], ring[-1]):
             ring = ring[:-1]
+        total += len(ring)
+        _check_number(total, source)
         if len(ring) >= 3 and signed_area(ring) != 0.0:
             rings.append(np.stack([ring[:, 0], bottom - ring[:, 1]], axis=1))
     if not rings:
