@@ -162,7 +162,7 @@ class Outline(Region):
         above = X[:, 1:] >= self._starts[:, 1]
         cuts = above != above[:, self._next]
         left = offset[:, :, 0] < a * (offset[:, :, 1] / np.where(b == 0.0, 1.0, b))
-        return np.where((cuts & left).sum(axis=1) % 2 == 1, distance, -distance)
+        return np.asarray(np.where((cuts & left).sum(axis=1) % 2 == 1, distance, -distance))
 
     def _inside(self, X: FloatArray) -> BoolArray:
         def meets(k: IntArray, low: FloatArray, high: FloatArray) -> BoolArray:
