@@ -6,6 +6,11 @@ Heat in a bracket from an STL file, with a source inside and one cold end; the w
 with a lake; heat through a plate around a bar of copper, a gmsh mesh with two materials. The references are those that
 `benchmarks/shapes_reference.py` prints, with what they changed by when elements were halved. Differences are relative
 to the largest value at the points, that of the integral to itself.
+
+With `--tol 1e-3`, on one of two busy cores: the plate converges with an estimate of 5e-5, within 2e-5 of the elements at
+the points, in 33 s of CPU time. The coast and the bracket stall, and say so: 16 cells are within 8e-3 for the coast, whose
+shore is cut again in every round of refinement; 56 cells within 6e-2 for the bracket, where cells do not follow the inner
+edge closely enough for the budget.
 """
 
 from __future__ import annotations
