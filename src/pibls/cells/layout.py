@@ -28,7 +28,7 @@ from pibls.geometry.landmarks import corners
 from pibls.geometry.patch import TimedPatch
 from pibls.geometry.rules import gauss, tensor
 from pibls.geometry.sampling import kronecker
-from pibls.geometry.sight import owners_in_sight
+from pibls.geometry.sight import joined_in_sight, owners_in_sight
 from pibls.problem import Across, OnPart, Problem, Statement
 from pibls.problem.evaluate import Function, compile_function
 from pibls.problem.level import Level
@@ -467,7 +467,8 @@ class Layout:
         grid = np.stack([g.ravel() for g in np.meshgrid(*axes, indexing="ij")], axis=1)
         inside = self._is_kind(grid, kind)
         labels, _ = ndimage.label(inside.reshape((count,) * d))
-        return grid[inside], labels.ravel()[inside], step
+        found = joined_in_sight(grid[inside], labels.ravel()[inside], step, lambda X: self._is_kind(X, kind))
+        return grid[inside], found, step
 
     def _candidates(
         self, low: FloatArray, high: FloatArray, kind: int, own: Callable[[FloatArray], Any]

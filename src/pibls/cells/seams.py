@@ -11,9 +11,8 @@ import numpy as np
 
 from pibls.cells.contours import contours, zeros
 from pibls.cells.surface import Piece, Rule, ranges
-from pibls.checks import FloatArray
+from pibls.checks import BoolArray, FloatArray
 from pibls.geometry import Domain, Product
-from pibls.geometry.base import BoolArray
 from pibls.geometry.patch import TimedPatch
 from pibls.geometry.sampling import kronecker
 from pibls.problem.level import Level

@@ -15,9 +15,8 @@ import numpy as np
 import sympy as sp
 from sympy.core.relational import Relational
 
-from pibls.checks import FloatArray
+from pibls.checks import BoolArray, FloatArray
 from pibls.errors import ProblemError
-from pibls.geometry.base import BoolArray
 from pibls.geometry.sampling import kronecker
 from pibls.problem.evaluate import Function, compile_function
 from pibls.problem.symbols import Data

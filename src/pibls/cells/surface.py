@@ -13,8 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from pibls.checks import FloatArray
-from pibls.geometry.base import BoolArray
+from pibls.checks import BoolArray, FloatArray
 from pibls.geometry.patch import FlippedPatch, Patch, TimedPatch
 from pibls.geometry.restricted import RestrictedPatch
 from pibls.geometry.rules import gauss, tensor

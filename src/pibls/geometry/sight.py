@@ -6,14 +6,15 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from scipy.spatial import cKDTree
 
-__all__ = ["owners_in_sight"]
+from pibls.checks import FloatArray, IntArray
 
-FloatArray = npt.NDArray[np.float64]
+__all__ = ["joined_in_sight", "owners_in_sight"]
+
 _NEAREST = 16
 _BETWEEN = (0.5, 0.25, 0.75)
+_LOOKS = 32
 
 
 def owners_in_sight(
@@ -75,4 +76,31 @@ def owners_in_sight(
             return found
     if strict:
         found[rows] = -1
+    return found
+
+
+def joined_in_sight(
+    samples: FloatArray, owners: Any, scale: FloatArray, clear: Callable[[FloatArray], Any]
+) -> IntArray:
+    """Return owners with those of pieces that see each other made one: along a sharp edge a grid leaves specks.
+
+    Examples
+    --------
+    >>> samples, owners = np.array([[0.0, 0.0], [1.0, 1.0], [1.0, 4.0]]), np.array([1, 2, 3])
+    >>> joined_in_sight(samples, owners, np.ones(2), lambda X: X[:, 1] < 2).tolist()
+    [2, 2, 3]
+    """
+    found = np.array(owners, dtype=np.int64)
+    for owner in np.argsort(np.bincount(found), kind="stable"):
+        own = found == owner
+        if not own.any() or own.all():
+            continue
+        gaps, nearest = cKDTree(samples[~own] / scale).query(samples[own] / scale)
+        looks = np.argsort(gaps)[:_LOOKS]
+        here, there = samples[own][looks], samples[~own][nearest[looks]]
+        seen = np.ones(len(looks), dtype=np.bool_)
+        for share in np.arange(1, 8) / 8:
+            seen[seen] = clear((here + share * (there - here))[seen])
+        if seen.any():
+            found[own] = found[~own][nearest[looks[seen][0]]]
     return found

@@ -33,7 +33,7 @@ __all__ = [
 _SWITCHES = (sp.Piecewise, sp.Abs, sp.sign, sp.Heaviside, sp.Max, sp.Min)
 _REAL = 1e-9
 _SCAN = 4097
-_MOST = 12  # edges: each divides the domain once more
+_MOST = 32  # edges: each divides the domain once more
 
 
 def switching_planes(problem: Problem, *, conditions: bool = True) -> FloatArray:

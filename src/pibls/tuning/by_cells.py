@@ -102,21 +102,25 @@ def _tell(report: Callable[[Progress], None], begun: float, stage: str, seconds:
 def _unmet(solution: Solution) -> dict[str, float]:
     """Return which equations and conditions are plainly not fulfilled, not only near some points, and their lack.
 
-    That is relative to the largest of their terms.
+    That is relative to the largest of their terms, which on a boundary with zero values are of the size that they have
+    inside.
     """
     domain = solution.problem.domain
+    interior = domain.sample(_POINTS, "kronecker", 3)
     found = {}
     for statement in solution.problem.statements:
         if isinstance(statement.place, OnPart):
             X, normals = statement.place.part.sample(_POINTS, "kronecker", 3)
         elif statement.is_equation:
-            X, normals = domain.sample(_POINTS, "kronecker", 3), None
+            X, normals = interior, None
         else:
             continue
         form = statement.form
-        state = solution.evaluate(X, [(term.field, term.multi_index) for term in form.terms])
+        slots = [(term.field, term.multi_index) for term in form.terms]
+        state, inside = solution.evaluate(X, slots), solution.evaluate(interior, slots)
         left = form.residual_function(X, normals, state)
-        terms = [f(X, normals) * values for f, values in zip(form.coefficient_functions, state, strict=True)]
+        sizes = (max(np.abs(own).max() for own in pair) for pair in zip(state, inside, strict=True))
+        terms = [f(X, normals) * size for f, size in zip(form.coefficient_functions, sizes, strict=True)]
         size = max(np.abs(own).max() for own in [form.source_function(X, normals), *terms])
         if np.mean(np.abs(left) > _UNMET * size) > _WIDELY:
             found[statement.name] = float(np.sqrt(np.mean(np.square(left)))) / float(size)
