@@ -191,8 +191,10 @@ class Rows:
 
         Rows are in units of the solution, as its mean square is. What an equation of order m lacks in a small cell is
         felt far away as in the energy, where derivatives of order m/2 count; half an order less, as values that jump
-        have no energy.
+        have no energy. On a line, where sums over branches tell all that is felt far away, all count alike.
         """
+        if self.layout.reference.dimension == 1:
+            return 1.0
         power = max(float(self.orders.max()) - 1.0, 0.0) / 2
         return float((self.layout.root.size / part.cell.size).min() ** power)
 
