@@ -7,10 +7,10 @@ with a lake; heat through a plate around a bar of copper, a gmsh mesh with two m
 `benchmarks/shapes_reference.py` prints, with what they changed by when elements were halved. Differences are relative
 to the largest value at the points, that of the integral to itself.
 
-With `--tol 1e-3`, on one of two busy cores: the plate converges with an estimate of 5e-5, within 2e-5 of the elements at
-the points, in 33 s of CPU time. The coast and the bracket stall, and say so: 16 cells are within 8e-3 for the coast, whose
-shore is cut again in every round of refinement; 56 cells within 6e-2 for the bracket, where cells do not follow the inner
-edge closely enough for the budget.
+With `--tol 1e-3`, on one of two busy cores: the plate converges in 33 s of CPU time with an estimate of 5e-5, within
+2e-5 of the elements at the points. The other two fall short. After 90 s the coast has an estimate of 2e-2 and is within
+7e-3; most of the time goes into cutting cells along 120 edges. The bracket ends after 54 s with an estimate of 2e-1 and
+is within 6e-2: cells are not graded towards its inner edge.
 """
 
 from __future__ import annotations
