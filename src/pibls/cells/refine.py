@@ -95,6 +95,8 @@ class Marker:
         # What is singular at a point is so in all cells around it; of a cell that is cut, coefficients tell little.
         cornered = [(part, weights) for part, weights in fit.weights.items() if part.cell.has_corner]
         marks = {mark for part, weights in cornered if not self.tails.is_smooth(weights) for mark in part.cell.corners}
+        # What a solution does at a crossing is known: cells only have to take it up.
+        marks -= {tuple(crossing.point.tolist()) for crossing in self.layout.crossings}
         rough = {part.cell for part, _ in cornered if not marks.isdisjoint(part.cell.corners)}
         for _ in range(_LEVELS if rough else 0):
             marked = [leaf for leaf in leaves(root) if leaf.has_corner and _comes_from(leaf, rough)]

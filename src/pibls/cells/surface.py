@@ -26,6 +26,7 @@ _SCAN = 33
 _SECTIONS, _ROUNDS = 32, 8
 _STEP = 1e-7  # inwards, relative to the box: which side of a face of the box a patch in that face belongs to
 _ROUNDING = 1e-15
+_ALONG = 1 - 1e-3  # of a normal across a wall: what it belongs to lies in the wall, or touches it
 _GRID = 24
 _MOST_TRIES = 2**15
 
@@ -153,7 +154,8 @@ class Piece:
         # By rounding alone: what a large cell cut off here would be missing in all the small ones within it.
         tie = _ROUNDING * (np.maximum(np.abs(low), np.abs(high)) + self.patch.measure)
         # What lies in a wall belongs to the side it bounds; what crosses one is cut right there.
-        above, below = (np.where(np.abs(X - wall) <= tie, inner, X) for wall in (low, high))
+        along = np.abs(normals) > _ALONG
+        above, below = (np.where(along & (np.abs(X - wall) <= tie), inner, X) for wall in (low, high))
         return np.hstack([low <= above, high >= below, kept[:, None]])
 
     def _curves(self, low: FloatArray, high: FloatArray) -> list[Piece]:
