@@ -43,6 +43,7 @@ _ROUNDS = 60
 _NONE = 1e-300
 _PLAINLY = 0.02  # share of a function that is rough at the points of a cell
 _LEVELS = 3  # towards a landmark, at once
+_SLOWLY = 3.0  # what is missed, over what halves of a cell make of it: integrals may converge slowly
 _PAYS = 0.75  # what halves of a cell may miss of an integral, over what the cell does
 
 
@@ -269,6 +270,16 @@ class Follower:
                 return root
             root = refined(root, splits)
         return root
+
+    def left_out(self, root: Cell) -> float:
+        """Return what points of all cells miss of the integrals of sources, if these are finite."""
+        missed = {cell: float(self._unsure[cell].max()) for cell in leaves(root) if cell in self._unsure}
+        most = max(missed, key=missed.__getitem__, default=None)
+        if most is None or missed[most] == 0.0:
+            return 0.0
+        axes = np.flatnonzero(self._unsure[most] >= _SIDEWAYS * missed[most]).tolist()
+        (part,) = self.rows.layout.parts(most)
+        return _SLOWLY * sum(missed.values()) if self._pays(part, most, axes) else 0.0
 
     def _pays(self, part: CellPart, cell: Cell, axes: list[int]) -> bool:
         """Tell whether less is missed by halves of a cell: that is not so where integrals are infinite."""

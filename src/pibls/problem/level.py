@@ -45,21 +45,12 @@ class Level:
 
     def __call__(self, X: FloatArray) -> FloatArray:
         """Return its values; NaN where it has none."""
-        try:
-            return self.value(X)
-        except ProblemError:
-            return np.array([self._alone(row) for row in X])
-
-    def _alone(self, row: FloatArray) -> float:
-        try:
-            return float(self.value(row[None])[0])
-        except ProblemError:
-            return np.nan
+        return _values(self.value, X)
 
     def gradient(self, X: FloatArray) -> FloatArray:
-        """Return its slopes."""
+        """Return its slopes; NaN where it has none."""
         if self.slopes:
-            return np.stack([slope(X) for slope in self.slopes], axis=1)
+            return np.stack([_values(slope, X) for slope in self.slopes], axis=1)
         step = _DIFFERENCE * np.eye(X.shape[1])
         return np.stack([(self(X + h) - self(X - h)) / (2 * _DIFFERENCE) for h in step], axis=1)
 
@@ -69,3 +60,11 @@ class Level:
             slopes = self.gradient(X)
             X = X - (self(X) / np.maximum(np.square(slopes).sum(axis=1), 1e-300))[:, None] * slopes
         return X
+
+
+def _values(function: Function, X: FloatArray) -> FloatArray:
+    """Return the values of a function; NaN where it has none."""
+    try:
+        return function(X)
+    except ProblemError:
+        return np.array([np.nan]) if len(X) == 1 else np.concatenate([_values(function, row[None]) for row in X])
