@@ -280,7 +280,7 @@ class Loop:
         """Return a comparison with an estimate that is not less than what rounding, rows and integrals leave open."""
         lacking = found.other.residual / float(sizes.max())
         least = found.answer * (_MAGNIFIED * lacking + _EPSILON) if found.answer > _STRONG else 0.0
-        unsure = unsure_averages(self.fitter.layout, found.fit)
+        unsure = unsure_averages(found.own, found.fit)
         if self.follower is not None:
             unsure = max(unsure, self.follower.left_out(found.fit.root))
         least = max(least, unsure / float(sizes.max()))
