@@ -65,7 +65,7 @@ class Defect:
 
     def _average(self, part: CellPart, state: TreeState, statement: Statement) -> float:
         row, right = self.rows.average(part, self.rows.balance(part)[1], statement)
-        return float(row @ self._weights(part, state)) - right
+        return float(row @ self._weights(part, state) - right[0])
 
     def _inside(self, part: CellPart, state: TreeState) -> float:
         factors = self.rows.balance(part)[0]

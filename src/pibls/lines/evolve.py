@@ -18,7 +18,7 @@ from pibls.problem import Problem
 from pibls.runtime import RATE, blas_threads
 from pibls.solution import Solution
 
-__all__ = ["evolve", "transits"]
+__all__ = ["evolve", "followed", "transits"]
 
 _LEAK = 0.01
 
@@ -66,19 +66,27 @@ def evolve(
     if not isinstance(budget, Budget):
         budget = Budget(check_number("budget", budget, "evolve", minimum=0, exclusive=True))
     first = check_integer("seed", seed, "evolve", minimum=0)
+    found = followed(problem, tolerance, first, budget, report)
+    return found if isinstance(found, Unsuitable) else found[0]
+
+
+def followed(
+    problem: Problem, tol: float, seed: int, budget: Budget, report: Report | None = None
+) -> tuple[Solution, Course] | Unsuitable:
+    """Solve an evolution as :func:`evolve` does; return its course as well."""
     evolution = find_evolution(problem)
     if isinstance(evolution, Unsuitable):
         return evolution
     with blas_threads(most=1):
-        course = Course(evolution, tolerance, first, budget.left, report or (lambda *_: None), budget)
+        course = Course(evolution, tol, seed, budget.left, report or (lambda *_: None), budget)
         basis = (
-            compressed(*Design.of(evolution).draw(1.0, np.random.default_rng(first))) if evolution.multipliers else None
+            compressed(*Design.of(evolution).draw(1.0, np.random.default_rng(seed))) if evolution.multipliers else None
         )
         if basis is not None and leak(evolution, basis) > _LEAK:
             name = evolution.multipliers[0].name
             return Unsuitable(f"the boundary is open to {name}: it is not given what flows through all of it")
         try:
-            return course.run()
+            return course.run(), course
         finally:
             budget.spend(course.spent * RATE)
 

@@ -218,6 +218,23 @@ class Integrator:
             jacobian = jacobian if self.field.is_linear else None
         return Trajectory(np.array(breaks), np.array(pieces))
 
+    def along(self, breaks: FloatArray, state: FloatArray, reach: FloatArray) -> Trajectory:
+        """Return the solution by given steps: it then depends smoothly on whatever the right side depends on."""
+        y, previous, pieces = state, None, []
+        reach = np.maximum(self._first_step(float(breaks[0]), float(breaks[-1]), y)[1], reach)
+        jacobian: FloatArray | None = None
+        for time, h in zip(breaks[:-1].tolist(), np.diff(breaks).tolist(), strict=True):
+            if jacobian is None or not self.field.is_linear:
+                jacobian = self.field.jacobian(time, y)
+                self.operations += self.field.costs[1] + cost.PER_CALL
+            stages, _ = self._stages(time, h, y, jacobian, reach, _extrapolated(previous, h, y))
+            if stages is None:
+                raise IntegrationError(f"the steps are too long near t = {time:.4g}", blown_up=False, partial=None)
+            pieces.append(legendre_weights() @ np.vstack([y, stages]))
+            reach = np.maximum(reach, self.field.sizes(stages).max(axis=0))
+            previous, y = (h, pieces[-1]), stages[-1]
+        return Trajectory(breaks, np.array(pieces))
+
     def _check(self, blown_up: bool, time: float, breaks: list[float], pieces: list[FloatArray]) -> None:
         """Give up where steps become too short or the state runs away, or when the work is spent."""
         if blown_up or self.operations > self.allowed:
