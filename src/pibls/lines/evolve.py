@@ -18,9 +18,11 @@ from pibls.problem import Problem
 from pibls.runtime import RATE, blas_threads
 from pibls.solution import Solution
 
-__all__ = ["evolve", "followed", "transits"]
+__all__ = ["evolve", "followed", "suits_lines", "transits"]
 
 _LEAK = 0.01
+_SOLID = 4  # three dimensions of space, and time
+_EVENTFUL = 100.0  # radians from the first time to the last
 
 
 def evolve(
@@ -104,3 +106,18 @@ def transits(evolution: Evolution) -> float:
     with blas_threads(most=1):
         system = system_of(evolution, Design.of(evolution), 1.0, np.random.default_rng(0))
         return (evolution.limits[1] - evolution.limits[0]) * system.fastest()
+
+
+def suits_lines(problem: Problem) -> bool:
+    """Tell whether lines are tried first.
+
+    For what moves nonlinearly, where space alone has three dimensions, and where more happens than a network over all
+    of space and time can hold.
+    """
+    if problem.domain.time is None:
+        return False
+    if not problem.is_linear or len(problem.domain.coordinates) == _SOLID:
+        return True
+    evolution = find_evolution(problem) if len(problem.domain.coordinates) < _SOLID else None
+    # Conditions beyond those that are needed are better left to a check than to a compromise.
+    return isinstance(evolution, Evolution) and (bool(evolution.surplus) or _EVENTFUL < transits(evolution) < np.inf)

@@ -20,6 +20,7 @@ from pibls.problem.statements import condition_statements, lowered
 from pibls.runtime import blas_threads
 from pibls.solution.diagnostics import Diagnostics
 from pibls.solution.functions import FieldFunction, ResidualFunction, gather
+from pibls.solution.parameters import Parameters
 from pibls.solution.posterior import Posterior, credible_factor
 from pibls.solution.records import Network, RicherNetwork
 from pibls.solution.sizes import reference_sizes
@@ -57,6 +58,8 @@ class Solution:
         The network with more nodes that the error estimate rests on, as network and weights.
     points
         Where a solution that was grown was fitted, to grow further; they are not stored.
+    parameters
+        The unknown numbers of an inverse problem, with their uncertainty.
 
     Examples
     --------
@@ -75,6 +78,7 @@ class Solution:
     posterior: Posterior | None = None
     richer: tuple[RicherNetwork, FloatArray] | None = None
     points: Points | None = None
+    parameters: Parameters | None = None
 
     def __post_init__(self) -> None:
         # A method from elsewhere may say it as a plain string.
@@ -145,7 +149,7 @@ class Solution:
         return result
 
     def standard_deviation(self, X: Any = None, *, outside: str = "nan", **named: Any) -> Any:
-        """Return how uncertain the values at points are, for a Bayesian method; see :meth:`__call__`.
+        """Return how uncertain the values at points are, by a Bayesian method or by unknowns; see :meth:`__call__`.
 
         Examples
         --------
@@ -158,7 +162,7 @@ class Solution:
         if self.posterior is None:
             raise InputError(
                 f"This solution by {self.diagnostics.method} has no standard deviation; fit the problem with "
-                "BayesianPIELM to have one."
+                "BayesianPIELM to have one, or solve it with uncertainty=True and priors of uncertain numbers."
             )
         points, shaped = gather(self.coordinate_names, X, named, "standard_deviation")
         zero = (0,) * len(self.coordinate_names)
