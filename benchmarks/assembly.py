@@ -1,6 +1,6 @@
 """Time and memory of assembly and solve, against the machine's own matrix product and LAPACK QR in the same run.
 
-    python -m benchmarks.assembly [--quick]
+    python -m benchmarks.assembly [--quick] [--sizes 10000x2000 ...] [--csv out/assembly.csv]
 
 The system is a 2-D Laplacian on the unit square with Dirichlet rows, half the nodes enhancement nodes. For every size
 the machine's own figures are taken next to ours, so that their ratio does not depend on how busy the machine is.
@@ -10,11 +10,12 @@ Memory is the growth of the process's peak over what it held before, as a multip
 from __future__ import annotations
 
 import argparse
+import csv
 import statistics
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import numpy as np
@@ -122,7 +123,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--quick", action="store_true", help="small sizes only")
     sizes = [(2500, 500), (5000, 500), (10000, 500), (5000, 1000), (10000, 1000)]
-    if not parser.parse_args().quick:
+    parser.add_argument("--sizes", nargs="+", help="rows x columns, such as 10000x2000, instead of the usual ones")
+    parser.add_argument("--csv", type=Path, default=None)
+    options = parser.parse_args()
+    if options.sizes:
+        sizes = [(int(rows), int(columns)) for rows, columns in (size.split("x") for size in options.sizes)]
+    elif not options.quick:
         sizes += [(5000, 2000), (10000, 2000), (20000, 2000), (40000, 2000)]
     table = Table(title=f"Assembly and solve, seconds, {available_cores()} cores, float64 (median of {REPEATS})")
     for heading in ("N", "M", "products", "LAPACK QR", "assembly", "solve", "ratio", "memory / matrix"):
@@ -137,7 +143,19 @@ def main() -> None:
     console = Console()
     console.print(table)
     console.print("ratio: (assembly + solve) / (matrix products + QR).")
-    console.print(f"time grows as N^{growth(results):.2f} at the largest M.")
+    if len(results) > 1:
+        console.print(f"time grows as N^{growth(results):.2f} at the largest M.")
+    if options.csv is not None:
+        write(options.csv, results)
+
+
+def write(path: Path, results: list[Row]) -> None:
+    """Write every size, with its ratio."""
+    rows = [{**asdict(result), "ratio": result.ratio} for result in results]
+    with path.open("w", newline="", encoding="utf-8") as file:
+        table = csv.DictWriter(file, list(rows[0]))
+        table.writeheader()
+        table.writerows(rows)
 
 
 if __name__ == "__main__":

@@ -66,19 +66,20 @@ def oscillation(offset: sp.Expr) -> pb.Problem:
     return _made(sp.sin(1 / (offset + r)), SQUARE, lambda w: _minus_laplacian(w) - w / (offset + r) ** 4)
 
 
-def corner(turns: sp.Expr) -> pb.Problem:
-    """Return Laplace's equation on a square less a wedge, singular at the re-entrant corner."""
+def corner(turns: sp.Expr, beside: sp.Expr = sp.S.Zero) -> pb.Problem:
+    """Return Poisson's equation on a square less a wedge: singular at the re-entrant corner, and what is beside it."""
     angle = turns * sp.pi
     power, polar = sp.pi / angle, sp.atan2(y, x)
     turn = sp.Piecewise((polar, polar >= 0), (polar + 2 * sp.pi, True))
-    exact = (x**2 + y**2) ** (power / 2) * sp.sin(power * turn)
+    exact = (x**2 + y**2) ** (power / 2) * sp.sin(power * turn) + beside
     directions = [0.0, *np.arange(np.pi / 4, float(angle) - 1e-9, np.pi / 4), float(angle)]
     points = [(0.0, 0.0)]
     for a in directions:
         reach = max(abs(np.cos(a)), abs(np.sin(a)))
         points.append((float(np.cos(a) / reach), float(np.sin(a) / reach)))
     wedge = pb.Polygon((x, y), points)
-    return pb.Problem(sp.Eq(-pb.laplacian(u), 0), wedge, [pb.Dirichlet(u, exact)], exact=exact)
+    equation = sp.Eq(-pb.laplacian(u), _minus_laplacian(beside))
+    return pb.Problem(equation, wedge, [pb.Dirichlet(u, exact)], exact=exact)
 
 
 def kink(slope: sp.Expr, power: sp.Expr) -> pb.Problem:
@@ -86,6 +87,9 @@ def kink(slope: sp.Expr, power: sp.Expr) -> pb.Problem:
     edge, smooth = slope * (y + 1), sp.cos(sp.pi * y / 2)
     return _made(sp.Piecewise((smooth, x <= edge), (smooth + (x - edge) ** power, True)), WIDE)
 
+
+PEAK = sp.exp(-1000 * ((x + R(1, 2)) ** 2 + (y - R(2, 5)) ** 2))
+FRONT = sp.atan(20 * (sp.sqrt((x - R(3, 2)) ** 2 + (y - R(3, 2)) ** 2) - R(3, 2)))
 
 FAMILIES: dict[str, Callable[[], pb.Problem]] = {
     "peak 1e3": lambda: peak(1000, R(37, 100), R(61, 100)),
@@ -105,6 +109,9 @@ FAMILIES: dict[str, Callable[[], pb.Problem]] = {
     "corner 3/2 π": lambda: corner(R(3, 2)),
     "corner 7/4 π": lambda: corner(R(7, 4)),
     "corner 2π": lambda: corner(R(199, 100)),
+    "corner 5/4 π, peak, front": lambda: corner(R(5, 4), PEAK + FRONT),
+    "corner 3/2 π, peak, front": lambda: corner(R(3, 2), PEAK + FRONT),
+    "corner 7/4 π, peak, front": lambda: corner(R(7, 4), PEAK + FRONT),
 }
 FIELDS = ("problem", "tol", "seed", "status", "error", "estimate", "seconds", "cells")
 

@@ -43,10 +43,7 @@ PROBLEMS = (
     "l_shape_unit_load",
 )
 RIVALS = {"fastlsq": "FastLSQ", "ngsolve": "NGSolve"}
-REMARKS = """\
-annulus, l_shape: the exact solution lies in the span of the singular nodes that solve adds at holes and corners by
-itself, which is why it reaches rounding; l_shape_unit_load is the fair one of the L-shapes.
-tuner: FastLSQ's own search for its scale, which needs the exact solution; not contained in seconds."""
+REMARKS = "tuner: FastLSQ's own search for its scale, which needs the exact solution; not contained in seconds."
 
 
 @dataclass(frozen=True)

@@ -49,31 +49,38 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--problems", nargs="+", choices=(*PROBLEMS, "poisson_square"), default=PROBLEMS)
-    parser.add_argument("--csv", type=Path, help="also write every row, as it is found")
+    parser.add_argument("--csv", type=Path, help="also write medians and extremes, as they are found")
     options = parser.parse_args()
     import torch  # noqa: F401  # before threads are capped, which reaches only libraries that are there
 
     console = Console()
-    rows: list[dict[str, Any]] = []
+    found: list[dict[str, Any]] = []
     with blas_threads(1):
         for name in options.problems:
             start = time.perf_counter()
+            rows = []
             for seed in range(options.seeds):
                 rows.append(compared(name, seed))
                 console.print(" ".join(f"{k} {v:.2e}" if isinstance(v, float) else str(v) for k, v in rows[-1].items()))
-                if options.csv:
-                    write(options.csv, rows)
-            own = [row for row in rows if row["problem"] == name]
-            for key in ("pinn_error", "pibls_error", "ratio"):
-                values = [row[key] for row in own]
-                console.print(f"  {name} {key}: median {np.median(values):.3g}, {min(values):.3g} to {max(values):.3g}")
-            console.print(f"  {time.perf_counter() - start:.0f} s")
+            found.append(summary(rows))
+            console.print(f"  {found[-1]}\n  {time.perf_counter() - start:.0f} s")
+            if options.csv:
+                write(options.csv, found)
+
+
+def summary(rows: list[dict[str, Any]]) -> dict[str, Any]:
+    """Return medians and worst of the seeds of one problem."""
+    columns = {key: [row[key] for row in rows] for key in HEADS}
+    middle = {key: float(np.median(columns[key])) for key in ("pinn_error", "pinn_seconds", "pibls_error")}
+    worst = {f"{key}_worst": max(columns[key]) for key in ("pinn_error", "pibls_error")}
+    ratios = {"ratio_least": min(columns["ratio"]), "ratio_most": max(columns["ratio"])}
+    return {"problem": rows[0]["problem"], "points": rows[0]["points"], **middle, **worst, **ratios}
 
 
 def write(path: Path, rows: list[dict[str, Any]]) -> None:
     """Write all rows so far."""
     with path.open("w", newline="", encoding="utf-8") as file:
-        table = csv.DictWriter(file, HEADS)
+        table = csv.DictWriter(file, list(rows[0]))
         table.writeheader()
         table.writerows(rows)
 

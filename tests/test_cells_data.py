@@ -6,6 +6,7 @@ import sympy as sp
 
 import pibls as pb
 from pibls.cells.layout import Layout
+from pibls.cells.measure import tails_of
 from pibls.cells.refine import Follower
 from pibls.cells.rows import Rows
 from pibls.cells.spots import Spots
@@ -144,6 +145,14 @@ class TestTrees:
         assert layout.root.halved(0).at == pytest.approx(0.4)
         assert layout.root.halved(1).at == 0.5
 
+    def test_values_that_jump_within_a_side_mark_a_point(self):
+        patch = sp.Piecewise((1, (x > R(3, 10)) & (x < R(301, 1000))), (0, True))
+        problem = pb.Problem(pb.laplacian(u), SQUARE, [pb.Dirichlet(u, patch, on=SQUARE.bottom)])
+        layout = Layout(problem, draw_reference(2, 6, 0))
+        marks = {tuple(mark) for mark in layout.landmarks.round(6).tolist()}
+        assert {(0.3, 0.0), (0.301, 0.0)} <= marks
+        assert layout.root.crossed() is None
+
     def test_trees_have_an_end(self):
         cell = Cell(np.zeros(1), np.ones(1))
         for _ in range(60):
@@ -165,12 +174,52 @@ class TestTrees:
         assert planes(x**2 + y**2 < R(1, 4)) == []
 
 
+def test_what_a_cut_cell_does_outside_the_domain_is_not_rough():
+    domain = SQUARE - pb.Rectangle((x, R(3, 10), 1), (y, R(3, 10), 1))
+    layout = Layout(pb.Problem(pb.laplacian(u), domain, [pb.Dirichlet(u, 0)]), draw_reference(2, 9))
+    (part,) = layout.parts(layout.root)
+    values = layout.nodes(part, part.points, [(0, 0)])[0, 0]
+    tails, weights = tails_of(layout.reference), np.zeros((1, layout.reference.size))
+    weights[0, :10] = 1.0
+    assert tails.of_cut(weights, part, values).max() < 1e-10
+    weights[0, 40:] = 1.0
+    assert np.linalg.norm(tails.of_cut(weights, part, values)) > 0.1
+    # One that is tiny at all points of the part: the last singular vector of its values.
+    weights[0] = np.linalg.svd(values)[2][-1]
+    size = float(np.sqrt(part.weights @ np.square(values @ weights[0])))
+    assert np.linalg.norm(tails.of_cut(weights, part, values)) <= size < 0.1 * tails.of_weights(weights, part).max()
+
+
+class TestIntegrals:
+    """Cells whose points miss the integral of a source, which is felt everywhere."""
+
+    @staticmethod
+    def summed(source, limit=1e-5):
+        layout = Layout(pb.Problem(sp.Eq(-pb.laplacian(u), source), SQUARE, [pb.Dirichlet(u, 0)]), draw_reference(2, 9))
+        root = refined(layout.root, {layout.root: [(0, None), (1, None)]})
+        return leaves(Follower(Rows(layout)).summed(root, limit, 1000))
+
+    def test_cells_crowd_where_a_source_is_infinite_and_its_integrals_are_not(self):
+        middle = sp.sqrt((x - R(1, 2)) ** 2 + (y - R(1, 2)) ** 2)
+        cells = self.summed(1 / middle)
+        sizes = np.array([cell.size.max() for cell in cells])
+        near = np.array([np.abs(np.stack([cell.low, cell.high]) - 0.5).min(axis=0).max() for cell in cells])
+        # What is missed falls by half with every level: 1e-3 of the first cells, 1e-5 some seven levels down.
+        assert 2**-10 < sizes.min() < 2**-5
+        assert (near[sizes == sizes.min()] < 2 * sizes.min()).all()
+        assert len(cells) < 4 + 12 * 10
+
+    def test_it_is_left_alone_where_that_does_not_help(self):
+        assert len(self.summed(x ** -R(7, 5))) == 4
+        assert len(self.summed(sp.sin(9 * x) * sp.exp(y))) == 4
+
+
 class TestVerdicts:
     @pytest.mark.parametrize("tol", [1e-2, 1e-4])
     def test_heat_that_cannot_leave_a_disk(self, tol):
         domain = pb.Disk((x, y), (0.2, 0.1), 0.8)
         problem = pb.Problem(sp.Eq(-pb.laplacian(u), 1), domain, [pb.Neumann(u, 0), pb.Mean(u, 0)])
-        solution = pb.solve(problem, tol=tol, budget=1.0, progress=False)
+        solution = pb.solve(problem, tol=tol, budget=0.3, progress=False)
         assert solution.status == "ill-posed"
         assert "contradict" in solution.diagnostics.message
 
@@ -192,3 +241,31 @@ class TestVerdicts:
         problem = pb.Problem(sp.Eq(w.diff(x), 1 / (2 * sp.sqrt(x))), LINE, ends, exact=sp.sqrt(x))
         solution = solved(problem)
         assert 0.4 < solution.error_estimate / solution.true_error(100_000) < 2.5
+
+    @pytest.mark.parametrize("off", [0.1, 0.03, 0.0])
+    def test_ends_that_contradict_each_other(self, off):
+        ends = [pb.Dirichlet(w, 1, on=LINE.left), pb.Dirichlet(w, (1 + off) * sp.exp(-1), on=LINE.right)]
+        solution = solved(pb.Problem(sp.Eq(w.diff(x), -w), LINE, ends), tol=1e-3)
+        assert (solution.status == "converged") == (off == 0.0)
+        assert "contradict" in solution.diagnostics.message or off == 0.0
+
+    def test_a_pressure_that_is_infinite_in_corners_is_measured_beside_them(self):
+        v, p = pb.field("v", x, y), pb.field("p", x, y)
+        forces = [sp.Eq(p.diff(s), pb.laplacian(of)) for of, s in ((u, x), (v, y))]
+        conditions = [
+            pb.Dirichlet(u, 1, on=SQUARE.top),
+            pb.Dirichlet(u, 0, on=SQUARE.left | SQUARE.right | SQUARE.bottom),
+            pb.Dirichlet(v, 0),
+            pb.Mean(p, 0),
+        ]
+        solution = solved(pb.Problem([*forces, sp.Eq(u.diff(x) + v.diff(y), 0)], SQUARE, conditions), tol=1e-2)
+        assert solution.status == "converged"
+        # The stream function is even in x and the lowest velocity on the middle line is known.
+        line = np.linspace(0.4, 0.7, 301)
+        lowest = solution(np.stack([np.full(301, 0.5), line], axis=1))["u"].min()
+        assert lowest == pytest.approx(-0.2076, abs=2e-3)
+        assert solution(np.array([[0.5, 0.5]]))["v"] == pytest.approx(0.0, abs=2e-3)
+
+    def test_errors_in_corners_are_seen(self):
+        solution = solved(pb.problems.everyday()["hot_lid"](), tol=1e-4)
+        assert 0.3 < solution.error_estimate / solution.true_error() < 3

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from pibls.solvers.elimination import Eliminated, absorb, merge, triangle
+from pibls.solvers.elimination import Eliminated, Leaf, absorb, merge, triangle
 
 
 def graded(rng, rows, columns, decades):
@@ -136,3 +136,22 @@ def test_what_nothing_determines_is_as_small_as_it_can_be():
     regular = Eliminated(np.array([[2.0, 1.0], [0.0, 4.0]]), np.array([[1.0], [2.0]]), np.array([[5.0], [6.0]]))
     np.testing.assert_allclose(regular.solve(np.array([[1.0]]))[:, 0], [1.5, 1.0])
     np.testing.assert_allclose(regular.solve(np.array([[1.0]]), np.array([[3.0], [2.0]]))[:, 0], [1.0, 0.0])
+
+
+@pytest.mark.parametrize("rows", [9, 3])
+def test_a_factorised_leaf_solves_for_any_right_hand_side(rows):
+    rng = np.random.default_rng(rows)
+    n, others = 6, 4
+    upper = np.asfortranarray(np.triu(rng.standard_normal((n, n))) + 3 * np.eye(n))
+    below, their = rng.standard_normal((rows, n)), rng.standard_normal((rows, others))
+    leaf = Leaf.of(upper, np.asfortranarray(below), np.asfortranarray(their))
+    matrix = np.block([[upper, np.zeros((n, others))], [below, their]])
+    for sides in (1, 3):
+        right, more = rng.standard_normal((n, sides)), rng.standard_normal((rows, sides))
+        own, front, lost = leaf.solved(right, more)
+        left = np.linalg.lstsq(front[:, :others], front[:, others:], rcond=None)[0]
+        found = np.concatenate([own.solve(left), left])
+        b = np.concatenate([right, more])
+        expected = np.linalg.lstsq(matrix, b, rcond=None)[0]
+        np.testing.assert_allclose(matrix @ found, matrix @ expected, atol=1e-10)
+        assert lost == pytest.approx(residual(matrix, b[:, 0], expected[:, 0]), abs=1e-10)

@@ -304,7 +304,7 @@ def test_a_log_gets_a_line_per_stage(cosine):
     assert len(lines) > 2
     assert all(line.startswith("solve ") and "weights" not in line and "error" in line for line in lines)
     assert len(set(lines)) == len(lines)
-    assert call("solve", "zoo:l_shape", "--tol", 1e-4, "--quiet").stderr == ""
+    assert call("solve", "zoo:poisson", "--tol", 1e-4, "--quiet").stderr == ""
 
 
 def test_a_deadline_and_an_assumption_are_passed_on(cosine):

@@ -29,7 +29,7 @@ def solved(name):
     return pb.solve(file.problem, **{"budget": 60, **options}), options.get("tol", 1e-6)
 
 
-@pytest.mark.parametrize("name", FILES)
+@pytest.mark.parametrize("name", [name for name in FILES if name != "waves"])  # tests/test_cli_outputs.py solves that
 def test_problem_files_converge_to_the_truth(name):
     file = read_file(FOLDER / f"{name}.toml")
     solution, tol = solved(name)

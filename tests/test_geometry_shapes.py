@@ -1,6 +1,7 @@
 """Measures, quadrature, samples and normals of every shape, against closed forms and the divergence theorem."""
 
 import math
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -202,6 +203,42 @@ def test_lateral_normals_have_no_time_component(shape):
     assert not shape.boundary.sample(50).normals[:, -1].any()
     np.testing.assert_array_equal(shape.initial.sample(5).normals[:, -1], -1)
     np.testing.assert_array_equal(shape.final.sample(5).normals[:, -1], 1)
+
+
+@pytest.mark.parametrize(
+    "shape",
+    [
+        Polygon((x, y), [(-1, -1), (0, -1), (0, 0), (1, 0), (1, 1), (-1, 1)]),
+        Rectangle((x, -1, 1), (y, -1, 1)) - Rectangle((x, 0, 1), (y, -1, 0)),
+    ],
+    ids=["polygon", "difference"],
+)
+def test_rules_are_good_for_solutions_at_reentrant_corners(shape):
+    def singular(X):
+        angle = np.arctan2(X[:, 1], X[:, 0])
+        return np.hypot(*X.T) ** (2 / 3) * np.sin(2 / 3 * np.where(angle < -np.pi / 4, angle + 2 * np.pi, angle))
+
+    X, weights = shape.quadrature(2000)
+    assert len(X) < 4000
+    # Over the triangles between the corner and the sides opposite to it the radius can be integrated by hand.
+    angles, shares = np.polynomial.legendre.leggauss(40)
+    edges = np.pi * np.arange(7) / 4
+    exact = 0.0
+    for a, b in pairwise(edges.tolist()):
+        angle = (a + b) / 2 + (b - a) / 2 * angles
+        reach = 1 / np.maximum(np.abs(np.cos(angle)), np.abs(np.sin(angle)))
+        exact += (b - a) / 2 * shares @ (reach ** (8 / 3) / (8 / 3) * np.sin(2 / 3 * angle))
+    assert weights @ singular(X) == pytest.approx(exact, rel=1e-9)
+
+
+def test_what_is_turned_off_the_axis_has_a_hole():
+    torus = Torus((x, y, z), (0, 0, 0), 3, 1)
+    ring = Revolution((x, y, z), Disk((r, z), (3, 0), 1), z)
+    X = np.random.default_rng(0).uniform(-4, 4, (500, 3))
+    np.testing.assert_allclose(ring.level(X), torus.level(X), atol=1e-12)
+    np.testing.assert_allclose(ring.level(X), 1 - np.hypot(np.hypot(X[:, 0], X[:, 1]) - 3, X[:, 2]), atol=1e-12)
+    pipe = Revolution((x, y, z), Polygon((r, z), [(1, 0), (2, 0), (2, 1), (1, 1)]), z)
+    assert pipe.contains([[0, 0, 0.5], [0.9, 0, 0.5], [0, 1.1, 0.5]]).tolist() == [False, False, True]
 
 
 def test_star_boundary_is_sampled_by_arc_length():

@@ -197,7 +197,7 @@ def test_orders_that_enhancement_nodes_cannot_count_out_are_refused():
         (lambda: pb.Star((x, y), sp.Float("1e308")), "double precision can square"),
         (lambda: pb.Star((x, y), sp.Float("1e-200")), "double precision can square"),
         (lambda: pb.Box(*((s, 0, 1) for s in sp.symbols("x:200"))), "up to 128 coordinates"),
-        (lambda: pb.Polygon((x, y), np.random.default_rng(0).random((5001, 2))), "at most 5000 points"),
+        (lambda: pb.Polygon((x, y), np.random.default_rng(0).random((20001, 2))), "at most 20000 vertices"),
         (lambda: pb.PointCloud((x, y), [[0.5, 0]], [[0, 0]], [[1e308, 1e308]]), "'normals'"),
         (lambda: pb.Interval((np.array(0.5), 0, 1)), "SymPy symbol"),
         (lambda: square.faces(np.zeros((2, 2))), "'coordinate' parameter"),

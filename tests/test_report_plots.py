@@ -8,12 +8,24 @@ import matplotlib as mpl
 import numpy as np
 import pytest
 import sympy as sp
+from matplotlib.collections import LineCollection
 from matplotlib.colors import LogNorm
 from matplotlib.figure import Figure
 
 from pibls.errors import InputError, ProblemError
-from pibls.geometry import Ball, Disk, Interval, PointCloud, Polygon, Rectangle, TimeInterval
-from pibls.problem import Problem, coordinates, field
+from pibls.geometry import (
+    Ball,
+    Cylinder,
+    Disk,
+    Interval,
+    PointCloud,
+    Polygon,
+    Rectangle,
+    Solid,
+    TimeInterval,
+    per_region,
+)
+from pibls.problem import Dirichlet, Problem, coordinates, div, field, grad, laplacian
 from pibls.report import plot
 from pibls.report.scales import decades, magnitude_scale, value_scale
 from pibls.report.views import View, choose_views
@@ -394,3 +406,52 @@ def test_colour_scales():
     norm = magnitude_scale(np.array([0.0, 1.0])).norm
     assert not np.ma.is_masked(norm(np.array([0.0])))
     assert float(norm(np.array([0.0]))[0]) == 0.0
+
+
+def test_materials_are_outlined_where_the_coefficient_jumps():
+    u = field("u", x, y)
+    steel = Disk((x, y), (1.4, 0.5), 0.2)
+    equation = sp.Eq(div(per_region({steel: 50}, 1) * grad(u)), 0)
+    problem = Problem(equation, PLATE, [Dirichlet(u, x)])
+    figure = fitted(problem, lambda X: X[:, 0], nodes=10, points=60).plot(n=N)
+    for axes in figure.axes[:2]:
+        (lines,) = (entry for entry in axes.collections if isinstance(entry, LineCollection))
+        (curve,) = lines.get_segments()
+        # On the circle at every crossing of a grid line, and all around it.
+        np.testing.assert_allclose(np.hypot(curve[:, 0] - 1.4, curve[:, 1] - 0.5), 0.2, atol=1e-7)
+        np.testing.assert_allclose(curve[0], curve[-1])
+    plain = fitted(Problem(sp.Eq(laplacian(u), 0), PLATE, [Dirichlet(u, x)]), lambda X: X[:, 0], nodes=10, points=60)
+    assert not any(isinstance(entry, LineCollection) for entry in plain.plot(n=N).axes[0].collections)
+
+
+@pytest.mark.parametrize(
+    "solid",
+    [
+        Ball((x, y, z), (0, 0, 0), 1),
+        Cylinder((x, y, z), (0, 0, 0), (1, 1, 1), 0.5),
+        Solid((x, y, z), [(0, 0, 0), (1, 0, 0), (0, 1, 0), (0, 0, 3)], [(0, 2, 1), (0, 1, 3), (0, 3, 2), (1, 2, 3)]),
+    ],
+    ids=["ball", "cylinder", "triangles"],
+)
+def test_surfaces_are_coloured_by_the_solution(solid):
+    solution = make(solid, 2 + x, nodes=15)
+    figure = plot(solution, surface=True, n=30)
+    axes = figure.axes[0]
+    (faces,) = axes.collections
+    assert axes.get_title() == "Solution u"
+    facets = np.concatenate([patch.facets(12) for patch in solid.boundary.patches if patch.parameters == 2])
+    one, two = np.cross(facets[:, 1] - facets[:, 0], facets[:, 2] - facets[:, 0]), 0.0
+    if facets.shape[1] == 4:
+        two = np.cross(facets[:, 2] - facets[:, 0], facets[:, 3] - facets[:, 0])
+    assert np.linalg.norm(one + two, axis=1).sum() / 2 == pytest.approx(solid.boundary.measure, rel=0.05)
+    assert solid.boundary.contains(facets.reshape(-1, 3)).all()
+    assert len(faces.get_facecolor()) > 100
+    figure.savefig(io.BytesIO(), format="png")
+
+
+def test_surfaces_are_for_solids_in_space(square, heat):
+    for solution in (square, heat):
+        with pytest.raises(InputError, match="'surface' parameter of plot is for solids in three coordinates"):
+            plot(solution, surface=True)
+    with pytest.raises(InputError, match="'surface' parameter of plot must be True or False"):
+        plot(square, surface="yes")

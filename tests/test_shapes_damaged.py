@@ -51,7 +51,7 @@ PLANE_FILES = {
     "short.geojson": (polygon([[0, 0], [1, 0], [0, 0]]), "is not closed"),
     "line.geojson": (polygon([[0, 0], [1, 0], [2, 0], [0, 0]]), "encloses no area"),
     "bowtie.geojson": (polygon(BOWTIE), "simple polygon|encloses no area"),
-    "twice.geojson": (polygon(TWICE), "different points"),
+    "twice.geojson": (polygon(TWICE), "simple polygon. Edge . meets edge ."),
     "crossing.geojson": (
         polygon(SQUARE, [[3, 1], [5, 1], [5, 2], [3, 1]]),
         "Edge . of ring 0 meets edge . of ring 1 near",
@@ -170,13 +170,13 @@ def test_every_damaged_file_is_refused_with_what_and_where(tmp_path, name):
     content, message = {**PLANE_FILES, **SPACE_FILES}[name]
     symbols = (x, y) if name in PLANE_FILES else (x, y, z)
     path = write(tmp_path, name, content)
-    started, used = time.perf_counter(), resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    started, used = time.process_time(), resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     with pytest.raises((FileFormatError, GeometryError), match=message) as caught:
         read_shape(path, symbols)
     assert name in str(caught.value)
     assert len(str(caught.value)) < 800
     # Generous: the first call imports a library.
-    assert time.perf_counter() - started < 20
+    assert time.process_time() - started < 20
     assert (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - used) * 1024 < 400 * MEGABYTE
 
 

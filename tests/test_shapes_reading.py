@@ -110,7 +110,7 @@ def test_islands_pieces_and_features_by_name():
     assert list(whole.parts) == ["outer0", "outer1", "outer2", "hole0"]
     assert read_shape(data, (x, y), region="main").measure == 15
     assert read_shape(data, (x, y), region="7").measure == 1
-    with pytest.raises(pb.PiblsError, match=r"no feature named 'lake'\. Features with names: main, 7"):
+    with pytest.raises(pb.PiblsError, match=r"no feature named 'lake'\. Names in it: main, 7"):
         read_shape(data, (x, y), region="lake")
 
 
@@ -399,7 +399,7 @@ def test_plane_meshes_have_the_names_of_their_groups(tmp_path):
         assert sum(len(ring) for ring in shape.rings) == 8
         steel = read_shape(source, (x, y), region="steel")
         assert steel.measure == pytest.approx(8)
-    with pytest.raises(pb.PiblsError, match=r"no region named 'wood'\. Its regions: copper, steel"):
+    with pytest.raises(pb.PiblsError, match=r"no region named 'wood'\. Names in it: steel, copper"):
         read_shape(mesh, (x, y), region="wood")
     with pytest.raises(GeometryError, match="give two coordinates"):
         read_shape(mesh, (x, y, z))

@@ -12,12 +12,14 @@ from test_shapes_reading import FRAME, box
 x, y, z = pb.coordinates("x y z")
 r = pb.coordinates("r")
 L = pb.Polygon((x, y), [(0, 0), (2, 0), (2, 1), (1, 1), (1, 2), (0, 2)])
+RIM = pb.Polygon((r, z), [(0, 0), (1, 0.2), (0.7, 1), (1.2, 2), (0, 1.5)])
 SHAPES = {
     "frame": lambda: pb.read_shape(FRAME, (x, y)),
     "mask": lambda: pb.read_shape(np.pad(np.ones((4, 6), dtype=bool), 2), (x, y), bounds=((0, 2), (0, 2))),
     "ellipse": lambda: pb.Implicit((x, y), x**2 / 4 + y**2 - 1, [(-3, 3), (-2, 2)]),
     "cylinder": lambda: pb.Cylinder((x, y, z), (0, 0, 0), (0, 0, 2), 1),
     "L drawn out": lambda: pb.Extrusion(L, (z, 0, 1)),
+    "sharp rim": lambda: pb.Revolution((x, y, z), RIM, z),
     "triangulated box": lambda: pb.Solid((x, y, z), *box((0, 0, 0), (1, 2, 1))),
 }
 

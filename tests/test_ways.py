@@ -119,10 +119,10 @@ def test_residuals_are_in_the_units_of_the_equation():
 
 
 CLOCKLESS = {
-    "linear cells": lambda: pb.solve(pb.problems.l_shape(), tol=1e-9, budget=0.2),
+    "linear cells": lambda: pb.solve(pb.problems.l_shape(), tol=1e-9, budget=0.1),
     "ill-posed": lambda: pb.solve(pb.problems.ill_posed()["ode_one_condition"].problem()),
     "nonlinear cells": lambda: pb.solve(pb.problems.cubic_reaction(), tol=1e-9, budget=0.2),
-    "wide": lambda: pb.solve(pb.problems.poisson_nd(4), tol=1e-9, budget=2.0),
+    "wide": lambda: solve_wide(pb.problems.helmholtz(), 1e-14, 0.2, 0, lambda _: None),
     "nonlinear wide": lambda: solve_wide(bratu_unforced(1), 1e-15, 0.1, 0, lambda _: None),
     "method": lambda: with_method(pb.PIELM(nodes=60, activation="sin")),
     "lines": lambda: pb.solve(evolving.fisher_kpp(), tol=1e-9, budget=0.5),
@@ -142,13 +142,14 @@ def test_no_clock_decides_anything(way, monkeypatch):
         )
         return solution.status, solution.diagnostics.size, sizes, solution.diagnostics.message, values[0].tobytes()
 
-    calm = facts()
-    for step in (1e6, -1e6, 1e-9):
+    found = []
+    for step in (1e6, 1e-9):  # on a machine that hardly moves, and on one that is done at once
         for clock in ("perf_counter", "process_time", "monotonic", "time"):
             ticks = itertools.count()
             monkeypatch.setattr(time, clock, lambda ticks=ticks, step=step: step * next(ticks))
-        assert facts() == calm
+        found.append(facts())
         monkeypatch.undo()
+    assert found[0] == found[1]
 
 
 def test_a_deadline_ends_a_solve_at_a_stage_and_says_so():
@@ -180,17 +181,13 @@ def test_impossible_wishes_are_refused(given):
         pb.solve(pb.problems.advection(), **given)
 
 
-def test_a_budget_is_shared_by_a_problem_and_those_on_the_way_to_it(monkeypatch):
-    budget = Budget(10.0)
+def test_a_budget_is_shared_by_a_problem_and_those_on_the_way_to_it():
     way = [bratu_unforced(0.5), bratu_unforced(0.8)]
-    by_cells.solve_nonlinear_by_cells(bratu_unforced(1), 1e-6, budget, 0, lambda _: None, continuation=way)
-    three = budget.operations
-    alone = Budget(10.0)
-    by_cells.solve_nonlinear_by_cells(bratu_unforced(1), 1e-6, alone, 0, lambda _: None)
-    assert three > alone.operations > 0
-    wide = Budget(10.0)
-    solve_wide(bratu_unforced(1), 1e-6, wide, 0, lambda _: None, continuation=way)
-    assert wide.operations > 0
+    for solver in (by_cells.solve_nonlinear_by_cells, solve_wide):
+        three, alone = Budget(10.0), Budget(10.0)
+        solver(bratu_unforced(1), 1e-2, three, 0, lambda _: None, continuation=way)
+        solver(bratu_unforced(1), 1e-2, alone, 0, lambda _: None)
+        assert three.operations > alone.operations > 0
 
 
 def clash():

@@ -124,7 +124,7 @@ class Bench:
 
     def finer(self, fit: Fit) -> Cell:
         """Return a finer tree; corners can wait."""
-        return refined(fit.root, self.marker.splits(fit, field_sizes(self.newton.layout.problem, fit), 1.0)[0])
+        return refined(fit.root, self.marker.splits(fit, field_sizes(self.newton.layout, fit), 1.0)[0])
 
     def attempt(self, name: str, root: Cell, start: Values, *, most: int = MOST_STEPS) -> Coarse | None:
         """Iterate from a start; None where the equation has no value."""
@@ -311,7 +311,7 @@ class Bench:
         """Return the distance of a solution to one on the same tree or a finer one, relative to both."""
         first, second = one.descent.fit, two.descent.fit
         apart, size, _ = distances(self.newton.layout, first, self.newton.layout, second)
-        own = size + field_sizes(self.newton.layout.problem, first)
+        own = size + field_sizes(self.newton.layout, first)
         return float((apart / own).max())
 
 

@@ -13,8 +13,7 @@ from scipy.interpolate import CubicHermiteSpline
 from scipy.optimize import minimize
 from scipy.spatial import cKDTree
 
-from pibls.checks import FloatArray
-from pibls.geometry.base import BoolArray
+from pibls.checks import BoolArray, FloatArray
 from pibls.geometry.patch import Located, Patch
 from pibls.problem.level import Level
 

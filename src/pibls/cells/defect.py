@@ -61,7 +61,8 @@ class Defect:
         return np.asarray((state.weights[part] / units[:, None]).ravel())
 
     def _trace(self, part: CellPart, face: Face, state: TreeState) -> FloatArray:
-        return self.rows.traced(part, face, self.rows.balance(part)[1]) @ self._weights(part, state)
+        found = self.rows.traced(part, face, self.rows.balance(part)[1]) @ self._weights(part, state)
+        return np.asarray(found - self.rows.traced_right(part, face)[:, 0])
 
     def _average(self, part: CellPart, state: TreeState, statement: Statement) -> float:
         row, right = self.rows.average(part, self.rows.balance(part)[1], statement)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -13,9 +13,10 @@ from pibls.cells.surface import Rule
 from pibls.checks import FloatArray
 from pibls.errors import ProblemError
 from pibls.features import MultiIndex
-from pibls.problem import Interior, OnPart, Statement
-from pibls.problem.fluxes import normal_flux
-from pibls.problem.switches import switching_planes
+from pibls.problem import Across, Interior, OnPart, Statement
+from pibls.problem.fluxes import carriers, normal_flux
+from pibls.problem.statements import lowered
+from pibls.problem.switches import has_branches, switching_planes
 
 if TYPE_CHECKING:
     from pibls.cells.rows import Rows
@@ -24,9 +25,19 @@ __all__ = ["Flux"]
 
 Term = tuple[int, MultiIndex, Any]
 
-_BESIDE = 1e-7
+_BESIDE, _ROUNDING = 1e-10, 1e-14
+_SAME = 1e-6
 _SAID = 1e-2  # share of the coefficients of a condition that is along the normal
 _JUMP = 1e-4  # relative change of a coefficient across a face that is a jump
+
+
+@dataclass(frozen=True, eq=False)
+class Law:
+    """One side of an equation that holds across an interface: its terms, less what is shared, and their size."""
+
+    terms: list[Term]
+    right: FloatArray
+    size: float
 
 
 @dataclass(eq=False)
@@ -34,11 +45,17 @@ class Flux:
     """Reads from the rows of a problem what flows."""
 
     rows: Rows
+    _laws: dict[Any, Law] = field(default_factory=dict)
+    _taken: dict[Any, dict[tuple[int, int], Statement]] = field(default_factory=dict)
     _scales: dict[tuple[Face, int], float] = field(default_factory=dict)
     _jumps: dict[tuple[Face, int], bool] = field(default_factory=dict)
 
     def shared_terms(self, part: CellPart, face: Face, number: int, order: int) -> list[Term]:
         """Return what of a field is continuous across a face: its value, and derivatives along the normal or a flux."""
+        law = self.law(part, face, number, order)
+        if law is not None:
+            scale = self.rows.face_units(face)[number] / ((face.thickness / 2) ** order * law.size)
+            return [(n, index, value * scale) for n, index, value in law.terms]
         if order == 0:
             return [(number, (0,) * face.points.shape[1], 1.0)]
         if self._is_flux(face, number, order):
@@ -47,6 +64,55 @@ class Flux:
         if face.normals is None:
             return [(number, self.rows.along(face.axis, order), self._share_of_flux(part, face, number, order))]
         return _along_normals(number, order, face.normals)
+
+    def law(self, part: CellPart, face: Face, number: int, order: int) -> Law | None:
+        """Return the side of a part of what holds across a face instead of a continuity, if something does.
+
+        Both sides of the equation, the outer one with the opposite sign, are equal to something that they share.
+        """
+        statement = self.taken(face).get((number, order)) if face.crossed else None
+        if statement is None:
+            return None
+        key = (part, face, id(statement))
+        if key not in self._laws or not all(form.is_linear for form in statement.forms):
+            sides = [self._side(side, face, statement) for side in (face.below, face.above)]
+            sizes = [size for _, _, size in sides if size > 0]
+            size = float(np.sqrt(np.prod(sizes))) if len(sizes) == 2 else sizes[0]
+            for side, (terms, right, _) in zip((face.below, face.above), sides, strict=True):
+                self._laws[side, face, id(statement)] = Law(terms, right, size / statement.weight)
+        return self._laws[key]
+
+    def _side(self, part: CellPart, face: Face, statement: Statement) -> tuple[list[Term], FloatArray, float]:
+        assert isinstance(statement.place, Across)
+        assert face.normals is not None
+        inner, below = face.crossed[statement] is part, face.crossed[statement] is face.below
+        form, sign = (statement.form, 1.0) if inner else (statement.place.outside, -1.0)
+        # What switches may do so right here: each side has its own branch.
+        X = self._inward(part, face) if has_branches(form.residual) else face.points
+        terms, source = self.rows.lowered(replace(statement, form=form), part, X, face.normals * (1 if below else -1))
+        size = float((self.rows.sizes(terms, part.half) * self.rows.balance(part)[1]).max(initial=0.0))
+        right = -sign * np.broadcast_to(source, len(X))
+        return [(n, index, sign * value) for n, index, value in terms], right, size
+
+    def taken(self, face: Face) -> dict[tuple[int, int], Statement]:
+        """Return which continuities of a face, by field and order, give way to what holds across an interface."""
+        key = tuple(id(statement) for statement in face.crossed)
+        if key not in self._taken:
+            found: dict[tuple[int, int], Statement] = {}
+            names, free = self.rows.problem.field_names, list(self.across_seams)
+            for statement in sorted(face.crossed, key=_least_order):
+                own = {names.index(name) for form in statement.forms for name in form.fields}
+                least = _least_order(statement)
+                fits = sorted((b for b in free if b[0] in own), key=lambda b: (abs(b[1] - least), b[0]))
+                if not fits:
+                    raise ProblemError(
+                        f"{statement.name} is one condition too many: across an interface each field has as many as "
+                        "the order of its equation, for the value and the flux two. Remove one."
+                    )
+                free.remove(fits[0])
+                found[fits[0]] = statement
+            self._taken[key] = found
+        return self._taken[key]
 
     def _is_flux(self, face: Face, number: int, order: int) -> bool:
         """Tell whether it is a flux that is continuous across a face, not a slope: on seams, and where it jumps."""
@@ -81,14 +147,9 @@ class Flux:
     @cached_property
     def _fluxes(self) -> dict[tuple[int, int], int]:
         """The equation whose flux is continuous, by field and order."""
-        found: dict[tuple[int, int], int] = {}
-        for number, name in enumerate(self.rows.problem.field_names):
-            for i, equation in enumerate(self.rows.equations):
-                pure = any(t.field == name and t.order == 2 == max(t.multi_index) for t in equation.form.terms)
-                if self._space_orders[number] == 2 and pure and i not in found.values():
-                    found[number, 1] = i
-                    break
-        return found
+        names = self.rows.problem.field_names
+        found = carriers([e.form for e in self.rows.equations], names, len(self.rows.problem.domain.space))
+        return {(names.index(name), 1): i for name, i in found.items()}
 
     def _flux(self, part: CellPart, face: Face, number: int) -> list[Term]:
         """Return the terms of what flows along the normals of a face, on one side of it."""
@@ -116,7 +177,9 @@ class Flux:
     @cached_property
     def _given_fluxes(self) -> list[Statement | None]:
         """What flows by each equation, where it is written as a divergence."""
-        forms = [normal_flux(self.rows.problem, i) for i in range(len(self.rows.equations))]
+        domain = self.rows.problem.domain
+        given = [normal_flux(equation, domain.space) for equation in self.rows.problem.equations]
+        forms = [None if flux is None else lowered(flux, domain, "the flux", normals=True) for flux in given]
         return [None if form is None else Statement("flux", 0, form, Interior()) for form in forms]
 
     def _scale(self, face: Face, number: int) -> float:
@@ -135,7 +198,7 @@ class Flux:
         ``below`` are the rows of the part for what is shared.
         """
         out = 1.0 if face.below is part else -1.0
-        area, sign = float(face.weights.sum()), np.sign(face.basis[:, 0].sum())
+        area, sign = face.area, np.sign(face.basis[:, 0].sum())
         unit, depth = self.rows.face_units(face), face.thickness
         shared, step = self.rows.shared(face), face.basis.shape[1]
         found = np.zeros((len(self.rows.equations), step * len(shared)))
@@ -156,6 +219,8 @@ class Flux:
 
     def _mean(self, part: CellPart, face: Face, i: int, terms: Any, number: int, order: int) -> float:
         """Return the mean over a face of what an equation multiplies a shared derivative with where it flows."""
+        if self.law(part, face, number, order) is not None:
+            return self._share_of_law(part, face, i, number, order)
         if order and self._is_flux(face, number, order):
             return self._scale(face, number) if self._fluxes[number, order] == i else 0.0
         if face.normals is None:
@@ -171,11 +236,24 @@ class Flux:
             )
         return 0.0
 
+    def _share_of_law(self, part: CellPart, face: Face, i: int, number: int, order: int) -> float:
+        """Return what flows by an equation over what is shared instead of a continuity; zero if that says nothing."""
+        given = {t[:2]: t[2] * np.ones(len(face.points)) for t in self.shared_terms(part, face, number, order)}
+        for (own, _), equation in self._fluxes.items():
+            if equation == i and given:
+                flux = {t[:2]: t[2] * np.ones(len(face.points)) for t in self._flux(part, face, own)}
+                keys = list({**given, **flux})
+                one, two = (np.array([terms.get(key, 0.0 * face.weights) for key in keys]) for terms in (given, flux))
+                share = float((one * two).sum() / max((one * one).sum(), 1e-300))
+                if np.abs(two - share * one).max() <= _SAME * np.abs(two).max():
+                    return share
+        return 0.0
+
     def _rise(self, part: CellPart, face: Face, number: int) -> FloatArray:
         """Return by how much a field rises from the lower to the upper end of a face, as a row."""
         X = self.rows.on_side(part, face)
         other = 1 - face.axis
-        middle, length = (X[:, other].min() + X[:, other].max()) / 2, float(face.weights.sum())
+        middle, length = (X[:, other].min() + X[:, other].max()) / 2, face.area
         ends = np.tile(X[0], (2, 1))
         ends[:, other] = middle - length / 2, middle + length / 2
         zero, k = (0, 0), self.rows.layout.reference.size
@@ -249,11 +327,10 @@ class Flux:
 
     def _inward(self, part: CellPart, face: Face) -> FloatArray:
         """Return points of a part just beside a face, where its coefficients are its own."""
-        X, out = self.rows.on_side(part, face).copy(), -1.0 if face.below is part else 1.0
-        if face.normals is not None:
-            return np.asarray(X + out * _BESIDE * part.half.min() * face.normals)
-        X[:, face.axis] += _BESIDE * part.half[face.axis] * out
-        return X
+        X, out = self.rows.on_side(part, face), -1.0 if face.below is part else 1.0
+        # So near that nothing else changes, and farther than points are off by rounding.
+        step = _BESIDE * part.half.min() + _ROUNDING * np.abs(self.rows.problem.domain.bounds).max()
+        return np.asarray(X + out * step * self._normals(face))
 
     def _share_of_flux(self, part: CellPart, face: Face, number: int, order: int) -> float:
         """Return the coefficient of the flux on one side of a face over that of both; 1 unless it jumps there."""
@@ -289,7 +366,11 @@ def _largest(terms: list[Term]) -> float:
 
 
 def _mean(weights: FloatArray, value: Any) -> float:
-    return float(weights @ np.broadcast_to(value, weights.shape)) / float(weights.sum())
+    return float(weights @ value) / float(weights.sum()) if np.ndim(value) else float(value)
+
+
+def _least_order(statement: Statement) -> int:
+    return min(term.order for form in statement.forms for term in form.terms)
 
 
 def _along_normals(number: int, order: int, normals: FloatArray) -> list[Term]:

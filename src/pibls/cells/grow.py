@@ -49,7 +49,7 @@ def grow_cells(solution: Solution, nodes: int, points: int) -> Solution:
     with blas_threads(most=1):
         fit = start = linear.fit(tree_of(network, layout.root), None)
         while fit is start or fit.unknowns < start.unknowns + nodes or _inside(fit) < _inside(start) + points:
-            fit = linear.fit(marker.refined(fit, field_sizes(problem, fit))[0], fit)
+            fit = linear.fit(marker.refined(fit, field_sizes(layout, fit))[0], fit)
         answer = linear.answer()
         found = loop.compared(fit)
         loop.note(fit, found.estimate, answer)

@@ -30,6 +30,7 @@ _UNRESOLVED = 0.05  # rows that lack more than this share of the solution say no
 _CONTRACTION = 0.1  # share by which the next step must be shorter, after a whole one
 _SHORT = 0.1  # steps that are shorter may crawl along a valley
 _CLOSE = 0.3  # steps below are those of a quadratic iteration
+_SURE = 1e-3  # steps below are taken as a whole if they are the last
 _SCALES_MOVE = 0.1  # steps above change the sizes of coefficients
 _DIGITS = 1e-9  # steps below may be rounding
 _ROUNDING = 1e-11  # of the solution: residuals below are rounding
@@ -193,7 +194,7 @@ class _Walk:
         if scales or lacking is None:
             lacking = self.defect.of(self.state)
         self.lacking = lacking
-        self.norm = _norm(lacking)
+        self.norm = self._norm(lacking)
 
     def advance(self) -> bool:
         """Take a step; tell whether it was the last."""
@@ -201,9 +202,11 @@ class _Walk:
         self.full = full = newton.solved(self.rows, self.root) if self.ahead is None else self.ahead
         self.ahead = None
         step = newton.apart(self.weights, full.weights)
-        removable = float(np.sqrt(max(0.0, self.norm**2 - full.residual**2)))
+        removable = float(np.sqrt(max(0.0, self.norm**2 - self._norm(full.residuals) ** 2)))
         goal = self._goal(full)
-        if step <= goal or (removable <= _STATIONARY * self.norm and step <= max(_DIGITS, goal)):
+        # Of short steps the next is known to change nothing, whichever way rounding moves residuals.
+        last = step <= goal or (step <= _SURE and self._expected(step) <= goal)
+        if last or (removable <= _STATIONARY * self.norm and step <= max(_DIGITS, goal)):
             self._arrive(full.weights, scales=False, lacking=full.residuals)
             self._record(removable, 1.0)
             self.settled = True
@@ -250,7 +253,8 @@ class _Walk:
         for length in _LENGTHS:
             lacking = self._lacking(between(self.weights, full.weights, length))
             promised = (1.0 - (1.0 - length) ** 2) * removable**2
-            if _norm(lacking) < self.norm and self.norm**2 - _norm(lacking) ** 2 >= _SUFFICIENT * promised:
+            norm = self._norm(lacking)
+            if norm < self.norm and self.norm**2 - norm**2 >= _SUFFICIENT * promised:
                 return length, lacking
         return None
 
@@ -263,7 +267,7 @@ class _Walk:
         for length in _LENGTHS[:-1]:
             trial = between(here, full.weights, length)
             lacking = self._lacking(trial)
-            if _norm(lacking) == np.inf:
+            if self._norm(lacking) == np.inf:
                 continue
             self.rows.state = TreeState(self.rows.layout, trial)
             try:
@@ -302,10 +306,10 @@ class _Walk:
         assert self.full is not None
         fit = replace(self.full, weights=dict(self.weights), residuals=self.lacking)
         size = max(self._size(fit), _NOTHING * self.first)
-        settled = self.settled or self.norm <= _ROUNDING * size
-        return Descent(fit, settled, self.norm / size, self.full.residual / size)
+        settled = self.settled or fit.residual <= _ROUNDING * size
+        return Descent(fit, settled, fit.residual / size, self.full.residual / size)
 
-
-def _norm(lacking: dict[CellPart, float]) -> float:
-    found = float(np.sqrt(sum(value**2 for value in lacking.values())))
-    return found if np.isfinite(found) else np.inf
+    def _norm(self, lacking: dict[CellPart, float]) -> float:
+        """Return what is minimised, from what each part lacks."""
+        found = float(np.sqrt(sum((self.rows.emphasis(part) * value) ** 2 for part, value in lacking.items())))
+        return found if np.isfinite(found) else np.inf

@@ -10,8 +10,10 @@ from itertools import pairwise, product
 from typing import Any
 
 import numpy as np
+import sympy as sp
 from scipy import ndimage
 
+from pibls.cells.crossings import Crossing, crossings
 from pibls.cells.parts import CellPart, Face, exact_weights, polynomials
 from pibls.cells.seams import Sheet, along, seam_pieces, split_at
 from pibls.cells.surface import Piece, Rule, pieces, ranges
@@ -19,7 +21,7 @@ from pibls.cells.tangents import tangents
 from pibls.cells.tree import Cell, Contact
 from pibls.checks import FloatArray
 from pibls.features import MultiIndex
-from pibls.features.reference import Reference, cube_rule, draw_reference
+from pibls.features.reference import Memory, Reference, cube_rule, draw_reference, on_grid
 from pibls.geometry import Box, Domain, Product, TimeInterval
 from pibls.geometry import Part as BoundaryPart
 from pibls.geometry.base import Region
@@ -27,11 +29,11 @@ from pibls.geometry.landmarks import corners
 from pibls.geometry.patch import TimedPatch
 from pibls.geometry.rules import gauss, tensor
 from pibls.geometry.sampling import kronecker
-from pibls.geometry.sight import owners_in_sight
-from pibls.problem import OnPart, Problem
+from pibls.geometry.sight import joined_in_sight, owners_in_sight
+from pibls.problem import Across, OnPart, Problem, Statement
 from pibls.problem.evaluate import Function, compile_function
 from pibls.problem.level import Level
-from pibls.problem.switches import branch_number, hidden_jump, switching_edges, switching_planes
+from pibls.problem.switches import branch_number, condition_edges, hidden_jump, switching_edges, switching_planes
 
 __all__ = ["Layout"]
 
@@ -48,7 +50,7 @@ _CANDIDATES = 2**15
 _OVERSAMPLING = 2.2
 _TRACE_SHARE = 0.62  # degree of what cells share on a face, by that of the cells: more brings nothing
 _QUADRATURE = 20000
-_REMEMBERED = 2000
+_REMEMBERED = 2**25
 
 
 @dataclass(eq=False)
@@ -62,14 +64,26 @@ class Layout:
     _pieces: dict[Cell, dict[Any, list[Piece]]] = field(default_factory=dict)
     _faces: dict[tuple[Cell, Cell, int, float], list[Face]] = field(default_factory=dict)
     _seam_faces: dict[Cell, list[Face]] = field(default_factory=dict)
-    _nodes: dict[Any, FloatArray] = field(default_factory=dict)
+    _memory: Memory = field(default_factory=lambda: Memory(_REMEMBERED))
 
     def enriched(self, degrees: int) -> Layout:
         """Return the same cut of the domain for functions of so many degrees more."""
         old = self.reference
         made = Layout(self.problem, draw_reference(old.dimension, old.degree + degrees, self.seed), self.seed)
         made._pieces = self._pieces
-        for name in ("root", "_outlines", "extents", "places", "is_box", "levels", "seams", "branch"):
+        shared = (
+            "root",
+            "landmarks",
+            "_outlines",
+            "extents",
+            "places",
+            "is_box",
+            "crossings",
+            "levels",
+            "seams",
+            "branch",
+        )
+        for name in shared:
             made.__dict__[name] = getattr(self, name)
         return made
 
@@ -95,12 +109,23 @@ class Layout:
     def root(self) -> Cell:
         """The box around the domain."""
         bounds = np.asarray(self.domain.bounds, dtype=np.float64)
+        points = [crossing.point[None] for crossing in self.crossings]
         return Cell(
             bounds[:, 0].copy(),
             bounds[:, 1].copy(),
-            marks=np.concatenate([self.landmarks, switching_planes(self.problem)]),
+            marks=np.unique(np.concatenate([self.landmarks, self._planes, *points]), axis=0),
             tangents=tangents(self._all_pieces, len(bounds)),
         )
+
+    @cached_property
+    def crossings(self) -> tuple[Crossing, ...]:
+        """Points at which materials meet, with the functions that solve the equation around them."""
+        return crossings(self, np.concatenate([self.landmarks, self._planes]))
+
+    @property
+    def _planes(self) -> FloatArray:
+        """Where data switch across an axis."""
+        return switching_planes(self.problem, conditions=not self._is_plane)
 
     @cached_property
     def landmarks(self) -> FloatArray:
@@ -126,10 +151,33 @@ class Layout:
             )
             # Where a condition goes on beyond the end of a piece, nothing happens but at a corner.
             found.append(points[first[counts == 1]])
-        found.append(self._meetings())
+        found += [self._meetings(), self._switches()]
         points = np.concatenate(found)
         points = points[np.unique(np.round((points - low) / grain), axis=0, return_index=True)[1]]
         return np.hstack([points, np.full((len(points), d - 2), np.nan)])
+
+    @cached_property
+    def _is_plane(self) -> bool:
+        """Whether conditions hold on curves of a plane: where they switch is a point, not all that is above it."""
+        return len(self.domain.space) == 2 == len(self.domain.coordinates)
+
+    @cached_property
+    def _edges(self) -> dict[Any, tuple[Level, ...]]:
+        """Where conditions on the boundary of a plane domain switch."""
+        if not self._is_plane:
+            return {}
+        edges = {place: condition_edges(self.problem, place) for place in self.places if place is not None}
+        return {place: tuple(Level.of(e, self.domain.coordinates) for e in own) for place, own in edges.items()}
+
+    def _switches(self) -> FloatArray:
+        """Return the points of the boundary of a plane domain at which conditions switch."""
+        found, slack = [np.empty((0, 2))], _FLAT * float(np.ptp(self.domain.bounds))
+        for place, levels in self._edges.items():
+            X = np.concatenate([np.empty((0, 2)), *(along(piece, piece.box[0]) for piece in self._outlines[place])])
+            for level in levels if len(X) else ():
+                near = np.abs(level(X)) <= slack * np.linalg.norm(level.gradient(X), axis=1)
+                found.append(X[near])
+        return np.concatenate(found)
 
     def _meetings(self) -> FloatArray:
         """Return where seams end in a plane: at the boundary, and where they cross each other."""
@@ -146,7 +194,8 @@ class Layout:
         found: dict[Any, list[Piece]] = {}
         for place, part in self.places.items():
             own = (piece for patch in part.patches for piece in pieces(patch))
-            found[place] = [half for piece in own for half in split_at(piece, tuple(self.seams))]
+            levels = (*self.seams, *self._edges.get(place, ()))
+            found[place] = [half for piece in own for half in split_at(piece, levels)]
         return {**found, **self.seams}
 
     @cached_property
@@ -425,7 +474,8 @@ class Layout:
         grid = np.stack([g.ravel() for g in np.meshgrid(*axes, indexing="ij")], axis=1)
         inside = self._is_kind(grid, kind)
         labels, _ = ndimage.label(inside.reshape((count,) * d))
-        return grid[inside], labels.ravel()[inside], step
+        found = joined_in_sight(grid[inside], labels.ravel()[inside], step, lambda X: self._is_kind(X, kind))
+        return grid[inside], found, step
 
     def _candidates(
         self, low: FloatArray, high: FloatArray, kind: int, own: Callable[[FloatArray], Any]
@@ -447,13 +497,35 @@ class Layout:
             return self.reference.on_rule(indices) if own else self.reference.evaluate_again(part.local(X), indices)
         if not (X is part.points or any(X is rule.points for rule in part.boundary.values())):
             return self.reference.evaluate(part.local(X), indices)
-        missing = [index for index in indices if (part, id(X), index) not in self._nodes]
-        if missing:
-            if len(self._nodes) >= _REMEMBERED:
-                self._nodes.clear()
-            found = self.reference.evaluate(part.local(X), missing)
-            self._nodes.update({(part, id(X), index): values for index, values in found.items()})
-        return {index: self._nodes[part, id(X), index] for index in indices}
+        return self._memory.recalled(
+            (part, id(X)), indices, lambda missing: self.reference.evaluate(part.local(X), missing)
+        )
+
+    def moments(
+        self, part: CellPart, face: Face, X: FloatArray, indices: Sequence[MultiIndex]
+    ) -> dict[MultiIndex, FloatArray]:
+        """Return derivatives of the functions at points of a whole face, times its polynomials and roots of weights.
+
+        The face counts as large as the cube there is between two reference cells.
+        """
+
+        def made(missing: list[MultiIndex]) -> dict[MultiIndex, FloatArray]:
+            values = self.reference.evaluate(on_grid(part.local(X)), missing)
+            roots = np.sqrt(self._whole_face[1])[:, None]
+            return {index: face.basis.T @ (roots * values[index]) for index in missing}
+
+        return self._memory.recalled(self.place(part, X), indices, made)
+
+    def place(self, part: CellPart, X: FloatArray) -> bytes:
+        """Return where points of a whole face lie in the coordinates of a part."""
+        return on_grid(part.local(X[[0, -1]])).tobytes()
+
+    @cached_property
+    def _whole_face(self) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray | None]:
+        """Points between two reference cells and their weights, the polynomials there and their rise."""
+        degree = round(_TRACE_SHARE * self.reference.degree)
+        U, weights = cube_rule(self.reference.dimension - 1, degree + 3)
+        return (U, weights, *polynomials(U, weights, degree))
 
     def part_at(self, cell: Cell, X: FloatArray) -> Any:
         """Return for points of a cell the number of the part each is in, or nearest to."""
@@ -507,10 +579,9 @@ class Layout:
         below, above = self.parts(contact.below), self.parts(contact.above)
         if not below or not above:
             return []
-        count = round(_TRACE_SHARE * self.reference.degree) + 3
         others = [axis for axis in range(len(contact.low)) if axis != contact.axis]
         span = contact.high - contact.low
-        U, weights = cube_rule(len(others), count)
+        U, weights, basis, ends = self._whole_face
 
         def placed(V: FloatArray) -> FloatArray:
             X = np.tile(contact.low, (len(V), 1))
@@ -519,12 +590,15 @@ class Layout:
 
         area = float(np.prod(span[others]))
         if below[0].whole and above[0].whole:
-            return [
-                self._face(contact, below[0], above[0], placed((U + 1) / 2), weights * area / 2 ** len(others), True)
-            ]
+            share = area / 2 ** len(others)
+            if self._interfaces:
+                return [self._face(contact, below[0], above[0], placed((U + 1) / 2), weights * share)]
+            rise = None if ends is None else ends / np.sqrt(share)
+            X = placed((U + 1) / 2)
+            return [Face(below[0], above[0], contact.axis, X, weights * share, basis, rise, contact.shift, True)]
         if not others:
             X = contact.low[None]
-            return [self._face(contact, below[0], above[0], X, np.ones(1), True)] if self.inside(X)[0] else []
+            return [self._face(contact, below[0], above[0], X, np.ones(1))] if self.inside(X)[0] else []
         if len(others) == 1:
             found = self._wall_ranges(contact, below, above, lambda s: placed(s[:, None]))
             rules = [(placed(a + (b - a) * (U + 1) / 2), weights / 2 * area * (b - a)) for a, b in found]
@@ -536,7 +610,7 @@ class Layout:
         faces = []
         for X, own in rules:
             one, two = (pair[len(X) // 2] for pair in self._sides(contact, X))
-            faces.append(self._face(contact, below[one], above[two], X, own, False))
+            faces.append(self._face(contact, below[one], above[two], X, own))
         return faces
 
     def _sides(self, contact: Contact, X: FloatArray) -> tuple[Any, Any]:
@@ -569,7 +643,7 @@ class Layout:
                 weights = np.full(int(held.sum()), float(np.prod(high - low)) / tries)
                 few = np.linspace(0, len(weights) - 1, min(len(weights), 4 * wanted)).round().astype(int)
                 share = len(weights) / len(few)
-                faces.append(self._face(contact, one, two, X[held][few], share * weights[few], False))
+                faces.append(self._face(contact, one, two, X[held][few], share * weights[few]))
         return faces
 
     def _wall_ranges(
@@ -628,28 +702,60 @@ class Layout:
         step = _STEP * float(cell.size.min()) * rule.normals
         found = (self.part_at(cell, rule.points - step), self.part_at(cell, rule.points + step))
         sides = np.stack([rule.together(own) for own in found], axis=1)
-        if isinstance(piece, Piece):
-            places = tensor(*[gauss(degree + 3)] * len(piece.box))[0]
-        else:
-            places = np.delete(rule.points, int(np.abs(rule.normals).mean(axis=0).argmax()), axis=1)
+        places = tensor(*[gauss(degree + 3)] * len(piece.box))[0] if isinstance(piece, Piece) else _flattened(rule)
         faces = []
         for one, two in np.unique(sides, axis=0).tolist():
             chosen = (sides == (one, two)).all(axis=1)
             if one != two:
                 own = rule.chosen(chosen)
                 basis, _ = polynomials(places[chosen], own.weights, degree)
+                below, above = parts[one], parts[two]
+                crossed = self._crossed(below, above, own.points, own.normals)
                 faces.append(
-                    Face(parts[one], parts[two], -1, own.points, own.weights, basis, None, normals=own.normals)
+                    Face(below, above, -1, own.points, own.weights, basis, None, 0.0, False, own.normals, crossed)
                 )
         return faces
 
-    def _face(
-        self, contact: Contact, below: CellPart, above: CellPart, X: FloatArray, weights: FloatArray, whole: bool
-    ) -> Face:
+    def _face(self, contact: Contact, below: CellPart, above: CellPart, X: FloatArray, weights: FloatArray) -> Face:
         others = [axis for axis in range(X.shape[1]) if axis != contact.axis]
         degree = round(_TRACE_SHARE * self.reference.degree)
         basis, ends = polynomials(X[:, others], weights, degree)
-        return Face(below, above, contact.axis, X, weights, basis, ends, contact.shift, whole)
+        normals = np.tile(np.eye(X.shape[1])[contact.axis], (len(X), 1))
+        crossed = {} if contact.shift else self._crossed(below, above, X, normals)
+        if crossed:
+            return Face(below, above, contact.axis, X, weights, basis, None, 0.0, False, normals, crossed)
+        return Face(below, above, contact.axis, X, weights, basis, ends, contact.shift)
+
+    def _crossed(
+        self, below: CellPart, above: CellPart, X: FloatArray, normals: FloatArray
+    ) -> dict[Statement, CellPart]:
+        """Return what holds across a face from inside to outside, and which part is inside."""
+        if not self._interfaces:
+            return {}
+        step = _STEP * min(float(part.half.min()) for part in (below, above)) * normals
+        found = {}
+        for statement, holds in self._interfaces.items():
+            one, two = (holds(points).mean() > 0.5 for points in (X - step, X + step))
+            if one != two:
+                found[statement] = below if one else above
+        return found
+
+    @cached_property
+    def _interfaces(self) -> dict[Statement, Function]:
+        """What holds across interfaces, and a function that is one inside each."""
+        symbols = self.domain.coordinates
+        return {
+            statement: compile_function(sp.Piecewise((1, statement.place.condition), (0, True)), symbols)
+            for statement in self.problem.statements
+            if isinstance(statement.place, Across)
+        }
+
+
+def _flattened(rule: Rule) -> FloatArray:
+    """Return the points of a surface seen along its mean normal, if that shows all of it; else as they are."""
+    axis = int(np.abs(rule.normals.mean(axis=0)).argmax())
+    upright = rule.normals[:, axis]
+    return np.delete(rule.points, axis, axis=1) if (upright > 0).all() or (upright < 0).all() else rule.points
 
 
 def _on_faces(X: FloatArray, cell: Cell) -> bool:

@@ -12,7 +12,7 @@ import numpy as np
 
 from pibls.budget import Budget
 from pibls.cells.layout import Layout
-from pibls.cells.measure import distances, tails_of, unsure_averages
+from pibls.cells.measure import distances, shares_of, tails_of, unsure_averages
 from pibls.cells.refine import Follower, Marker
 from pibls.cells.rows import Rows
 from pibls.cells.solve import PER_CELL, Fit, Glue
@@ -52,20 +52,23 @@ _DATA_BUDGET, _FEWEST_CELLS = 0.2, 16
 _DOUBTFUL = 8  # so many trees in a row without a solution: there is none, or none can be found
 _UNDETERMINED = 1e9  # answers beyond this are those of a solution to which something can be added
 _ORDINARY, _GROWS = 1.0, 2.0  # stronger answers are those of the problem once they no longer grow with finer cells
-_UNMET, _PLAIN, _MUCH, _STAYS = 100.0, 1e-3, 0.03, 0.5
+_UNMET, _PLAIN, _MUCH, _STAYS, _STAYS_THERE = 100.0, 1e-3, 0.03, 0.5, 0.9
 _FALLS = 0.2  # rows that lack so much less than three trees before: the solution is still being found
 _ROUNDING = 1e-10
 _PATIENCE, _RESOLVED = 4, 1e-3  # trees in a row that bring nothing, where a solution is known to some digits
+_PAYS = 0.5  # what estimates must fall to, from the mean over so many trees to that over the next
 _GROWTH = {1: 2.0, 2: 2.0, 3: 6.0}  # what the next tree costs, over what the last one did
 _STRONG, _STRONGEST = 1e2, 1e6  # answers that magnify what cells cannot tell; more of that is not made up for
 _MAGNIFIED = 0.01  # share of the worst case, in which all that rows lack is magnified most
 _EPSILON = 2e-16
-_SLENDER = 4.0  # first cells are not longer than so many times their width
+_SLENDER = 2.0  # first cells are not longer than so many times their width
+_STEADY, _CAUTION = 0.5, 2.0  # a fall from tree to tree that can be relied on, and how far
 _SLOWEST = 0.8  # share of an error that is left on the next tree
 _HOPE = 3.0  # what coefficients promise is less than what comes of it
 _FRONTS = 2.0  # more cells also share more with each other
 _RESIDUAL_POINTS = 200
 _MOST_COORDINATES = 3
+_SUMMED = 0.1  # of the tolerance: what cells may miss of the integral of a source
 
 
 def degree_for(dimension: int, tol: float) -> int:
@@ -209,6 +212,7 @@ class Loop:
     started: float = field(default_factory=time.perf_counter)
     _spent: float = 0.0  # by fitters that richer ones replaced
     _apart: float = 0.0
+    _falls: list[float] = field(default_factory=list)
     _least: Compared | None = None
 
     @property
@@ -229,7 +233,7 @@ class Loop:
         try:
             while True:
                 before = self.flops
-                sizes = field_sizes(self.problem, fit)
+                sizes = field_sizes(self.fitter.layout, fit)
                 found = self._magnified(self.compared(fit), sizes)
                 answers.append(found.answer)
                 self.note(fit, found.estimate, answers[-2])
@@ -260,6 +264,8 @@ class Loop:
             if found is None:
                 raise
             doubt, limit = "", "It was interrupted. Run it again to go on."
+        if not doubt and self._is_settled(found.fit, answers, sizes) and (ahead := self._ahead(found)) is not None:
+            return ahead
         found = self._best(found)
         # A coarse tree that tells little of a solution may be compared with a finer one that is in no doubt.
         serious = self.fitter.doubt(found.other) or (doubt and not self.fitter.doubt(found.fit))
@@ -277,6 +283,8 @@ class Loop:
     def _more_cells(self, fit: Fit, sizes: FloatArray, goal: float = 1.0) -> tuple[Fit, float]:
         """Return the solution on a finer tree, and the share of what is rough in the cells that are split for it."""
         root, share = self.marker.refined(fit, sizes, goal, self._room(fit))
+        if self.follower is not None:
+            root = self.follower.summed(root, _SUMMED * self.tol * float(sizes.max()), self._room(fit))
         return self.fitter.fit(root, fit), share
 
     def _short(self, found: Compared) -> float:
@@ -321,8 +329,28 @@ class Loop:
         apart = self._relative(*distances(best.own, best.fit, last.own, last.fit)[:2])
         # How strongly the problem answers may show on finer trees only, and magnifies what coarse ones lack, too.
         best = replace(best, estimate=max(best.estimate, apart), answer=max(best.answer, last.answer))
-        best = self._magnified(best, field_sizes(self.problem, best.fit))
+        best = self._magnified(best, field_sizes(best.own, best.fit))
         return best if best.estimate < last.estimate else last
+
+    def _ahead(self, last: Compared) -> Solution | None:
+        """Return the better one of the last two solutions if what the rate so far leaves of its error is small enough.
+
+        The rate is known where two trees in a row came closer to the next one at a steady pace.
+        """
+        slowest = max(self._falls[-2:], default=1.0)
+        if len(self._falls) < 2 or slowest > _STEADY:
+            return None
+        left = _CAUTION * self._apart * slowest / (1.0 - slowest)
+        found = replace(last, fit=last.other, own=last.layout, other=last.fit, layout=last.own, estimate=left)
+        found = self._magnified(found, field_sizes(found.own, found.fit))
+        if found.estimate > self.tol or self._unseen(found.fit):
+            return None
+        self.note(found.fit, found.estimate, found.answer)
+        message = (
+            f"The estimated error {found.estimate:.1e} is within the tolerance {self.tol:g}, by the rate at which "
+            "solutions on the last trees came closer to each other."
+        )
+        return self.solution(found, found.estimate, Status.CONVERGED, message)
 
     def _accepts(self, found: Compared, sizes: FloatArray) -> bool:
         """Tell whether to go on from the better solution; if it has richer cells, all following ones have them too.
@@ -358,12 +386,13 @@ class Loop:
         return self._with_more_cells(fit) if found is None else found
 
     def _with_more_cells(self, fit: Fit) -> Compared:
-        other, share = self._more_cells(fit, field_sizes(self.problem, fit))
+        other, share = self._more_cells(fit, field_sizes(self.fitter.layout, fit))
         layout = self.fitter.layout
         # Cells that were to be split and are not have their share of the error, too.
         apart = self._relative(*distances(layout, fit, layout, other)[:2]) / math.sqrt(share)
         # What is left of the error after one more tree, and the next, falls as it did before.
         fall = min(apart / self._apart, _SLOWEST) if self._apart > 0 else 0.0
+        self._falls = [*self._falls, apart / self._apart] if self._apart > 0 else []
         self._apart, estimate = apart, apart / (1.0 - fall)
         return Compared(fit, layout, other, layout, estimate, self.fitter.answer())
 
@@ -373,7 +402,7 @@ class Loop:
         if richer is None:
             return None
         other = richer.fit(fit.root, fit)
-        self._apart = 0.0
+        self._apart, self._falls = 0.0, []
         estimate = self._relative(*distances(self.fitter.layout, fit, richer.layout, other)[:2])
         return Compared(fit, self.fitter.layout, other, richer.layout, estimate, richer.answer())
 
@@ -390,11 +419,21 @@ class Loop:
     def _unmet(self, fit: Fit, other: Fit, sizes: FloatArray) -> str:
         """Return a sentence where rows lack much, and no less on the finer tree: then nothing may fulfil them."""
         much = other.residual > min(max(_UNMET * self.tol, _PLAIN), _MUCH) * float(sizes.max())
-        if much and other.residual > _STAYS * fit.residual:
+        stays = much and other.residual > _STAYS * fit.residual
+        # On a line there are no corners: what ends contradict goes into a cell that is smaller on every tree.
+        if self.fitter.layout.reference.dimension == 1 and not stays:
+            before, after = (self._lacking(one) / float(sizes.max()) for one in (fit, other))
+            stays = after > max(self.tol, _ROUNDING) and after > _STAYS_THERE * before
+        if stays:
             return (
                 "What equations and conditions lack does not fall as cells are split: they may contradict each other."
             )
         return ""
+
+    def _lacking(self, fit: Fit) -> float:
+        """Return what is lacking most in one cell, as if that were so everywhere."""
+        volume = self.fitter.layout.volume
+        return max(value * math.sqrt(volume / part.volume) for part, value in fit.residuals.items())
 
     def _unseen(self, fit: Fit) -> str:
         """Return a sentence where data are narrower than cells."""
@@ -410,7 +449,8 @@ class Loop:
         # What is not resolved yet may seem to stay as it is for a while.
         patience = _PATIENCE if min(last) < _RESOLVED else 2 * _PATIENCE
         recent, earlier = last[-patience:], last[-2 * patience : -patience]
-        if earlier and last[-1] < 0.1 and min(recent) > 0.5 * min(earlier) and not falls:
+        # Means: one tree that happens to agree with the next says little.
+        if earlier and last[-1] < 0.1 and _mean(recent) > _PAYS * _mean(earlier) and not falls:
             if last[-1] < _ROUNDING:
                 return "Round-off limits it: no more digits are to be had in double precision. Ask for a larger tol."
             return "Splitting cells no longer pays: what limits it is not where cells are."
@@ -457,6 +497,11 @@ class Loop:
         return replace(made, diagnostics=replace(record, residuals=residuals_of(made)))
 
 
+def _mean(estimates: list[float]) -> float:
+    """Return the geometric mean."""
+    return float(np.exp(np.mean(np.log(np.maximum(estimates, _EPSILON)))))
+
+
 def residuals_of(solution: Solution) -> dict[str, Residual]:
     """Return how well a solution meets each equation and condition at points of its own."""
     found = {}
@@ -467,13 +512,12 @@ def residuals_of(solution: Solution) -> dict[str, Residual]:
     return found
 
 
-def field_sizes(problem: Problem, fit: Fit) -> FloatArray:
+def field_sizes(layout: Layout, fit: Fit) -> FloatArray:
     """Return what the error of each field is relative to."""
-    squares = np.zeros(len(problem.field_names))
-    for part, weights in fit.weights.items():
-        squares += np.prod(part.half) * np.square(weights).sum(axis=1)
-    own = dict(zip(problem.field_names, np.sqrt(squares).tolist(), strict=True))
-    found = np.array(list(reference_sizes(problem, own).values()))
+    squares = np.array([np.prod(part.half) * np.square(fit.weights[part]).sum(axis=1) for part in fit.parts])
+    sizes = np.sqrt((shares_of(layout, fit) ** 2 * squares).sum(axis=0))
+    own = dict(zip(layout.problem.field_names, sizes.tolist(), strict=True))
+    found = np.array(list(reference_sizes(layout.problem, own).values()))
     return np.where(found > 0, found, 1.0)
 
 

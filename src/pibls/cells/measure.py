@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import Any
@@ -15,12 +16,14 @@ from pibls.checks import FloatArray
 from pibls.features.reference import Reference, cube_rule, rule_count
 from pibls.problem import Average
 
-__all__ = ["Tails", "ancestor_values", "distances", "missed_along", "tails_of", "unsure_averages"]
+__all__ = ["Tails", "ancestor_values", "distances", "missed_along", "shares_of", "tails_of", "unsure_averages"]
 
 _TAIL = 0.75
 _SPARSE = 7
 _SMOOTH = 0.2  # coefficients of functions that are singular nearby fall more slowly
 _NOTHING = 1e-12
+_RINGS, _INNERMOST, _OUTERMOST = 4, 2, -2  # rings around a landmark, by powers of two; the innermost are not resolved
+_EVEN, _NOTABLE = 0.15, 1e-3  # powers of two by which the square rises from ring to ring; share of all in a ring
 
 
 @lru_cache(maxsize=32)
@@ -68,6 +71,25 @@ class Tails:
         """Return the L2 norm of the rough part along each axis, one row per field."""
         scale = float(np.sqrt(np.prod(part.half)))
         return scale * np.stack([np.linalg.norm(operator @ weights.T, axis=0) for operator in self._operators], axis=1)
+
+    def of_cut(self, weights: FloatArray, part: CellPart, values: FloatArray) -> FloatArray:
+        """Return the same for a part that is cut: what its functions do outside the domain does not count.
+
+        ``values`` are those of the functions at its points.
+        """
+        roots = np.sqrt(part.weights)[:, None]
+        low, _ = np.linalg.qr(roots * values[:, : self._low])
+        field_values = roots * (values @ weights.T)
+        left = np.linalg.norm(field_values - low @ (low.T @ field_values), axis=0)
+        along = self.of_weights(weights, part)
+        size = np.linalg.norm(along, axis=1)
+        return np.asarray(along * (left / np.where(size > 0, size, 1.0))[:, None])
+
+    @cached_property
+    def _low(self) -> int:
+        """Number of functions that are not rough."""
+        d = self.reference.dimension
+        return min(math.comb(math.ceil(_TAIL * self.reference.degree) - 1 + d, d), self.reference.size)
 
     @cached_property
     def _steps(self) -> tuple[FloatArray, FloatArray]:
@@ -137,13 +159,13 @@ def _samples(part: CellPart) -> tuple[FloatArray, FloatArray]:
     return X, np.full(len(X), part.volume / len(X))
 
 
-def distances(
-    layout: Layout, coarse: Fit, finer: Layout, fine: Fit
-) -> tuple[FloatArray, FloatArray, dict[CellPart, FloatArray]]:
-    """Return the L2 distance of two solutions and the size of the finer one, per field, and where they are apart."""
-    fields = len(layout.problem.field_names)
-    apart, size = np.zeros(fields), np.zeros(fields)
-    where: dict[CellPart, FloatArray] = {}
+def distances(layout: Layout, coarse: Fit, finer: Layout, fine: Fit) -> tuple[FloatArray, FloatArray, list[int]]:
+    """Return the L2 distance of two solutions, the size of the finer one, per field, and which fields are unbounded.
+
+    Those have no size in L2, as the pressure beside the end of a moving lid: both are then weighted with the distance
+    from where they are infinite, in terms of the domain.
+    """
+    apart, size = [], []
     cells = {part.cell for part in coarse.parts}
     for part in fine.parts:
         X, weights = _samples(part)
@@ -152,11 +174,32 @@ def distances(
             old = part_values(layout.reference, part, coarse.weights[part], X)
         else:
             old = ancestor_values(layout, coarse, cells, part, X)
-        gap = weights @ np.square(new - old)
-        apart += gap
-        size += weights @ np.square(new)
-        where[part] = gap
-    return np.sqrt(apart), np.sqrt(size), where
+        apart.append(weights @ np.square(new - old))
+        size.append(weights @ np.square(new))
+    shares = shares_of(layout, fine)
+    unbounded = np.flatnonzero(shares.min(axis=0) < 1.0).tolist()
+    return np.sqrt((shares**2 * apart).sum(axis=0)), np.sqrt((shares**2 * size).sum(axis=0)), unbounded
+
+
+def shares_of(layout: Layout, fit: Fit) -> FloatArray:
+    """Return how much each part counts for each field: 1, but for fields that are not square integrable at a landmark.
+
+    There every ring has as much of the square as the next one, which is twice as wide.
+    """
+    squares = np.array([np.prod(part.half) * np.square(fit.weights[part]).sum(axis=1) for part in fit.parts])
+    found, d = np.ones(squares.shape), len(layout.problem.domain.space)
+    centers = np.array([part.center for part in fit.parts])[:, :d]
+    for mark in layout.landmarks[:, :d]:
+        near = np.maximum(np.abs((centers - mark) / layout.root.size[:d]).max(axis=1), _NOTHING)
+        rings = np.floor(np.log2(near)).astype(int)
+        inner = np.arange(rings.min() + _INNERMOST, min(rings.min() + _INNERMOST + _RINGS, _OUTERMOST))
+        held = np.array([squares[rings == ring].sum(axis=0) for ring in inner])
+        if len(held) < _RINGS or not held.all():
+            continue
+        rise = np.polyfit(inner, np.log2(held), 1)[0]
+        endless = (rise < _EVEN) & (held.min(axis=0) > _NOTABLE * squares.sum(axis=0))
+        found[:, endless] = np.minimum(found[:, endless], np.minimum(near, 1.0)[:, None])
+    return found
 
 
 def unsure_averages(layout: Layout, fit: Fit) -> float:

@@ -5,19 +5,23 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import product
 from typing import Any
 
 import numpy as np
+from scipy.linalg import solve_triangular
 
 from pibls.cells.surface import Rule
 from pibls.cells.tree import Cell
 from pibls.checks import FloatArray
 from pibls.features.reference import Reference
+from pibls.problem import Statement
 
 __all__ = ["CellPart", "Face", "exact_weights", "part_values", "polynomials"]
 
 _PROPORTION = 30.0
 _FEWER = 2
+_DEPENDENT = 1e-11
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,7 +75,9 @@ class CellPart:
 class Face:
     """A piece of surface inside the domain between two parts, with polynomials on it for what both share.
 
-    It lies in a wall across an axis, or, with normals of its own, in a seam inside a cell.
+    It lies in a wall across an axis, or, with normals of its own, in a seam inside a cell or in an interface. What
+    holds across it instead of continuity comes with the part that is inside. A whole one is all that two
+    whole parts share, and nothing but continuity holds there.
     """
 
     below: CellPart
@@ -82,8 +88,14 @@ class Face:
     basis: FloatArray
     ends: FloatArray | None
     shift: float = 0.0
-    whole: bool = True
+    whole: bool = False
     normals: FloatArray | None = None
+    crossed: Mapping[Statement, CellPart] = field(default_factory=dict)
+
+    @cached_property
+    def area(self) -> float:
+        """Its measure."""
+        return float(self.weights.sum())
 
     @cached_property
     def thickness(self) -> float:
@@ -126,11 +138,20 @@ def exact_weights(
         rising[:, i] = (tables[0][:, i + 1] - tables[0][:, i - 1]) / (2 * i + 1)
     flux = half[0] * around.weights * around.normals[:, 0]
     inner = [np.polynomial.legendre.legvander(column, degree) for column in local.T]
+    first = np.array([i for total in range(degree + 1) for i in range(total + 1)])
+    totals = np.array([total for total in range(degree + 1) for _ in range(total + 1)])
+    second = totals - first
+    values = inner[0][:, first] * inner[1][:, second]
+    lacking = (rising.T * flux @ tables[1])[first, second] - weights @ values
+    orthogonal, triangle = np.linalg.qr(values)
+    diagonal = np.abs(np.diag(triangle))
     for most in range(degree, 0, -_FEWER):
-        pairs = [(i, j) for i in range(most + 1) for j in range(most + 1 - i)]
-        moments = np.array([flux @ (rising[:, i] * tables[1][:, j]) for i, j in pairs])
-        values = np.stack([inner[0][:, i] * inner[1][:, j] for i, j in pairs])
-        change = np.linalg.lstsq(values, moments - values @ weights, rcond=1e-11)[0]
+        count = int((totals <= most).sum())
+        if count <= len(diagonal) and diagonal[:count].min() > _DEPENDENT * diagonal[:count].max():
+            right = solve_triangular(triangle[:count, :count], lacking[:count], trans=1, check_finite=False)
+            change = orthogonal[:, :count] @ right
+        else:
+            change = np.linalg.lstsq(values[:, :count].T, lacking[:count], rcond=_DEPENDENT)[0]
         # Weights out of all proportion: too few points, or a boundary that was not found as a whole.
         if np.abs(change).sum() <= _PROPORTION * weights.sum():
             return np.asarray(weights + change)
@@ -149,14 +170,15 @@ def polynomials(X: FloatArray, weights: FloatArray, degree: int) -> tuple[FloatA
     local = np.where(high > low, (2 * X - low - high) / np.where(high > low, high - low, 1.0), 0.0)
     tables = [np.polynomial.legendre.legvander(column, degree) for column in local.T]
     values = tables[0]
-    if len(tables) == 2:
-        pairs = [(i, j) for i in range(degree + 1) for j in range(degree + 1 - i)]
-        values = np.stack([tables[0][:, i] * tables[1][:, j] for i, j in pairs], axis=1)
+    if len(tables) > 1:
+        indices = (index for index in product(range(degree + 1), repeat=len(tables)) if sum(index) <= degree)
+        pairs = [[table[:, i] for table, i in zip(tables, index, strict=True)] for index in sorted(indices, key=sum)]
+        values = np.stack([np.prod(pair, axis=0) for pair in pairs], axis=1)
     values = values[:, : max(1, len(X) - 1)] if len(X) <= values.shape[1] else values
     basis, triangle = np.linalg.qr(values * roots)
     diagonal = np.abs(np.diag(triangle))
     kept = diagonal > 1e-10 * diagonal.max()
-    if len(tables) == 2 or not kept.all():
+    if len(tables) > 1 or not kept.all():
         return basis[:, kept], None
     reach = float(weights.sum() / np.maximum(high - low, 1e-300)[0])
     ends = np.polynomial.legendre.legvander(np.array([-reach, reach]), values.shape[1] - 1)

@@ -21,7 +21,7 @@ from pibls.cells.tree import Cell, leaves, refined, split_at_planes
 from pibls.checks import FloatArray
 from pibls.features.reference import draw_reference
 from pibls.geometry import Domain
-from pibls.problem import OnPart, Problem, Statement
+from pibls.problem import Across, OnPart, Problem, Statement
 
 __all__ = ["Answers", "even_answers", "unbalanced"]
 
@@ -148,6 +148,7 @@ def unbalanced(problem: Problem, seed: int = 0) -> str:
         or len(problem.domain.coordinates) > 2
         or any(term.order == 0 for s in conditions for term in s.form.terms)
         or not boundary
+        or any(isinstance(s.place, Across) for s in problem.statements)
     ):
         return ""
     d = len(problem.domain.coordinates)

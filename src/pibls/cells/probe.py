@@ -53,10 +53,28 @@ def missed_on_line(values: Values, count: int) -> float:
     >>> missed_on_line(lambda s: s**3, 8) < 1e-14, missed_on_line(lambda s: np.exp((s - 1) / 1e-5), 8) > 1e-3
     (True, True)
     """
-    nodes, others, weights, interpolation = _line(count)
-    found = values(np.concatenate([nodes, others]))
-    gap = found[count:] - interpolation @ found[:count]
-    return float(np.sqrt(weights @ np.square(gap)))
+    nodes, others, _, _ = _line(count)
+    return float(_missed(values(np.concatenate([nodes, others])), count))
+
+
+def _missed(found: FloatArray, count: int) -> FloatArray:
+    """Return the same of values on lines, at Gauss points and at the others."""
+    _, _, weights, interpolation = _line(count)
+    gap = found[..., count:] - found[..., :count] @ interpolation.T
+    return np.asarray(np.sqrt(np.square(gap) @ weights))
+
+
+@lru_cache(maxsize=16)
+def _lines(dimension: int, count: int) -> FloatArray:
+    """Return points of lines across the cube along every axis: shape (axes, lines, points, dimension)."""
+    nodes, others, _, _ = _line(count)
+    along = np.concatenate([nodes, others])
+    across = 2.0 * kronecker(_LINES, dimension - 1) - 1.0 if dimension > 1 else np.zeros((1, 0))
+    found = np.empty((dimension, len(across), len(along), dimension))
+    for axis in range(dimension):
+        found[axis, :, :, axis] = along
+        found[axis, :, :, np.arange(dimension) != axis] = across.T[:, :, None]
+    return found
 
 
 @dataclass(eq=False)
@@ -70,8 +88,10 @@ class Probe:
 
     def missed(self, part: CellPart, function: Function) -> FloatArray:
         """Return the L2 norm of what the points of a whole part miss of a function, by axis."""
-        d = len(part.half)
-        found = np.array([self._on_lines(part, function, axis) for axis in range(d)])
+        d, count = len(part.half), rule_count(self.layout.reference.degree)
+        U = _lines(d, count)
+        values = function(part.center + part.half * U.reshape(-1, d)).reshape(U.shape[:-1])
+        found = _missed(values, count).max(axis=1) * np.sqrt(np.prod(part.half) * 2.0 ** (d - 1))
         return np.asarray(np.maximum(found, self._scattered(part, function)))
 
     def missed_at_spots(self, part: CellPart, function: Function, unit: float | None = None) -> FloatArray:
@@ -112,19 +132,6 @@ class Probe:
     def spots(self, function: Function, switches: bool = True) -> Spots:
         """Return what looks for narrow features of a function."""
         return self._spots.setdefault(function, Spots(function, switches))
-
-    def _on_lines(self, part: CellPart, function: Values, axis: int) -> float:
-        d, count = len(part.half), rule_count(self.layout.reference.degree)
-        across = 2.0 * kronecker(_LINES, d - 1) - 1.0 if d > 1 else np.zeros((1, 0))
-        worst = 0.0
-        for place in across:
-
-            def along(s: FloatArray, place: FloatArray = place) -> FloatArray:
-                U = np.insert(np.tile(place, (len(s), 1)), axis, s, axis=1)
-                return function(part.center + part.half * U)
-
-            worst = max(worst, missed_on_line(along, count))
-        return worst * float(np.sqrt(np.prod(part.half) * 2.0 ** (d - 1)))
 
     def _scattered(self, part: CellPart, function: Function) -> float:
         """Return what a few points say where a function is far larger than the points of the part know."""

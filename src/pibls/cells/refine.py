@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import math
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
+from scipy.linalg import block_diag
 
 from pibls.cells.layout import Layout
-from pibls.cells.measure import Tails, missed_along, tails_of
+from pibls.cells.measure import Tails, missed_along, shares_of, tails_of
 from pibls.cells.parts import CellPart
 from pibls.cells.probe import Probe, missed_on_line
 from pibls.cells.rows import Rows
@@ -21,12 +23,15 @@ from pibls.cells.tree import Cell, leaves, refined
 from pibls.checks import FloatArray
 from pibls.errors import ProblemError
 from pibls.features import MultiIndex
+from pibls.features.reference import rule_count
+from pibls.geometry.rules import gauss, tensor
 from pibls.problem import Statement
 from pibls.problem.evaluate import Function
 
 __all__ = ["Follower", "Marker"]
 
 Splits = dict[Cell, list[tuple[int, float | None]]]
+Mark = tuple[float, ...]
 
 _REST, _LEAST_REST, _MOST_REST = 0.3, 1e-4, 0.02  # of all that is rough (squared), in the cells that are not split
 _LACKING_SHARE = 0.5  # of all that rows lack, likewise
@@ -38,6 +43,7 @@ _ROUNDS = 60
 _NONE = 1e-300
 _PLAINLY = 0.02  # share of a function that is rough at the points of a cell
 _LEVELS = 3  # towards a landmark, at once
+_PAYS = 0.75  # what halves of a cell may miss of an integral, over what the cell does
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,10 +65,7 @@ class Marker:
         were chosen and are split comes with them.
         """
         rest = min(max((_REST * goal) ** 2, _LEAST_REST), _MOST_REST)
-        tails = {
-            part: (self.tails.of_weights(weights, part) / sizes[:, None]).max(axis=0)
-            for part, weights in fit.weights.items()
-        }
+        tails = self._rough(fit, sizes)
         rough = {part: float(np.linalg.norm(values)) for part, values in tails.items()}
         chosen = [*_bulk(rough, 1.0 - rest), *_bulk(fit.residuals, _LACKING_SHARE)]
         splits: Splits = {}
@@ -76,6 +79,20 @@ class Marker:
                 most -= 2 ** len(cuts) - 1
         return splits, held / wanted if wanted > 0 else 1.0
 
+    def _rough(self, fit: Fit, sizes: FloatArray) -> dict[CellPart, FloatArray]:
+        """Return how rough the roughest field is on every part, along each axis."""
+        shares = shares_of(self.layout, fit) / sizes
+        return {
+            part: (self._tails(part, fit.weights[part]) * share[:, None]).max(axis=0)
+            for part, share in zip(fit.parts, shares, strict=True)
+        }
+
+    def _tails(self, part: CellPart, weights: FloatArray) -> FloatArray:
+        if part.whole:
+            return self.tails.of_weights(weights, part)
+        zero = (0,) * len(part.half)
+        return self.tails.of_cut(weights, part, self.layout.nodes(part, part.points, [zero])[zero])
+
     def cuts(self, cell: Cell, tails: FloatArray) -> list[tuple[int, float | None]]:
         """Return the axes to halve a cell across: those along which it is rough."""
         axes = np.flatnonzero(tails >= _SIDEWAYS * tails.max()) if tails.max() > 0 else [int(cell.size.argmax())]
@@ -86,20 +103,38 @@ class Marker:
         return all(self.tails.is_smooth(weights) for weights in fit.weights.values())
 
     def refined(self, fit: Fit, sizes: FloatArray, goal: float = 1.0, most: float = math.inf) -> tuple[Cell, float]:
-        """Return a finer tree, split some more times towards the landmarks at which the solution is not smooth.
+        """Return a finer tree, split towards the landmarks at which the solution is not smooth.
 
+        That is once, so that a finer solution is finer there, and more often the more of what is rough is around them.
         The share of what was to be split comes with it.
         """
         splits, share = self.splits(fit, sizes, goal, most)
         root = refined(fit.root, splits)
-        # What is singular at a point is so in all cells around it; of a cell that is cut, coefficients tell little.
-        cornered = [(part, weights) for part, weights in fit.weights.items() if part.cell.has_corner]
-        marks = {mark for part, weights in cornered if not self.tails.is_smooth(weights) for mark in part.cell.corners}
-        rough = {part.cell for part, _ in cornered if not marks.isdisjoint(part.cell.corners)}
-        for _ in range(_LEVELS if rough else 0):
-            marked = [leaf for leaf in leaves(root) if leaf.has_corner and _comes_from(leaf, rough)]
+        levels = self._levels(fit, sizes, splits)
+        for level in range(max(levels.values(), default=0)):
+            marks = {mark for mark, count in levels.items() if count > level}
+            around = {part.cell for part in fit.parts if not marks.isdisjoint(part.cell.corners)}
+            marked = [leaf for leaf in leaves(root) if leaf.has_corner and _comes_from(leaf, around)]
             root = refined(root, {leaf: [(axis, None) for axis in range(len(leaf.low))] for leaf in marked})
         return root, share
+
+    def _levels(self, fit: Fit, sizes: FloatArray, splits: Splits) -> dict[Mark, int]:
+        """Return how often cells are split towards each landmark."""
+        total, around, found = 0.0, defaultdict[Mark, float](float), Counter[Mark]()
+        # What a solution does at a crossing is known: cells only have to take it up.
+        known = {tuple(crossing.point.tolist()) for crossing in self.layout.crossings}
+        for part, tails in self._rough(fit, sizes).items():
+            own = float(tails @ tails)
+            total += own
+            alone = len(part.cell.corners) == 1
+            for mark in part.cell.corners - known:
+                around[mark] += own if alone else 0.0
+                # What is singular at a point is so in all cells around it; of a cut cell, coefficients tell little. A
+                # cell with several corners is too large to tell which of them it is.
+                if not self.tails.is_smooth(fit.weights[part]):
+                    deep = alone and (part.cell in splits or not part.whole)
+                    found[mark] = max(found[mark], _LEVELS if deep else 1)
+        return {mark: count * (2 if around[mark] > total / 2 else 1) for mark, count in found.items()}
 
 
 @dataclass(eq=False)
@@ -165,12 +200,24 @@ def _source(statement: Statement, X: FloatArray | None = None) -> Function | Non
     return found
 
 
+@lru_cache(maxsize=8)
+def _halved_rules(dimension: int, count: int) -> tuple[FloatArray, FloatArray]:
+    """Return Gauss rules of the cube, plain and with halves along each axis: points, and a row of weights each."""
+    whole, halves = gauss(count), gauss(2 * (count // 4))  # an even number, as data may be singular at centres
+    panels = np.concatenate([halves[0] / 2, (1 + halves[0]) / 2]), np.tile(halves[1] / 2, 2)
+    rules = [tensor(*([whole] * dimension))]
+    rules += [tensor(*(panels if a == axis else whole for a in range(dimension))) for axis in range(dimension)]
+    weights = block_diag(*(own[None] for _, own in rules))
+    return 2.0 * np.concatenate([U for U, _ in rules]) - 1.0, 2.0**dimension * weights
+
+
 @dataclass(eq=False)
 class Follower:
     """Splits cells until they resolve the data of a problem, in units of the solution."""
 
     rows: Rows
     _done: dict[Cell, _Roughness] = field(default_factory=dict)
+    _unsure: dict[Cell, FloatArray] = field(default_factory=dict)
 
     @cached_property
     def tails(self) -> Tails:
@@ -198,6 +245,50 @@ class Follower:
                 return root
             root = refined(root, splits)
         return root
+
+    def summed(self, root: Cell, limit: float, most: float) -> Cell:
+        """Split whole cells until their points tell the integrals of sources, or splitting does not help.
+
+        A source that is infinite at a point has finite integrals. What is missed of them near the point is felt
+        everywhere, however small a cell is. In a nonlinear problem it depends on the state by how much: cells stay.
+        """
+        for _ in range(_ROUNDS if self.rows.problem.is_linear else 0):
+            splits: Splits = {}
+            for cell in leaves(root):
+                parts = self.rows.layout.parts(cell)
+                if len(parts) != 1 or not parts[0].whole:
+                    continue
+                if cell not in self._unsure:
+                    self._unsure[cell] = self._missed_sums(parts[0], cell.low, cell.high)
+                missed = self._unsure[cell]
+                axes = np.flatnonzero(missed > max(limit, _SIDEWAYS * missed.max()))
+                if len(axes) and self._pays(parts[0], cell, axes.tolist()):
+                    splits[cell] = [(int(axis), None) for axis in axes]
+            most -= sum(2 ** len(own) - 1 for own in splits.values())
+            if not splits or most < 0:
+                return root
+            root = refined(root, splits)
+        return root
+
+    def _pays(self, part: CellPart, cell: Cell, axes: list[int]) -> bool:
+        """Tell whether less is missed by halves of a cell: that is not so where integrals are infinite."""
+        boxes = leaves(refined(cell, {cell: [(axis, None) for axis in axes]}))
+        missed = sum(self._missed_sums(part, box.low, box.high).max() for box in boxes)
+        return bool(missed < _PAYS * self._unsure[cell].max())
+
+    def _missed_sums(self, part: CellPart, low: FloatArray, high: FloatArray) -> FloatArray:
+        """Return what points of a box miss of the integrals of sources, by axis, in units of the solution."""
+        d, half = len(low), (high - low) / 2
+        U, weights = _halved_rules(d, rule_count(self.rows.layout.reference.degree))
+        unit = self.rows.weights(part, self.rows.layout.root.size / 2)
+        found = np.zeros(d)
+        for factor, equation in zip(unit, self.rows.equations, strict=True):
+            source = equation.form.source_function
+            if source.constant is not None:
+                continue
+            sums = weights @ source(low + half * (1.0 + U))
+            found = np.maximum(found, factor * float(np.prod(half)) * np.abs(sums[1:] - sums[0]))
+        return found
 
     def unseen(self, root: Cell, tol: float) -> bool:
         """Tell whether data have narrow features that no cell of a tree sees."""

@@ -92,11 +92,14 @@ class Rows:
     _means: dict[Any, FloatArray] = field(default_factory=dict)
     _factors: dict[Any, float] = field(default_factory=dict)
     _traced: dict[Any, FloatArray] = field(default_factory=dict)
+    _face_units: dict[Face, FloatArray] = field(default_factory=dict)
+    _weights: dict[Any, FloatArray] = field(default_factory=dict)
 
     def forget(self) -> None:
         """Scale rows anew."""
-        for known in (self._balances, self._magnitudes, self._factors, self._traced):
-            known.clear()
+        known: tuple[dict[Any, Any], ...] = (self._balances, self._magnitudes, self._factors, self._traced)
+        for own in (*known, self._face_units, self._weights):
+            own.clear()
         self.__dict__.pop("flux", None)
 
     @property
@@ -174,7 +177,7 @@ class Rows:
     def balance(self, part: CellPart, coefficients: list[list[Term]] | None = None) -> tuple[FloatArray, FloatArray]:
         """Return a factor per equation and a unit per field on a part."""
         if part not in self._balances:
-            found = coefficients or [self.lowered(e, part, part.points, None)[0] for e in self.equations]
+            found = coefficients or [self.only_terms(e, part, part.points, None) for e in self.equations]
             sizes = np.array([self.sizes(terms, part.half) for terms in found])
             self._balances[part] = balanced(sizes, self.orders.max(axis=1))
         return self._balances[part]
@@ -182,7 +185,7 @@ class Rows:
     def magnitudes(self, part: CellPart) -> list[list[Term]]:
         """Return the size of every term of every equation on a part, where the field is one and varies evenly."""
         if part not in self._magnitudes:
-            terms = [self.lowered(e, part, part.points, None)[0] for e in self.equations]
+            terms = [self.only_terms(e, part, part.points, None) for e in self.equations]
             self._magnitudes[part] = [
                 [(number, index, float(np.sqrt(np.mean(np.square(value))))) for number, index, value in own]
                 for own in terms
@@ -194,9 +197,24 @@ class Rows:
 
         A source of one in the box changes the solution by as much, in the mean square over the box.
         """
-        sizes = np.array([self.sizes(own, half) for own in self.magnitudes(part)])
-        factors, _ = balanced(sizes, self.orders.max(axis=1))
-        return np.asarray(factors / np.sqrt(np.prod(2 * half)))
+        key = (None if self.is_constant else part, half.tobytes())
+        if key not in self._weights:
+            sizes = np.array([self.sizes(own, half) for own in self.magnitudes(part)])
+            factors, _ = balanced(sizes, self.orders.max(axis=1))
+            self._weights[key] = factors / np.sqrt(np.prod(2 * half))
+        return self._weights[key]
+
+    def emphasis(self, part: CellPart) -> float:
+        """Return what all rows of a part are multiplied with in least squares: the more, the smaller its cell is.
+
+        Rows are in units of the solution, as its mean square is. What an equation of order m lacks in a small cell is
+        felt far away as in the energy, where derivatives of order m/2 count; half an order less, as values that jump
+        have no energy. On a line, where sums over branches tell all that is felt far away, all count alike.
+        """
+        if self.layout.reference.dimension == 1:
+            return 1.0
+        power = max(float(self.orders.max()) - 1.0, 0.0) / 2
+        return float((self.layout.root.size / part.cell.size).min() ** power)
 
     def only_terms(self, statement: Statement, part: CellPart, X: FloatArray, normals: FloatArray | None) -> list[Term]:
         """Return the terms of a statement at points of a part, without its source."""
@@ -276,16 +294,25 @@ class Rows:
         row = (factor * weights) @ self._combined(found, values, part.half, units)
         return row, -factor * weights @ self._sources(statement, part, X, None, source)
 
-    def traces(self, part: CellPart, face: Face, units: FloatArray) -> list[FloatArray]:
-        """Return, for every field and derivative that is continuous across a face, its rows at the points there."""
+    def _traces(self, part: CellPart, face: Face, units: FloatArray) -> list[FloatArray]:
+        """Return, for every field and derivative that is continuous across a face, its coefficients there, as rows."""
         X, unit, depth = self.on_side(part, face), self.face_units(face), face.thickness
         wanted = self.shared(face)
         terms = [self.flux.shared_terms(part, face, number, order) for number, order in wanted]
-        values = self.values(part, X, list(dict.fromkeys(index for own in terms for _, index, _ in own)))
+        indices = list(dict.fromkeys(index for own in terms for _, index, _ in own))
+        scales = [np.sqrt(depth) * (depth / 2) ** order / unit[number] for number, order in wanted]
+        if face.whole and not any(np.ndim(value) for own in terms for _, _, value in own):
+            values = self.layout.moments(part, face, X, indices)
+            share = np.sqrt(face.area / 2 ** (len(part.half) - 1))
+            return [
+                self._combined(own, values, part.half, units) * (scale * share)
+                for scale, own in zip(scales, terms, strict=True)
+            ]
+        values = self.values(part, X, indices)
+        polynomials = (face.basis * np.sqrt(face.weights)[:, None]).T
         return [
-            self._combined(own, values, part.half, units)
-            * (np.sqrt(depth * face.weights) * (depth / 2) ** order / unit[number])[:, None]
-            for (number, order), own in zip(wanted, terms, strict=True)
+            scale * (polynomials @ self._combined(own, values, part.half, units))
+            for scale, own in zip(scales, terms, strict=True)
         ]
 
     def on_side(self, part: CellPart, face: Face) -> FloatArray:
@@ -300,14 +327,29 @@ class Rows:
         """Return the coefficients on a face of all that is continuous across it, as rows."""
         if (part, face) in self._traced:
             return self._traced[part, face]
-        found = np.vstack([np.empty((0, self.width)), *(face.basis.T @ t for t in self.traces(part, face, units))])
-        if self.state is not None:
-            self._traced[part, face] = found  # a nonlinear iteration asks again
+        found = np.vstack([np.empty((0, self.width)), *self._traces(part, face, units)])
+        # A nonlinear iteration asks again; what flows across a seam may depend on the state.
+        if self.state is not None and face.normals is None:
+            self._traced[part, face] = found
+        return found
+
+    def traced_right(self, part: CellPart, face: Face) -> FloatArray:
+        """Return the right-hand sides of :meth:`traced`: zero but for what is known across interfaces."""
+        step = face.basis.shape[1]
+        wanted = self.shared(face)
+        found = np.zeros((step * len(wanted), self.sides))
+        for k, block in enumerate(wanted):
+            law = self.flux.law(part, face, *block)
+            if law is not None:
+                roots = np.sqrt(face.thickness * face.weights) / law.size
+                found[k * step : (k + 1) * step, 0] = face.basis.T @ (roots * law.right)
         return found
 
     def face_units(self, face: Face) -> FloatArray:
         """Return the unit of each field on a face."""
-        return np.asarray(np.sqrt(self.balance(face.below)[1] * self.balance(face.above)[1]))
+        if face not in self._face_units:
+            self._face_units[face] = np.sqrt(self.balance(face.below)[1] * self.balance(face.above)[1])
+        return self._face_units[face]
 
     def shared(self, face: Face) -> list[tuple[int, int]]:
         """Return the fields and orders of derivative that are continuous across a face."""

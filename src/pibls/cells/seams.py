@@ -11,9 +11,8 @@ import numpy as np
 
 from pibls.cells.contours import contours, zeros
 from pibls.cells.surface import Piece, Rule, ranges
-from pibls.checks import FloatArray
+from pibls.checks import BoolArray, FloatArray
 from pibls.geometry import Domain, Product
-from pibls.geometry.base import BoolArray
 from pibls.geometry.patch import TimedPatch
 from pibls.geometry.sampling import kronecker
 from pibls.problem.level import Level
@@ -23,6 +22,7 @@ __all__ = ["Sheet", "along", "seam_pieces", "split_at"]
 Kinds = Callable[[FloatArray], Any]
 
 _ZERO = 1e-9
+_TO_ROUNDING = 10  # rounds in which a place is found: deep cells are tiny beside the curve
 _BESIDE = 1e-9
 _GRID = 9
 _DEPTH = 0.1  # of a box: half the thickness of the shell that points of a surface come from
@@ -116,7 +116,8 @@ class Sheet:
             # A shell of even thickness around the surface has as many points per area everywhere.
             thick = float(depth.min())
             near = np.abs(self.level(X)) < thick * steep
-            found = self.level.pulled(X[near])
+            # Twice: what is beside the surface is told from what is on it by much less than a cell.
+            found = self.level.pulled(self.level.pulled(X[near]))
             found = found[((found > low) & (found < high)).all(axis=1)]
             found = found[self.inside(found) & _changes(self.kinds, found, self._normals(found), thick)]
             if len(found) >= wanted or tries >= _MOST_TRIES:
@@ -149,5 +150,6 @@ def along(piece: Piece, s: FloatArray) -> FloatArray:
 
 def _zeros(piece: Piece, level: Level) -> list[float]:
     """Return where a level changes sign along the first parameter of a piece."""
-    spans = ranges(lambda s: level(along(piece, s)) > 0, *piece.box[0])
+    start, stop = piece.box[0]
+    spans = ranges(lambda s: level(along(piece, s)) > 0, start, stop, _TO_ROUNDING)
     return [end for span in spans for end in span if abs(end - piece.box[0]).min() > _ZERO]

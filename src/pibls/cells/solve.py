@@ -9,28 +9,36 @@ from typing import Any
 import numpy as np
 from scipy.linalg import qr
 
+from pibls.cells.crossings import Crossing
 from pibls.cells.layout import Layout
 from pibls.cells.parts import CellPart, Face, part_values
 from pibls.cells.rows import PartRows, Rows
 from pibls.cells.tree import Cell, contacts, leaves
 from pibls.checks import FloatArray
 from pibls.problem import Statement
-from pibls.solvers.elimination import Eliminated, absorb, merge, triangle
+from pibls.solvers.elimination import Eliminated, Leaf, merge, triangle
 
 __all__ = ["PER_CELL", "Fit", "Glue"]
 
 PER_CELL = 5e6  # operations that the handling of a cell counts for
 _RIDGE = 1e-13
+_REMEMBERED = 2**26  # numbers in all, of factorised parts
+_TIED = 1e4  # how strictly numbers that are carried from part to part are the same
 _STIFF = 300.0  # how strictly the sums of a part are what they are defined to be
 
 
 @dataclass(frozen=True, eq=False)
 class Link:
-    """Carries the sum of an average so far from one part to the next."""
+    """Carries numbers from one part to the next: the sum of an average so far, or those of functions at a crossing."""
 
     below: CellPart
     above: CellPart
-    statement: Statement
+    of: Statement | Crossing
+
+    @property
+    def size(self) -> int:
+        """How many numbers it carries."""
+        return self.of.size if isinstance(self.of, Crossing) else 1
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,9 +98,12 @@ class Glue:
     _reduced: dict[CellPart, tuple[PartRows, FloatArray, FloatArray, float]] = field(default_factory=dict)
     _columns: dict[CellPart, FloatArray] = field(default_factory=dict)
     _shared: dict[Any, tuple[FloatArray, FloatArray]] = field(default_factory=dict)
+    _alike: dict[Any, tuple[Leaf, tuple[int, ...]]] = field(default_factory=dict)
     _fronts: dict[Any, _Front] = field(default_factory=dict)
     _links: dict[Any, Link] = field(default_factory=dict)
     _orders: dict[Any, Any] = field(default_factory=dict)
+    _around: dict[Any, set[CellPart]] = field(default_factory=dict)
+    _projected: dict[Any, FloatArray] = field(default_factory=dict)
     flops: float = 0.0
     leaves: int = 0
     _unit: FloatArray | None = None
@@ -118,11 +129,11 @@ class Glue:
         """Return the solution on a tree."""
         paths = _paths(root)
         held: dict[CellPart, list[Face]] = {}
-        depths: dict[Face, tuple[int, int]] = {}
+        depths: dict[Face, tuple[int, int, int]] = {}
         for contact in contacts(root, self.rows.periodic):
             common = _common(paths[contact.below], paths[contact.above])
             for face in self.layout.faces(contact):
-                depths[face] = (-common, len(depths))
+                depths[face] = (-common, 0, len(depths))
                 held.setdefault(face.below, []).append(face)
                 held.setdefault(face.above, []).append(face)
         for leaf in leaves(root):
@@ -131,7 +142,7 @@ class Glue:
             seams = self.layout.seam_faces(leaf)
             ranks = {face: max(order[face.below], order[face.above]) for face in seams}
             for face in sorted(seams, key=ranks.__getitem__):
-                depths[face] = (-len(paths[leaf]), len(depths))
+                depths[face] = (-len(paths[leaf]), ranks[face], len(depths))
                 held.setdefault(face.below, []).append(face)
                 held.setdefault(face.above, []).append(face)
         self._chain(root, paths, held, depths)
@@ -146,15 +157,18 @@ class Glue:
         return Fit(root, parts, weights, residuals, len(parts) * self.rows.width, 0, self._columns)
 
     def _chain(self, root: Cell, paths: dict[Cell, str], held: Any, depths: Any) -> None:
-        """Link every part with the next one, for each average."""
-        if not self.rows.averages:
-            return
-        parts = [part for leaf in leaves(root) for part in self.layout.parts(leaf)]
-        for statement in self.rows.averages:
+        """Link every part with the next one, for each average, and around each crossing."""
+        cells = leaves(root)
+        chains: list[tuple[Any, float, list[Cell]]] = [(statement, 0.0, cells) for statement in self.rows.averages]
+        chains += [(crossing, *crossing.around(cells)) for crossing in self.layout.crossings]
+        for of, half, around in chains:
+            parts = [part for cell in around for part in self.layout.parts(cell)]
+            self._around[of] = set(parts)
             for one, two in pairwise(parts):
-                key = (one, two, statement)
-                link = self._links.setdefault(key, Link(one, two, statement))
-                depths[link] = (-_common(paths[one.cell], paths[two.cell]), len(depths))
+                # What is within a box of some size is in all trees.
+                link = self._links.setdefault((one, two, of, half), Link(one, two, of))
+                order = self.layout.parts(two.cell).index(two) if one.cell is two.cell else 0
+                depths[link] = (-_common(paths[one.cell], paths[two.cell]), order, len(depths))
                 held.setdefault(one, []).append(link)
                 held.setdefault(two, []).append(link)
 
@@ -167,7 +181,7 @@ class Glue:
         for number, statement in enumerate(self.rows.averages):
             rows[number], right[number, width:] = self.rows.average(part, units, statement)
             for face in faces:
-                if isinstance(face, Link) and face.statement is statement:
+                if isinstance(face, Link) and face.of is statement:
                     right[number, columns[face]] = 1.0 if face.above is part else -1.0
         return rows, right
 
@@ -188,20 +202,55 @@ class Glue:
         self.leaves += 1
         self.flops += PER_CELL
         rows, upper, right, _ = self._reduce(part)
-        blocks, columns = [rows.condition], {}
+        key = self._configuration(part, faces, rows)
+        if key is None or key not in self._alike:
+            leaf, sizes, below = self._factorised(part, faces, rows, upper)
+            if key is not None:
+                if len(self._alike) * leaf.size > _REMEMBERED:
+                    self._alike.clear()
+                self._alike[key] = leaf, sizes
+        else:
+            leaf, sizes = self._alike[key]
+            balance = -_STIFF * self._unit_of_sums(part)[:, None] * rows.given
+            below = np.vstack([np.zeros((sum(sizes), self.rows.sides)), balance, np.zeros_like(balance)])
+        self.flops += 4.0 * len(below) * (len(upper) + len(leaf.front))
+        own, front, lost = leaf.solved(self.rows.emphasis(part) * right, below)
+        return _Front(faces, sizes, front, own, (), (), (part,), part, lost)
+
+    def _configuration(self, part: CellPart, faces: tuple[Any, ...], rows: PartRows) -> Any:
+        """Return what parts have in common whose rows are the same, or None where they are a part's own."""
+        plain = rows.key is not None and not len(rows.value) and not self.rows.averages
+        if not plain or not all(isinstance(face, Face) and face.whole for face in faces):
+            return None
+        return rows.key, tuple(
+            (
+                self.layout.place(part, self.rows.on_side(part, face)),
+                float(f"{face.thickness:.12g}"),
+                bool(face.shift),
+                *(float(f"{unit:.12g}") for unit in self.rows.face_units(face)),
+            )
+            for face in faces
+        )
+
+    def _factorised(
+        self, part: CellPart, faces: tuple[Any, ...], rows: PartRows, upper: FloatArray
+    ) -> tuple[Leaf, tuple[int, ...], FloatArray]:
+        """Return the rows of a part factorised, how many unknowns it shares on each face, and the right-hand side."""
+        blocks, rights, columns = [rows.condition], [rows.value], {}
         sizes: list[int] = []
         for face in faces:
             columns[face] = sum(sizes)
             if isinstance(face, Link):
-                sizes.append(1)
+                sizes.append(face.size)
                 continue
             blocks.append(self.rows.traced(part, face, rows.units))
+            rights.append(self.rows.traced_right(part, face))
             sizes.append(len(blocks[-1]))
         count = len(rows.given)
         below, width = np.vstack(blocks), count + sum(sizes)
         columns = {face: count + column for face, column in columns.items()}
         bottom = np.zeros((len(below), width + self.rows.sides), order="F")
-        bottom[: len(rows.value), width:] = rows.value
+        bottom[:, width:] = np.concatenate(rights)
         traced = np.concatenate(
             [
                 np.empty(0, int),
@@ -213,20 +262,43 @@ class Glue:
             ]
         )
         bottom[len(rows.value) + np.arange(len(traced)), traced] = -1.0
+        ties = self._crossed(part, faces, sizes, bottom[len(rows.value) :], columns)
+        below, bottom = np.vstack([below, np.zeros((len(ties), self.rows.width))]), np.vstack([bottom, ties])
         if self.rows.averages:
             sums, theirs = self._sums(part, rows.units, faces, columns, width)
             below, bottom = np.vstack([below, sums]), np.vstack([bottom, theirs])
         balance, theirs = self._balance(part, faces, rows, below, bottom, columns)
-        below = np.asfortranarray(np.vstack([below, balance])[:, self._order(part, rows)])
-        bottom = np.asfortranarray(np.vstack([bottom, theirs]))
-        top = np.zeros((len(upper), width + self.rows.sides), order="F")
-        top[:, width:] = right
+        emphasis = self.rows.emphasis(part)
+        below = np.asfortranarray(np.vstack([emphasis * below, balance])[:, self._order(part, rows)])
+        bottom = np.asfortranarray(np.vstack([emphasis * bottom, theirs]))
         self.flops += 2.0 * len(below) * len(upper) * (len(upper) + 2 * width) + 2.0 * len(below) * width**2
-        upper, top, bottom = absorb(upper.copy(order="F"), top, below, bottom)
-        found = triangle(bottom, width)
-        lost = float(np.square(found[width:, width]).sum())
-        own = Eliminated(upper, top[:, :width], top[:, width:])
-        return _Front(faces, tuple(sizes), np.asfortranarray(found[:width]), own, (), (), (part,), part, lost)
+        leaf = Leaf.of(np.multiply(emphasis, upper, order="F"), below, bottom[:, :width])
+        return leaf, tuple(sizes), bottom[:, width:]
+
+    def _crossed(
+        self, part: CellPart, faces: tuple[Any, ...], sizes: list[int], bottom: FloatArray, columns: dict[Any, int]
+    ) -> FloatArray:
+        """Put the functions of crossings into the rows of what a part shares with others that do not have them.
+
+        Return the rows that say that their numbers are the same before and after the part.
+        """
+        ties = [np.zeros((0, bottom.shape[1]))]
+        for crossing, links in _by_crossing(faces).items():
+            first, row = columns[links[0]], 0
+            for face, size in zip(faces, sizes, strict=True):
+                if isinstance(face, Link):
+                    continue
+                other = face.above if face.below is part else face.below
+                if other not in self._around[crossing]:
+                    own = slice(first, first + crossing.size)
+                    bottom[row : row + size, own] = crossing.traced(self.rows, part, face)
+                row += size
+            if len(links) > 1:
+                tie = np.zeros((crossing.size, bottom.shape[1]))
+                for link, sign in zip(links, (1.0, -1.0), strict=True):
+                    tie[:, columns[link] : columns[link] + crossing.size] = sign * _TIED * np.eye(crossing.size)
+                ties.append(tie)
+        return np.vstack(ties)
 
     def _balance(
         self,
@@ -256,6 +328,9 @@ class Glue:
             own, shared = self.rows.flux.across(part, face, below[row : row + width])
             balance -= own
             theirs[:count, columns[face] : columns[face] + width] += shared
+            known = bottom[row : row + width].copy()
+            known[:, columns[face] : columns[face] + width] = 0.0
+            theirs[:count] -= shared @ known
             row += width
         scale = self._unit_of_sums(part)[:, None]
         theirs[:count] *= _STIFF * scale
@@ -411,7 +486,7 @@ class Glue:
         self,
         front: _Front,
         sums: FloatArray,
-        known: dict[Face, FloatArray],
+        known: dict[Any, FloatArray],
         weights: dict[CellPart, FloatArray],
         residuals: dict[CellPart, float],
         rng: np.random.Generator | None = None,
@@ -435,15 +510,29 @@ class Glue:
             units = self._reduced[part][0].units
             found = np.empty((own.shape[1], self.rows.width))
             found[:, self._order(part, self._reduced[part][0])] = own.T
-            all_of_them = found.reshape(len(found), len(units), -1) * units[:, None]
-            weights[part] = all_of_them[0]
-            if len(found) > 1:
-                self._columns[part] = all_of_them[1:]
+            every = found.reshape(len(found), len(units), -1) * units[:, None]
+            for crossing, links in _by_crossing(front.faces).items():
+                if (crossing, part) not in self._projected:
+                    self._projected[crossing, part] = crossing.projected(self.layout, part)
+                every += np.tensordot(known[links[0]].T, self._projected[crossing, part], axes=1)
+            weights[part] = every[0]
+            if len(every) > 1:
+                self._columns[part] = every[1:]
             # Rotations keep lengths: what the front cannot meet is all that the rows of the part do not.
             width = front.rows.shape[1] - self.rows.sides
             left = front.rows[:, :width] @ others[:, 0] - front.rows[:, width]
-            residuals[part] = float(np.sqrt(front.lost + self._reduced[part][3] + left @ left))
+            square = (front.lost + float(left @ left)) / self.rows.emphasis(part) ** 2
+            residuals[part] = float(np.sqrt(square + self._reduced[part][3]))
         return len(own)
+
+
+def _by_crossing(faces: tuple[Any, ...]) -> dict[Crossing, list[Link]]:
+    """Return the links of a part that carry numbers of functions at crossings."""
+    found: dict[Crossing, list[Link]] = {}
+    for face in faces:
+        if isinstance(face, Link) and isinstance(face.of, Crossing):
+            found.setdefault(face.of, []).append(face)
+    return found
 
 
 def _paths(root: Cell) -> dict[Cell, str]:

@@ -15,9 +15,8 @@ import numpy as np
 import sympy as sp
 from sympy.core.relational import Relational
 
-from pibls.checks import FloatArray
+from pibls.checks import BoolArray, FloatArray
 from pibls.errors import ProblemError
-from pibls.geometry.base import BoolArray
 from pibls.geometry.sampling import kronecker
 from pibls.problem.evaluate import Function, compile_function
 from pibls.problem.symbols import Data
@@ -31,6 +30,7 @@ _SAMPLES = {1: 65, 2: 128, 3: 256}
 _ROUNDS = 60
 _INSIDE, _NEAR = 1.0 - 1e-12, 1.0 - 1e-6  # not at the faces of a cell, and nearly there
 _STEEP = 15.0  # an argument that varies by less over a cell is no narrower than its points tell
+_EVEN = 0.01  # an argument that varies by less around a place is as large as it gets there
 _DIGITS = 1e-12
 _TOLD = 0.05  # values a little beyond those of the points of a cell are told by them
 _WIDE = 0.5  # of half a cell: what is wider shows at its points
@@ -77,6 +77,11 @@ class Spots:
         return np.array([height is _pole for own in self._inner.values() for height in own], dtype=np.bool_)
 
     @cached_property
+    def _relative(self) -> BoolArray:
+        """Which heights have a size only beside others."""
+        return np.array([_is_relative(inner, own) for inner, own in self._inner.items() for _ in own], dtype=np.bool_)
+
+    @cached_property
     def _functions(self) -> list[Function]:
         return [compile_function(inner, self.function.coordinates) for inner in self._inner if inner.has(Data)]
 
@@ -95,7 +100,7 @@ class Spots:
             rows = []
             for inner, heights in self._inner.items():
                 values = np.broadcast_to(_tried(next(data), X) if inner.has(Data) else next(plain), (len(X),))
-                contrast = _contrast(values) if inner.has(Data) or _smallest in heights else 1.0
+                contrast = _contrast(values) if _is_relative(inner, heights) else 1.0
                 rows += [height(values * contrast) for height in heights]
         found = np.array(rows, dtype=np.float64).reshape(len(rows), len(X))
         return np.where(np.isfinite(found), found, -np.inf)
@@ -152,13 +157,19 @@ class Spots:
         """Return the highest places of the cube for some heights, each near a first one."""
         count, d = starts.shape
         around = np.stack(np.meshgrid(*[np.linspace(-1.0, 1.0, 5)] * d, indexing="ij"), axis=-1).reshape(-1, d)
-        step, found, rows = np.full((count, 1), 0.5), starts, np.arange(count)
-        for _ in range(_ROUNDS if count else 0):
-            tried = np.clip(found[:, None] + step[:, None] * around, -_INSIDE, _INSIDE)
-            heights = self._heights(place(tried.reshape(-1, d)))[numbers].reshape(count, count, -1)[rows, rows]
+        step, found, going = np.full((count, 1), 0.5), starts.copy(), np.arange(count)
+        for _ in range(_ROUNDS):
+            if not len(going):
+                break
+            rows = np.arange(len(going))
+            tried = np.clip(found[going, None] + step[going, None] * around, -_INSIDE, _INSIDE)
+            heights = self._heights(place(tried.reshape(-1, d)))[numbers[going]]
+            heights = heights.reshape(len(going), len(going), -1)[rows, rows]
             best = tried[rows, heights.argmax(axis=1)]
-            moved = np.abs(best - found).max(axis=1, keepdims=True) > 0.9 * step
-            step, found = np.where(moved, step, step / 2), best
+            moved = np.abs(best - found[going]).max(axis=1, keepdims=True) > 0.9 * step[going]
+            step[going], found[going] = np.where(moved, step[going], step[going] / 2), best
+            even = heights.max(axis=1) - heights.min(axis=1) <= _EVEN
+            going = going[~even | self._relative[numbers[going]]]
         return found
 
 
@@ -175,6 +186,11 @@ def _inner(expression: sp.Expr, switches: bool) -> Iterator[tuple[sp.Expr, Place
             inner = node if isinstance(node, Data) else node.lhs - node.rhs
             yield inner, _smallest
             yield inner, _largest
+
+
+def _is_relative(inner: sp.Expr, heights: list[Place]) -> bool:
+    """Tell whether it is not known how steep an expression must be to make something narrow."""
+    return inner.has(Data) or _smallest in heights
 
 
 def _tried(function: Function, X: FloatArray) -> FloatArray:

@@ -13,8 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from pibls.checks import FloatArray
-from pibls.geometry.base import BoolArray
+from pibls.checks import BoolArray, FloatArray
 from pibls.geometry.patch import FlippedPatch, Patch, TimedPatch
 from pibls.geometry.restricted import RestrictedPatch
 from pibls.geometry.rules import gauss, tensor
@@ -23,9 +22,10 @@ from pibls.geometry.sampling import kronecker
 __all__ = ["Piece", "Rule", "pieces", "ranges"]
 
 _SCAN = 33
-_SECTIONS, _ROUNDS = 32, 8
+_SECTIONS, _ROUNDS = 256, 5
 _STEP = 1e-7  # inwards, relative to the box: which side of a face of the box a patch in that face belongs to
-_TIE, _ROUNDING = 1e-12, 1e-15
+_ROUNDING = 1e-15
+_ALONG = 1 - 1e-3  # of a normal across a wall: what it belongs to lies in the wall, or touches it
 _GRID = 24
 _MOST_TRIES = 2**15
 
@@ -150,14 +150,38 @@ class Piece:
         X, normals, keep = self.patch.at(U)
         inner = X - _STEP * (high - low).min() * normals
         kept = np.ones(len(X), dtype=np.bool_) if keep is None else keep
-        tie = _TIE * (high - low) + _ROUNDING * np.maximum(np.abs(low), np.abs(high))
+        # By rounding alone: what a large cell cut off here would be missing in all the small ones within it.
+        tie = _ROUNDING * (np.maximum(np.abs(low), np.abs(high)) + self.patch.measure)
         # What lies in a wall belongs to the side it bounds; what crosses one is cut right there.
-        above, below = (np.where(np.abs(X - wall) <= tie, inner, X) for wall in (low, high))
+        along = np.abs(normals) > _ALONG
+        above, below = (np.where(along & (np.abs(X - wall) <= tie), inner, X) for wall in (low, high))
         return np.hstack([low <= above, high >= below, kept[:, None]])
 
     def _curves(self, low: FloatArray, high: FloatArray) -> list[Piece]:
+        straight = self._straight
+        if straight is not None:
+            return self._between(low, high, *straight)
         found = ranges(lambda s: self._sides(s[:, None], low, high), *self.box[0])
         return [Piece(self.patch, np.array([span])) for span in found]
+
+    @cached_property
+    def _straight(self) -> tuple[FloatArray, FloatArray] | None:
+        """Where a straight line without gaps begins and how it goes on, if the piece is one: ask no more then."""
+        X, _, keep = self.patch.at(np.array([[0.0], [0.21], [0.52], [0.89], [1.0]]))
+        slope = X[-1] - X[0]
+        off = np.abs(X[0] + np.array([[0.21], [0.52], [0.89]]) * slope - X[1:-1]).max()
+        return (X[0], slope) if keep is None and off <= 1e-14 * np.abs(slope).max() else None
+
+    def _between(self, low: FloatArray, high: FloatArray, origin: FloatArray, slope: FloatArray) -> list[Piece]:
+        """Return what of a straight line lies in a box."""
+        moving = np.abs(slope) > _ROUNDING * np.abs(slope).max()
+        ends = np.sort((np.stack([low, high]) - origin)[:, moving] / slope[moving], axis=0)
+        start, stop = max(self.box[0, 0], ends[0].max()), min(self.box[0, 1], ends[1].min())
+        if not stop - start > 1e-13:
+            return []
+        middle = np.array([[(start + stop) / 2]])
+        inside = self._sides(middle, low, high).all()
+        return [Piece(self.patch, np.array([[start, stop]]))] if inside else []
 
     def _timed(self, low: FloatArray, high: FloatArray) -> list[Piece]:
         """Return the pieces of a curve carried through time."""
@@ -255,7 +279,7 @@ def _whole(patch: Patch) -> float:
     return patch.measure
 
 
-def ranges(inside: object, start: float, stop: float) -> list[tuple[float, float]]:
+def ranges(inside: object, start: float, stop: float, rounds: int = _ROUNDS) -> list[tuple[float, float]]:
     """Return the intervals of a parameter in which conditions hold, all of them where they are columns.
 
     What holds between two places at which it does not is seen as long as no single condition changes twice there: a
@@ -273,7 +297,7 @@ def ranges(inside: object, start: float, stop: float) -> list[tuple[float, float
         return [(start, stop)] if held.all() else []
     low, high, first = s[left], s[left + 1], held[left, column]
     shares, rows = np.linspace(0.0, 1.0, _SECTIONS + 1), np.arange(len(left))
-    for _ in range(_ROUNDS):
+    for _ in range(rounds):
         # Many sections at once: a patch may take long to find one point, and hardly longer to find many.
         places = low[:, None] + (high - low)[:, None] * shares
         now = holds(places.ravel()).reshape(*places.shape, -1)[rows, :, column] == first[:, None]

@@ -7,9 +7,10 @@ is as good as the nodes and well conditioned; its first functions are the smooth
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
+from typing import Any
 
 import numpy as np
 
@@ -19,29 +20,39 @@ from pibls.features.broad import BroadNetwork
 from pibls.features.scales import draw_features
 from pibls.geometry.rules import gauss, tensor
 
-__all__ = ["Reference", "cube_rule", "draw_reference", "orthonormal", "rule_count"]
+__all__ = ["Memory", "Reference", "cube_rule", "draw_reference", "on_grid", "orthonormal", "rule_count"]
 
 
 _NODES_PER_FUNCTION = 2
 _WAVES = 0.12  # largest weight of a sine, per degree: smaller is nearer to polynomials
 _DISTINCT = 3.0  # the weight at which degrees are told apart, over that at which powers of it fall below rounding
 _GRAIN = 2.0**44  # coarser than the rounding of places in a cell, and too fine to matter
-_REMEMBERED = 2**22  # numbers in all
 _NOISE = 1e-15  # singular values below this share of the first are rounding
 
 
 @dataclass(eq=False)
-class _Memory:
-    """Values at places, forgotten when they are too many."""
+class Memory:
+    """Derivatives at places, forgotten when they are too many numbers."""
 
-    arrays: dict[bytes, dict[MultiIndex, FloatArray]] = field(default_factory=dict)
-    held: int = 0
+    most: int = 2**22
+    _arrays: dict[Any, dict[MultiIndex, FloatArray]] = field(default_factory=dict)
+    _held: int = 0
 
-    def add(self, count: int) -> None:
-        self.held += count
-        if self.held > _REMEMBERED:
-            self.arrays.clear()
-            self.held = 0
+    def recalled(
+        self,
+        place: Any,
+        multi_indices: Sequence[MultiIndex],
+        made: Callable[[list[MultiIndex]], Mapping[MultiIndex, FloatArray]],
+    ) -> dict[MultiIndex, FloatArray]:
+        """Return derivatives at a place; those that are not known yet are made."""
+        if self._held > self.most:
+            self._arrays.clear()
+            self._held = 0
+        known = self._arrays.setdefault(place, {})
+        if missing := [index for index in multi_indices if index not in known]:
+            known.update(made(missing))
+            self._held += sum(known[index].size for index in missing)
+        return {index: known[index] for index in multi_indices}
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,19 +99,13 @@ class Reference:
         return {index: nodes[index] @ self.transform for index in multi_indices}
 
     @cached_property
-    def _memory(self) -> _Memory:
-        return _Memory()
+    def _memory(self) -> Memory:
+        return Memory()
 
     def evaluate_again(self, X: FloatArray, multi_indices: Sequence[MultiIndex]) -> dict[MultiIndex, FloatArray]:
         """Return :meth:`evaluate` at points rounded to a fine grid, from memory where it was asked there before."""
-        grid = np.round(X * _GRAIN) + 0.0
-        place = grid.tobytes()
-        known = self._memory.arrays.setdefault(place, {})
-        missing = [index for index in multi_indices if index not in known]
-        if missing:
-            known.update(self.evaluate(grid / _GRAIN, missing))
-            self._memory.add(sum(known[index].size for index in missing))
-        return {index: known[index] for index in multi_indices}
+        grid = on_grid(X)
+        return self._memory.recalled(grid.tobytes(), multi_indices, lambda missing: self.evaluate(grid, missing))
 
     def on_rule(self, multi_indices: Sequence[MultiIndex]) -> dict[MultiIndex, FloatArray]:
         """Return derivatives of all functions at the points of the rule; each is computed once and kept."""
@@ -108,6 +113,11 @@ class Reference:
         if missing:
             self.at_rule.update(self.evaluate(self.rule[0], missing))
         return {index: self.at_rule[index] for index in multi_indices}
+
+
+def on_grid(X: FloatArray) -> FloatArray:
+    """Return points of the cube rounded to a fine grid: places that are the same but for rounding become equal."""
+    return np.asarray((np.round(X * _GRAIN) + 0.0) / _GRAIN)
 
 
 def rule_count(degree: int) -> int:
@@ -119,6 +129,7 @@ def rule_count(degree: int) -> int:
     return 2 * (degree // 2) + (2 if degree % 2 == 0 else 4)
 
 
+@lru_cache(maxsize=64)
 def cube_rule(dimension: int, count: int) -> tuple[FloatArray, FloatArray]:
     """Return the product Gauss rule with ``count`` nodes per axis on the cube [−1, 1]ᵈ.
 

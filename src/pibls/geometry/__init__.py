@@ -56,9 +56,8 @@ from pibls.geometry.regions import per_region
 from pibls.geometry.revolution import Revolution
 from pibls.geometry.sampling import METHODS, unit_cube
 from pibls.geometry.solid import Solid
-from pibls.geometry.solids import Cone, Cylinder
+from pibls.geometry.solids import Cone, Cylinder, Torus
 from pibls.geometry.star import Star
-from pibls.geometry.torus import Torus
 
 __all__ = [
     "METHODS",

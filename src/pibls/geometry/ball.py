@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import ClassVar
 
 import numpy as np
 import sympy as sp
 
 from pibls.checks import BoolArray, FloatArray, check_number, shorten
 from pibls.errors import GeometryError
-from pibls.geometry.base import Decoder, Encoder, Region, check_coordinates, describe
+from pibls.geometry.base import Region, check_coordinates, describe, written
 from pibls.geometry.part import Part
 from pibls.geometry.patch import Located, Patch, SurfaceRule
 from pibls.geometry.rules import gauss, periodic, side, tensor
@@ -134,6 +133,8 @@ class Ball(Region):
     center: Vector
     radius: float
 
+    stored: ClassVar[tuple[str, ...]] = ("center", "radius")
+
     def __init__(self, coordinates: tuple[sp.Symbol, ...], center: object, radius: object) -> None:
         owner = type(self).__name__
         symbols = check_coordinates(coordinates, owner)
@@ -146,9 +147,7 @@ class Ball(Region):
                 f"The 'radius' parameter of {owner} must give a ball that double precision can hold. "
                 f"Got {size!r} at {middle} instead. Shift or scale the coordinates."
             )
-        object.__setattr__(self, "coordinates", symbols)
-        object.__setattr__(self, "center", middle)
-        object.__setattr__(self, "radius", size)
+        self._set(coordinates=symbols, center=middle, radius=size)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Ball) and self._key == other._key
@@ -157,8 +156,7 @@ class Ball(Region):
         return hash(self._key)
 
     def __repr__(self) -> str:
-        center = ", ".join(map(describe, self.center))
-        return f"{type(self).__name__}({self.coordinates}, ({center}), {describe(self.radius)})"
+        return f"{type(self).__name__}({self.coordinates}, {written(self.center)}, {describe(self.radius)})"
 
     @property
     def _key(self) -> tuple[tuple[sp.Symbol, ...], Vector, float]:
@@ -207,13 +205,6 @@ class Ball(Region):
         _, directions, shares = SpherePatch(self.center, 1.0).quadrature(max(1, round(count / shells)))
         points = np.array(self.center) + self.radius * np.multiply.outer(nodes, directions).reshape(-1, d)
         return points, np.outer(weights * nodes ** (d - 1), shares).ravel() * self.radius**d
-
-    def _encode(self, _: Encoder | None) -> dict[str, Any]:
-        return {"center": list(self.center), "radius": self.radius}
-
-    @classmethod
-    def _decode(cls, data: Mapping[str, Any], coordinates: tuple[sp.Symbol, ...], _: Decoder | None) -> Ball:
-        return cls(coordinates, data["center"], data["radius"])
 
 
 class Disk(Ball):

@@ -18,7 +18,16 @@ from pibls.geometry.part import Part
 from pibls.geometry.patch import RELATIVE_TOLERANCE, ROUNDING, FieldState, Patch
 from pibls.geometry.sampling import METHODS, check_count, fill
 
-__all__ = ["BoolArray", "Domain", "ForeignPartError", "Region", "UnknownPartError", "check_coordinates", "describe"]
+__all__ = [
+    "BoolArray",
+    "Domain",
+    "ForeignPartError",
+    "Region",
+    "UnknownPartError",
+    "check_coordinates",
+    "describe",
+    "written",
+]
 
 Encoder = Callable[[sp.Expr], Any]
 Decoder = Callable[[Any], sp.Expr]
@@ -68,6 +77,15 @@ def describe(number: float) -> str:
     return repr(int(number)) if number == int(number) and abs(number) < 1e15 else repr(number)
 
 
+def written(point: Iterable[float]) -> str:
+    """Return a point as a person would write it.
+
+    >>> written((0.0, 0.5))
+    '(0, 0.5)'
+    """
+    return f"({', '.join(map(describe, point))})"
+
+
 class Domain(FieldState, ABC):
     """A set of points with a boundary: a shape in space, an interval of time, or their product.
 
@@ -77,6 +95,8 @@ class Domain(FieldState, ABC):
     coordinates: tuple[sp.Symbol, ...]
 
     remedy_without_boundary: ClassVar[str] = "Check the predicate or the shapes it was made from."
+    stored: ClassVar[tuple[str, ...]] = ()
+    """What describes a shape besides its coordinates: attributes, and arguments of the same name in this order."""
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
@@ -126,6 +146,13 @@ class Domain(FieldState, ABC):
     def final(self) -> Part | None:
         """The face at the final time, or None without time."""
         return None
+
+    @property
+    def condition(self) -> sp.Basic:
+        """That a point is inside, as a condition on its coordinates; of shapes with a formula."""
+        from pibls.geometry.regions import inside
+
+        return inside(self)
 
     @property
     def atoms(self) -> FloatArray | None:
@@ -249,14 +276,15 @@ class Domain(FieldState, ABC):
                 "Use what to_dict() returned, with the same coordinates."
             ) from cause
 
-    @abstractmethod
     def _encode(self, encode: Encoder | None) -> dict[str, Any]:
         """Return what describes the shape besides its name and coordinates."""
+        return {name: _written(getattr(self, name), encode) for name in self.stored}
 
     @classmethod
-    @abstractmethod
     def _decode(cls, data: Mapping[str, Any], coordinates: tuple[sp.Symbol, ...], decode: Decoder | None) -> Domain:
         """Make the shape again from its description."""
+        make: Callable[..., Domain] = cls
+        return make(coordinates, *(_read(data[name], coordinates, decode) for name in cls.stored))
 
     def __or__(self, other: Domain) -> Domain:
         """Return the union of two shapes."""
@@ -324,6 +352,17 @@ class Region(Domain):
         """Return ``n`` points of a scrambled Sobol' sequence with equal weights."""
         points = self.sample(n)
         return points, np.full(len(points), self.measure / len(points))
+
+
+def _written(value: Any, encode: Encoder | None) -> Any:
+    """Return part of a description: shapes as theirs, tuples as lists."""
+    if isinstance(value, Domain):
+        return value.to_dict(encode)
+    return [_written(entry, encode) for entry in value] if isinstance(value, tuple) else value
+
+
+def _read(value: Any, coordinates: tuple[sp.Symbol, ...], decode: Decoder | None) -> Any:
+    return Domain.from_dict(value, coordinates, decode) if isinstance(value, Mapping) else value
 
 
 def _combine(operation: str, first: Domain, second: Domain) -> Domain:

@@ -5,13 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 import numpy as np
-import numpy.typing as npt
+
+from pibls.checks import BoolArray, FloatArray, IntArray
 
 __all__ = ["BoxTree", "bundled"]
 
-FloatArray = npt.NDArray[np.float64]
-BoolArray = npt.NDArray[np.bool_]
-IntArray = npt.NDArray[np.int64]
 Meets = Callable[[IntArray, FloatArray, FloatArray], BoolArray]
 
 _LEAF = 4

@@ -9,23 +9,16 @@ from types import MappingProxyType
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import sympy as sp
 
-from pibls.checks import shorten
+from pibls.checks import FloatArray, shorten
 from pibls.errors import GeometryError
 from pibls.geometry.base import Decoder, Domain, Encoder, Region, describe
 from pibls.geometry.box import check_length, check_range
 from pibls.geometry.part import Part
-from pibls.geometry.patch import TimedPatch, interval_tolerance
-from pibls.geometry.product import FacePatch
-from pibls.geometry.rules import gauss, side
-from pibls.geometry.sampling import check_count
+from pibls.geometry.product import Drawn
 
 __all__ = ["Extrusion", "check_plane_shape"]
-
-FloatArray = npt.NDArray[np.float64]
-BoolArray = npt.NDArray[np.bool_]
 
 
 def check_plane_shape(shape: object, owner: str) -> Region:
@@ -39,7 +32,7 @@ def check_plane_shape(shape: object, owner: str) -> Region:
 
 
 @dataclass(frozen=True, init=False, repr=False)
-class Extrusion(Region):
+class Extrusion(Drawn, Region):
     """A plane shape drawn out along a third coordinate, which comes last.
 
     Its parts are those of the plane shape, drawn out, and the ends ``bottom`` and ``top``, also called ``z_min`` and
@@ -75,53 +68,35 @@ class Extrusion(Region):
             raise GeometryError(
                 f"The coordinate {symbol} of Extrusion must not be one of {shorten(plane)}. Use a third symbol."
             )
-        object.__setattr__(self, "shape", plane)
-        object.__setattr__(self, "limits", (low, high))
-        object.__setattr__(self, "coordinates", (*plane.coordinates, symbol))
+        self._set(shape=plane, limits=(low, high), coordinates=(*plane.coordinates, symbol))
 
     def __repr__(self) -> str:
         low, high = map(describe, self.limits)
         return f"Extrusion({self.shape!r}, ({self.coordinates[-1]}, {low}, {high}))"
 
     @property
-    def height(self) -> float:
-        """How far the shape is drawn out."""
-        return self.limits[1] - self.limits[0]
+    def base(self) -> Region:
+        """The plane shape."""
+        return self.shape
 
     @property
-    def bounds(self) -> FloatArray:
-        """Those of the plane shape and the limits."""
-        return np.concatenate([self.shape.bounds, [self.limits]])
+    def _limits(self) -> tuple[float, float]:
+        return self.limits
 
     @property
     def thickness(self) -> float:
         """The smaller of that of the plane shape and the height."""
-        return min(self.shape.thickness, self.height)
-
-    @property
-    def measure(self) -> float:
-        """Area times height."""
-        return self.shape.measure * self.height
+        return min(self.shape.thickness, self.limits[1] - self.limits[0])
 
     def level(self, X: FloatArray) -> FloatArray:
         """Return the smallest of the distances from the sides and the ends."""
         low, high = self.limits
         return np.minimum(self.shape.level(X[:, :-1]), np.minimum(X[:, -1] - low, high - X[:, -1]))
 
-    @property
-    def parameters(self) -> int:
-        """One more than the plane shape."""
-        return self.shape.parameters + 1
-
-    def embed(self, U: FloatArray) -> tuple[FloatArray, BoolArray | None]:
-        """Map the first parameters to the plane shape and the last to the height."""
-        points, keep = self.shape.embed(U[:, :-1])
-        return np.hstack([points, self.limits[0] + U[:, -1:] * self.height]), keep
-
     @cached_property
     def parts(self) -> Mapping[str, Part]:
         """The parts of the plane shape drawn out, and the ends."""
-        drawn = {name: self._drawn(part) for name, part in self.shape.parts.items()}
+        drawn = {name: self._carry(part) for name, part in self.shape.parts.items()}
         name = self.coordinates[-1].name
         ends = [(f"{name}_min", 0), (f"{name}_max", 1), ("bottom", 0), ("top", 1)]
         return MappingProxyType(drawn | {title: self._end(title, index) for title, index in ends})
@@ -129,39 +104,12 @@ class Extrusion(Region):
     @property
     def boundary(self) -> Part:
         """The sides and the ends."""
-        patches = [*self._drawn(self.shape.boundary).patches, *(self._end("", i).patches[0] for i in (0, 1))]
+        patches = [*self._carry(self.shape.boundary).patches, *(self._end("", i).patches[0] for i in (0, 1))]
         return self._part("boundary", *patches)
 
-    def faces(self, coordinate: sp.Symbol) -> tuple[Part, Part]:
-        """Return the ends, or the opposite faces of the plane shape drawn out."""
-        if not isinstance(coordinate, sp.Symbol) or coordinate not in self.coordinates:
-            return super().faces(coordinate)
-        if coordinate == self.coordinates[-1]:
-            return self.parts["bottom"], self.parts["top"]
-        low, high = self.shape.faces(coordinate)
-        return self._drawn(low), self._drawn(high)
-
-    def lift(self, part: Part) -> Part:
-        """Return a part of the plane shape drawn out."""
-        if not isinstance(part, Part) or part.domain == self:
-            return super().lift(part)
-        return self._drawn(self.shape.lift(part))
-
-    def quadrature(self, n: int) -> tuple[FloatArray, FloatArray]:
-        """Return the product of the plane rule and Gauss along the height."""
-        count = check_count(n, 3, "Extrusion.quadrature")
-        nodes, weights = gauss(side(count, 3))
-        points, areas = self.shape.quadrature(max(1, count // len(nodes)))
-        heights = np.tile(self.limits[0] + nodes * self.height, len(points))[:, None]
-        X = np.hstack([np.repeat(points, len(nodes), axis=0), heights])
-        return X, np.outer(areas, weights * self.height).ravel()
-
-    def _drawn(self, part: Part) -> Part:
-        return self._part(part.name, *(TimedPatch(patch, *self.limits) for patch in part.patches))
-
-    def _end(self, name: str, index: int) -> Part:
-        slack = interval_tolerance(*self.limits)
-        return self._part(name, FacePatch(self.shape, self.limits[index], 2.0 * index - 1.0, slack))
+    @property
+    def _ends(self) -> tuple[Part, Part]:
+        return self.parts["bottom"], self.parts["top"]
 
     def _encode(self, encode: Encoder | None) -> dict[str, Any]:
         return {"of": self.shape.to_dict(encode), "limits": list(self.limits)}

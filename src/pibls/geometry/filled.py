@@ -6,12 +6,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
+
+from pibls.checks import BoolArray, FloatArray
 
 __all__ = ["Filling"]
 
-FloatArray = npt.NDArray[np.float64]
-BoolArray = npt.NDArray[np.bool_]
 
 _MOST_COORDINATES = 4  # triangulations of more have too many simplices
 _GAP = 4.0  # circumscribed radius, over the largest distance of a point to its neighbour, across which a cloud holds

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import sympy as sp
 
-from pibls.checks import as_reals, check_integer, shorten
+from pibls.checks import FloatArray, as_reals, check_integer, shorten
 from pibls.errors import GeometryError
 from pibls.geometry.base import Decoder, Encoder, Region, check_coordinates
 from pibls.geometry.boxtree import bundled
@@ -22,7 +22,6 @@ from pibls.geometry.zeros import Field, ImplicitPatch
 
 __all__ = ["Implicit", "check_bounds"]
 
-FloatArray = npt.NDArray[np.float64]
 
 _CELLS = {2: 96, 3: 24}
 _MOST_CELLS = {2: 1000, 3: 100}

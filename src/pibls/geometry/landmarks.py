@@ -1,4 +1,4 @@
-"""Where the solutions on a plane domain are not smooth: its corners."""
+"""Where the solutions on a domain are not smooth: the corners of plane ones, and edges in space."""
 
 from __future__ import annotations
 
@@ -14,13 +14,15 @@ from pibls.geometry.outline import Outline
 from pibls.geometry.product import Product
 from pibls.geometry.slices import ends
 
-__all__ = ["Corner", "corners"]
+__all__ = ["Corner", "corners", "has_inner_edges"]
 
 
 _SMALLEST_TURN = 1e-6
 _CIRCLE = 720
 _SECTIONS, _ROUNDS = 32, 10  # angles are found to rounding
 _CIRCLE_RADIUS = 1e-4
+_EDGE_SAMPLES, _EDGE_NEIGHBOURS = 3000, 8
+_BEFORE, _TURNED = 0.1, 0.8  # share of a distance, and cosine between normals
 
 
 @dataclass(frozen=True)
@@ -83,6 +85,33 @@ def corners(domain: Domain, above: float = math.pi) -> tuple[Corner, ...]:
                 direction = math.remainder(outside, 2 * math.pi)
                 found.append(Corner((float(point[0]), float(point[1])), float(angle), direction))
     return tuple(found)
+
+
+def has_inner_edges(domain: Domain) -> bool:
+    """Tell whether a solid in space has edges, or bends as sharp as edges, at which it is more than half around.
+
+    Samples of the boundary are compared with their nearest neighbours: beside such an edge one lies before the other's
+    plane, and their normals differ.
+
+    Examples
+    --------
+    >>> import sympy as sp
+    >>> from pibls.geometry import Box
+    >>> x, y, z = sp.symbols("x y z")
+    >>> cube = Box((x, 0, 1), (y, 0, 1), (z, 0, 1))
+    >>> has_inner_edges(cube), has_inner_edges(cube - Box((x, 0.5, 2), (y, -1, 2), (z, 0.5, 2)))
+    (False, True)
+    """
+    shape = domain.domain if isinstance(domain, Product) else domain
+    if not isinstance(shape, Region) or shape.dimension != 3:
+        return False
+    from scipy.spatial import cKDTree  # takes as long to import as all of the geometry
+
+    X, normals = shape.boundary.sample(_EDGE_SAMPLES, "kronecker")
+    gaps, near = cKDTree(X).query(X, k=_EDGE_NEIGHBOURS)
+    before = np.einsum("nkd,nd->nk", X[near] - X[:, None], normals) > _BEFORE * gaps
+    turned = np.einsum("nkd,nd->nk", normals[near], normals) < _TURNED
+    return bool((before & turned).any())
 
 
 def _is_corner(angle: float, limit: float) -> bool:

@@ -6,16 +6,13 @@ from collections.abc import Callable
 from itertools import permutations
 
 import numpy as np
-import numpy.typing as npt
 
+from pibls.checks import FloatArray, IntArray
 from pibls.errors import GeometryError
 
 __all__ = ["zero_set"]
 
 _SAME = 1e-6
-
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 
 
 def zero_set(function: Callable[[FloatArray], FloatArray], limits: FloatArray, cells: int) -> FloatArray:

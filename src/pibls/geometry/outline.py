@@ -7,30 +7,31 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
 from types import MappingProxyType
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 import sympy as sp
 
+from pibls.checks import BoolArray, FloatArray, IntArray
 from pibls.errors import GeometryError
-from pibls.geometry.base import Decoder, Encoder, Region, check_coordinates
+from pibls.geometry.base import Region, check_coordinates
 from pibls.geometry.boxtree import BoxTree
 from pibls.geometry.part import Part
 from pibls.geometry.patch import AffinePatch
 from pibls.geometry.rings import check_names, check_rings, cross, depths, resolution_of, segment_distance, signed_area
-from pibls.geometry.rules import gauss, side, tensor
+from pibls.geometry.rules import crowded, gauss, side, tensor
 from pibls.geometry.sampling import apportion, check_count
 
 __all__ = ["Outline"]
 
-FloatArray = npt.NDArray[np.float64]
-BoolArray = npt.NDArray[np.bool_]
-IntArray = npt.NDArray[np.int64]
 Ring = tuple[tuple[float, float], ...]
 
 _FEWEST = 30
+_FEW, _FEW_PAIRS = 30, 2**15  # edges, and points times edges, that are all looked at faster than the nearest are found
 _NEAR = 1e-3
+_BENT = 1e-6
+_PLENTY = 200  # nodes per vertex of which some can be spared for corners
 
 
 @dataclass(frozen=True, init=False, repr=False)
@@ -62,17 +63,21 @@ class Outline(Region):
     rings: tuple[Ring, ...]
     named: tuple[tuple[str, tuple[int, ...]], ...]
 
+    stored: ClassVar[tuple[str, ...]] = ("rings", "named")
+    _title: ClassVar[str] = "Ring {} of Outline"
+    _rule: ClassVar[str] = "The rings of Outline must not cross, touch or repeat themselves"
+
     def __init__(
         self,
-        coordinates: tuple[sp.Symbol, sp.Symbol],
+        coordinates: tuple[sp.Symbol, ...],
         rings: Sequence[npt.ArrayLike],
         parts: Mapping[str, Sequence[int]] | None = None,
     ) -> None:
-        object.__setattr__(self, "coordinates", check_coordinates(coordinates, "Outline", 2))
-        checked = check_rings(rings)
-        object.__setattr__(self, "rings", tuple(tuple((a, b) for a, b in ring.tolist()) for ring in checked))
-        total = sum(len(ring) for ring in checked)
-        object.__setattr__(self, "named", check_names(parts or {}, total))
+        symbols = check_coordinates(coordinates, "Outline", 2)
+        checked = check_rings(rings, self._title)
+        named = check_names(parts or {}, sum(map(len, checked)), "Outline", "edges")
+        plain = tuple(tuple((a, b) for a, b in ring.tolist()) for ring in checked)
+        self._set(coordinates=symbols, rings=plain, named=named)
         self._check_apart()
 
     def __repr__(self) -> str:
@@ -131,23 +136,33 @@ class Outline(Region):
         areas = np.array([abs(signed_area(np.array(ring))) for ring in self.rings])
         return float(areas @ np.where(self._depths % 2 == 0, 1.0, -1.0))
 
-    def _distance(self, X: FloatArray, rows: IntArray, items: IntArray) -> FloatArray:
-        edge = self._edges[items]
-        offset = X[rows] - self._starts[items]
-        along = np.clip((offset * edge).sum(axis=1) / (edge * edge).sum(axis=1), 0.0, 1.0)
-        return np.asarray(np.hypot(*(offset - along[:, None] * edge).T))
+    def _distance(self, X: FloatArray, items: IntArray) -> FloatArray:
+        return segment_distance(self._starts[items], self._starts[self._next[items]], X)
 
     def level(self, X: FloatArray) -> FloatArray:
         """Return the distance from the nearest edge, negative outside (by the parity of crossings).
 
-        Far away it is the distance from another edge, which takes less time to find.
+        Far from a shape of many edges it is the distance from another edge, which takes less time to find.
         """
-        guess = self._middles.query(X)[1]
-        bound = self._distance(X, np.arange(len(X)), guess)
+        pairs = len(X) * len(self._starts)
+        if len(self._starts) <= _FEW or pairs <= _FEW_PAIRS:
+            return np.concatenate([self._directly(own) for own in np.array_split(X, pairs // _FEW_PAIRS + 1)])
+        bound = self._distance(X, self._middles.query(X)[1])
         reach = np.minimum(bound, _NEAR * self.thickness)
-        exact, _ = self._tree.nearest(X, reach, lambda rows, items: self._distance(X, rows, items))
+        exact, _ = self._tree.nearest(X, reach, lambda rows, items: self._distance(X[rows], items))
         distance = np.where(np.isfinite(exact), exact, bound)
         return np.asarray(np.where(self._inside(X), distance, -distance))
+
+    def _directly(self, X: FloatArray) -> FloatArray:
+        """Return the level by a look at all edges."""
+        offset = X[:, None] - self._starts
+        a, b = self._edges.T
+        along = np.clip((offset[:, :, 0] * a + offset[:, :, 1] * b) / (a * a + b * b), 0.0, 1.0)
+        distance = np.hypot(offset[:, :, 0] - along * a, offset[:, :, 1] - along * b).min(axis=1)
+        above = X[:, 1:] >= self._starts[:, 1]
+        cuts = above != above[:, self._next]
+        left = offset[:, :, 0] < a * (offset[:, :, 1] / np.where(b == 0.0, 1.0, b))
+        return np.asarray(np.where((cuts & left).sum(axis=1) % 2 == 1, distance, -distance))
 
     def _inside(self, X: FloatArray) -> BoolArray:
         def meets(k: IntArray, low: FloatArray, high: FloatArray) -> BoolArray:
@@ -191,6 +206,11 @@ class Outline(Region):
         """All rings."""
         return self._part("boundary", *self._patches)
 
+    @property
+    def corners(self) -> FloatArray:
+        """Interior angle at each vertex, in radians; above π at a re-entrant corner."""
+        return self.wedges[1]
+
     @cached_property
     def wedges(self) -> tuple[FloatArray, FloatArray, FloatArray]:
         """The vertices, the interior angle at each, and the direction that halves the wedge outside."""
@@ -205,9 +225,15 @@ class Outline(Region):
         return self._starts, np.asarray(angle), np.asarray(forward + angle / 2 + np.pi)
 
     def quadrature(self, n: int) -> tuple[FloatArray, FloatArray]:
-        """Return Gauss rules on the trapezoids between the heights of the vertices, about ``n`` nodes in all."""
+        """Return Gauss rules on the trapezoids between the heights of the vertices, about ``n`` nodes in all.
+
+        Many points on few edges crowd towards re-entrant corners, where solutions are not smooth.
+        """
         count = check_count(n, 2, "Outline.quadrature")
         bands = self._bands()
+        bent = self._starts[self.corners > np.pi + _BENT] if count >= _PLENTY * len(self._starts) else self._starts[:0]
+        for corner in bent:
+            bands = _split(bands, *corner.tolist())
         areas = (bands[:, 1] - bands[:, 0]) * (bands[:, 3] - bands[:, 2] + bands[:, 5] - bands[:, 4]) / 2
         bands = bands[areas > 0]
         # Shares by area alone would leave thin trapezoids of any length with one point.
@@ -218,7 +244,7 @@ class Outline(Region):
         for m in np.unique(sides):
             low, high, a, b, c, d = bands[sides == m].T[:, :, None]
             # One more node upwards pays for the Jacobian, which is linear there.
-            U, own = tensor(gauss(int(m)), gauss(int(m) + 1))
+            U, own = tensor(*(crowded(k + 4) if len(bent) else gauss(k) for k in (int(m), int(m) + 1)))
             left, width = a + U[:, 1] * (c - a), (b - a) + U[:, 1] * ((d - c) - (b - a))
             X = np.stack([left + U[:, 0] * width, low + U[:, 1] * (high - low)], axis=2)
             points.append(X.reshape(-1, 2))
@@ -256,14 +282,15 @@ class Outline(Region):
                 places = [f"edge {self._place(int(edge))}" for edge in (i[k], j[k])]
                 near = (starts[i[k]] + self._edges[i[k]] / 2).tolist()
                 raise GeometryError(
-                    f"The rings of Outline must not cross, touch or repeat themselves. {places[0].capitalize()} meets "
-                    f"{places[1]} near ({near[0]:.6g}, {near[1]:.6g}). Repair the outline, for example with shapely's "
-                    "make_valid, or join simple polygons with |."
+                    f"{self._rule}. {places[0].capitalize()} meets {places[1]} near ({near[0]:.6g}, {near[1]:.6g}). "
+                    "Put the vertices in order around the boundary; shapely's make_valid repairs outlines, and | joins "
+                    "polygons."
                 )
 
     def _place(self, edge: int) -> str:
         ring = int(self._owner[edge])
-        return f"{edge - int(np.searchsorted(self._owner, ring))} of ring {ring}"
+        number = str(edge - int(np.searchsorted(self._owner, ring)))
+        return f"{number} of ring {ring}" if len(self.rings) > 1 else number
 
     def _meet(self, i: IntArray, j: IntArray, resolution: float) -> BoolArray:
         starts, stops = self._starts, self._starts[self._next]
@@ -279,11 +306,14 @@ class Outline(Region):
         allowed = touching & (near.sum(axis=1) == 2) & (neighbours | ~own)
         return np.asarray((near.any(axis=1) | crossing) & ~allowed)
 
-    def _encode(self, _: Encoder | None) -> dict[str, Any]:
-        rings = [[list(vertex) for vertex in ring] for ring in self.rings]
-        return {"rings": rings, "parts": {name: list(edges) for name, edges in self.named}}
 
-    @classmethod
-    def _decode(cls, data: Mapping[str, Any], coordinates: tuple[sp.Symbol, ...], _: Decoder | None) -> Outline:
-        first, second = coordinates
-        return cls((first, second), data["rings"], data["parts"])
+def _split(bands: FloatArray, x: float, y: float) -> FloatArray:
+    """Return trapezoids of which those with a point on their lower or upper side are divided there."""
+    for height, left, right in ((0, 2, 3), (1, 4, 5)):
+        own = (bands[:, height] == y) & (bands[:, left] < x) & (bands[:, right] > x)
+        share = (x - bands[own, left]) / (bands[own, right] - bands[own, left])
+        middle = bands[own, 2::2] + share[:, None] * (bands[own, 3::2] - bands[own, 2::2])
+        rest = bands[own]
+        bands[own, 3::2], rest[:, 2::2] = middle, middle
+        bands = np.concatenate([bands, rest])
+    return bands

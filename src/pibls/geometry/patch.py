@@ -50,6 +50,11 @@ class FieldState:
         """Return the fields."""
         return {field.name: self.__dict__[field.name] for field in fields(self)}  # type: ignore[arg-type]
 
+    def _set(self, **values: object) -> None:
+        """Give frozen fields their values, in a constructor that checks its arguments."""
+        for name, value in values.items():
+            object.__setattr__(self, name, value)
+
 
 def interval_tolerance(low: float, high: float) -> float:
     """Return the distance from [low, high] that still counts as on it."""
@@ -107,6 +112,15 @@ class Patch(FieldState, ABC):
         U, weights = tensor(*[gauss(side(n, self.parameters))] * self.parameters)
         points, normals, _ = self.at(U)
         return points, normals, weights * self.measure
+
+    def facets(self, m: int) -> FloatArray:
+        """Return a patch of a surface in space as flat polygons, m along each parameter, shape (k, corners, 3)."""
+        s = np.linspace(0.0, 1.0, m + 1)
+        X = self.at(tensor((s, s), (s, s))[0])[0].reshape(m + 1, m + 1, 3)
+        corners = np.stack([X[:-1, :-1], X[1:, :-1], X[1:, 1:], X[:-1, 1:]], axis=2).reshape(-1, 4, 3)
+        middles = (s[1:] + s[:-1]) / 2
+        keep = self.at(tensor((middles, middles), (middles, middles))[0])[2]
+        return corners if keep is None else corners[keep]
 
     def _rows(self, U: FloatArray) -> tuple[FloatArray, BoolArray | None]:
         points, normals, keep = self.at(U)

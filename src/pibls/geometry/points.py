@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from pibls.checks import FloatArray, check_integer, check_points, check_seed, shorten
-from pibls.errors import GeometryError, InputError
-from pibls.problem import AtPoints, Average, Averages, Interior, OnPart, Opposite, Problem, Statement
+from pibls.errors import GeometryError, InputError, ProblemError
+from pibls.problem import Across, AtPoints, Average, Averages, Interior, OnPart, Opposite, Problem, Statement
 
 __all__ = ["PointSet", "Points", "interior_points"]
 
@@ -224,6 +224,16 @@ def _collect(problem: Problem, make: Callable[[Statement], PointSet]) -> tuple[P
     return tuple(sets[index] for index in sorted(sets))
 
 
+def _place(statement: Statement) -> Interior | OnPart | AtPoints | Opposite | Average | Averages:
+    """Return where a statement holds; refuse what one network cannot do, as it is smooth across every curve."""
+    if isinstance(statement.place, Across):
+        raise ProblemError(
+            f"{statement.name} cannot be met by a single network, which is smooth everywhere. Use solve(problem) "
+            "without method, points or device, in one to three coordinates: it cuts cells there."
+        )
+    return statement.place
+
+
 def _average(problem: Problem) -> PointSet:
     points, weights = problem.domain.quadrature(_AVERAGE_POINTS)
     return PointSet(points, weights=weights / weights.sum())
@@ -248,7 +258,7 @@ class _Draw:
     seed: int
 
     def __call__(self, statement: Statement) -> PointSet:
-        place = statement.place
+        place = _place(statement)
         if isinstance(place, Interior):
             return PointSet(interior_points(self.problem.domain, self.interior, self.method, self.seed))
         if isinstance(place, AtPoints | Averages):
@@ -281,7 +291,7 @@ class _Given:
     edge: FloatArray
 
     def __call__(self, statement: Statement) -> PointSet:
-        place = statement.place
+        place = _place(statement)
         if isinstance(place, Interior):
             return PointSet(self.interior)
         if isinstance(place, AtPoints | Averages):

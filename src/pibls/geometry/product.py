@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -21,7 +22,7 @@ from pibls.geometry.patch import AffinePatch, Located, Patch, Samples, SurfaceRu
 from pibls.geometry.rules import gauss, side
 from pibls.geometry.sampling import check_count
 
-__all__ = ["Product", "TimeInterval"]
+__all__ = ["Drawn", "Product", "TimeInterval"]
 
 
 @dataclass(frozen=True, init=False, repr=False)
@@ -50,9 +51,7 @@ class TimeInterval(Domain):
     def __init__(self, t: sp.Symbol, t0: float, t1: float) -> None:
         symbol, start, stop = check_range((t, t0, t1), "TimeInterval")
         check_length(symbol, stop - start, "TimeInterval")
-        object.__setattr__(self, "coordinates", (symbol,))
-        object.__setattr__(self, "start", start)
-        object.__setattr__(self, "stop", stop)
+        self._set(coordinates=(symbol,), start=start, stop=stop)
 
     def __repr__(self) -> str:
         return f"TimeInterval({self.time}, {describe(self.start)}, {describe(self.stop)})"
@@ -173,8 +172,81 @@ class FacePatch(Patch):
         return np.hstack([points, np.full((len(points), 1), self.time)])
 
 
+class Drawn(Domain):
+    """A domain carried along one more coordinate, which comes last."""
+
+    @property
+    @abstractmethod
+    def base(self) -> Domain:
+        """What is carried."""
+
+    @property
+    @abstractmethod
+    def _limits(self) -> tuple[float, float]:
+        """From where to where."""
+
+    @property
+    def bounds(self) -> FloatArray:
+        """Those of the base, and the limits."""
+        return np.concatenate([self.base.bounds, [self._limits]])
+
+    @property
+    def measure(self) -> float:
+        """That of the base times the distance."""
+        return self.base.measure * (self._limits[1] - self._limits[0])
+
+    @property
+    def parameters(self) -> int:
+        """One more than the base."""
+        return self.base.parameters + 1
+
+    def embed(self, U: FloatArray) -> tuple[FloatArray, BoolArray | None]:
+        """Map the first parameters to the base and the last to the limits."""
+        points, keep = self.base.embed(U[:, :-1])
+        low, high = self._limits
+        return np.hstack([points, np.clip(low + U[:, -1:] * (high - low), low, high)]), keep
+
+    def quadrature(self, n: int) -> tuple[FloatArray, FloatArray]:
+        """Return the product of the rule of the base and Gauss between the limits."""
+        count = check_count(n, self.dimension, f"{type(self).__name__}.quadrature")
+        nodes, scales = gauss(side(count, self.dimension))
+        points, weights = self.base.quadrature(max(1, count // len(nodes)))
+        low, high = self._limits
+        last = np.tile(low + nodes * (high - low), len(points))[:, None]
+        return np.hstack([np.repeat(points, len(nodes), axis=0), last]), np.outer(
+            weights, scales * (high - low)
+        ).ravel()
+
+    def faces(self, coordinate: sp.Symbol) -> tuple[Part, Part]:
+        """Return the ends, or the opposite faces of the base, carried."""
+        if not isinstance(coordinate, sp.Symbol) or coordinate not in self.coordinates:
+            return super().faces(coordinate)
+        if coordinate == self.coordinates[-1]:
+            return self._ends
+        low, high = self.base.faces(coordinate)
+        return self._carry(low), self._carry(high)
+
+    def lift(self, part: Part) -> Part:
+        """Return a part of the base, carried."""
+        if not isinstance(part, Part) or part.domain == self:
+            return super().lift(part)
+        return self._carry(self.base.lift(part))
+
+    @property
+    @abstractmethod
+    def _ends(self) -> tuple[Part, Part]:
+        """The base at the limits."""
+
+    def _carry(self, part: Part) -> Part:
+        return self._part(part.name, *(TimedPatch(patch, *self._limits) for patch in part.patches))
+
+    def _end(self, name: str, index: int) -> Part:
+        slack = interval_tolerance(*self._limits)
+        return self._part(name, FacePatch(self.base, self._limits[index], 2.0 * index - 1.0, slack))
+
+
 @dataclass(frozen=True, repr=False)
-class Product(Domain):
+class Product(Drawn):
     """A space domain over a time interval, written ``domain * TimeInterval(t, t0, t1)``.
 
     Its boundary is that of space at all times; ``initial`` and ``final`` are the faces in time.
@@ -220,14 +292,15 @@ class Product(Domain):
         return self.coordinates[-1]
 
     @property
-    def _limits(self) -> tuple[float, float]:
-        start, stop = self.interval.bounds[0].tolist()
-        return start, stop
+    def base(self) -> Domain:
+        """Space."""
+        return self.domain
 
     @property
-    def bounds(self) -> FloatArray:
-        """Those of the factors."""
-        return np.concatenate([self.domain.bounds, self.interval.bounds])
+    def _limits(self) -> tuple[float, float]:
+        """The first and the last time."""
+        start, stop = self.interval.bounds[0].tolist()
+        return start, stop
 
     @property
     def thickness(self) -> float:
@@ -240,11 +313,6 @@ class Product(Domain):
         return self.domain.rounding
 
     @property
-    def measure(self) -> float:
-        """The product of the measures."""
-        return self.domain.measure * self.interval.measure
-
-    @property
     def boundary(self) -> Part:
         """The boundary of space at all times."""
         return self._carry(self.domain.boundary)
@@ -252,12 +320,16 @@ class Product(Domain):
     @property
     def initial(self) -> Part:
         """Space at the initial time."""
-        return self._part("initial", self._face(self._limits[0], -1.0))
+        return self._end("initial", 0)
 
     @property
     def final(self) -> Part:
         """Space at the final time."""
-        return self._part("final", self._face(self._limits[1], 1.0))
+        return self._end("final", 1)
+
+    @property
+    def _ends(self) -> tuple[Part, Part]:
+        return self.initial, self.final
 
     @cached_property
     def parts(self) -> Mapping[str, Part]:
@@ -265,53 +337,17 @@ class Product(Domain):
         lateral = {name: self._carry(part) for name, part in self.domain.parts.items()}
         return MappingProxyType(lateral | {"initial": self.initial, "final": self.final})
 
-    @property
-    def parameters(self) -> int:
-        """One more than the space domain."""
-        return self.domain.parameters + 1
-
-    def embed(self, U: FloatArray) -> tuple[FloatArray, BoolArray | None]:
-        """Map the first parameters to space and the last to time."""
-        points, keep = self.domain.embed(U[:, :-1])
-        return np.hstack([points, self.interval.embed(U[:, -1:])[0]]), keep
-
     def contains(self, X: npt.ArrayLike) -> BoolArray:
         """Tell which points are in both factors."""
         points = check_points("X", X, "Product.contains", self.dimension)
         return self.domain.contains(points[:, :-1]) & self.interval.contains(points[:, -1:])
 
-    def quadrature(self, n: int) -> tuple[FloatArray, FloatArray]:
-        """Return the product of the space rule and Gauss in time."""
-        count = check_count(n, self.dimension, "Product.quadrature")
-        steps = side(count, self.dimension)
-        times, scales = self.interval.quadrature(steps)
-        points, weights = self.domain.quadrature(max(1, count // steps))
-        nodes = np.hstack([np.repeat(points, len(times), axis=0), np.tile(times, (len(points), 1))])
-        return nodes, np.outer(weights, scales).ravel()
-
-    def faces(self, coordinate: sp.Symbol) -> tuple[Part, Part]:
-        """Return the opposite faces of space at all times, or the faces in time."""
-        if not isinstance(coordinate, sp.Symbol) or coordinate not in self.coordinates:
-            return super().faces(coordinate)
-        if coordinate == self.time:
-            return self.initial, self.final
-        low, high = self.domain.faces(coordinate)
-        return self._carry(low), self._carry(high)
-
     def lift(self, part: Part) -> Part:
         """Return a part of the space domain carried through time, or a face of the time interval."""
-        if not isinstance(part, Part) or part.domain == self:
-            return super().lift(part)
-        if part.domain == self.interval and part in (part.domain.initial, part.domain.final):
+        known = isinstance(part, Part) and part.domain == self.interval
+        if known and part in (part.domain.initial, part.domain.final):
             return self.parts[part.name]
-        return self._carry(self.domain.lift(part))
-
-    def _carry(self, part: Part) -> Part:
-        start, stop = self._limits
-        return self._part(part.name, *(TimedPatch(patch, start, stop) for patch in part.patches))
-
-    def _face(self, time: float, direction: float) -> FacePatch:
-        return FacePatch(self.domain, time, direction, interval_tolerance(*self._limits))
+        return super().lift(part)
 
     def _encode(self, encode: Encoder | None) -> dict[str, Any]:
         return {"domain": self.domain.to_dict(encode), "interval": self.interval.to_dict(encode)}

@@ -19,12 +19,10 @@ from pibls.geometry.box import Box
 from pibls.geometry.extrusion import Extrusion
 from pibls.geometry.implicit import Implicit
 from pibls.geometry.outline import Outline
-from pibls.geometry.polygon import Polygon
 from pibls.geometry.revolution import Revolution
 from pibls.geometry.rings import signed_area
-from pibls.geometry.solids import Cone, Cylinder
+from pibls.geometry.solids import Cone, Cylinder, Torus
 from pibls.geometry.star import Star
-from pibls.geometry.torus import Torus
 
 __all__ = ["inside", "per_region"]
 
@@ -151,7 +149,7 @@ def _revolution(shape: Revolution) -> sp.Basic:
 @inside.register
 def _tapered(shape: Cylinder | Cone) -> sp.Basic:
     along, distance = _axial(shape.coordinates, shape.start, shape._frame.axis)
-    first, last = map(_number, shape._radii)
+    first, last = map(_number, shape.ends)
     height = _number(shape.height)
     return sp.And(along > 0, along < height, distance < (first + (last - first) * along / height) ** 2)
 
@@ -167,11 +165,6 @@ def _axial(symbols: tuple[sp.Symbol, ...], origin: Any, axis: Any) -> tuple[sp.E
     offset = [symbol - _number(value) for symbol, value in zip(symbols, origin, strict=True)]
     along = sum(_number(share) * value for share, value in zip(axis, offset, strict=True))
     return along, sp.expand(sum(value**2 for value in offset) - along**2)
-
-
-@inside.register
-def _polygon(shape: Polygon) -> sp.Basic:
-    return _within(shape.coordinates, np.array(shape.vertices))
 
 
 def _within(symbols: tuple[sp.Symbol, ...], vertices: Any) -> sp.Basic:

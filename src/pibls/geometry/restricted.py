@@ -12,7 +12,7 @@ from pibls.checks import BoolArray, FloatArray, shorten
 from pibls.errors import GeometryError
 from pibls.geometry.patch import DerivedPatch, Located, Samples, SurfaceRule
 from pibls.geometry.rules import gauss
-from pibls.geometry.sampling import kronecker
+from pibls.geometry.sampling import kronecker, picked
 
 __all__ = ["Predicate", "RestrictedPatch"]
 
@@ -175,11 +175,8 @@ class RestrictedPatch(DerivedPatch):
     def _stretch(self, U: FloatArray) -> FloatArray:
         """Map [0, 1] onto the kept pieces, one after another."""
         lengths = self._pieces[:, 1] - self._pieces[:, 0]
-        starts = np.cumsum(lengths) - lengths
-        position = U[:, 0] * self._fraction
-        piece = np.searchsorted(starts, position, side="right") - 1
-        offset = np.minimum(position - starts[piece], lengths[piece])
-        return np.asarray(self._pieces[piece, 0] + offset)[:, None]
+        piece, share = picked(lengths, U[:, 0])
+        return np.asarray(self._pieces[piece, 0] + share * lengths[piece])[:, None]
 
     def _rule_on_pieces(self, n: int) -> SurfaceRule:
         parameters, weights = [np.empty(0)], [np.empty(0)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -9,10 +10,9 @@ from types import MappingProxyType
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import sympy as sp
 
-from pibls.checks import shorten
+from pibls.checks import FloatArray, shorten
 from pibls.errors import GeometryError
 from pibls.geometry.base import Decoder, Domain, Encoder, Region, check_coordinates
 from pibls.geometry.extrusion import check_plane_shape
@@ -23,15 +23,93 @@ from pibls.geometry.sampling import check_count
 from pibls.geometry.spans import smooth_spans
 from pibls.geometry.turning import Frame, MirroredPatch, RevolvedPatch
 
-__all__ = ["Revolution"]
+__all__ = ["Revolution", "Turned"]
 
-FloatArray = npt.NDArray[np.float64]
 
 _TURN = 2 * np.pi
 
 
+class Turned(Region):
+    """What a plane shape, the section, sweeps when it is turned about an axis."""
+
+    @property
+    @abstractmethod
+    def section(self) -> Region:
+        """The plane shape; one of its coordinates is the distance from the axis, the other the position along it."""
+
+    @property
+    @abstractmethod
+    def _frame(self) -> Frame:
+        """The axis."""
+
+    @property
+    def _column(self) -> int:
+        """Which coordinate of the section is the distance."""
+        return 0
+
+    @cached_property
+    def _radii(self) -> FloatArray:
+        return np.asarray(self.section.bounds[self._column])
+
+    @property
+    def bounds(self) -> FloatArray:
+        """The box around the outermost rings."""
+        low, high = self.section.bounds[1 - self._column]
+        return self._frame.bounds(np.array([[self._radii[1], low], [self._radii[1], high]]))
+
+    @property
+    def thickness(self) -> float:
+        """That of the section."""
+        return self.section.thickness
+
+    @cached_property
+    def measure(self) -> float:
+        """Pappus: the integral of the circumference over the section."""
+        points, weights = self.section.quadrature(4000)
+        return float(_TURN * (weights @ points[:, self._column]))
+
+    def level(self, X: FloatArray) -> FloatArray:
+        """Return the level of the section."""
+        profile = self._frame.radial(X)
+        if self._radii[0] <= self.tolerance:
+            # The axis is inside, though an edge of the section may lie on it.
+            profile[:, 0] = np.maximum(profile[:, 0], self.tolerance)
+        return self.section.level(profile if self._column == 0 else profile[:, ::-1])
+
+    @cached_property
+    def parts(self) -> Mapping[str, Part]:
+        """The parts of the section, turned."""
+        turned = {name: self._turned(part) for name, part in self.section.parts.items()}
+        return MappingProxyType({name: part for name, part in turned.items() if part.patches})
+
+    @cached_property
+    def boundary(self) -> Part:
+        """The boundary of the section off the axis, turned."""
+        return self._turned(self.section.boundary)
+
+    def quadrature(self, n: int) -> tuple[FloatArray, FloatArray]:
+        """Return the product of the plane rule and the trapezoid rule around."""
+        count = check_count(n, 3, f"{type(self).__name__}.quadrature")
+        turns, shares = periodic(max(3, round(1.5 * count ** (1 / 3))))
+        points, areas = self.section.quadrature(max(1, count // len(turns)))
+        weights = np.outer(areas * points[:, self._column], _TURN * shares).ravel()
+        points = points if self._column == 0 else points[:, ::-1]
+        angle = np.tile(_TURN * turns, len(points))
+        return self._frame.placed(np.repeat(points, len(turns), axis=0), angle), weights
+
+    def _turned(self, part: Part) -> Part:
+        curves = [curve for patch in part.patches for curve in smooth_spans(patch)]
+        off_axis = [curve for curve in curves if not self._on_axis(curve)]
+        upright = [curve if self._column == 0 else MirroredPatch(curve) for curve in off_axis]
+        return self._part(part.name, *(RevolvedPatch(curve, self._frame) for curve in upright))
+
+    def _on_axis(self, curve: Patch) -> bool:
+        points, _, _ = curve.at(np.linspace(0.0, 1.0, 9)[:, None])
+        return bool(np.abs(points[:, self._column]).max() <= 10 * self.tolerance)
+
+
 @dataclass(frozen=True, init=False, repr=False)
-class Revolution(Region):
+class Revolution(Turned):
     """A plane shape turned about a coordinate axis.
 
     The shape is drawn in a half plane: one of its coordinates is the distance from the axis, the other is the
@@ -71,9 +149,7 @@ class Revolution(Region):
                 f"{plane.coordinates}. Got {shorten(axis)} instead. Draw the shape in (r, {symbols[-1]}) and turn it "
                 f"about {symbols[-1]}."
             )
-        object.__setattr__(self, "coordinates", symbols)
-        object.__setattr__(self, "shape", plane)
-        object.__setattr__(self, "axis", axis)
+        self._set(coordinates=symbols, shape=plane, axis=axis)
         if self._radii[0] < -plane.tolerance:
             raise GeometryError(
                 f"The shape that Revolution turns must not cross the axis: {self._distance} is the distance from it. "
@@ -86,8 +162,12 @@ class Revolution(Region):
         return f"Revolution({self.coordinates}, {self.shape!r}, {self.axis})"
 
     @property
+    def section(self) -> Region:
+        """The plane shape."""
+        return self.shape
+
+    @property
     def _column(self) -> int:
-        """Which coordinate of the plane shape is the distance."""
         return 1 - self.shape.coordinates.index(self.axis)
 
     @property
@@ -95,81 +175,15 @@ class Revolution(Region):
         return self.shape.coordinates[self._column]
 
     @cached_property
-    def _radii(self) -> FloatArray:
-        return np.asarray(self.shape.bounds[self._column])
-
-    @cached_property
     def _frame(self) -> Frame:
-        unit = np.zeros(3)
-        unit[self.coordinates.index(self.axis)] = 1.0
+        unit = np.eye(3)[self.coordinates.index(self.axis)]
         return Frame((0.0, 0.0, 0.0), tuple(unit.tolist()))
-
-    @property
-    def bounds(self) -> FloatArray:
-        """The outermost ring, and the extent along the axis."""
-        own = np.tile([-self._radii[1], self._radii[1]], (3, 1))
-        own[self.coordinates.index(self.axis)] = self.shape.bounds[1 - self._column]
-        return own
-
-    @property
-    def thickness(self) -> float:
-        """That of the plane shape."""
-        return self.shape.thickness
-
-    @cached_property
-    def measure(self) -> float:
-        """Pappus: the integral of the circumference over the plane shape."""
-        points, weights = self.shape.quadrature(4000)
-        return float(_TURN * (weights @ points[:, self._column]))
-
-    def _profile(self, X: FloatArray) -> FloatArray:
-        """Return points of space as points of the plane shape."""
-        radial = self._frame.radial(X)
-        return radial if self._column == 0 else radial[:, ::-1]
-
-    def level(self, X: FloatArray) -> FloatArray:
-        """Return the level of the plane shape."""
-        profile = self._profile(X)
-        # The axis is inside, though an edge of the plane shape may lie on it.
-        profile[:, self._column] = np.maximum(profile[:, self._column], max(self._radii[0], 0.0) + self.tolerance)
-        return self.shape.level(profile)
-
-    @cached_property
-    def parts(self) -> Mapping[str, Part]:
-        """The parts of the plane shape, turned."""
-        turned = {name: self._turned(part) for name, part in self.shape.parts.items()}
-        return MappingProxyType({name: part for name, part in turned.items() if part.patches})
-
-    @cached_property
-    def boundary(self) -> Part:
-        """The boundary of the plane shape off the axis, turned."""
-        return self._turned(self.shape.boundary)
 
     def lift(self, part: Part) -> Part:
         """Return a part of the plane shape, turned."""
         if not isinstance(part, Part) or part.domain == self:
             return super().lift(part)
         return self._turned(self.shape.lift(part))
-
-    def quadrature(self, n: int) -> tuple[FloatArray, FloatArray]:
-        """Return the product of the plane rule and the trapezoid rule around."""
-        count = check_count(n, 3, "Revolution.quadrature")
-        turns, shares = periodic(max(3, round(1.5 * count ** (1 / 3))))
-        points, areas = self.shape.quadrature(max(1, count // len(turns)))
-        weights = np.outer(areas * points[:, self._column], _TURN * shares).ravel()
-        points = points if self._column == 0 else points[:, ::-1]
-        angle = np.tile(_TURN * turns, len(points))
-        return self._frame.placed(np.repeat(points, len(turns), axis=0), angle), weights
-
-    def _turned(self, part: Part) -> Part:
-        curves = [curve for patch in part.patches for curve in smooth_spans(patch)]
-        off_axis = [curve for curve in curves if not self._on_axis(curve)]
-        upright = [curve if self._column == 0 else MirroredPatch(curve) for curve in off_axis]
-        return self._part(part.name, *(RevolvedPatch(curve, self._frame) for curve in upright))
-
-    def _on_axis(self, curve: Patch) -> bool:
-        points, _, _ = curve.at(np.linspace(0.0, 1.0, 9)[:, None])
-        return bool(np.abs(points[:, self._column]).max() <= 10 * self.tolerance)
 
     def _encode(self, encode: Encoder | None) -> dict[str, Any]:
         return {"of": self.shape.to_dict(encode), "distance": self._distance.name, "axis": self.axis.name}

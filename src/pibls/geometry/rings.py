@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import numpy as np
 import numpy.typing as npt
 
-from pibls.checks import check_points, shorten
+from pibls.checks import FloatArray, IntArray, check_points, shorten
 from pibls.errors import GeometryError
 from pibls.geometry.patch import ROUNDING
 
 __all__ = [
     "MOST_VERTICES",
+    "OpenRingError",
+    "chained",
     "check_names",
     "check_rings",
     "cross",
@@ -23,13 +25,19 @@ __all__ = [
     "signed_area",
 ]
 
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 
 _RESOLUTION = 1e-12
 MOST_VERTICES = 20000
-_LARGEST = 1e100
+_SMALLEST, _LARGEST = 1e-100, 1e100
 _BATCH = 2**20
+
+
+class OpenRingError(GeometryError):
+    """Edges end in a place from which none goes on."""
+
+    def __init__(self, place: int) -> None:
+        super().__init__(f"The edges do not close: none goes on from place {place}.")
+        self.place = place
 
 
 def signed_area(ring: FloatArray) -> float:
@@ -63,6 +71,39 @@ def nesting(rings: Sequence[FloatArray]) -> npt.NDArray[np.bool_]:
     return found
 
 
+def chained(edges: Iterable[tuple[int, int]]) -> Iterator[list[int]]:
+    """Yield the rings that directed edges between numbered places make, split where they pass a place twice.
+
+    >>> list(chained([(0, 1), (1, 2), (2, 0), (0, 3), (3, 4), (4, 0)]))
+    [[0, 3, 4], [0, 1, 2]]
+    """
+    after: dict[int, list[int]] = {}
+    for a, b in edges:
+        after.setdefault(a, []).append(b)
+    while after:
+        chain = [next(iter(after))]
+        seen = {chain[0]: 0}
+        while chain:
+            choices = after.get(chain[-1])
+            if not choices:
+                raise OpenRingError(chain[-1])
+            following = choices.pop()
+            if not choices:
+                del after[chain[-1]]
+            if following in seen:
+                start = seen[following]
+                loop = chain[start:]
+                yield loop
+                for node in loop[1:]:
+                    del seen[node]
+                del chain[start + 1 :]
+                if start == 0:
+                    break
+            else:
+                seen[following] = len(chain)
+                chain.append(following)
+
+
 def depths(rings: Sequence[FloatArray]) -> IntArray:
     """Return in how many of the others each ring lies; they must not cross."""
     return np.asarray(nesting(rings).sum(axis=1))
@@ -86,8 +127,8 @@ def resolution_of(vertices: FloatArray) -> float:
     return _RESOLUTION * scale + ROUNDING * float(np.abs(vertices).max())
 
 
-def check_rings(rings: Sequence[npt.ArrayLike]) -> list[FloatArray]:
-    """Return rings that each enclose an area, or refuse them."""
+def check_rings(rings: Sequence[npt.ArrayLike], title: str) -> list[FloatArray]:
+    """Return rings that each enclose an area, or refuse them; a title with a number says which."""
     if isinstance(rings, str) or not hasattr(rings, "__len__") or not len(rings):
         raise GeometryError(
             f"The 'rings' parameter of Outline must be a list of one or more rings of vertices. Got {shorten(rings)}."
@@ -96,40 +137,47 @@ def check_rings(rings: Sequence[npt.ArrayLike]) -> list[FloatArray]:
     total = sum(len(ring) for ring in checked)
     if total > MOST_VERTICES:
         raise GeometryError(
-            f"The 'rings' parameter of Outline must have at most {MOST_VERTICES} vertices in all. Got {total}. "
+            f"A shape with straight edges must have at most {MOST_VERTICES} vertices in all. Got {total}. "
             "Thin them out, as shapely's simplify does."
         )
     vertices = np.concatenate(checked)
-    if not 0 < float(np.abs(vertices).max()) < _LARGEST:
-        raise GeometryError(
-            f"The 'rings' parameter of Outline must have coordinates below {_LARGEST:g}, not all zero. Scale them."
-        )
-    resolution = resolution_of(vertices)
+    largest = float(np.abs(vertices).max(initial=0.0))
+    resolution = resolution_of(vertices) if len(vertices) else 0.0
     for number, ring in enumerate(checked):
-        extent = np.ptp(ring, axis=0) if len(ring) else np.zeros(2)
-        if len(ring) < 3 or abs(signed_area(ring)) <= resolution * float(np.hypot(*extent)):
+        name = title.format(number)
+        if len(ring) < 3:
+            raise GeometryError(f"{name} must have three or more vertices. Got {len(ring)} instead.")
+        if not _SMALLEST < largest < _LARGEST:
             raise GeometryError(
-                f"Ring {number} of Outline must enclose an area. Got {shorten(ring.tolist())} instead. Leave it out."
+                f"{name} must have coordinates below {_LARGEST:g}, not all zero. Got {shorten(ring.tolist())} instead. "
+                "Scale the coordinates."
             )
         gaps = np.hypot(*(np.roll(ring, -1, axis=0) - ring).T)
         if gaps.min() <= resolution:
             k = int(gaps.argmin())
             raise GeometryError(
-                f"Ring {number} of Outline must have different vertices. Got {ring[k].tolist()} as number {k} and "
-                "again after it. Leave one out; rings close by themselves."
+                f"{name} must have different vertices. Got {ring[k].tolist()} as number {k} and again after it. Leave "
+                "one out; rings close by themselves."
+            )
+        if abs(signed_area(ring)) <= resolution * float(np.hypot(*np.ptp(ring, axis=0))):
+            raise GeometryError(
+                f"{name} must enclose an area. Got {shorten(ring.tolist())} instead. Leave it out, or check that its "
+                "vertices are not all on one line and, far from the origin, shift the coordinates."
             )
     return checked
 
 
-def check_names(parts: Mapping[str, Sequence[int]], total: int) -> tuple[tuple[str, tuple[int, ...]], ...]:
-    """Return the names of edges, or refuse them."""
+def check_names(
+    parts: Mapping[str, Sequence[int]], total: int, owner: str, what: str
+) -> tuple[tuple[str, tuple[int, ...]], ...]:
+    """Return the names of edges or triangles by their numbers, or refuse them."""
     named = []
     for name, edges in dict(parts).items():
         rows = np.asarray(edges)
         known = rows.ndim == 1 and len(rows) and rows.dtype.kind in "iu" and rows.min() >= 0 and rows.max() < total
         if not isinstance(name, str) or not known:
             raise GeometryError(
-                f"The 'parts' parameter of Outline must give names the numbers of edges, 0 to {total - 1}. "
+                f"The 'parts' parameter of {owner} must give names the numbers of {what}, 0 to {total - 1}. "
                 f"Got {shorten(edges)} for {shorten(name)} instead."
             )
         named.append((name, tuple(int(k) for k in np.unique(rows))))

@@ -11,7 +11,7 @@ from pibls.checks import BoolArray, FloatArray, IntArray, check_choice, check_in
 from pibls.errors import GeometryError, ResourceError
 from pibls.runtime import require_memory
 
-__all__ = ["METHODS", "apportion", "check_count", "fill", "kronecker", "thin", "unit_cube"]
+__all__ = ["METHODS", "apportion", "check_count", "fill", "kronecker", "picked", "thin", "unit_cube"]
 
 Embedding = Callable[[FloatArray], tuple[FloatArray, BoolArray | None]]
 
@@ -92,6 +92,18 @@ def thin(available: int, n: int) -> IntArray:
     array([1, 4, 7])
     """
     return np.asarray((2 * np.arange(n, dtype=np.int64) + 1) * available // (2 * n), dtype=np.int64)
+
+
+def picked(sizes: FloatArray, position: FloatArray) -> tuple[IntArray, FloatArray]:
+    """Return which of several things, laid end to end, positions in [0, 1] are in, and how far along it.
+
+    >>> picked(np.array([1.0, 3.0]), np.array([0.1, 0.25, 1.0]))
+    (array([0, 1, 1]), array([0.4, 0. , 1. ]))
+    """
+    ends = np.cumsum(sizes)
+    place = np.clip(position, 0.0, 1.0) * ends[-1]
+    item = np.minimum(np.searchsorted(ends, place, side="right"), len(ends) - 1)
+    return item, np.clip((place - (ends - sizes)[item]) / sizes[item], 0.0, 1.0)
 
 
 def apportion(n: int, measures: FloatArray) -> IntArray:

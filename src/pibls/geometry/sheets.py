@@ -6,18 +6,16 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-import numpy.typing as npt
 
+from pibls.checks import BoolArray, FloatArray, IntArray
 from pibls.geometry.boxtree import BoxTree, bundled
 from pibls.geometry.patch import Located, Patch, SurfaceRule
 from pibls.geometry.rules import gauss, side, tensor
+from pibls.geometry.sampling import picked
 from pibls.geometry.triangles import Surface
 
 __all__ = ["FlatPatch", "ScrapPatch", "TrianglePatch", "make_patches"]
 
-FloatArray = npt.NDArray[np.float64]
-BoolArray = npt.NDArray[np.bool_]
-IntArray = npt.NDArray[np.int64]
 
 _FLAT = 1e-5  # sine of the angle between triangles of one face: files of single precision have some 1e-7
 _MOST_FACES = 200
@@ -65,6 +63,19 @@ class TrianglePatch(Patch):
         scales = 2 * np.outer(areas, weights * U[:, 0]).ravel()
         return points.reshape(-1, 3), np.repeat(self._own.normals, len(U), axis=0), scales
 
+    def facets(self, m: int) -> FloatArray:
+        """Return triangles, halved across their longest edges until about m of them lie along the patch."""
+        corners, longest = self._own.corners, 2 * float(np.sqrt(self.measure)) / m
+        while True:
+            edges = np.linalg.norm(np.roll(corners, -1, axis=1) - corners, axis=2)
+            large = edges.max(axis=1) > longest
+            if not large.any():
+                return corners
+            first = edges[large].argmax(axis=1)[:, None] + np.arange(3)
+            a, b, c = np.take_along_axis(corners[large], first[:, :, None] % 3, axis=1).transpose(1, 0, 2)
+            halves = [np.stack(own, axis=1) for own in ((a, (a + b) / 2, c), ((a + b) / 2, b, c))]
+            corners = np.concatenate([corners[~large], *halves])
+
 
 def _on_triangles(corners: FloatArray, s: FloatArray, t: FloatArray) -> FloatArray:
     """Return the points of triangles at a distance from the first corner and a direction, both in [0, 1]."""
@@ -78,11 +89,7 @@ class ScrapPatch(TrianglePatch):
 
     def at(self, U: FloatArray) -> Located:
         """Return points at uniform density."""
-        areas = self._own.areas
-        ends = np.cumsum(areas)
-        position = np.clip(U[:, 0], 0.0, 1.0) * ends[-1]
-        item = np.minimum(np.searchsorted(ends, position, side="right"), len(areas) - 1)
-        rest = np.clip((position - (ends - areas)[item]) / areas[item], 0.0, 1.0)
+        item, rest = picked(self._own.areas, U[:, 0])
         points = _on_triangles(self._own.corners[item], np.sqrt(rest), U[:, 1])
         return points, self._own.normals[item], None
 
@@ -167,19 +174,11 @@ class FlatPatch(TrianglePatch):
 
 def flat_groups(surface: Surface, labels: IntArray) -> IntArray:
     """Return the number of the flat face that each triangle is in; one face has one label."""
-    from scipy.sparse import coo_array
-    from scipy.sparse.csgraph import connected_components
-
-    triangles = surface.triangles
-    ends = np.sort(triangles[:, [[0, 1], [1, 2], [2, 0]]].reshape(-1, 2), axis=1)
-    owner = np.repeat(np.arange(len(triangles)), 3)
-    # Every edge of a closed surface has two triangles.
-    pairs = owner[np.lexsort(ends.T)].reshape(-1, 2)
+    pairs = surface.neighbours
     one, two = surface.normals[pairs].transpose(1, 0, 2)
     flat = (np.linalg.norm(np.cross(one, two), axis=1) <= _FLAT) & ((one * two).sum(axis=1) > 0.0)
     flat &= labels[pairs[:, 0]] == labels[pairs[:, 1]]
-    graph = coo_array((np.ones(int(flat.sum())), tuple(pairs[flat].T)), shape=(len(triangles),) * 2)
-    return np.asarray(connected_components(graph, directed=False)[1], dtype=np.int64)
+    return surface.pieces(pairs[flat])
 
 
 def make_patches(surface: Surface, labels: IntArray) -> tuple[TrianglePatch, ...]:

@@ -6,14 +6,15 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from scipy.spatial import cKDTree
 
-__all__ = ["owners_in_sight"]
+from pibls.checks import FloatArray, IntArray
 
-FloatArray = npt.NDArray[np.float64]
+__all__ = ["joined_in_sight", "owners_in_sight"]
+
 _NEAREST = 16
 _BETWEEN = (0.5, 0.25, 0.75)
+_LOOKS = 32
 
 
 def owners_in_sight(
@@ -54,17 +55,52 @@ def owners_in_sight(
     finder = cKDTree(samples / scale)
     if clear is None or not len(X) or (owners == owners[0]).all():
         return owners[finder.query(X / scale)[1]]
-    nearest = finder.query(X / scale, k=min(_NEAREST, len(samples)))[1].reshape(len(X), -1)
-    found, open_rows = owners[nearest[:, 0]], np.flatnonzero((owners[nearest] != owners[nearest[:, :1]]).any(axis=1))
-    for column in range(nearest.shape[1]):
-        there = samples[nearest[open_rows, column]]
-        seen = np.ones(len(open_rows), dtype=np.bool_)
-        for share in _BETWEEN:
-            seen[seen] = clear((X[open_rows] + share * (there - X[open_rows]))[seen])
-        found[open_rows[seen]] = owners[nearest[open_rows[seen], column]]
-        open_rows = open_rows[~seen]
-        if not len(open_rows):
-            break
+    found = owners[finder.query(X / scale)[1]]
+    rows = np.arange(len(X))
+    # All samples at first, then those of each piece: at the tip of a thin one, all that are near may be of others.
+    for some in (np.arange(len(samples)), *(np.flatnonzero(owners == owner) for owner in np.unique(owners))):
+        own = cKDTree(samples[some] / scale)
+        nearest = some[own.query(X[rows] / scale, k=min(_NEAREST, len(some)))[1].reshape(len(rows), -1)]
+        for column in nearest.T:
+            left = np.flatnonzero(rows >= 0)
+            if not len(left):
+                break
+            here, there = X[rows[left]], samples[column[left]]
+            seen = np.ones(len(left), dtype=np.bool_)
+            for share in _BETWEEN:
+                seen[seen] = clear((here + share * (there - here))[seen])
+            found[rows[left[seen]]] = owners[column[left[seen]]]
+            rows[left[seen]] = -1
+        rows = rows[rows >= 0]
+        if not len(rows):
+            return found
     if strict:
-        found[open_rows] = -1
+        found[rows] = -1
+    return found
+
+
+def joined_in_sight(
+    samples: FloatArray, owners: Any, scale: FloatArray, clear: Callable[[FloatArray], Any]
+) -> IntArray:
+    """Return owners with those of pieces that see each other made one: along a sharp edge a grid leaves specks.
+
+    Examples
+    --------
+    >>> samples, owners = np.array([[0.0, 0.0], [1.0, 1.0], [1.0, 4.0]]), np.array([1, 2, 3])
+    >>> joined_in_sight(samples, owners, np.ones(2), lambda X: X[:, 1] < 2).tolist()
+    [2, 2, 3]
+    """
+    found = np.array(owners, dtype=np.int64)
+    for owner in np.argsort(np.bincount(found), kind="stable"):
+        own = found == owner
+        if not own.any() or own.all():
+            continue
+        gaps, nearest = cKDTree(samples[~own] / scale).query(samples[own] / scale)
+        looks = np.argsort(gaps)[:_LOOKS]
+        here, there = samples[own][looks], samples[~own][nearest[looks]]
+        seen = np.ones(len(looks), dtype=np.bool_)
+        for share in np.arange(1, 8) / 8:
+            seen[seen] = clear((here + share * (there - here))[seen])
+        if seen.any():
+            found[own] = found[~own][nearest[looks[seen][0]]]
     return found

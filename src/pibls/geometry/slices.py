@@ -2,6 +2,7 @@
 
 Where lines begin or cease to meet the shape (the top of a hole, a vertex), the lengths inside are not smooth, at worst
 like a square root. Panels between those heights, with lines crowded towards their ends, are as good as for smooth ones.
+So are points that crowd towards re-entrant corners, where solutions are not smooth.
 """
 
 from __future__ import annotations
@@ -11,12 +12,11 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
 
-from pibls.checks import FloatArray
+from pibls.checks import BoolArray, FloatArray, IntArray
 from pibls.geometry.patch import FlippedPatch, Patch
 from pibls.geometry.restricted import RestrictedPatch
-from pibls.geometry.rules import gauss
+from pibls.geometry.rules import crowded, gauss
 
 if TYPE_CHECKING:
     from pibls.geometry.base import Region
@@ -25,7 +25,7 @@ __all__ = ["ends", "slices"]
 
 
 _SCAN = 512
-_FEWEST = 3
+_FEWEST, _FEWEST_CROWDED = 3, 10
 _CROWDED = 1.5
 _BISECTIONS = 50
 _SAME = 1e-9
@@ -44,16 +44,20 @@ def slices(shape: Region, n: int, area: float) -> tuple[FloatArray, FloatArray]:
     >>> bool(abs(weights.sum() - (4 - math.pi / 4)) < 1e-9)
     True
     """
+    from pibls.geometry.landmarks import corners  # which are found with the help of this file
+
     # The lines are closer together than the points on them, by as much as they are crowded.
     spacing = math.sqrt(_CROWDED * area / n)
     marks = _marks(shape)
     heights, steps = _lines(_distinct(marks[:, 1], shape.bounds[1]), spacing)
     left, right, row = _segments(shape, heights, _distinct(marks[:, 0], shape.bounds[0]))
+    bends = np.unique([corner.point[0] for corner in corners(shape)])
+    left, right, row = _divided(left, right, row, bends)
     points, weights = [np.empty((0, 2))], [np.empty(0)]
     counts = np.maximum(_FEWEST, np.ceil((right - left) / spacing)).astype(np.int64)
     for count in np.unique(counts):
         own = counts == count
-        nodes, shares = gauss(int(count))
+        nodes, shares = crowded(max(_FEWEST_CROWDED, int(count))) if len(bends) else gauss(int(count))
         width = (right - left)[own, None]
         x = (left[own, None] + width * nodes).ravel()
         points.append(np.stack([x, np.repeat(heights[row[own]], len(nodes))], axis=1))
@@ -107,15 +111,24 @@ def _lines(levels: FloatArray, spacing: float) -> tuple[FloatArray, FloatArray]:
     """Return heights and weights of lines in the panels between levels."""
     heights, weights = [], []
     for low, high in pairwise(levels):
-        nodes, shares = gauss(max(_FEWEST, math.ceil(_CROWDED * (high - low) / spacing)))
-        heights.append(low + (high - low) * nodes**2 * (3.0 - 2.0 * nodes))
-        weights.append((high - low) * 6.0 * nodes * (1.0 - nodes) * shares)
+        nodes, shares = crowded(max(_FEWEST, math.ceil(_CROWDED * (high - low) / spacing)))
+        heights.append(low + (high - low) * nodes)
+        weights.append((high - low) * shares)
     return np.concatenate(heights), np.concatenate(weights)
 
 
-def _segments(
-    shape: Region, heights: FloatArray, marks: FloatArray
-) -> tuple[FloatArray, FloatArray, npt.NDArray[np.int64]]:
+def _divided(
+    left: FloatArray, right: FloatArray, row: IntArray, cuts: FloatArray
+) -> tuple[FloatArray, FloatArray, IntArray]:
+    """Return segments of lines divided at some places."""
+    for cut in cuts.tolist():
+        across = (left < cut) & (right > cut)
+        left = np.concatenate([left, np.full(int(across.sum()), cut)])
+        right, row = np.concatenate([np.where(across, cut, right), right[across]]), np.concatenate([row, row[across]])
+    return left, right, row
+
+
+def _segments(shape: Region, heights: FloatArray, marks: FloatArray) -> tuple[FloatArray, FloatArray, IntArray]:
     """Return left and right ends of what of each line is inside, and the number of the line.
 
     Marks, and the middles between them, are looked at too: the shape may be thin there.
@@ -125,7 +138,7 @@ def _segments(
     even = np.linspace(low - margin, high + margin, _SCAN + 1)
     cells = np.unique(np.concatenate([even, marks, (marks[1:] + marks[:-1]) / 2]))
 
-    def inside(x: FloatArray, y: FloatArray) -> npt.NDArray[np.bool_]:
+    def inside(x: FloatArray, y: FloatArray) -> BoolArray:
         return np.asarray(shape.level(np.stack([x, y], axis=1)) > 0.0)
 
     held = inside(np.tile(cells, len(heights)), np.repeat(heights, len(cells))).reshape(len(heights), -1)

@@ -12,18 +12,17 @@ import numpy as np
 import numpy.typing as npt
 import sympy as sp
 
-from pibls.checks import check_points, shorten
+from pibls.checks import FloatArray, IntArray, check_points, shorten
 from pibls.errors import GeometryError
 from pibls.geometry.base import Decoder, Encoder, Region, check_coordinates
 from pibls.geometry.part import Part
+from pibls.geometry.rings import check_names
 from pibls.geometry.sheets import TrianglePatch, make_patches
 from pibls.geometry.triangles import Surface
 from pibls.geometry.watertight import check_surface
 
 __all__ = ["Solid"]
 
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 
 _MOST_TRIANGLES = 200_000
 _MOST_FACES = 100
@@ -70,16 +69,19 @@ class Solid(Region):
         triangles: npt.ArrayLike,
         parts: Mapping[str, Sequence[int]] | None = None,
     ) -> None:
-        object.__setattr__(self, "coordinates", check_coordinates(coordinates, "Solid", 3))
+        symbols = check_coordinates(coordinates, "Solid", 3)
         points = check_points("vertices", vertices, "Solid", 3, error=GeometryError)
         numbers = _check_triangles(triangles, len(points))
-        labels = _check_parts(parts or {}, len(numbers))
+        labels = check_names(parts or {}, len(numbers), "Solid", "triangles")
+        rows = [row for _, own in labels for row in own]
+        if len(set(rows)) < len(rows):
+            raise GeometryError("The 'parts' parameter of Solid must have each triangle in one part. Got some in two.")
         surface, kept = check_surface(points, numbers)
-        object.__setattr__(self, "surface", surface)
         place = np.full(len(numbers), -1)
         place[kept] = np.arange(len(kept))
-        own = [(name, place[list(rows)]) for name, rows in labels]
-        object.__setattr__(self, "named", tuple((name, tuple(rows[rows >= 0].tolist())) for name, rows in own))
+        left = ((name, place[list(own)]) for name, own in labels)
+        named = tuple((name, tuple(own[own >= 0].tolist())) for name, own in left)
+        self._set(coordinates=symbols, surface=surface, named=named)
 
     def __repr__(self) -> str:
         low, high = self.bounds.T.round(6).tolist()
@@ -160,18 +162,3 @@ def _check_triangles(triangles: npt.ArrayLike, count: int) -> IntArray:
             f"{numbers[row].tolist()} as triangle {row} instead."
         )
     return numbers.astype(np.int64)
-
-
-def _check_parts(parts: Mapping[str, Sequence[int]], count: int) -> list[tuple[str, tuple[int, ...]]]:
-    found, taken = [], np.zeros(count, dtype=np.bool_)
-    for name, rows in dict(parts).items():
-        own = np.asarray(rows)
-        known = own.ndim == 1 and len(own) and own.dtype.kind in "iu" and own.min() >= 0 and own.max() < count
-        if not isinstance(name, str) or not known or taken[own].any():
-            raise GeometryError(
-                f"The 'parts' parameter of Solid must give names the numbers of triangles, 0 to {count - 1}, each in "
-                f"one part. Got {shorten(rows)} for {shorten(name)} instead."
-            )
-        taken[own] = True
-        found.append((name, tuple(own.tolist())))
-    return found

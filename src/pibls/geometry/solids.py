@@ -1,4 +1,4 @@
-"""Cylinders and cones."""
+"""Cylinders, cones and tori, around any axis."""
 
 from __future__ import annotations
 
@@ -8,32 +8,42 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from types import MappingProxyType
-from typing import Any
+from typing import ClassVar
 
 import numpy as np
-import numpy.typing as npt
 import sympy as sp
 
-from pibls.checks import check_number
+from pibls.checks import FloatArray, check_number, shorten
 from pibls.errors import GeometryError
 from pibls.geometry.ball import Disk, check_center
-from pibls.geometry.base import Decoder, Encoder, Region, check_coordinates, describe
+from pibls.geometry.base import Region, check_coordinates, describe, written
 from pibls.geometry.extrusion import Extrusion
 from pibls.geometry.part import Part
-from pibls.geometry.patch import AffinePatch, Patch
-from pibls.geometry.rules import gauss, periodic, side, tensor
-from pibls.geometry.sampling import check_count
-from pibls.geometry.sizes import check_sizes, written
-from pibls.geometry.turning import Frame, RevolvedPatch
+from pibls.geometry.polygon import Polygon
+from pibls.geometry.revolution import Turned
+from pibls.geometry.turning import Frame
 
-__all__ = ["Cone", "Cylinder"]
+__all__ = ["Cone", "Cylinder", "Torus"]
 
-FloatArray = npt.NDArray[np.float64]
-BoolArray = npt.NDArray[np.bool_]
 Vector = tuple[float, ...]
 
+_SECTION = sp.symbols("r s")
+_SMALLEST = 1e-12
+_MOST_DIGITS = 90
 
-class _Tapered(Region):
+
+def _check_sizes(owner: str, sizes: Mapping[str, float], place: Vector) -> None:
+    """Refuse lengths that double precision cannot hold beside each other and the coordinates."""
+    largest = max(*sizes.values(), *map(abs, place))
+    for name, size in sizes.items():
+        if size <= _SMALLEST * largest or abs(math.log10(size)) > _MOST_DIGITS:
+            raise GeometryError(
+                f"The '{name}' parameter of {owner} must give a solid that double precision can hold. Got {size!r} "
+                f"at {place} instead. Shift or scale the coordinates."
+            )
+
+
+class _Tapered(Turned):
     """A cylinder or cone: straight sides between two flat ends."""
 
     start: Vector
@@ -41,8 +51,19 @@ class _Tapered(Region):
 
     @property
     @abstractmethod
-    def _radii(self) -> tuple[float, float]:
+    def ends(self) -> tuple[float, float]:
         """Radius at the start and at the stop."""
+
+    def _set_axis(self, coordinates: object, start: object, stop: object) -> None:
+        owner = type(self).__name__
+        symbols = check_coordinates(coordinates, owner, 3)
+        ends = check_center(start, 3, owner), check_center(stop, 3, owner)
+        if ends[0] == ends[1]:
+            raise GeometryError(
+                f"The 'start' and 'stop' parameters of {owner} must be different points, the middles of its ends. "
+                f"Got {ends[0]} twice."
+            )
+        self._set(coordinates=symbols, start=ends[0], stop=ends[1])
 
     @cached_property
     def _frame(self) -> Frame:
@@ -54,27 +75,23 @@ class _Tapered(Region):
         """Distance between the ends."""
         return math.dist(self.start, self.stop)
 
+    @cached_property
+    def section(self) -> Polygon:
+        """What is between the axis and the side."""
+        (first, last), height = self.ends, self.height
+        corners = [(0.0, 0.0), (first, 0.0), (last, height), (0.0, height)]
+        return Polygon(_SECTION, list(dict.fromkeys(corners)))
+
     @property
     def bounds(self) -> FloatArray:
         """The smallest box around the ends."""
-        first, last = self._radii
+        first, last = self.ends
         return self._frame.bounds(np.array([[first, 0.0], [last, self.height]]))
-
-    @property
-    def thickness(self) -> float:
-        """The smaller of height and largest diameter."""
-        return min(self.height, 2 * max(self._radii))
-
-    @property
-    def measure(self) -> float:
-        """The volume."""
-        first, last = self._radii
-        return math.pi * self.height * (first * first + first * last + last * last) / 3
 
     def level(self, X: FloatArray) -> FloatArray:
         """Return the smallest of the distances from the planes of the ends and from the side."""
         distance, along = self._frame.radial(X).T
-        (first, last), height = self._radii, self.height
+        (first, last), height = self.ends, self.height
         slant = math.hypot(height, first - last)
         side_level = ((first - distance) * height - (first - last) * along) / slant
         return np.asarray(np.minimum(side_level, np.minimum(along, height - along)))
@@ -82,47 +99,10 @@ class _Tapered(Region):
     @cached_property
     def parts(self) -> Mapping[str, Part]:
         """The ends and the side."""
-        (first, last), height = self._radii, self.height
-        slant = math.hypot(height, first - last)
-        # Edges of half the section, outward normals beside them.
-        edges = {
-            "bottom": ((0.0, 0.0), (first, 0.0), (0.0, -1.0)),
-            "side": ((first, 0.0), (last - first, height), (height / slant, (first - last) / slant)),
-            "top": ((0.0, height), (last, 0.0), (0.0, 1.0)),
-        }
-        found = {
-            name: self._part(name, RevolvedPatch(AffinePatch(origin, (edge,), normal), self._frame))
-            for name, (origin, edge, normal) in edges.items()
-            if edge != (0.0, 0.0)
-        }
-        return MappingProxyType(found)
-
-    @property
-    def boundary(self) -> Part:
-        """Ends and side."""
-        patches: list[Patch] = [patch for part in self.parts.values() for patch in part.patches]
-        return self._part("boundary", *patches)
-
-    def quadrature(self, n: int) -> tuple[FloatArray, FloatArray]:
-        """Return Gauss along the axis and the radius times the trapezoid rule around, about ``n`` nodes."""
-        count = check_count(n, 3, f"{type(self).__name__}.quadrature")
-        m = side(count / 2, 3)
-        U, weights = tensor(gauss(m), gauss(m + 1), periodic(max(3, round(count / (m * (m + 1))))))
-        first, last = self._radii
-        radius = first + (last - first) * U[:, 1]
-        profile = np.stack([radius * U[:, 0], self.height * U[:, 1]], axis=1)
-        scales = 2 * np.pi * self.height * radius**2 * U[:, 0]
-        return self._frame.placed(profile, 2 * np.pi * U[:, 2]), weights * scales
-
-
-def _check_ends(start: object, stop: object, owner: str) -> tuple[Vector, Vector]:
-    ends = check_center(start, 3, owner), check_center(stop, 3, owner)
-    if ends[0] == ends[1]:
-        raise GeometryError(
-            f"The 'start' and 'stop' parameters of {owner} must be different points, the middles of its ends. "
-            f"Got {ends[0]} twice."
-        )
-    return ends
+        first, last = self.ends
+        names = ["bottom"] * (first > 0.0) + ["side"] + ["top"] * (last > 0.0)
+        turned = zip(names, self.boundary.patches, strict=True)
+        return MappingProxyType({name: self._part(name, patch) for name, patch in turned})
 
 
 @dataclass(frozen=True, init=False, repr=False)
@@ -146,42 +126,32 @@ class Cylinder(_Tapered):
     stop: Vector
     radius: float
 
+    stored: ClassVar[tuple[str, ...]] = ("start", "stop", "radius")
+
     def __init__(self, coordinates: tuple[sp.Symbol, ...], start: object, stop: object, radius: object) -> None:
-        object.__setattr__(self, "coordinates", check_coordinates(coordinates, "Cylinder", 3))
-        first, last = _check_ends(start, stop, "Cylinder")
-        object.__setattr__(self, "start", first)
-        object.__setattr__(self, "stop", last)
+        self._set_axis(coordinates, start, stop)
         size = check_number("radius", radius, "Cylinder", minimum=0, exclusive=True, error=GeometryError)
-        object.__setattr__(self, "radius", size)
-        check_sizes("Cylinder", {"radius": size, "stop": self.height}, first)
+        _check_sizes("Cylinder", {"radius": size, "stop": self.height}, self.start)
+        self._set(radius=size)
 
     def __repr__(self) -> str:
         return f"Cylinder({self.coordinates}, {written(self.start)}, {written(self.stop)}, {describe(self.radius)})"
 
     @property
-    def _radii(self) -> tuple[float, float]:
+    def ends(self) -> tuple[float, float]:
+        """The radius, twice."""
         return self.radius, self.radius
 
     @cached_property
-    def parts(self) -> Mapping[str, Part]:
-        """The ends and the side."""
+    def boundary(self) -> Part:
+        """Ends and side; along the last coordinate those of a disk drawn out, as circles need no poles."""
         if self._frame.axis[:2] != (0.0, 0.0):
-            return super().parts
-        # Along the last coordinate it is a disk drawn out, and circles need no poles.
+            return self._turned(self.section.boundary)
         x, y, z = self.coordinates
         low, high = sorted((self.start[2], self.stop[2]))
-        drawn = Extrusion(Disk((x, y), self.start[:2], self.radius), (z, low, high))
-        ends = ("bottom", "top") if self.start[2] < self.stop[2] else ("top", "bottom")
-        found = {"bottom": drawn.parts[ends[0]], "side": drawn.boundary, "top": drawn.parts[ends[1]]}
-        patches = {name: part.patches[:1] for name, part in found.items()}
-        return MappingProxyType({name: self._part(name, *own) for name, own in patches.items()})
-
-    def _encode(self, _: Encoder | None) -> dict[str, Any]:
-        return {"start": list(self.start), "stop": list(self.stop), "radius": self.radius}
-
-    @classmethod
-    def _decode(cls, data: Mapping[str, Any], coordinates: tuple[sp.Symbol, ...], _: Decoder | None) -> Cylinder:
-        return cls(coordinates, data["start"], data["stop"], data["radius"])
+        side, *ends = Extrusion(Disk((x, y), self.start[:2], self.radius), (z, low, high)).boundary.patches
+        bottom, top = ends if self.start[2] < self.stop[2] else ends[::-1]
+        return self._part("boundary", bottom, side, top)
 
 
 @dataclass(frozen=True, init=False, repr=False)
@@ -207,21 +177,19 @@ class Cone(_Tapered):
     radius: float
     top_radius: float
 
+    stored: ClassVar[tuple[str, ...]] = ("start", "stop", "radius", "top_radius")
+
     def __init__(
         self, coordinates: tuple[sp.Symbol, ...], start: object, stop: object, radius: object, top_radius: object = 0.0
     ) -> None:
-        object.__setattr__(self, "coordinates", check_coordinates(coordinates, "Cone", 3))
-        first, last = _check_ends(start, stop, "Cone")
-        object.__setattr__(self, "start", first)
-        object.__setattr__(self, "stop", last)
-        for name, value in (("radius", radius), ("top_radius", top_radius)):
-            size = check_number(name, value, "Cone", minimum=0, error=GeometryError)
-            object.__setattr__(self, name, size)
-        if self.radius == self.top_radius == 0.0:
+        self._set_axis(coordinates, start, stop)
+        given = {"radius": radius, "top_radius": top_radius}
+        radii = {name: check_number(name, r, "Cone", minimum=0, error=GeometryError) for name, r in given.items()}
+        if not any(radii.values()):
             raise GeometryError("The 'radius' parameter of Cone must be above 0 at one end. Got 0 at both.")
-        radii = {"radius": self.radius, "top_radius": self.top_radius}
         sizes = {name: size for name, size in radii.items() if size > 0.0}
-        check_sizes("Cone", sizes | {"stop": self.height}, first)
+        _check_sizes("Cone", sizes | {"stop": self.height}, self.start)
+        self._set(**radii)
 
     def __repr__(self) -> str:
         top = f", top_radius={describe(self.top_radius)}" if self.top_radius else ""
@@ -229,13 +197,81 @@ class Cone(_Tapered):
         return f"Cone({self.coordinates}, {ends}, {describe(self.radius)}{top})"
 
     @property
-    def _radii(self) -> tuple[float, float]:
+    def ends(self) -> tuple[float, float]:
+        """The two radii."""
         return self.radius, self.top_radius
 
-    def _encode(self, _: Encoder | None) -> dict[str, Any]:
-        sizes = {"radius": self.radius, "top_radius": self.top_radius}
-        return {"start": list(self.start), "stop": list(self.stop), **sizes}
 
-    @classmethod
-    def _decode(cls, data: Mapping[str, Any], coordinates: tuple[sp.Symbol, ...], _: Decoder | None) -> Cone:
-        return cls(coordinates, data["start"], data["stop"], data["radius"], data["top_radius"])
+@dataclass(frozen=True, init=False, repr=False)
+class Torus(Turned):
+    """A ring: a disk of radius ``tube`` turned about an axis at the distance ``radius``; its boundary is one piece.
+
+    Examples
+    --------
+    >>> x, y, z = sp.symbols("x y z")
+    >>> ring = Torus((x, y, z), (0, 0, 0), 3, 1)
+    >>> round(ring.measure / np.pi**2, 9)
+    6.0
+    >>> ring.boundary.normals([[2, 0, 0]])
+    array([[-1.,  0.,  0.]])
+    """
+
+    coordinates: tuple[sp.Symbol, ...]
+    center: Vector
+    radius: float
+    tube: float
+    axis: Vector
+
+    stored: ClassVar[tuple[str, ...]] = ("center", "radius", "tube", "axis")
+
+    def __init__(
+        self,
+        coordinates: tuple[sp.Symbol, ...],
+        center: object,
+        radius: object,
+        tube: object,
+        axis: object = (0.0, 0.0, 1.0),
+    ) -> None:
+        self._set(coordinates=check_coordinates(coordinates, "Torus", 3), center=check_center(center, 3, "Torus"))
+        for name, value in (("radius", radius), ("tube", tube)):
+            size = check_number(name, value, "Torus", minimum=0, exclusive=True, error=GeometryError)
+            self._set(**{name: size})
+        self._set(axis=_direction(axis))
+        _check_sizes("Torus", {"radius": self.radius, "tube": self.tube}, self.center)
+        if not self.tube < self.radius:
+            raise GeometryError(
+                f"The 'tube' parameter of Torus must be below its radius {describe(self.radius)}. "
+                f"Got {describe(self.tube)} instead. Without a hole, use a Revolution of a disk cut at the axis."
+            )
+
+    def __repr__(self) -> str:
+        axis = "" if self.axis == (0.0, 0.0, 1.0) else f", axis={written(self.axis)}"
+        sizes = f"{describe(self.radius)}, {describe(self.tube)}"
+        return f"Torus({self.coordinates}, {written(self.center)}, {sizes}{axis})"
+
+    @cached_property
+    def _frame(self) -> Frame:
+        return Frame(self.center, self.axis)
+
+    @cached_property
+    def section(self) -> Region:
+        """The disk that is turned."""
+        return Disk(_SECTION, (self.radius, 0.0), self.tube)
+
+    @property
+    def bounds(self) -> FloatArray:
+        """The smallest box: that around the circle in the middle of the tube, wider by the tube."""
+        middle = self._frame.bounds(np.array([[self.radius, 0.0]]))
+        return np.asarray(middle + np.array([-self.tube, self.tube]))
+
+
+def _direction(value: object) -> Vector:
+    direction = np.array(check_center(value, 3, "Torus"))
+    length = float(np.linalg.norm(direction))
+    if not 1e-100 < length < 1e100:
+        raise GeometryError(
+            f"The 'axis' parameter of Torus must be a direction, three numbers not all zero. Got {shorten(value)} "
+            "instead. Write (0, 0, 1) for an axis along the third coordinate."
+        )
+    # A unit vector stays as it is, so that what was stored is read back as the same.
+    return tuple((direction if abs(length - 1.0) < 1e-15 else direction / length).tolist())

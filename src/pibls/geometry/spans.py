@@ -8,37 +8,43 @@ from functools import cached_property
 from itertools import pairwise
 
 import numpy as np
-import numpy.typing as npt
+from numpy.polynomial.legendre import leggauss, legint, legval, legvander
 
-from pibls.geometry.patch import FlippedPatch, Located, Patch, SurfaceRule
+from pibls.checks import FloatArray
+from pibls.geometry.patch import DerivedPatch, FlippedPatch, Located, Patch
 from pibls.geometry.restricted import RestrictedPatch
-from pibls.geometry.rules import gauss
 
 __all__ = ["SpanPatch", "Warp", "smooth_spans"]
 
-FloatArray = npt.NDArray[np.float64]
-BoolArray = npt.NDArray[np.bool_]
 
-_PANELS = 32
-_ORDER = 8
+_PANELS, _MOST_PANELS = 32, 2**12
+_ORDER = 10
 _ROUNDS = 60
 
 
 @dataclass(frozen=True)
 class Warp:
-    """The map of [0, 1] onto itself under which even parameters get a given density."""
+    """The map of [0, 1] onto itself under which even parameters get a given density.
+
+    The density is replaced by Legendre series on panels, which are halved until its integral settles.
+    """
 
     density: Callable[[FloatArray], FloatArray]
 
     @cached_property
     def _table(self) -> tuple[FloatArray, FloatArray]:
-        knots = np.linspace(0.0, 1.0, _PANELS + 1)
-        return knots, np.concatenate([[0.0], np.cumsum(self._integral(knots[:-1], knots[1:]))])
-
-    def _integral(self, start: FloatArray, stop: FloatArray) -> FloatArray:
-        nodes, weights = gauss(_ORDER)
-        s = start[:, None] + nodes * (stop - start)[:, None]
-        return np.asarray((self.density(s.ravel()).reshape(s.shape) @ weights) * (stop - start))
+        """Coefficients of the density in each panel, and its integrals up to the ends of the panels."""
+        nodes, weights = leggauss(_ORDER)
+        # Legendre polynomials are orthogonal for the rule, too.
+        project = (legvander(nodes, _ORDER - 1) * weights[:, None]).T * (np.arange(_ORDER)[:, None] + 0.5)
+        panels, previous = _PANELS, np.inf
+        while True:
+            places = (np.arange(panels)[:, None] + (nodes + 1.0) / 2.0) / panels
+            series = project @ self.density(places.ravel()).reshape(places.shape).T
+            sums = np.concatenate([[0.0], np.cumsum(series[0]) / panels])
+            if abs(sums[-1] - previous) <= 1e-14 * sums[-1] or panels >= _MOST_PANELS:
+                return series, sums
+            panels, previous = 2 * panels, sums[-1]
 
     @property
     def total(self) -> float:
@@ -51,63 +57,42 @@ class Warp:
         >>> Warp(lambda s: s).inverse(np.array([0.25, 1.0])).round(12)
         array([0.5, 1. ])
         """
-        knots, sums = self._table
+        series, sums = self._table
+        panels = len(sums) - 1
         target = np.clip(fraction, 0.0, 1.0) * sums[-1]
-        panel = np.clip(np.searchsorted(sums, target, side="right") - 1, 0, _PANELS - 1)
-        start, low, high = knots[panel], knots[panel], knots[panel + 1]
-        s = (low + high) / 2
-        for _ in range(_ROUNDS):
-            miss = sums[panel] + self._integral(start, s) - target
+        panel = np.clip(np.searchsorted(sums, target, side="right") - 1, 0, panels - 1)
+        slopes = series[:, panel]
+        # In panels of length two, in which series are at home.
+        rises = legint(slopes, lbnd=-1)
+        target = (target - sums[panel]) * (2 * panels)
+        low, high, s = np.full(len(target), -1.0), np.ones(len(target)), np.zeros(len(target))
+        for _ in range(_ROUNDS if len(s) else 0):
+            miss, slope = legval(s, rises, tensor=False) - target, legval(s, slopes, tensor=False)
             low, high = np.where(miss <= 0.0, s, low), np.where(miss > 0.0, s, high)
-            slope = self.density(s)
             step = np.divide(miss, slope, out=np.full_like(miss, np.inf), where=slope > 0.0)
-            new = np.where((s - step > low) & (s - step < high), s - step, (low + high) / 2)
-            if not len(s) or np.abs(new - s).max() <= 1e-15:
-                return np.asarray(new)
+            new = np.where((s - step >= low) & (s - step <= high), s - step, (low + high) / 2)
+            settled = np.abs(new - s).max() <= 1e-14
             s = new
-        return np.asarray(s)
+            if settled:
+                break
+        return np.asarray((panel + (s + 1.0) / 2.0) / panels)
 
 
 @dataclass(frozen=True)
-class SpanPatch(Patch):
-    """A range of the parameter of a curve."""
+class SpanPatch(DerivedPatch):
+    """A range of the parameter of a curve; points of its other spans, of the same part of the boundary, are on it."""
 
-    base: Patch
     start: float
     stop: float
-
-    @property
-    def parameters(self) -> int:
-        """One."""
-        return 1
 
     @property
     def measure(self) -> float:
         """The share of the base; the parameter of a curve is its arc length."""
         return self.base.measure * (self.stop - self.start)
 
-    @property
-    def exact(self) -> bool:
-        """As the base."""
-        return self.base.exact
-
     def at(self, U: FloatArray) -> Located:
         """Return what the base does there."""
         return self.base.at(self.start + U * (self.stop - self.start))
-
-    def contains(self, X: FloatArray, tolerance: float) -> BoolArray:
-        """Tell which points are on the base: its other spans belong to the same part of the boundary."""
-        return self.base.contains(X, tolerance)
-
-    def normals(self, X: FloatArray) -> FloatArray:
-        """Return the normals of the base."""
-        return self.base.normals(X)
-
-    def quadrature(self, n: int) -> SurfaceRule:
-        """Return Gauss points on the span."""
-        nodes, weights = gauss(max(1, n))
-        points, normals, _ = self.at(nodes[:, None])
-        return points, normals, weights * self.measure
 
 
 def smooth_spans(patch: Patch) -> list[Patch]:

@@ -13,18 +13,15 @@ import sympy as sp
 from pibls.checks import BoolArray, FloatArray, shorten
 from pibls.errors import GeometryError
 from pibls.geometry.ball import check_center
-from pibls.geometry.base import Decoder, Encoder, Region, check_coordinates, describe
+from pibls.geometry.base import Decoder, Encoder, Region, check_coordinates, written
 from pibls.geometry.part import Part
 from pibls.geometry.patch import Located, Patch, SurfaceRule
 from pibls.geometry.profile import FourierRadius, Profile, SymbolicRadius, check_profile, extreme, interpolate
 from pibls.geometry.rules import gauss, periodic, side
 from pibls.geometry.sampling import check_count
+from pibls.geometry.spans import Warp
 
 __all__ = ["CurvePatch", "Star"]
-
-
-_ORDER = 10
-_PANELS, _MOST_PANELS = 64, 2**12
 
 
 @dataclass(frozen=True)
@@ -63,49 +60,22 @@ class CurvePatch(Patch):
         return np.asarray((edge - radius) * edge / np.hypot(edge, self.profile.slope(angle)))
 
     @cached_property
-    def _table(self) -> tuple[FloatArray, FloatArray]:
-        """Angles of the panel ends and arc lengths up to them, panels halved until the length settles."""
-        panels, previous = _PANELS, np.inf
-        while True:
-            knots = 2 * np.pi * np.arange(panels + 1) / panels
-            lengths = np.concatenate([[0.0], np.cumsum(self._arc(knots[:-1], knots[1:]))])
-            if abs(lengths[-1] - previous) <= 1e-14 * lengths[-1] or panels >= _MOST_PANELS:
-                return knots, lengths
-            panels, previous = 2 * panels, lengths[-1]
-
-    def _arc(self, start: FloatArray, stop: FloatArray) -> FloatArray:
-        nodes, weights = gauss(_ORDER)
-        angle = start[:, None] + nodes * (stop - start)[:, None]
-        return np.asarray((self.speed(angle.ravel()).reshape(angle.shape) @ weights) * (stop - start))
+    def _warp(self) -> Warp:
+        return Warp(lambda s: 2 * np.pi * self.speed(2 * np.pi * s))
 
     @property
     def measure(self) -> float:
         """The arc length."""
-        return float(self._table[1][-1])
+        return self._warp.total
 
     @cached_property
     def area(self) -> float:
         """The enclosed area, ½∮r²dθ."""
-        knots = self._table[0]
-        nodes, weights = gauss(_ORDER)
-        angle = knots[:-1, None] + nodes * (knots[1] - knots[0])
-        squares = self.profile(angle.ravel()).reshape(angle.shape) ** 2
-        return float((squares @ weights).sum() * (knots[1] - knots[0]) / 2)
+        return Warp(lambda s: np.pi * self.profile(2 * np.pi * s) ** 2).total
 
     def angle_at(self, fraction: FloatArray) -> FloatArray:
-        """Return the angles at given fractions of the arc length, by Newton's method within the panels."""
-        knots, lengths = self._table
-        target = fraction * lengths[-1]
-        panel = np.clip(np.searchsorted(lengths, target, side="right") - 1, 0, len(knots) - 2)
-        start, stop = knots[panel], knots[panel + 1]
-        remainder = target - lengths[panel]
-        angle = start + (stop - start) * remainder / (lengths[panel + 1] - lengths[panel])
-        for _ in range(8):
-            step = (self._arc(start, angle) - remainder) / self.speed(angle)
-            angle = np.clip(angle - step, start, stop)
-            if not len(step) or np.abs(step).max() <= 1e-14:
-                break
-        return np.asarray(angle)
+        """Return the angles at given fractions of the arc length."""
+        return 2 * np.pi * self._warp.inverse(fraction)
 
     def at(self, U: FloatArray) -> Located:
         """Return points and normals at fractions of the arc length."""
@@ -168,9 +138,8 @@ class Star(Region):
         check_profile(self._curve.profile, radius)
 
     def __repr__(self) -> str:
-        center = ", ".join(map(describe, self.center))
         radius = getattr(self.radius, "__name__", None) or shorten(self.radius, 40)
-        return f"Star({self.coordinates}, {radius}, center=({center}))"
+        return f"Star({self.coordinates}, {radius}, center={written(self.center)})"
 
     @cached_property
     def _curve(self) -> CurvePatch:

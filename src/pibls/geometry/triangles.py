@@ -7,16 +7,12 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from pibls.checks import BoolArray, FloatArray, IntArray
 from pibls.geometry.boxtree import BoxTree
 from pibls.geometry.patch import FieldState
 
 __all__ = ["Surface", "triangle_distance"]
-
-FloatArray = npt.NDArray[np.float64]
-BoolArray = npt.NDArray[np.bool_]
-IntArray = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,6 +58,25 @@ class Surface(FieldState):
         """The volume inside."""
         a, b, c = (self.corners - self.vertices[0]).transpose(1, 0, 2)
         return float((a * np.cross(b, c)).sum() / 6)
+
+    @cached_property
+    def ends(self) -> IntArray:
+        """The vertices that the edges run from and to, three edges per triangle, shape (3n, 2)."""
+        return np.asarray(self.triangles[:, [[0, 1], [1, 2], [2, 0]]].reshape(-1, 2))
+
+    @cached_property
+    def neighbours(self) -> IntArray:
+        """The two triangles at every edge of a closed surface, shape (edges, 2)."""
+        owner = np.repeat(np.arange(len(self.triangles)), 3)
+        return np.asarray(owner[np.lexsort(np.sort(self.ends, axis=1).T)].reshape(-1, 2))
+
+    def pieces(self, pairs: IntArray) -> IntArray:
+        """Return the number of the piece that each triangle is in, if these pairs of them hold together."""
+        from scipy.sparse import coo_array
+        from scipy.sparse.csgraph import connected_components
+
+        graph = coo_array((np.ones(len(pairs)), tuple(pairs.T)), shape=(len(self.triangles),) * 2)
+        return np.asarray(connected_components(graph, directed=False)[1], dtype=np.int64)
 
     @cached_property
     def tree(self) -> BoxTree:

@@ -6,16 +6,14 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-import numpy.typing as npt
 
+from pibls.checks import BoolArray, FloatArray
 from pibls.geometry.patch import DerivedPatch, FieldState, Located, Patch, SurfaceRule
 from pibls.geometry.rules import periodic, side
 from pibls.geometry.spans import Warp
 
 __all__ = ["Frame", "MirroredPatch", "RevolvedPatch"]
 
-FloatArray = npt.NDArray[np.float64]
-BoolArray = npt.NDArray[np.bool_]
 Vector = tuple[float, ...]
 
 _TURN = 2 * np.pi

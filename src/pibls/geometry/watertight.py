@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
+from pibls.checks import BoolArray, FloatArray, IntArray
 from pibls.errors import GeometryError
 from pibls.geometry.triangles import Surface
 
 __all__ = ["check_surface"]
 
-FloatArray = npt.NDArray[np.float64]
-BoolArray = npt.NDArray[np.bool_]
-IntArray = npt.NDArray[np.int64]
 
 _SAME = 1e-9
 _LARGEST = 1e50
@@ -48,7 +45,7 @@ def check_surface(vertices: FloatArray, triangles: IntArray) -> tuple[Surface, I
 
 def _check_edges(surface: Surface, kept: IntArray) -> None:
     """Refuse edges that have not two triangles, one running each way."""
-    edges = surface.triangles[:, [[0, 1], [1, 2], [2, 0]]].reshape(-1, 2)
+    edges = surface.ends
     owner = np.repeat(kept, 3)
     both, where, counts = np.unique(np.sort(edges, axis=1), axis=0, return_inverse=True, return_counts=True)
     if (counts != 2).any():
@@ -83,14 +80,8 @@ def _place(point: FloatArray) -> str:
 
 def _check_turned(surface: Surface, kept: IntArray) -> None:
     """Refuse shells that are inside out: outer ones must enclose a positive volume, cavities a negative one."""
-    from scipy.sparse import coo_array
-    from scipy.sparse.csgraph import connected_components
-
-    ends = surface.triangles[:, [[0, 1], [1, 2], [2, 0]]].reshape(-1, 2)
-    owner = np.repeat(np.arange(len(surface.triangles)), 3)
-    pairs = owner[np.lexsort(np.sort(ends, axis=1).T)].reshape(-1, 2)
-    graph = coo_array((np.ones(len(pairs)), tuple(pairs.T)), shape=(len(surface.triangles),) * 2)
-    count, shell = connected_components(graph, directed=False)
+    shell = surface.pieces(surface.neighbours)
+    count = int(shell.max()) + 1
     shells = [Surface(surface.vertices, surface.triangles[shell == k]) for k in range(count)]
     places = np.stack([own.corners[int(own.areas.argmax())].mean(axis=0) for own in shells])
     depth = np.zeros(count, dtype=np.int64)
@@ -126,11 +117,10 @@ def _check_sides(surface: Surface, kept: IntArray) -> None:
 
 def _check_crossings(surface: Surface, kept: IntArray, size: float) -> None:
     """Refuse surfaces that cut themselves: an edge through a triangle with which it has no vertex in common."""
-    starts, stops = (surface.vertices[surface.triangles[:, k]].reshape(-1, 3) for k in ([0, 1, 2], [1, 2, 0]))
-    ends = surface.triangles[:, [[0, 1], [1, 2], [2, 0]]].reshape(-1, 2)
     # Each edge once, from its lower vertex to its higher.
-    once = np.flatnonzero(ends[:, 0] < ends[:, 1])
-    starts, stops, ends = starts[once], stops[once], ends[once]
+    once = np.flatnonzero(surface.ends[:, 0] < surface.ends[:, 1])
+    ends = surface.ends[once]
+    starts, stops = surface.vertices[ends].transpose(1, 0, 2)
     low, high = np.minimum(starts, stops), np.maximum(starts, stops)
     for edge, item in surface.tree.overlapping(low, high):
         others = surface.triangles[item]

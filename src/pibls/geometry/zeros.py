@@ -11,15 +11,14 @@ import numpy as np
 import numpy.typing as npt
 import sympy as sp
 
-from pibls.checks import as_reals, shorten
+from pibls.checks import BoolArray, FloatArray, as_reals, shorten
 from pibls.errors import GeometryError
 from pibls.geometry.patch import FieldState, Located, Patch, SurfaceRule
 from pibls.geometry.rules import gauss, side, tensor
+from pibls.geometry.sampling import picked
 
 __all__ = ["Field", "ImplicitPatch"]
 
-FloatArray = npt.NDArray[np.float64]
-BoolArray = npt.NDArray[np.bool_]
 
 _NEWTON = 8
 
@@ -146,10 +145,7 @@ class ImplicitPatch(Patch):
 
     def at(self, U: FloatArray) -> Located:
         """Return points at nearly uniform density."""
-        ends = np.cumsum(self._sizes)
-        position = np.clip(U[:, 0], 0.0, 1.0) * ends[-1]
-        item = np.minimum(np.searchsorted(ends, position, side="right"), len(ends) - 1)
-        rest = np.clip((position - (ends - self._sizes)[item]) / self._sizes[item], 0.0, 1.0)
+        item, rest = picked(self._sizes, U[:, 0])
         along = rest if self.parameters == 1 else np.sqrt(rest)
         points = self.field.projected(self._placed(np.column_stack([along, U[:, 1:]]), item))
         return points, self.field.normals(points), None

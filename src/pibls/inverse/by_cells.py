@@ -22,7 +22,7 @@ from pibls.cells.tree import Cell
 from pibls.checks import FloatArray
 from pibls.features.reference import draw_reference
 from pibls.inverse.parametric import Parametric
-from pibls.problem import MultiIndex, Problem, Statement
+from pibls.problem import Across, MultiIndex, Problem, Statement
 from pibls.problem.switches import has_jumps
 from pibls.solution import Solution
 from pibls.solution.celled import CellNetwork
@@ -134,7 +134,8 @@ class ByCells:
         problem = self.parametric.at(vector)
         layout = self.layout.restated(problem)
         state: Mapping[CellPart, FloatArray] | None = None if near is None else near.moved(vector - near.vector)
-        jumps = has_jumps(self.parametric.problem)
+        stated = self.parametric.problem
+        jumps = has_jumps(stated) or any(isinstance(s.place, Across) for s in stated.statements)
         if state is None or not problem.is_linear or jumps:
             state = self._solved(layout, state)
         if jumps:

@@ -15,7 +15,7 @@ import sympy as sp
 
 from pibls.lines.multipliers import Multiplier, Slot, Solved, State, Unsuitable, find_multipliers
 from pibls.lines.posed import conditions_needed, exceeds, surplus, what_lacks
-from pibls.problem import Average, Data, Field, MultiIndex, OnPart, Opposite, Problem, Statement
+from pibls.problem import Across, Average, Data, Field, MultiIndex, OnPart, Opposite, Problem, Statement
 from pibls.problem.evaluate import Function, compile_function
 from pibls.problem.switches import has_jumps
 
@@ -142,6 +142,8 @@ def find_evolution(problem: Problem) -> Evolution | Unsuitable:
         return Unsuitable("the domain has no time")
     if problem.parameters:
         return Unsuitable("it has unknown numbers")
+    if any(isinstance(s.place, Across) for s in problem.statements):
+        return Unsuitable("it has an interface, and functions in space are smooth everywhere")
     if has_jumps(problem):
         return Unsuitable("the coefficient of a highest derivative in space jumps")
     equations = [s for s in problem.statements if s.is_equation]

@@ -17,15 +17,19 @@ from pibls.problem.conditions import (
     Periodic,
     Robin,
 )
+from pibls.problem.interface import AnyCondition, Interface, flux, inside, outside
 from pibls.problem.lowering import Form, MultiIndex, Term
-from pibls.problem.observation import AnyCondition, Observation
+from pibls.problem.mechanics import Absorbing, Symmetry, Traction, stress
+from pibls.problem.observation import Observation
 from pibls.problem.operators import div, grad, laplacian, normal_derivative
-from pibls.problem.places import AtPoints, Average, Averages, Interior, OnPart, Opposite
+from pibls.problem.places import Across, AtPoints, Average, Averages, Interior, OnPart, Opposite
 from pibls.problem.problem import Problem
 from pibls.problem.statements import Statement
 from pibls.problem.symbols import Data, Field, Smooth, Unknown, coordinates, data, field, normal, unknown
 
 __all__ = [
+    "Absorbing",
+    "Across",
     "AnyCondition",
     "AtPoints",
     "Average",
@@ -36,6 +40,7 @@ __all__ = [
     "Field",
     "Form",
     "Initial",
+    "Interface",
     "Interior",
     "Mean",
     "MultiIndex",
@@ -48,15 +53,21 @@ __all__ = [
     "Robin",
     "Smooth",
     "Statement",
+    "Symmetry",
     "Term",
+    "Traction",
     "Unknown",
     "coordinates",
     "data",
     "div",
     "field",
+    "flux",
     "grad",
+    "inside",
     "laplacian",
     "normal",
     "normal_derivative",
+    "outside",
+    "stress",
     "unknown",
 ]

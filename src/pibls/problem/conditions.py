@@ -19,6 +19,7 @@ from pibls.problem.printing import text
 from pibls.problem.symbols import Field
 
 __all__ = [
+    "HEAVIEST",
     "INITIAL",
     "Condition",
     "Dirichlet",
@@ -27,6 +28,7 @@ __all__ = [
     "Neumann",
     "Periodic",
     "Robin",
+    "as_value",
     "check_expression",
     "check_settings",
     "residual_of",
@@ -43,7 +45,7 @@ class _InitialFace:
 INITIAL = _InitialFace()
 
 # Heavier rows would push the equation below round-off, and lose it without a word.
-_HEAVIEST = 1e12
+HEAVIEST = 1e12
 
 
 def residual_of(equation: object, owner: str) -> sp.Expr:
@@ -72,7 +74,12 @@ def _is_scalar(value: object) -> bool:
     return isinstance(value, sp.Expr) and not isinstance(value, sp.MatrixBase | sp.MatrixExpr)
 
 
-def _value(value: object, owner: str) -> sp.Expr:
+def as_value(value: object, owner: str) -> sp.Expr:
+    """Return a number or an expression that a condition is given as an expression.
+
+    >>> as_value(2, "Dirichlet")
+    2
+    """
     if isinstance(value, sp.Expr):
         return value
     if callable(value):
@@ -109,7 +116,7 @@ def _place(on: object, owner: str) -> Any:
 def check_settings(owner: str, weight: object, exact: object) -> None:
     """Refuse a weight or a flag that makes no sense."""
     remedy = "For a condition that must hold to round-off use exact=True."
-    check_number("weight", weight, owner, minimum=0, exclusive=True, maximum=_HEAVIEST, remedy=remedy)
+    check_number("weight", weight, owner, minimum=0, exclusive=True, maximum=HEAVIEST, remedy=remedy)
     if not isinstance(exact, bool):
         raise ProblemError(f"The 'exact' parameter of {owner} must be True or False. Got {shorten(exact)} instead.")
 
@@ -171,7 +178,7 @@ class Condition:
 
 
 def _short(label: str, left: sp.Expr, value: object, on: object, weight: float, exact: bool) -> Condition:
-    equation = sp.Eq(left, _value(value, label), evaluate=False)
+    equation = sp.Eq(left, as_value(value, label), evaluate=False)
     return Condition(equation, on, weight, exact, label=label)
 
 
@@ -214,7 +221,7 @@ def Robin(  # noqa: N802
     Robin(u + 2*dn(u) = 3 on the boundary)
     """
     inner = check_expression(u, "Robin")
-    left = _value(alpha, "Robin") * inner + _value(beta, "Robin") * normal_derivative(inner)
+    left = as_value(alpha, "Robin") * inner + as_value(beta, "Robin") * normal_derivative(inner)
     return _short("Robin", left, value, on, weight, exact)
 
 

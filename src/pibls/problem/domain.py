@@ -56,6 +56,11 @@ class Domain(Protocol):
         """Return points and weights that integrate over the domain."""
         ...
 
+    @property
+    def condition(self) -> sp.Basic:
+        """That a point is inside, as a condition on its coordinates."""
+        ...
+
     def lift(self, part: Any) -> Any:
         """Return a part of a piece of this domain as a part of this domain."""
         ...

@@ -15,6 +15,7 @@ import sympy as sp
 
 from pibls.checks import cut, shorten
 from pibls.errors import FileFormatError
+from pibls.problem.interface import Flux, Inside, Outside
 from pibls.problem.operators import Divergence, Laplacian, NormalDerivative, SpaceDerivative
 from pibls.problem.symbols import Data, Field, Normal, Smooth, Unknown, data, normal, unknown
 from pibls.problem.symbols import field as unknown_field
@@ -34,8 +35,8 @@ _FUNCTIONS = {
         *(sp.exp, sp.log, sp.Abs, sp.sign, sp.Heaviside, sp.Min, sp.Max, sp.floor, sp.ceiling, sp.Mod),
         *(sp.erf, sp.erfc, sp.gamma, sp.loggamma, sp.LambertW, sp.besselj, sp.bessely, sp.besseli, sp.besselk),
         *(sp.airyai, sp.airybi, sp.legendre, sp.hermite, sp.chebyshevt, sp.factorial),
-        *(sp.Add, sp.Mul, sp.Pow, sp.And, sp.Or, sp.Not, sp.Eq, sp.Ne, sp.Lt, sp.Le, sp.Gt, sp.Ge),
-        *(Laplacian, Divergence, NormalDerivative, SpaceDerivative),
+        *(sp.Add, sp.Mul, sp.Pow, sp.And, sp.Or, sp.Not, sp.Xor, sp.Eq, sp.Ne, sp.Lt, sp.Le, sp.Gt, sp.Ge),
+        *(Laplacian, Divergence, NormalDerivative, SpaceDerivative, Inside, Outside, Flux),
     )
 }
 _CONSTANTS = {

@@ -1,37 +1,42 @@
-"""What flows by an equation that is written as a divergence."""
+"""What flows by an equation: of a divergence as it is written, else coefficients of second derivatives times slopes."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
 import sympy as sp
 
+from pibls.errors import ProblemError
 from pibls.problem.conditions import residual_of
+from pibls.problem.domain import Domain
+from pibls.problem.evaluate import compile_function
 from pibls.problem.lowering import Form
 from pibls.problem.operators import Divergence, Laplacian, SpaceDerivative, resolve
-from pibls.problem.problem import Problem
-from pibls.problem.statements import lowered
-from pibls.problem.symbols import normal
+from pibls.problem.symbols import Field, normal
 
-__all__ = ["normal_flux"]
+__all__ = ["carriers", "flux_of", "normal_flux"]
+
+_SAMPLES = 64
 
 
-def normal_flux(problem: Problem, number: int) -> Form | None:
+def normal_flux(equation: object, space: tuple[sp.Symbol, ...]) -> sp.Expr | None:
     """Return what flows along the normal by an equation, or None if it does not say so by divergences alone.
 
     Examples
     --------
-    >>> from pibls import Dirichlet, Rectangle, coordinates, div, field, grad
+    >>> from pibls import coordinates, div, field, grad
     >>> x, y = coordinates("x y")
     >>> u = field("u", x, y)
-    >>> problem = Problem(sp.Eq(-div(x * grad(u)), 1), Rectangle((x, 1, 2), (y, 0, 1)), [Dirichlet(u, 0)])
-    >>> [(term.multi_index, term.coefficient) for term in normal_flux(problem, 0).terms]
-    [((1, 0), -n_x*x), ((0, 1), -n_y*x)]
+    >>> resolve(normal_flux(sp.Eq(-div(x * grad(u)), 1), (x, y)), (x, y))
+    -n_x*x*Derivative(u(x, y), x) - n_y*x*Derivative(u(x, y), y)
     """
-    residual = sp.expand(residual_of(problem.equations[number], "the equation"))
-    space, coordinates = problem.domain.space, set(problem.domain.coordinates)
+    residual = sp.expand(residual_of(equation, "the equation"))
     flux, rest = sp.S.Zero, residual
     for operator in sorted(residual.atoms(Divergence, Laplacian), key=sp.default_sort_key):
         factor = residual.coeff(operator)
-        if factor.free_symbols & coordinates or not factor.is_number:
+        if not factor.is_number:
             return None
         entries = operator.args
         if isinstance(operator, Laplacian):
@@ -43,6 +48,68 @@ def normal_flux(problem: Problem, number: int) -> Form | None:
     if flux == 0 or rest.has(Divergence, Laplacian):
         return None
     rest = resolve(rest, space)
-    if any(derivative.derivative_count > 1 for derivative in rest.atoms(sp.Derivative)):
-        return None
-    return lowered(flux, problem.domain, "the flux", normals=True)
+    return None if any(d.derivative_count > 1 for d in rest.atoms(sp.Derivative)) else sp.expand(flux)
+
+
+def carriers(forms: Sequence[Form], names: Sequence[str], space: int) -> dict[str, int]:
+    """Return for every field whose equation is of second order in space the number of the equation by which it flows.
+
+    Examples
+    --------
+    >>> from pibls.problems import everyday
+    >>> problem = everyday()["cantilever"]()
+    >>> carriers([s.form for s in problem.statements if s.is_equation], problem.field_names, 2)
+    {'u': 0, 'v': 1}
+    """
+    found: dict[str, int] = {}
+    for name in names:
+        own = [[t for t in form.terms if t.field == name] for form in forms]
+        order = max((max(t.multi_index[:space], default=0) for terms in own for t in terms), default=0)
+        for number, terms in enumerate(own):
+            pure = any(t.order == 2 == max(t.multi_index) for t in terms)
+            if order == 2 and pure and number not in found.values():
+                found[name] = number
+                break
+    return found
+
+
+def flux_of(field: Any, equations: Sequence[object], forms: Sequence[Form], domain: Domain) -> sp.Expr:
+    """Return what flows of a field along the normal, with a sign by which it grows with the field's own slope.
+
+    Examples
+    --------
+    >>> from pibls.problems import poisson
+    >>> problem = poisson()
+    >>> forms = [s.form for s in problem.statements if s.is_equation]
+    >>> u, x = problem.fields[0], problem.domain.space
+    >>> resolve(flux_of(u, problem.equations, forms, problem.domain), x).coeff(u.diff(x[0]))
+    n_x
+    """
+    space = domain.space
+    fields = {call.label: call for form in forms for call in form.expression.atoms(Field)}
+    number = carriers(forms, list(fields), len(space)).get(field.label)
+    if number is None:
+        raise ProblemError(
+            f"The flux of {field.label} is not known: no equation of its own has second derivatives of it in space. "
+            "Write the condition with derivatives instead."
+        )
+    form, symbols = forms[number], domain.coordinates
+
+    def node(term: Any) -> sp.Expr:
+        return fields[term.field].diff(*zip(symbols, term.multi_index, strict=True))
+
+    values = {term.slot: node(term) for term in form.terms}
+    second = [term for term in form.terms if term.order == 2]
+    flux = normal_flux(equations[number], space)
+    if flux is None:
+        flux = sp.S.Zero
+        for term in second:
+            axes = [s for s, count in zip(symbols, term.multi_index, strict=True) for _ in range(count)]
+            both = (axes, axes[::-1])
+            slope = sum(normal(one) * fields[term.field].diff(two) for one, two in both) / 2
+            flux += term.coefficient.xreplace(values) * slope
+    own = [term.coefficient for term in second if term.field == field.label and max(term.multi_index) == 2]
+    # Where a coefficient depends on the solution, its sign is that at one.
+    plain = sum(own).xreplace(dict.fromkeys(values, sp.S.One))
+    size = float(np.mean(compile_function(plain, symbols)(domain.sample(_SAMPLES, "kronecker"))))
+    return flux if size >= 0 else sp.expand(-flux)

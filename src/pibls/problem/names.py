@@ -17,7 +17,7 @@ def find_fields(statements: Statements) -> tuple[Field, ...]:
     """Return the fields in the order in which equations and conditions name them."""
     found: dict[str, Field] = {}
     for statement in statements:
-        for unknown in sorted(statement.form.expression.atoms(Field), key=str):
+        for unknown in sorted({call for form in statement.forms for call in form.expression.atoms(Field)}, key=str):
             if found.setdefault(unknown.label, unknown) != unknown:
                 one, other = found[unknown.label], unknown
                 what = f"{one} and {other}" if str(one) != str(other) else f"{one} with different priors or starts"
@@ -25,7 +25,7 @@ def find_fields(statements: Statements) -> tuple[Field, ...]:
                     f"The name {unknown.label!r} stands for two fields, {what}; give them different names, or use "
                     "what one call of pibls.field returned."
                 )
-    data = {n.label for s in statements for n in s.form.expression.atoms(Data)}
+    data = {n.label for s in statements for form in s.forms for n in form.expression.atoms(Data)}
     if clash := sorted(data & set(found)):
         raise ProblemError(f"The name {clash[0]!r} stands for a field and for a data function; rename one of them.")
     return tuple(found.values())
@@ -33,7 +33,8 @@ def find_fields(statements: Statements) -> tuple[Field, ...]:
 
 def find_numbers(statements: Statements, fields: tuple[Field, ...], domain: Domain) -> tuple[Unknown, ...]:
     """Return the unknown numbers, by name."""
-    symbols = {s for statement in statements for s in statement.form.expression.free_symbols if isinstance(s, Unknown)}
+    forms = [form for statement in statements for form in statement.forms]
+    symbols = {s for form in forms for s in form.expression.free_symbols if isinstance(s, Unknown)}
     found: dict[str, Unknown] = {}
     for symbol in sorted(symbols, key=str):
         if found.setdefault(symbol.name, symbol) != symbol:
@@ -41,7 +42,7 @@ def find_numbers(statements: Statements, fields: tuple[Field, ...], domain: Doma
                 f"The name {symbol.name!r} stands for two unknown numbers with different settings; use what one call "
                 "of pibls.unknown returned."
             )
-    data = {n.label for s in statements for n in s.form.expression.atoms(Data)}
+    data = {n.label for s in statements for form in s.forms for n in form.expression.atoms(Data)}
     taken = {f.label for f in fields} | {s.name for s in domain.coordinates} | data
     if clash := sorted(taken & set(found)):
         raise ProblemError(

@@ -14,12 +14,12 @@ import sympy as sp
 from pibls.checks import FloatArray, as_reals, check_choice, cut, shorten
 from pibls.errors import InputError, ProblemError
 from pibls.problem.columns import read_csv
-from pibls.problem.conditions import Condition, Mean, Periodic, check_expression, check_settings
+from pibls.problem.conditions import check_expression, check_settings
 from pibls.problem.domain import is_domain, is_part
 from pibls.problem.printing import text
 from pibls.problem.symbols import Field
 
-__all__ = ["AnyCondition", "Observation"]
+__all__ = ["Observation"]
 
 _NOISE = (1e-100, 1e100)
 _LOSSES = ("squares", "huber")
@@ -225,9 +225,6 @@ class Observation:
             low, high = self.noise.min(), self.noise.max()
             what += f", noise {low:g}" + (f" to {high:g}" if high > low else "")
         return f"Observation({what}{', huber' if self.loss == 'huber' else ''})"
-
-
-AnyCondition = Condition | Periodic | Mean | Observation
 
 
 def _coordinate_names(u: sp.Expr) -> tuple[str, ...]:

@@ -6,13 +6,16 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import sympy as sp
 
 from pibls.checks import FloatArray, check_points
 from pibls.errors import GeometryError, ProblemError
 from pibls.problem.domain import Domain, is_part
+from pibls.problem.lowering import Form
 from pibls.problem.observation import Observation
 
 __all__ = [
+    "Across",
     "AtPoints",
     "Average",
     "Averages",
@@ -82,7 +85,15 @@ class Averages:
     normals: FloatArray | None = None
 
 
-Place = Interior | OnPart | AtPoints | Opposite | Average | Averages
+@dataclass(frozen=True, eq=False)
+class Across:
+    """Between both sides of a curve or surface: a condition holds inside, and outside there is this form."""
+
+    condition: sp.Basic
+    outside: Form
+
+
+Place = Interior | OnPart | AtPoints | Opposite | Average | Averages | Across
 
 
 def inside(points: FloatArray, domain: Domain, owner: str, count: int | None) -> FloatArray:

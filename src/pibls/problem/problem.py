@@ -15,8 +15,9 @@ from pibls.errors import ProblemError
 from pibls.problem.conditions import Condition
 from pibls.problem.domain import Domain, is_domain
 from pibls.problem.evaluate import Function, compile_function
+from pibls.problem.interface import AnyCondition, Interface
+from pibls.problem.lowering import Form
 from pibls.problem.names import described, find_fields, find_functions, find_numbers
-from pibls.problem.observation import AnyCondition
 from pibls.problem.places import Interior, OnPart
 from pibls.problem.printing import latex, text
 from pibls.problem.statements import Statement, condition_statements, lowered
@@ -93,7 +94,10 @@ class Problem:
             Statement(name, i, lowered(e, self.domain, name, normals=False), Interior())
             for i, (e, name) in enumerate(zip(self.equations, names, strict=True))
         )
-        lists = [condition_statements(c, count + i, self.domain, equations) for i, c in enumerate(self.conditions)]
+        lists = [
+            condition_statements(c, count + i, self.domain, equations, self.equations)
+            for i, c in enumerate(self.conditions)
+        ]
         self._set("statements", equations + tuple(s for statements in lists for s in statements))
         self._set("fields", find_fields(self.statements))
         self._set("parameters", find_numbers(self.statements, self.fields, self.domain))
@@ -151,9 +155,13 @@ class Problem:
     @property
     def is_linear(self) -> bool:
         """Whether every equation and condition is linear in the unknowns."""
-        return not self.parameters and all(s.form.is_linear for s in self.statements)
+        return not self.parameters and all(form.is_linear for form in self._forms)
 
     @property
+    def _forms(self) -> tuple[Form, ...]:
+        return tuple(form for statement in self.statements for form in statement.forms)
+
+    @cached_property
     def field_names(self) -> tuple[str, ...]:
         """Names of the unknown fields, in order."""
         return tuple(f.label for f in self.fields)
@@ -161,7 +169,7 @@ class Problem:
     @cached_property
     def data(self) -> Mapping[str, Data]:
         """Functions known only as Python callables, by name."""
-        nodes = {n for statement in self.statements for n in statement.form.expression.atoms(Data)}
+        nodes = {n for form in self._forms for n in form.expression.atoms(Data)}
         return {n.label: n for n in sorted(nodes, key=str)}
 
     @cached_property
@@ -212,7 +220,9 @@ class Problem:
         lines = [(text(_as_equation(e)), f"in {self.domain}") for e in self.equations]
         for condition in self.conditions:
             body = repr(condition)[len(condition.label) + 1 : -1]
-            if isinstance(condition, Condition):
+            if isinstance(condition, Interface):
+                lines += [(written, condition.place) for written in condition.written()]
+            elif isinstance(condition, Condition):
                 lines.append((body.removesuffix(" " + condition.place), condition.place))
             else:
                 lines.append((body, "" if condition.label != "Periodic" else "periodic"))
@@ -251,7 +261,10 @@ class Problem:
         """
         rows = [rf"{latex(_as_equation(e))} & \quad \text{{in }} {_verbatim(self.domain)}" for e in self.equations]
         for condition in self.conditions:
-            if isinstance(condition, Condition):
+            if isinstance(condition, Interface):
+                place = _verbatim(condition.place)
+                rows += [rf"{latex(_as_equation(e))} & \quad {place}" for e in condition.equations]
+            elif isinstance(condition, Condition):
                 rows.append(rf"{latex(_as_equation(condition.equation))} & \quad \text{{{condition.place}}}")
             else:
                 rows.append(rf"{latex(condition.u)} & \quad {_verbatim(condition)}")
@@ -277,7 +290,9 @@ def _as_tuple(value: object, name: str) -> tuple[Any, ...]:
 
 
 def _conditions(value: object) -> tuple[AnyCondition, ...]:
-    items: tuple[Any, ...] = tuple(value) if isinstance(value, Sequence) and not isinstance(value, str) else (value,)
+    given: tuple[Any, ...] = tuple(value) if isinstance(value, Sequence) and not isinstance(value, str) else (value,)
+    # Some short forms stand for several conditions.
+    items = tuple(own for item in given for own in (item if isinstance(item, tuple) else (item,)))
     for item in items:
         if not isinstance(item, AnyCondition):
             raise ProblemError(

@@ -6,6 +6,7 @@ conditions give one each too, but a periodic one gives a statement per derivativ
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,18 +15,15 @@ import sympy as sp
 
 from pibls.checks import FloatArray
 from pibls.errors import GeometryError, ProblemError
-from pibls.problem.conditions import (
-    INITIAL,
-    Condition,
-    Mean,
-    Periodic,
-    residual_of,
-)
+from pibls.problem.conditions import INITIAL, Condition, Mean, Periodic, residual_of
 from pibls.problem.domain import Domain
+from pibls.problem.fluxes import flux_of
+from pibls.problem.interface import AnyCondition, Flux, Interface, Side, split_sides
 from pibls.problem.lowering import Form, lower
-from pibls.problem.observation import AnyCondition, Observation
+from pibls.problem.observation import Observation
 from pibls.problem.operators import resolve
 from pibls.problem.places import (
+    Across,
     AtPoints,
     Average,
     Averages,
@@ -82,6 +80,11 @@ class Statement:
         """Whether it is a differential equation rather than a condition."""
         return isinstance(self.place, Interior)
 
+    @property
+    def forms(self) -> tuple[Form, ...]:
+        """The lowered residual, on both sides of an interface."""
+        return (self.form, self.place.outside) if isinstance(self.place, Across) else (self.form,)
+
 
 def lowered(equation: object, domain: Domain, owner: str, *, normals: bool) -> Form:
     """Check the symbols of an equation against the domain and lower it."""
@@ -107,6 +110,8 @@ def _lowered(equation: object, domain: Domain, owner: str, normals: bool) -> For
         if isinstance(symbol, Unknown):
             continue
         raise ProblemError(_undeclared(symbol, domain, owner))
+    if residual.has(Side, Flux):
+        raise ProblemError(f"{owner} uses inside, outside or flux, which exist only in the equations of an Interface.")
     if residual.has(sp.I):
         raise ProblemError(
             f"{owner} contains the imaginary unit; write its real and imaginary parts as two equations of two fields."
@@ -177,10 +182,12 @@ def _check_functions(residual: sp.Expr, domain: Domain, owner: str) -> None:
 
 
 def condition_statements(
-    condition: AnyCondition, source: int, domain: Domain, equations: tuple[Statement, ...]
+    condition: AnyCondition, source: int, domain: Domain, equations: tuple[Statement, ...], given: Sequence[object]
 ) -> tuple[Statement, ...]:
-    """Return the statements of one condition."""
+    """Return the statements of one condition; the equations are lowered, and as they were given."""
     name = repr(condition)
+    if isinstance(condition, Interface):
+        return _across(condition, source, domain, equations, given)
     common: dict[str, Any] = {"weight": float(condition.weight), "exact": condition.exact}
     if isinstance(condition, Periodic):
         return _periodic(condition, name, source, domain, equations, common)
@@ -220,6 +227,31 @@ def _on_place(condition: Condition, name: str, source: int, domain: Domain, comm
         except GeometryError as error:
             raise ProblemError(f"{name} is off the domain {domain}: {error}") from error
     return Statement(name, source, lowered(condition.equation, domain, name, normals=True), OnPart(part), **common)
+
+
+def _across(
+    condition: Interface, source: int, domain: Domain, equations: tuple[Statement, ...], given: Sequence[object]
+) -> tuple[Statement, ...]:
+    """Return a statement for every equation of an interface."""
+    where = condition.condition
+    if not where.free_symbols <= set(domain.coordinates):
+        raise ProblemError(
+            f"{condition} is off the domain {domain}: it has other coordinates. Use those of the domain."
+        )
+
+    def flows(field: sp.Expr) -> sp.Expr:
+        return flux_of(field, given, [e.form for e in equations], domain)
+
+    found = []
+    for equation, written in zip(condition.equations, condition.written(), strict=True):
+        name = f"Interface({written} {condition.place})"
+        sides = split_sides(equation, flows)
+        inner, outer = (
+            lowered(side, domain, name, normals=True) if side.has(Field) else lower(side, domain.coordinates)
+            for side in sides
+        )
+        found.append(Statement(name, source, inner, Across(where, outer), weight=float(condition.weight)))
+    return tuple(found)
 
 
 def _periodic(

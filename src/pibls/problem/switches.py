@@ -16,18 +16,30 @@ from pibls.checks import FloatArray
 from pibls.errors import ProblemError
 from pibls.problem.evaluate import compile_function
 from pibls.problem.fluxes import normal_flux
+from pibls.problem.places import Across, OnPart, Place
 from pibls.problem.problem import Problem
 
-__all__ = ["branch_number", "has_jumps", "hidden_jump", "switching_edges", "switching_planes"]
+__all__ = [
+    "branch_number",
+    "condition_edges",
+    "factors_of",
+    "has_branches",
+    "has_jumps",
+    "hidden_jump",
+    "switching_edges",
+    "switching_planes",
+]
 
 _SWITCHES = (sp.Piecewise, sp.Abs, sp.sign, sp.Heaviside, sp.Max, sp.Min)
 _REAL = 1e-9
 _SCAN = 4097
-_MOST = 12  # edges: each divides the domain once more
+_MOST = 32  # edges: each divides the domain once more
 
 
-def switching_planes(problem: Problem) -> FloatArray:
+def switching_planes(problem: Problem, *, conditions: bool = True) -> FloatArray:
     """Return the planes at which data of a problem switch: one row each, NaN along the axes that they extend in.
+
+    Those of conditions can be left out.
 
     Examples
     --------
@@ -40,7 +52,8 @@ def switching_planes(problem: Problem) -> FloatArray:
     """
     symbols, bounds = problem.domain.coordinates, problem.domain.bounds
     found: dict[tuple[int, float], FloatArray] = {}
-    for factor in _factors(problem, [s.form.residual for s in problem.statements]):
+    switching = [s.form.residual for s in problem.statements if conditions or not isinstance(s.place, OnPart)]
+    for factor in factors_of(switching + _interfaces(problem), symbols):
         own = [symbol for symbol in symbols if symbol in factor.free_symbols]
         if len(own) != 1:
             continue
@@ -66,10 +79,25 @@ def switching_edges(problem: Problem, *, several: bool = True) -> tuple[sp.Expr,
     """
     symbols = set(problem.domain.coordinates)
     found: dict[sp.Expr, None] = {}
-    for factor in _factors(problem, [s.form.residual for s in problem.statements if s.is_equation]):
+    for factor in factors_of(_switching(problem), problem.domain.coordinates):
         if (len(factor.free_symbols & symbols) > 1) == several and -factor not in found:
             found[factor] = None
     return tuple(found)[:_MOST]
+
+
+def condition_edges(problem: Problem, place: Place) -> tuple[sp.Expr, ...]:
+    """Return the smooth functions at whose zeros the conditions in a place switch."""
+    own = [s.form.residual for s in problem.statements if s.place == place]
+    return tuple(dict.fromkeys(factors_of(own, problem.domain.coordinates)))
+
+
+def has_branches(expression: sp.Basic) -> bool:
+    """Tell whether an expression has branches.
+
+    >>> has_branches(sp.Abs(sp.Symbol("x", real=True)))
+    True
+    """
+    return bool(expression.has(*_SWITCHES))
 
 
 def has_jumps(problem: Problem) -> bool:
@@ -106,9 +134,8 @@ def branch_number(problem: Problem) -> sp.Expr:
     places = set(problem.domain.coordinates)
     found, radix = sp.S.Zero, 1
     nodes: dict[sp.Basic, None] = {}
-    for statement in problem.statements:
-        if statement.is_equation:
-            nodes |= dict.fromkeys(sorted(statement.form.residual.atoms(*_SWITCHES), key=sp.default_sort_key))
+    for expression in _switching(problem):
+        nodes |= dict.fromkeys(sorted(expression.atoms(*_SWITCHES), key=sp.default_sort_key))
     for branches in dict.fromkeys(_branches(node) for node in nodes):
         if all(not condition.free_symbols - places for condition in branches):
             numbered = [(sp.Integer(k), condition) for k, condition in enumerate(branches)]
@@ -137,7 +164,7 @@ def hidden_jump(problem: Problem, seen: Collection[sp.Expr]) -> str:
             edges = _edges([term.coefficient]) if term.order == form.order else []
             if not edges:
                 continue
-            factors = _factors(problem, [term.coefficient])
+            factors = factors_of([term.coefficient], problem.domain.coordinates)
             known = all(len(factor.free_symbols) < 2 or {factor, -factor} & {*seen} for factor in factors)
             if any(edge.free_symbols - places for edge in edges) or not known or (form.order > 2 and space > 1):
                 return (
@@ -145,7 +172,7 @@ def hidden_jump(problem: Problem, seen: Collection[sp.Expr]) -> str:
                     "one that changes over a short distance instead."
                 )
             mixed = len(equations) > 1 and max(term.multi_index) < term.order
-            if mixed and normal_flux(problem, number) is None:
+            if mixed and normal_flux(problem.equations[number], problem.domain.space) is None:
                 return (
                     f"The coefficient {term.coefficient} jumps, and {statement.name} does not say what flows across: "
                     "write it as a divergence, such as div([...]) of the stresses."
@@ -153,9 +180,24 @@ def hidden_jump(problem: Problem, seen: Collection[sp.Expr]) -> str:
     return ""
 
 
-def _factors(problem: Problem, expressions: Iterable[sp.Expr]) -> Iterator[sp.Expr]:
-    """Yield the smooth factors of all that decides by its sign which branch expressions take."""
-    symbols = problem.domain.coordinates
+def _interfaces(problem: Problem) -> list[sp.Expr]:
+    """Return expressions that switch across the interfaces of a problem."""
+    places = (s.place for s in problem.statements if isinstance(s.place, Across))
+    return list(dict.fromkeys(sp.Piecewise((1, place.condition), (0, True)) for place in places))
+
+
+def _switching(problem: Problem) -> list[sp.Expr]:
+    """Return the expressions across whose switches cells are cut."""
+    return [s.form.residual for s in problem.statements if s.is_equation] + _interfaces(problem)
+
+
+def factors_of(expressions: Iterable[sp.Basic], symbols: tuple[sp.Symbol, ...]) -> Iterator[sp.Expr]:
+    """Yield the smooth factors of all that decides by its sign which branch expressions take.
+
+    >>> x, y = sp.symbols("x y", real=True)
+    >>> list(factors_of([x * y > x], (x, y)))
+    [y - 1, x]
+    """
     for edge in dict.fromkeys(_edges(expressions)):
         for part in _signed(edge):
             if part.free_symbols - set(symbols):
@@ -181,7 +223,7 @@ def _roots(factor: sp.Expr, symbol: sp.Symbol, low: float, high: float) -> list[
     return [float(brentq(lambda s: float(function(np.array([[s]]))[0]), X[i], X[i + 1], xtol=1e-15)) for i in changes]
 
 
-def _edges(expressions: Iterable[sp.Expr]) -> list[sp.Expr]:
+def _edges(expressions: Iterable[sp.Basic]) -> list[sp.Expr]:
     """Return the expressions whose sign decides which branch others take."""
     found: list[sp.Expr] = []
     for expression in expressions:

@@ -17,7 +17,16 @@ from pibls.report.quantities import Quantity
 from pibls.report.scales import Scale, decades
 from pibls.report.views import CloudView, View
 
-__all__ = ["Picture", "add_colour_bar", "draw_lines", "draw_map", "draw_walls", "is_to_scale", "mark_walls"]
+__all__ = [
+    "Picture",
+    "add_colour_bar",
+    "draw_lines",
+    "draw_map",
+    "draw_seams",
+    "draw_walls",
+    "is_to_scale",
+    "mark_walls",
+]
 
 INK = "0.25"
 BLUE = "#1f5fa8"
@@ -146,6 +155,14 @@ def draw_walls(axes: Any, view: View | CloudView, segments: FloatArray, bright: 
     walls = axes.add_collection(lines, autolim=False)
     if isinstance(view, View) and view.outline:
         walls.set_clip_path(_outline(view), axes.transData)
+
+
+def draw_seams(axes: Any, view: View, curves: Sequence[FloatArray], bright: bool) -> None:
+    """Draw where one material ends and another begins, within the outline of a map."""
+    lines = LineCollection(list(curves), linewidths=1.0, colors="w" if bright else INK, linestyles=(0, (4, 2)))
+    seams = axes.add_collection(lines, autolim=False)
+    if view.outline:
+        seams.set_clip_path(_outline(view), axes.transData)
 
 
 def mark_walls(axes: Any, curves: Sequence[Any], positions: Sequence[FloatArray]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -11,14 +12,30 @@ from matplotlib.layout_engine import ConstrainedLayoutEngine
 
 from pibls.checks import FloatArray, shorten
 from pibls.errors import InputError
-from pibls.report.drawing import Picture, add_colour_bar, draw_lines, draw_map, draw_walls, is_to_scale, mark_walls
+from pibls.report.drawing import (
+    Picture,
+    add_colour_bar,
+    draw_lines,
+    draw_map,
+    draw_seams,
+    draw_walls,
+    is_to_scale,
+    mark_walls,
+)
 from pibls.report.panels import Panel, is_frames
 from pibls.report.scales import Scale, magnitude_scale, value_scale
 from pibls.report.views import CloudView, View
 
-__all__ = ["Walls", "draw_panels", "given_axes", "new_figure"]
+__all__ = ["Over", "draw_panels", "given_axes", "new_figure"]
 
-Walls = Callable[[View | CloudView], FloatArray]
+
+@dataclass(frozen=True)
+class Over:
+    """What is drawn over maps and graphs: where cells meet in a view, and which material is where, if asked for."""
+
+    walls: Callable[[View | CloudView], FloatArray] | None = None
+    kinds: Callable[[FloatArray], FloatArray] | None = None
+
 
 _MAP_WIDTH, _FRAME_WIDTH, _LINE_WIDTH = 4.3, 2.4, 6.4
 _LINE_HEIGHT, _SIZE_LINE_HEIGHT = 3.0, 1.9
@@ -64,29 +81,29 @@ def given_axes(rows: list[list[Panel]], axes: Any, owner: str) -> tuple[Figure, 
     return flat[0].figure, [[next(remaining) for _ in row] for row in rows]
 
 
-def draw_panels(rows: list[list[Panel]], places: list[list[Any]], levels: Any, walls: Walls | None = None) -> None:
-    """Draw every panel into its axes; ``walls`` tells where cells meet in a view, if that is to be seen."""
+def draw_panels(rows: list[list[Panel]], places: list[list[Any]], levels: Any, over: Over) -> None:
+    """Draw every panel into its axes, with what is to be seen over it."""
     for row, row_axes in zip(rows, places, strict=True):
         if is_frames(row):
-            _draw_frames(row, row_axes, levels, walls)
+            _draw_frames(row, row_axes, levels, over)
             continue
         for panel, axes in zip(row, row_axes, strict=True):
             if panel.is_line:
                 curves = draw_lines(axes, panel.views, panel.quantity, panel.reference)
-                if walls is not None:
-                    mark_walls(axes, curves, [walls(view) for view in panel.views])
+                if over.walls is not None:
+                    mark_walls(axes, curves, [over.walls(view) for view in panel.views])
             else:
                 values = panel.views[0].evaluate(panel.quantity.function)
-                add_colour_bar(axes, _draw_map(panel, axes, values, _scale(panel, values), levels, walls))
+                add_colour_bar(axes, _draw_map(panel, axes, values, _scale(panel, values), levels, over))
             axes.set_title(panel.title, fontsize=10)
 
 
-def _draw_frames(row: list[Panel], row_axes: list[Any], levels: Any, walls: Walls | None) -> None:
+def _draw_frames(row: list[Panel], row_axes: list[Any], levels: Any, over: Over) -> None:
     """Draw the same quantity in several planes with one scale, one colour bar and one vertical axis."""
     pictures = [panel.views[0].evaluate(panel.quantity.function) for panel in row]
     scale = _scale(row[0], np.stack(pictures))
     for i, (panel, axes, values) in enumerate(zip(row, row_axes, pictures, strict=True)):
-        artist = _draw_map(panel, axes, values, scale, levels, walls)
+        artist = _draw_map(panel, axes, values, scale, levels, over)
         place = panel.views[0].place
         axes.set_title(place if i else f"{panel.quantity.title}\n{place}", fontsize=9, loc="left")
         if i:
@@ -99,9 +116,11 @@ def _scale(panel: Panel, values: FloatArray) -> Scale:
     return magnitude_scale(values) if panel.quantity.magnitude else value_scale(values)
 
 
-def _draw_map(panel: Panel, axes: Any, values: FloatArray, scale: Scale, levels: Any, walls: Walls | None) -> Any:
+def _draw_map(panel: Panel, axes: Any, values: FloatArray, scale: Scale, levels: Any, over: Over) -> Any:
     view, magnitude = panel.views[0], panel.quantity.magnitude
     artist = draw_map(axes, view, values, scale, None if magnitude else levels)
-    if walls is not None:
-        draw_walls(axes, view, walls(view), bright=magnitude)
+    if over.walls is not None:
+        draw_walls(axes, view, over.walls(view), bright=magnitude)
+    if over.kinds is not None and isinstance(view, View):
+        draw_seams(axes, view, view.seams(over.kinds), bright=magnitude)
     return artist

@@ -9,7 +9,10 @@ import numpy as np
 
 from pibls.checks import check_choice, check_integer, check_number, shorten
 from pibls.errors import InputError
+from pibls.problem.evaluate import compile_function
+from pibls.problem.switches import branch_number, has_jumps
 from pibls.report.panels import WHAT, choose_panels
+from pibls.report.quantities import choose_fields, exact_functions, quantities
 from pibls.report.views import choose_views
 from pibls.report.walls import cell_walls
 from pibls.solution import Solution
@@ -17,8 +20,6 @@ from pibls.solution.celled import CellNetwork
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
-
-    from pibls.report.layout import Walls
 
 __all__ = ["plot"]
 
@@ -33,6 +34,7 @@ def plot(
     exact: Any = None,
     levels: Any = None,
     cells: bool = False,
+    surface: bool = False,
     axes: Any = None,
 ) -> Figure:
     """Draw a solution, its error, its residual, or the exact solution.
@@ -40,7 +42,7 @@ def plot(
     The solution comes with its absolute error where the exact solution is known, and with the absolute residual of the
     equations otherwise. One coordinate gives a graph; two give a map (time upwards, with graphs at five times beside
     it); two space coordinates and time give maps at four times; of more coordinates a slice through the middle is
-    shown. Errors and residuals have logarithmic scales.
+    shown. Errors and residuals have logarithmic scales. Where coefficients jump, materials are outlined by dashes.
 
     Parameters
     ----------
@@ -63,6 +65,8 @@ def plot(
     cells : bool
         Whether to draw where the cells of a solution by cells meet: lines over a map or behind a graph, and marks on
         each of several graphs.
+    surface : bool
+        Whether to draw the surface of a domain in space, coloured, instead of a slice; ``n`` facets along it.
     axes : Axes or sequence of Axes, optional
         Matplotlib axes to draw into, as many as there are panels, instead of a new figure.
 
@@ -87,21 +91,30 @@ def plot(
     if n is not None:
         check_integer("n", n, "plot", minimum=2, maximum=4000)
     contours = _check_levels(levels)
+    if _check_flag("surface", surface):
+        fields, known = choose_fields(solution, field, "plot"), exact_functions(solution, exact, "plot")
+        from pibls.report.surfaces import draw_surfaces
+
+        return draw_surfaces(solution.problem.domain, quantities(solution, what, fields, known), n)
     walls = _check_cells(cells, solution)
     rows = choose_panels(solution, what, field, exact, choose_views(solution.problem.domain, at, n, "plot"), "plot")
     # Matplotlib takes a while to import, and most runs draw nothing.
-    from pibls.report.layout import draw_panels, given_axes, new_figure
+    from pibls.report.layout import Over, draw_panels, given_axes, new_figure
 
     figure, places = new_figure(rows) if axes is None else given_axes(rows, axes, "plot")
-    draw_panels(rows, places, contours, walls)
+    draw_panels(rows, places, contours, Over(walls, _materials(solution)))
     return figure
 
 
-def _check_cells(cells: object, solution: Solution) -> Walls | None:
+def _materials(solution: Solution) -> Any:
+    """Return a number for each material as a function of points, None where there is one."""
+    problem = solution.problem
+    return compile_function(branch_number(problem), problem.domain.coordinates) if has_jumps(problem) else None
+
+
+def _check_cells(cells: object, solution: Solution) -> Any:
     """Return where the cells meet in a view, as a function of it, or None if they are not wanted."""
-    if not isinstance(cells, bool | np.bool_):
-        raise InputError(f"The 'cells' parameter of plot must be True or False. Got {shorten(cells)} instead.")
-    if not cells:
+    if not _check_flag("cells", cells):
         return None
     network = solution.network
     if not isinstance(network, CellNetwork):
@@ -110,6 +123,12 @@ def _check_cells(cells: object, solution: Solution) -> Walls | None:
             "none; leave it out."
         )
     return lambda view: cell_walls(network, view)
+
+
+def _check_flag(name: str, value: object) -> bool:
+    if not isinstance(value, bool | np.bool_):
+        raise InputError(f"The '{name}' parameter of plot must be True or False. Got {shorten(value)} instead.")
+    return bool(value)
 
 
 def _check_levels(levels: Any) -> Any:

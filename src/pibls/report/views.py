@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import sympy as sp
 
-from pibls.checks import FloatArray, check_number, shorten
+from pibls.checks import BoolArray, FloatArray, check_number, shorten
 from pibls.errors import InputError, ProblemError
 from pibls.problem.domain import Domain
 
@@ -73,7 +72,7 @@ class View:
         return self.lift(np.stack([g.ravel() for g in np.meshgrid(*self.grids)], axis=1))
 
     @cached_property
-    def inside(self) -> npt.NDArray[np.bool_]:
+    def inside(self) -> BoolArray:
         """Which points of the grid are in the domain."""
         return np.asarray(self.domain.contains(self.points), dtype=np.bool_)
 
@@ -99,27 +98,45 @@ class View:
         grid lines are cut, by at most a cell. Holes run the other way round. A domain that fills the picture has
         none.
         """
-        from contourpy import contour_generator
-
         mask = self.inside.reshape(self.n, self.n)
         if mask.all():
             return []
-        padded = np.pad(mask.astype(np.float64), 1)
-        curves: Any = contour_generator(z=padded).lines(0.5)
-        steps = [float(grid[1] - grid[0]) for grid in self.grids]
-        origin = np.array([grid[0] - step for grid, step in zip(self.grids, steps, strict=True)])
-        return [origin + self._bisected(curve, padded, origin, np.array(steps)) * steps for curve in curves]
+        # One cell more all around, so that curves close.
+        return self._curves(np.pad(mask, 1), 1, self.domain.contains)
 
-    def _bisected(self, curve: FloatArray, padded: FloatArray, origin: FloatArray, steps: FloatArray) -> FloatArray:
-        """Move points half-way between neighbours of the grid (in units of cells) to the edge of the domain."""
-        low, high = np.floor(curve), np.ceil(curve)
-        low_inside = padded[low[:, 1].astype(int), low[:, 0].astype(int)] > 0.5
-        inner, outer = (np.where(low_inside[:, None], a, b) for a, b in ((low, high), (high, low)))
-        for _ in range(24):
-            middle = (inner + outer) / 2
-            kept = np.asarray(self.domain.contains(self.lift(origin + middle * steps)))[:, None]
-            inner, outer = np.where(kept, middle, inner), np.where(kept, outer, middle)
-        return np.asarray(inner)
+    def seams(self, kinds: Callable[[FloatArray], FloatArray]) -> list[FloatArray]:
+        """Return the curves in a plane across which a function of points that has few values changes."""
+        from scipy.ndimage import distance_transform_edt
+
+        values = self.evaluate(kinds)
+        # Outside as nearby inside: the edge of the domain is no seam.
+        values = values[tuple(distance_transform_edt(np.isnan(values), return_indices=True)[1])]
+        found = []
+        for kind in np.unique(values)[1:]:
+            found += self._curves(values >= kind, 0, partial(_at_least, kinds, kind))
+        return found
+
+    def _curves(self, mask: BoolArray, margin: int, holds: Callable[[FloatArray], Any]) -> list[FloatArray]:
+        """Return the curves around what is True on the grid, moved by bisection to where that ends."""
+        from contourpy import contour_generator
+
+        steps = np.array([grid[1] - grid[0] for grid in self.grids])
+        origin = np.array([grid[0] for grid in self.grids]) - margin * steps
+        found = []
+        for curve in map(np.asarray, contour_generator(z=mask.astype(np.float64)).lines(0.5)):
+            low, high = np.floor(curve), np.ceil(curve)
+            low_inside = mask[low[:, 1].astype(int), low[:, 0].astype(int)]
+            inner, outer = (np.where(low_inside[:, None], a, b) for a, b in ((low, high), (high, low)))
+            for _ in range(24):
+                middle = (inner + outer) / 2
+                kept = np.asarray(holds(self.lift(origin + middle * steps)))[:, None]
+                inner, outer = np.where(kept, middle, inner), np.where(kept, outer, middle)
+            found.append(origin + inner * steps)
+        return found
+
+
+def _at_least(function: Callable[[FloatArray], FloatArray], value: float, X: FloatArray) -> BoolArray:
+    return np.asarray(function(X) >= value)
 
 
 @dataclass(frozen=True, eq=False)

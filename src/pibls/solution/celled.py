@@ -18,6 +18,7 @@ from pibls.problem.evaluate import Function
 __all__ = ["CellNetwork"]
 
 
+_FEWEST = 16  # points in a cell, to measure an error by
 _LOCATED = 2**16  # points that go down the tree together
 _ENTRIES = 2**18  # numbers in a temporary array, so that it stays in the cache of a core
 
@@ -291,3 +292,14 @@ class CellNetwork:
                 found[half] = found[number]
                 found[half, axis, 1 - side] = self.cuts[number]
         return found
+
+    def spread(self, bounds: FloatArray, n: int, seed: int) -> tuple[FloatArray, FloatArray]:
+        """Return about ``n`` random points, equally many in every cell, at least a few, and the volume of each.
+
+        Points that are even over the domain miss what happens in small cells. Some may be outside the domain.
+        """
+        boxes = self.boxes(bounds)[(self.tree[:, 0] < 0) & (self.tree[:, 1] < self.tree[:, 2])]
+        count = max(_FEWEST, n // len(boxes))
+        low, high = (np.repeat(side, count, axis=0) for side in (boxes[..., 0], boxes[..., 1]))
+        X = np.random.default_rng(seed).uniform(low, high)
+        return X, np.prod(high - low, axis=1) / count

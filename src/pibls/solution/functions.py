@@ -10,8 +10,9 @@ import numpy as np
 
 from pibls.checks import FloatArray, as_reals, check_choice, check_integer, check_points, cut, shorten
 from pibls.errors import InputError
+from pibls.geometry.across import BESIDE, points_across
 from pibls.geometry.points import PointSet, interior_points
-from pibls.problem import AtPoints, Average, Averages, Interior, MultiIndex, OnPart, Opposite, Statement
+from pibls.problem import Across, AtPoints, Average, Averages, Interior, MultiIndex, OnPart, Opposite, Statement
 
 if TYPE_CHECKING:
     from pibls.solution.solution import Solution
@@ -99,7 +100,7 @@ class ResidualFunction:
         """Evaluate at points of the place where the equation holds."""
         points, shaped = gather(self.solution.coordinate_names, X, named, "residual")
         place = self.statement.place
-        if isinstance(place, Average) or self.statement.targets is not None:
+        if isinstance(place, Average | Across) or self.statement.targets is not None:
             where = "on average" if isinstance(place, Average | Averages) else "at its own points"
             raise InputError(f"{self.statement.name} holds {where} only; use .values() for its residual.")
         if isinstance(place, Opposite):
@@ -112,6 +113,16 @@ class ResidualFunction:
         needs = self.statement.form.residual_function.needs_normals
         normals = place.part.normals(points) if needs and isinstance(place, OnPart) else None
         return shaped(self._at(points, normals))
+
+    def _across(self, X: FloatArray, normals: FloatArray) -> FloatArray:
+        """Return the residual on an interface, from fields just beside it on either side."""
+        total = np.zeros(len(X))
+        step = BESIDE * float(np.ptp(self.solution.problem.domain.bounds, axis=1).max()) * normals
+        for form, sign in zip(self.statement.forms, (-1.0, 1.0), strict=True):
+            own = X + sign * step
+            state = self.solution.evaluate(own, [(term.field, term.multi_index) for term in form.terms])
+            total += form.residual_function(own, normals, state)
+        return total
 
     def _at(self, X: FloatArray, normals: FloatArray | None) -> FloatArray:
         form = self.statement.form
@@ -134,6 +145,8 @@ class ResidualFunction:
                 rule = PointSet(place.points, weights=place.weights, ends=place.ends)
                 values = np.array(rule.averaged(values))
             return values if self.statement.targets is None else values - self.statement.targets
+        if isinstance(place, Across):
+            return self._across(*points_across(place.condition, domain, count, self.statement.name))
         part = place.low if isinstance(place, Opposite) else place.part
         return self(part.sample(count, "kronecker", seed).points)
 

@@ -15,7 +15,7 @@ from pibls.errors import FileFormatError, GeometryError
 from pibls.features import BroadNetwork, EnhancementGroup, FeatureGroup
 from pibls.features.deep import DeepNetwork
 from pibls.geometry import Domain
-from pibls.problem import AnyCondition, Condition, Mean, Observation, Periodic, Problem
+from pibls.problem import AnyCondition, Condition, Interface, Mean, Observation, Periodic, Problem
 from pibls.problem.conditions import INITIAL
 from pibls.problem.domain import is_part
 from pibls.problem.encoding import decode, encode
@@ -135,6 +135,10 @@ def _condition_record(condition: AnyCondition, key: str, arrays: Arrays) -> dict
         record |= {"u": encode(condition.u), "coordinate": condition.coordinate.name, "derivatives": order}
     elif isinstance(condition, Mean):
         record |= {"u": encode(condition.u), "value": condition.value}
+    elif isinstance(condition, Interface):
+        shape = isinstance(condition.on, Domain)
+        where = {"shape": condition.on.to_dict(_encode_shape)} if shape else {"condition": encode(condition.on)}
+        record |= {"equations": [encode(e) for e in condition.equations], "on": where}
     else:
         record |= _observation_record(condition, key, arrays)
     return record
@@ -204,6 +208,10 @@ def _condition_from(
         return Periodic(read(record["u"]), named[record["coordinate"]], record["derivatives"], **settings)
     if record["kind"] == "Mean":
         return Mean(read(record["u"]), record["value"], **settings)
+    if record["kind"] == "Interface":
+        where = record["on"]
+        on = Domain.from_dict(where["shape"], symbols, _decode_shape) if "shape" in where else read(where["condition"])
+        return Interface([read(tree) for tree in record["equations"]], on, weight=record["weight"])
     if record["kind"] == "Observation":
         return _observation_from(record, key, arrays, symbols, read, settings)
     place = _place_from(record["on"], arrays, symbols)

@@ -18,6 +18,7 @@ from pibls.geometry.points import Points, interior_points
 from pibls.problem import AnyCondition, Field, Interior, MultiIndex, Problem, Statement, Unknown
 from pibls.problem.statements import condition_statements, lowered
 from pibls.runtime import blas_threads
+from pibls.solution.celled import CellNetwork
 from pibls.solution.diagnostics import Diagnostics
 from pibls.solution.functions import FieldFunction, ResidualFunction, gather
 from pibls.solution.parameters import Parameters
@@ -251,7 +252,7 @@ class Solution:
             condition = problem.equations[condition]
         if isinstance(condition, AnyCondition):
             equations = tuple(s for s in problem.statements if s.is_equation)
-            statement = condition_statements(condition, 0, problem.domain, equations)[0]
+            statement = condition_statements(condition, 0, problem.domain, equations, problem.equations)[0]
         else:
             form = lowered(condition, problem.domain, "residual", normals=False)
             statement = Statement("equation", 0, form, Interior())
@@ -259,7 +260,8 @@ class Solution:
         return statement
 
     def _check_known(self, statement: Statement) -> None:
-        foreign = {f.label for f in statement.form.expression.atoms(Field) - set(self.problem.fields)}
+        calls = {call for form in statement.forms for call in form.expression.atoms(Field)}
+        foreign = {call.label for call in calls - set(self.problem.fields)}
         unknowns = {str(s) for s in statement.form.expression.free_symbols if isinstance(s, Unknown)}
         if foreign or unknowns:
             raise InputError(
@@ -325,7 +327,8 @@ class Solution:
     def true_error(self, n: int = 2000, seed: int = 12345) -> float:
         """Return the relative L2 error against the problem's exact solution, at points the solve never saw.
 
-        A point cloud has no others: there it is measured at its own points. With several fields, the largest error
+        There are about ``n`` of them, more where there are more cells, so that what is wrong in a corner is seen. A
+        point cloud has no others: there it is measured at its own points. With several fields, the largest error
         counts, each relative to the size of its own field; one that is zero, or nearly, is measured by what the others
         suggest for it.
 
@@ -335,17 +338,27 @@ class Solution:
         >>> solve(problems.advection()).true_error() < 1e-6
         True
         """
-        X = interior_points(self.problem.domain, n, "uniform", seed)
+        X, roots = self._spread(check_integer("n", n, "Solution.true_error", minimum=1), seed)
         exact = self.problem.exact_values(X)
         values = self.evaluate(X, [(f.field, f.multi_index) for f in self._field_functions])
-        own = {f.field: float(np.linalg.norm(exact[f.field])) for f in self._field_functions}
+        own = {f.field: float(np.linalg.norm(roots * exact[f.field])) for f in self._field_functions}
         sizes = reference_sizes(self.problem, own)
         if 0.0 in sizes.values():
             raise ProblemError(
                 "An exact solution that is zero has no relative error; use pibls.metrics, which has absolute ones too."
             )
         pairs = zip(self._field_functions, values, strict=True)
-        return float(max(np.linalg.norm(v - exact[f.field]) / sizes[f.field] for f, v in pairs))
+        return float(max(np.linalg.norm(roots * (v - exact[f.field])) / sizes[f.field] for f, v in pairs))
+
+    def _spread(self, n: int, seed: int) -> tuple[FloatArray, FloatArray]:
+        """Return points of the domain, more where there are more cells, and the roots of what each stands for."""
+        domain = self.problem.domain
+        if not isinstance(self.network, CellNetwork):
+            X = interior_points(domain, n, "uniform", seed)
+            return X, np.ones(len(X))
+        X, volumes = self.network.spread(domain.bounds, n, seed)
+        inside = domain.contains(X)
+        return X[inside], np.sqrt(volumes[inside])
 
     def save(self, path: str | Path) -> Path:
         """Write the solution to one file, readable by :func:`pibls.load` in any process."""

@@ -16,7 +16,7 @@ from scipy.linalg import lapack, solve_triangular
 from pibls.checks import FloatArray
 from pibls.errors import SolveError
 
-__all__ = ["Eliminated", "absorb", "merge", "triangle"]
+__all__ = ["Eliminated", "Leaf", "absorb", "merge", "triangle"]
 
 _BLOCK = 32
 _SINGULAR = 1e-14
@@ -96,6 +96,68 @@ def absorb(
             triangular, reflectors, factors, top, bottom, side="L", trans="T", overwrite_a=True, overwrite_b=True
         )
     return new, top, bottom
+
+
+@dataclass(frozen=True, eq=False)
+class Leaf:
+    """Rows of unknowns of its own and others, factorised once for any right-hand side.
+
+    Attributes
+    ----------
+    triangle, coupling
+        The unknowns of its own follow from the others.
+    front
+        What is left for the others, a triangle.
+    """
+
+    triangle: FloatArray
+    coupling: FloatArray
+    front: FloatArray
+    _absorbed: tuple[FloatArray, FloatArray]
+    _left: tuple[FloatArray, FloatArray]
+
+    @property
+    def size(self) -> int:
+        """How many numbers it holds."""
+        arrays = (self.triangle, self.coupling, self.front, *self._absorbed, *self._left)
+        return sum(array.size for array in arrays)
+
+    @classmethod
+    def of(cls, upper: FloatArray, rows: FloatArray, others: FloatArray) -> Leaf:
+        """Factorise a triangle of the unknowns of its own, and further rows of these and of the others.
+
+        >>> leaf = Leaf.of(np.eye(1), np.ones((2, 1)), np.array([[1.0], [-1.0]]))
+        >>> eliminated, front, lost = leaf.solved(np.zeros((1, 1)), np.array([[2.0], [0.0]]))
+        >>> left = front[:, 1:] / front[:, :1]
+        >>> eliminated.solve(left).round(6).tolist(), left.round(6).tolist(), round(lost, 6)
+        ([[0.666667]], [[1.0]], 0.666667)
+        """
+        width = others.shape[1]
+        block = min(_BLOCK, len(upper))
+        new, reflectors, factors, info = lapack.dtpqrt(0, block, upper, rows, overwrite_b=True)
+        top, bottom, more = lapack.dtpmqrt(
+            0, reflectors, factors, np.zeros((len(upper), width)), others, side="L", trans="T", overwrite_b=True
+        )
+        factored, scales, _, last = lapack.dgeqrf(bottom)
+        if info or more or last:
+            raise SolveError("A front could not be factorised; its rows are not finite.")
+        front = np.zeros((width, width), order="F")
+        found = np.triu(factored[:width])
+        front[: len(found)] = found
+        return cls(new, top, front, (reflectors, factors), (factored[:, : len(scales)], scales))
+
+    def solved(self, right: FloatArray, below: FloatArray) -> tuple[Eliminated, FloatArray, float]:
+        """Return the unknowns of its own, the front with right-hand sides appended, and what nothing can fulfil.
+
+        Of several right-hand sides, the last of these is that of the first.
+        """
+        top, bottom, _ = lapack.dtpmqrt(0, *self._absorbed, right, below, side="L", trans="T")
+        rest, _, _ = lapack.dormqr("L", "T", *self._left, bottom, max(64, 64 * bottom.shape[1], len(bottom)))
+        width = len(self.front)
+        front = np.zeros((width, width + right.shape[1]), order="F")
+        front[:, :width] = self.front
+        front[: len(rest), width:] = rest[:width]
+        return Eliminated(self.triangle, self.coupling, top), front, float(np.square(rest[width:, 0]).sum())
 
 
 def merge(

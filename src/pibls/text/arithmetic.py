@@ -10,6 +10,7 @@ from typing import Any
 import sympy as sp
 
 from pibls.checks import HIGHEST_ORDER
+from pibls.problem.interface import flux, inside, outside
 from pibls.problem.operators import div, grad, laplacian, normal_derivative
 from pibls.problem.symbols import Data, Field
 from pibls.text.functions import Function
@@ -50,6 +51,9 @@ _OPERATORS: dict[str, tuple[Callable[..., Any], int]] = {
     "grad": (grad, 1),
     "div": (div, 1),
     "dn": (normal_derivative, 1),
+    "inside": (inside, 0),
+    "outside": (outside, 0),
+    "flux": (flux, 1),
 }
 
 

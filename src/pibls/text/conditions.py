@@ -13,13 +13,13 @@ import sympy as sp
 
 from pibls.checks import FloatArray, cut
 from pibls.geometry import Part
-from pibls.problem import AnyCondition, Condition, Mean, Periodic, Robin
+from pibls.problem import AnyCondition, Condition, Interface, Mean, Periodic, Robin
 from pibls.problem.conditions import INITIAL
 from pibls.problem.evaluate import Function, compile_function
 from pibls.problem.operators import normal_derivative
 from pibls.problem.printing import text as printed
 from pibls.text.document import Table
-from pibls.text.domains import Place
+from pibls.text.domains import Place, read_region
 from pibls.text.expressions import read_condition, read_equation, read_expression
 from pibls.text.names import Names
 from pibls.text.observations import KEYS, read_observation
@@ -224,6 +224,35 @@ def _mean(table: Table, _: Place, names: Names) -> AnyCondition:
     return table.attempt(None, Mean, _unknown(table, names), value, **_settings(table, names))
 
 
+def _interface(table: Table, place: Place, names: Names) -> AnyCondition:
+    given = ("equations",) if "equations" in table else ("u", "jump", "flux", "resistance")
+    table.allow("kind", "weight", "on", *given)
+    table.need("on", 'on = {shape = "disk", radius = 1}, or on = "x < 0.5"')
+    settings: dict[str, Any] = {"weight": _settings(table, names)["weight"]}
+    if "equations" in table:
+        count, single = len(table.strings("equations")), isinstance(table.data["equations"], str)
+        paths: list[tuple[str | int, ...]] = [("equations",)] if single else [("equations", i) for i in range(count)]
+        about: Any = [read_equation(table.text(*path), names) for path in paths]
+    else:
+        about = _unknown(table, names)
+        settings |= {key: _value(table, names, key) for key in given[1:] if key in table}
+    return table.attempt(None, Interface, about, _region(table, place, names), **settings)
+
+
+def _region(table: Table, place: Place, names: Names) -> Any:
+    """Return on which shape an interface is: one of its own, one of the domain, or a comparison."""
+    if isinstance(table.data["on"], dict):
+        return read_region(table.table("on"), names, place.space.coordinates)
+    if not _PART.fullmatch(table.string("on")):
+        return read_condition(table.text("on"), replace(names, fields={}))
+    named = {name: shape for name, shape in place.shapes.items() if not name.startswith("#")}
+    name = table.string("on").strip()
+    if name not in named:
+        hint = suggestion(name, named, "Write a shape, {shape = ...}, or a comparison such as x < 0.5.")
+        raise table.error("on", f"There is no shape {cut(repr(name))}.{hint}")
+    return named[name]
+
+
 def _observation(table: Table, place: Place, names: Names) -> AnyCondition:
     table.allow(*KEYS, *_COMMON)
 
@@ -242,4 +271,5 @@ KINDS: Mapping[str, Callable[[Table, Place, Names], AnyCondition]] = {
     "periodic": _periodic,
     "mean": _mean,
     "observation": _observation,
+    "interface": _interface,
 }

@@ -132,12 +132,10 @@ def read_domain(document: Table, names: Names) -> Place:
     return Place(document.attempt("time", space.__mul__, interval), space, found)
 
 
-def read_region(table: Table, names: Names) -> Domain:
-    """Return a shape within the domain.
-
-    Its coordinates are those of the problem.
-    """
-    return _shape(table, names.coordinates, replace(names, coordinates=(), fields={}), {})
+def read_region(table: Table, names: Names, symbols: tuple[sp.Symbol, ...] | None = None) -> Domain:
+    """Return a shape within the domain, of all coordinates of the problem or of some."""
+    constants = replace(names, coordinates=(), fields={})
+    return _shape(table, names.coordinates if symbols is None else symbols, constants, {})
 
 
 def _limits(table: Table, key: str, names: Names) -> tuple[Any, Any]:

@@ -9,6 +9,7 @@ import sympy as sp
 
 from pibls.checks import cut
 from pibls.errors import InputError
+from pibls.problem.interface import Flux, Side
 from pibls.problem.operators import Divergence, Laplacian, NormalDerivative, SpaceDerivative
 from pibls.problem.printing import text as printed
 from pibls.problem.symbols import Data, Field, Normal
@@ -191,6 +192,8 @@ _WRITERS: tuple[tuple[type, Callable[..., tuple[str, int]]], ...] = (
     (sp.Or, _logic("or")),
     (sp.Not, lambda e: (f"not ({write_expression(e.args[0])})", _SUM)),
     (Laplacian, lambda e: (_call("laplacian", e.args[0]), _ATOM)),
+    (Side, lambda e: (_call(e.word, e.args[0]), _ATOM)),
+    (Flux, lambda e: (_call("flux", e.args[0]), _ATOM)),
     (NormalDerivative, lambda e: (_call("dn", e.args[0]), _ATOM)),
     (Divergence, lambda e: (f"div([{', '.join(map(write_expression, e.args))}])", _ATOM)),
     (SpaceDerivative, lambda e: (f"grad({write_expression(e.args[0])})[{e.args[1].name}]", _ATOM)),

@@ -147,7 +147,7 @@ CONSTANTS: Mapping[str, sp.Expr] = MappingProxyType({"pi": sp.pi, "e": sp.E})
 
 # Words that are followed by brackets and are no functions of numbers.
 OPERATORS = (
-    *("laplacian", "grad", "div", "dot", "dn", "diff", "product", "piecewise", "where"),
+    *("laplacian", "grad", "div", "dot", "dn", "diff", "product", "piecewise", "where", "inside", "outside", "flux"),
 )  # fmt: skip
 
 _NAMES = {entry.make: name for name, entry in FUNCTIONS.items()}

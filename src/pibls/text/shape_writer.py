@@ -84,22 +84,14 @@ def _plain_shape(shape: Domain) -> Entries:
     if isinstance(shape, Box):
         limits = zip(shape.coordinates, shape.lower, shape.upper, strict=True)
         return entries | {symbol.name: [low, high] for symbol, low, high in limits}
-    if isinstance(shape, Ball):
-        return entries | {"center": list(shape.center), "radius": shape.radius}
-    if isinstance(shape, Polygon):
-        return entries | {"vertices": [list(vertex) for vertex in shape.vertices]}
+    if isinstance(shape, Ball | Polygon | Cylinder | Cone | Torus):
+        return entries | {name: value for name, value in shape.to_dict().items() if name in shape.stored}
     if isinstance(shape, Star) and isinstance(shape.radius, sp.Expr):
         angle = [symbol.name for symbol in shape.radius.free_symbols if symbol.name != "theta"]
         entries |= {"radius": write_expression(shape.radius), "center": list(shape.center)}
         return entries | ({"angle": angle[0]} if angle else {})
     if isinstance(shape, PointCloud):
         return _cloud(shape)
-    if isinstance(shape, Cylinder | Cone):
-        sizes = {"radius": shape.radius} | ({"top_radius": shape.top_radius} if isinstance(shape, Cone) else {})
-        return entries | {"start": list(shape.start), "stop": list(shape.stop), **sizes}
-    if isinstance(shape, Torus):
-        sizes = {"radius": shape.radius, "tube": shape.tube}
-        return entries | {"center": list(shape.center), **sizes, "axis": list(shape.axis)}
     if isinstance(shape, Outline):
         rings = [[list(vertex) for vertex in ring] for ring in shape.rings]
         parts = {name: list(edges) for name, edges in shape.named}

@@ -9,13 +9,16 @@ import sympy as sp
 
 from pibls.checks import cut
 from pibls.errors import InputError, TextError
-from pibls.geometry import Part, Product, TimeInterval
+from pibls.geometry import Domain, Part, Product, TimeInterval
 from pibls.geometry.restricted import Predicate, RestrictedPatch
 from pibls.problem import (
+    Across,
     AnyCondition,
     AtPoints,
     Averages,
     Condition,
+    Field,
+    Interface,
     Mean,
     Observation,
     OnPart,
@@ -112,11 +115,23 @@ def _condition(condition: AnyCondition, domain: Any) -> Entries:
         if kind not in KINDS:
             entries["label"] = condition.label
         entries |= _equation(condition) | _place(condition, domain)
+    elif isinstance(condition, Interface):
+        entries |= _across(condition)
     else:
         entries |= {"u": write_expression(condition.u), **_particulars(condition, domain)}
     if condition.weight != 1.0:
         entries["weight"] = float(condition.weight)
     return entries | ({"exact": True} if condition.exact else {})
+
+
+def _across(condition: Interface) -> Entries:
+    given = {name: getattr(condition, name) for name in ("jump", "flux", "resistance")}
+    entries: Entries = {"equations": [write_equation(equation) for equation in condition.equations]}
+    if isinstance(condition.u, Field):
+        entries = {"u": write_expression(condition.u)}
+        entries |= {name: write_expression(sp.sympify(value)) for name, value in given.items() if value is not None}
+    shape = isinstance(condition.on, Domain)
+    return entries | {"on": write_shape(condition.on, {}) if shape else write_expression(condition.on)}
 
 
 def _particulars(condition: Periodic | Mean | Observation, domain: Any) -> Entries:
@@ -237,6 +252,9 @@ def _same(one: Statement, two: Statement) -> bool:
         return equal and _same_part(one.place.part, two.place.part)
     if isinstance(one.place, AtPoints | Averages) and isinstance(two.place, AtPoints | Averages):
         return equal and np.array_equal(one.place.points, two.place.points)
+    if isinstance(one.place, Across) and isinstance(two.place, Across):
+        equal &= bool(one.place.outside.expression == two.place.outside.expression)
+        return equal and bool(one.place.condition == two.place.condition)
     return equal and type(one.place) is type(two.place)
 
 

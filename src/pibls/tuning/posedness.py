@@ -18,7 +18,7 @@ from pibls.budget import Budget
 from pibls.checks import FloatArray
 from pibls.features import BroadNetwork
 from pibls.geometry import Domain, Points
-from pibls.geometry.landmarks import corners
+from pibls.geometry.landmarks import corners, has_inner_edges
 from pibls.problem import Problem
 from pibls.runtime import blas_threads
 from pibls.system import Balanced, assemble
@@ -111,11 +111,12 @@ def _charge(budget: Budget | None, fitting: Fitting, *widths: int) -> None:
 def contradicts(fitting: Fitting, budget: Budget | None = None) -> bool:
     """Tell whether the statements of a linear problem can each be met, but not together, however wide the network.
 
-    An unresolved solution looks like that too, until the network is widened; a layer or a corner even then, so
-    problems that have those are not asked.
+    An unresolved solution looks like that too, until the network is widened; a layer, a corner or an inner edge even
+    then, so problems that have those are not asked.
     """
     problem = fitting.problem
-    if is_perturbed(problem) or corners(cast(Domain, problem.domain)):
+    domain = cast(Domain, problem.domain)
+    if is_perturbed(problem) or corners(domain) or has_inner_edges(domain):
         return False
     defects = []
     with blas_threads(most=1):

@@ -24,6 +24,7 @@ from pibls.tuning.wide import solve_wide
 __all__ = ["Ways"]
 
 _SOLID = 4  # three dimensions of space, and time
+_FIRST = 0.1  # share of the budget for the first of two ways, where the second one is cheap
 _ROUNDING = 1e-10  # what stalls below this is limited by round-off
 
 
@@ -63,12 +64,24 @@ class Ways:
     def _in_space_time(self) -> Solution:
         """Solve with time, if there is one, as one more coordinate."""
         common = (self.problem, self.tol, self.budget, self.seed, self.report)
+        if not self.problem.domain.space and self.problem.is_linear and self._may_change_way:
+            return self._alone_in_time()
         own = {**self.guesses, "assume_well_posed": self.assume_well_posed}
         if self.device is not None or not suits_cells(self.problem):
             return solve_wide(*common, device=self.device, **own)
         if self.problem.is_linear:
             return solve_by_cells(*common, assume_well_posed=self.assume_well_posed)
         return self._assumed(solve_nonlinear_by_cells(*common, **own))
+
+    def _alone_in_time(self) -> Solution:
+        """Solve by cells with a share of the budget: growth by many powers of ten is beyond them, not beyond lines."""
+        share = replace(self.budget, nominal=_FIRST * self.budget.left, operations=0.0)
+        try:
+            return solve_by_cells(
+                self.problem, self.tol, share, self.seed, self.report, assume_well_posed=self.assume_well_posed
+            )
+        finally:
+            self.budget.spend(share.operations)
 
     def _by_lines(self) -> Solution | Unsuitable:
         begun = self.budget.elapsed

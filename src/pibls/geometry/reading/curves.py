@@ -9,14 +9,12 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
-import numpy.typing as npt
 
-from pibls.checks import cut
+from pibls.checks import FloatArray, cut
 from pibls.errors import FileFormatError
 
 __all__ = ["Subpath", "read_path"]
 
-FloatArray = npt.NDArray[np.float64]
 
 _LETTERS = "MmLlHhVvCcSsQqTtAaZz"
 _BLANK = re.compile(r"[\s,]*")

@@ -14,7 +14,7 @@ from pibls.checks import as_reals, cut, shorten
 from pibls.errors import FileFormatError
 from pibls.geometry.base import Region
 from pibls.geometry.reading.plane import NamedRing, make_shape
-from pibls.geometry.reading.source import read_string
+from pibls.geometry.reading.source import check_finite, check_known, read_string
 
 __all__ = ["from_geojson", "load_geojson"]
 
@@ -41,11 +41,8 @@ def from_geojson(data: Any, coordinates: tuple[sp.Symbol, sp.Symbol], source: st
     """Return the polygons of a GeoJSON value; those of the features named ``region`` only, if given."""
     features = list(_features(data, source, 0))
     if region is not None:
-        names = [name for name, _, _ in features if name is not None]
+        check_known(region, (name for name, _, _ in features), source, "feature")
         features = [feature for feature in features if feature[0] == region]
-        if not features:
-            known = ", ".join(map(cut, names[:10])) or "none"
-            raise FileFormatError(f"{source} has no feature named {shorten(region)}. Features with names: {known}.")
     rings = []
     for _, title, polygons in features:
         for number, polygon in enumerate(polygons):
@@ -101,11 +98,7 @@ def _ring(value: Any, source: str, title: str) -> Any:
         raise FileFormatError(
             f"{source}: {title} must be a list of positions [x, y] of numbers. Got {shorten(value)} instead."
         )
-    if not np.isfinite(flat).all():
-        bad = int(np.flatnonzero(~np.isfinite(flat).all(axis=1))[0])
-        raise FileFormatError(
-            f"{source}: position {bad} of {title} is not finite. Got {flat[bad].tolist()}. Remove it."
-        )
+    check_finite(flat, source, f"position {{}} of {title}")
     if len(flat) < 4 or not np.array_equal(flat[0], flat[-1]):
         raise FileFormatError(
             f"{source}: {title} is not closed: it must have four or more positions, the first repeated at the end. It "

@@ -13,17 +13,16 @@ import numpy as np
 import numpy.typing as npt
 import sympy as sp
 
-from pibls.checks import cut, shorten
+from pibls.checks import FloatArray, IntArray, cut
 from pibls.errors import FileFormatError, GeometryError
 from pibls.geometry.base import Region
 from pibls.geometry.reading.plane import NamedRing, make_shape
-from pibls.geometry.reading.source import guarded, missing, read_bytes
+from pibls.geometry.reading.source import check_finite, check_known, guarded, missing, named, read_bytes
+from pibls.geometry.rings import OpenRingError, chained
 from pibls.geometry.solid import Solid
 
 __all__ = ["MESHES", "from_mesh", "from_mesh_file"]
 
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 Groups = list[tuple[str, IntArray, list[str | None]]]
 
 MESHES = {".msh": "gmsh", ".vtk": "vtk", ".vtu": "vtu", ".inp": "abaqus", ".mesh": "medit", ".su2": "su2"}
@@ -89,9 +88,7 @@ def from_mesh(mesh: Any, coordinates: tuple[sp.Symbol, ...], region: str | None,
         groups = _groups(mesh)
     if not len(points) or not groups:
         raise FileFormatError(f"{source} has no cells that fill a plane or space. Write the mesh with its cells.")
-    if not np.isfinite(points).all():
-        bad = int(np.flatnonzero(~np.isfinite(points).all(axis=1))[0])
-        raise FileFormatError(f"{source}: node {bad} is not finite, {points[bad].tolist()}. Write the mesh again.")
+    check_finite(points, source, "node {}")
     for _, cells, _ in groups:
         if len(cells) and (int(cells.min()) < 0 or int(cells.max()) >= len(points)):
             raise FileFormatError(f"{source} has cells with nodes that it does not have. It is damaged.")
@@ -130,10 +127,7 @@ def _chosen(groups: Groups, dimension: int, region: str | None, source: str) -> 
     own = [group for group in groups if _DIMENSION[group[0]] == dimension]
     if region is None:
         return own
-    known = sorted({name for _, _, names in own for name in names if name is not None})
-    if region not in known:
-        listed = ", ".join(map(cut, known[:10])) or "none"
-        raise FileFormatError(f"{source} has no region named {shorten(region)}. Its regions: {listed}.")
+    check_known(region, (name for _, _, names in own for name in names), source, "region")
     rows = [(kind, cells, np.array([name == region for name in names], dtype=bool)) for kind, cells, names in own]
     return [(kind, cells[mask], [region] * int(mask.sum())) for kind, cells, mask in rows]
 
@@ -177,44 +171,16 @@ def _plane(
         for cell, name in zip(cells.tolist(), names, strict=True)
     }
     rings = []
-    for number, ring in enumerate(_chains(_outer(flat, points), points, source)):
+    try:
+        chains = list(chained((a, b) for a, b in _outer(flat, points)))
+    except OpenRingError as error:
+        place = points[error.place, :2].tolist()
+        raise GeometryError(f"{source}: the boundary of the mesh is not closed at {place}. Repair the mesh.") from error
+    for number, ring in enumerate(chains):
         names = tuple(lines.get(frozenset((a, b))) for a, b in zip(ring, [*ring[1:], ring[0]], strict=True))
         rings.append(NamedRing(points[ring, :2], f"boundary {number} of the mesh", None, names))
     first, second = coordinates
     return make_shape(rings, (first, second), source)
-
-
-def _chains(edges: list[tuple[int, ...]], points: FloatArray, source: str) -> list[list[int]]:
-    """Return closed chains of directed edges."""
-    after: dict[int, list[int]] = {}
-    for a, b in edges:
-        after.setdefault(a, []).append(b)
-    found = []
-    while after:
-        first = next(iter(after))
-        chain = [first]
-        seen = {first: 0}
-        while True:
-            choices = after.get(chain[-1])
-            if not choices:
-                place = points[chain[-1], :2].tolist()
-                raise GeometryError(f"{source}: the boundary of the mesh is not closed at {place}. Repair the mesh.")
-            following = choices.pop()
-            if not choices:
-                del after[chain[-1]]
-            if following in seen:  # also where two pieces touch in one node
-                start = seen[following]
-                loop = chain[start:]
-                found.append(loop)
-                for node in loop[1:]:
-                    del seen[node]
-                del chain[start + 1 :]
-                if start == 0:
-                    break
-            else:
-                seen[following] = len(chain)
-                chain.append(following)
-    return found
 
 
 def _space(
@@ -244,7 +210,5 @@ def _space(
                 title = "".join(c if c.isalnum() else "_" for c in name)
                 parts.setdefault(title, []).append(len(triangles))
             triangles.append((face[0], face[k], face[k + 1]))
-    try:
+    with named(source):
         return Solid(coordinates, points, triangles, parts)
-    except GeometryError as error:
-        raise GeometryError(f"{source}: {error}") from error

@@ -6,21 +6,21 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 import sympy as sp
 
+from pibls.checks import FloatArray
 from pibls.errors import FileFormatError, GeometryError
 from pibls.geometry.base import Region
 from pibls.geometry.outline import Outline
 from pibls.geometry.polygon import Polygon
+from pibls.geometry.reading.source import check_finite
 from pibls.geometry.rings import depths, signed_area
 
 __all__ = ["NamedRing", "make_shape"]
 
-FloatArray = npt.NDArray[np.float64]
 
 _FLAT = 1e-9
-_MOST_EDGES = 50  # beyond, an outline finds the edges that matter faster
+_MOST_EDGES = 50  # beyond, nobody calls edges by their numbers
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,9 +41,7 @@ def make_shape(rings: Sequence[NamedRing], coordinates: tuple[sp.Symbol, sp.Symb
     if not rings:
         raise FileFormatError(f"{source} has no polygon. Give one, or a multipolygon.")
     for ring in rings:
-        if not np.isfinite(ring.vertices).all():
-            bad = int(np.flatnonzero(~np.isfinite(ring.vertices).all(axis=1))[0])
-            raise FileFormatError(f"{source}: vertex {bad} of {ring.title} is not finite. Remove it.")
+        check_finite(ring.vertices, source, f"vertex {{}} of {ring.title}")
     tidy = [_tidied(ring) for ring in rings]
     for ring in tidy:
         if len(ring.vertices) < 3 or signed_area(ring.vertices) == 0.0:

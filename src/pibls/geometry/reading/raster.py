@@ -2,27 +2,23 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-from functools import partial
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import sympy as sp
 
-from pibls.checks import check_choice
+from pibls.checks import BoolArray, FloatArray, check_choice
 from pibls.errors import GeometryError
 from pibls.geometry.base import Region
 from pibls.geometry.implicit import check_bounds
 from pibls.geometry.reading.plane import NamedRing, make_shape
+from pibls.geometry.rings import chained
 
 __all__ = ["from_mask", "simplified"]
 
-FloatArray = npt.NDArray[np.float64]
 
 _MOST_PIXELS = 4_000_000
 _MOST_SIDES = 200_000
-_STEPS = {(0, 1): 0, (1, 0): 1, (0, -1): 2, (-1, 0): 3}  # right, up, left, down in (row, column)
 
 
 def from_mask(
@@ -66,61 +62,21 @@ def from_mask(
             allowed = allowed / 2 if allowed > 0.1 else 0.0
 
 
-def _traced(pixels: npt.NDArray[np.bool_]) -> list[FloatArray]:
+def _traced(pixels: BoolArray) -> list[FloatArray]:
     """Return the closed chains of sides between pixels in and out, as (row, column), the inside on the left."""
     full = np.pad(pixels, 1)
-    after: dict[tuple[int, int], list[tuple[int, int]]] = defaultdict(list)
-    # Above a pixel outside and below one inside, a side runs left; and so on around.
-    for one, two, start, stop in (
-        (full[1:-1, 1:-1], full[:-2, 1:-1], (0, 0), (0, 1)),
-        (full[1:-1, 1:-1], full[1:-1, 2:], (0, 1), (1, 1)),
-        (full[1:-1, 1:-1], full[2:, 1:-1], (1, 1), (1, 0)),
-        (full[1:-1, 1:-1], full[1:-1, :-2], (1, 0), (0, 0)),
+    inner, width = full[1:-1, 1:-1], pixels.shape[1] + 1
+    edges: list[tuple[int, int]] = []
+    for beyond, start, stop in (
+        (full[:-2, 1:-1], (0, 0), (0, 1)),
+        (full[1:-1, 2:], (0, 1), (1, 1)),
+        (full[2:, 1:-1], (1, 1), (1, 0)),
+        (full[1:-1, :-2], (1, 0), (0, 0)),
     ):
-        for row, column in np.argwhere(one & ~two).tolist():
-            after[row + start[0], column + start[1]].append((row + stop[0], column + stop[1]))
-    rings = []
-    while after:
-        first = next(iter(after))
-        ring, place, heading = [first], first, -1
-        while True:
-            choices = after[place]
-            # Where two pixels touch at a corner, the left turn keeps to the same one.
-            choice = choices[0] if heading < 0 else max(choices, key=partial(_turn, heading, place))
-            choices.remove(choice)
-            if not choices:
-                del after[place]
-            heading, place = _heading(place, choice), choice
-            if place == first:
-                break
-            ring.append(place)
-        rings += _simple(ring)
-    return rings
-
-
-def _simple(ring: list[tuple[int, int]]) -> list[FloatArray]:
-    """Return a ring that passes some corners twice as rings that touch there."""
-    found, way = [], list[tuple[int, int]]()
-    seen: dict[tuple[int, int], int] = {}
-    for place in ring:
-        if place in seen:
-            loop = way[seen[place] :]
-            found.append(np.array(loop, dtype=np.float64))
-            for passed in loop:
-                del seen[passed]
-            del way[len(way) - len(loop) :]
-        seen[place] = len(way)
-        way.append(place)
-    return [*found, np.array(way, dtype=np.float64)]
-
-
-def _heading(start: tuple[int, int], stop: tuple[int, int]) -> int:
-    return _STEPS[stop[0] - start[0], stop[1] - start[1]]
-
-
-def _turn(heading: int, place: tuple[int, int], choice: tuple[int, int]) -> int:
-    """Return 1 for a left turn, 0 for straight on, -1 for a right turn."""
-    return (_heading(place, choice) - heading + 1) % 4 - 1
+        at = np.argwhere(inner & ~beyond) @ [width, 1]
+        shifts = (corner[0] * width + corner[1] for corner in (start, stop))
+        edges += zip(*((at + shift).tolist() for shift in shifts), strict=True)
+    return [np.stack(np.divmod(ring, width), axis=1).astype(np.float64) for ring in chained(edges)]
 
 
 def simplified(ring: FloatArray, tolerance: float) -> FloatArray:

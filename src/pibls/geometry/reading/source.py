@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from pibls.checks import cut, shorten
-from pibls.errors import FileFormatError, InputError, MissingDependencyError, PiblsError
+import numpy as np
 
-__all__ = ["guarded", "missing", "read_bytes", "read_string"]
+from pibls.checks import FloatArray, cut, shorten
+from pibls.errors import FileFormatError, GeometryError, InputError, MissingDependencyError, PiblsError
+
+__all__ = ["check_finite", "check_known", "guarded", "missing", "named", "read_bytes", "read_string"]
 
 _LARGEST = 200_000_000
 
@@ -31,7 +33,7 @@ def read_bytes(path: Path, largest: int = _LARGEST) -> bytes:
     except (OSError, ValueError) as error:
         if isinstance(error, PiblsError):
             raise
-        raise InputError(f"The file {cut(str(path))} cannot be read: {error}. Check the path.") from error
+        raise InputError(f"The file {cut(str(path))} cannot be read: {cut(str(error))}. Check the path.") from error
     if not content.strip():
         raise FileFormatError(f"{cut(path.name)} is empty. Write the shape again.")
     return content
@@ -47,6 +49,30 @@ def read_string(path: Path, largest: int = _LARGEST) -> str:
             f"{cut(path.name)} is no UTF-8 text from byte {error.start} on. Save it as UTF-8, or give it the "
             "extension of its format."
         ) from None
+
+
+def check_known(region: str, names: Iterable[str | None], source: str, what: str) -> None:
+    """Refuse a name that nothing in a file has."""
+    known = list(dict.fromkeys(name for name in names if name is not None))
+    if region not in known:
+        listed = ", ".join(map(cut, known[:10])) or "none"
+        raise FileFormatError(f"{source} has no {what} named {shorten(region)}. Names in it: {listed}.")
+
+
+def check_finite(points: FloatArray, source: str, what: str) -> None:
+    """Refuse points with coordinates that are no finite numbers."""
+    bad = np.flatnonzero(~np.isfinite(points).all(axis=1))
+    if len(bad):
+        raise FileFormatError(f"{source}: {what.format(bad[0])} is not finite, {points[bad[0]].tolist()}. Remove it.")
+
+
+@contextmanager
+def named(source: str) -> Iterator[None]:
+    """Have errors about a shape say where it came from."""
+    try:
+        yield
+    except GeometryError as error:
+        raise GeometryError(f"{source}: {error}") from error
 
 
 @contextmanager

@@ -14,8 +14,8 @@ import numpy as np
 import sympy as sp
 
 from pibls.checks import as_reals, cut
-from pibls.errors import FileFormatError, GeometryError
-from pibls.geometry.reading.source import guarded, missing, read_bytes
+from pibls.errors import FileFormatError
+from pibls.geometry.reading.source import check_finite, guarded, missing, named, read_bytes
 from pibls.geometry.solid import Solid
 
 __all__ = ["from_surface_file", "from_triangles"]
@@ -62,13 +62,9 @@ def from_triangles(vertices: Any, faces: Any, coordinates: tuple[sp.Symbol, ...]
     points = as_reals(vertices)
     if points is None or points.ndim != 2 or points.shape[1] != 3 or not len(points) or not len(faces):
         raise FileFormatError(f"{source} has no triangles in space. Write a triangulated surface.")
-    if not np.isfinite(points).all():
-        bad = int(np.flatnonzero(~np.isfinite(points).all(axis=1))[0])
-        raise FileFormatError(f"{source}: vertex {bad} is not finite, {points[bad].tolist()}. Write the surface again.")
-    try:
+    check_finite(points, source, "vertex {}")
+    with named(source):
         return Solid(coordinates, points, faces)
-    except GeometryError as error:
-        raise GeometryError(f"{source}: {error}") from error
 
 
 def _check_stl(content: bytes, source: str) -> None:

@@ -10,20 +10,18 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 import numpy as np
-import numpy.typing as npt
 import sympy as sp
 
-from pibls.checks import cut, shorten
+from pibls.checks import FloatArray, cut, shorten
 from pibls.errors import FileFormatError, GeometryError
 from pibls.geometry.base import Region
 from pibls.geometry.reading.curves import Subpath, read_path
 from pibls.geometry.reading.plane import NamedRing, make_shape
-from pibls.geometry.reading.source import read_string
+from pibls.geometry.reading.source import check_known, read_string
 from pibls.geometry.rings import MOST_VERTICES, nesting, signed_area
 
 __all__ = ["from_svg"]
 
-FloatArray = npt.NDArray[np.float64]
 
 _LARGEST = 20_000_000
 _MOST_ELEMENTS = 10_000
@@ -52,11 +50,8 @@ def from_svg(
     source = cut(path.name)
     elements = list(_elements(root, np.eye(3), source))
     if region is not None:
-        names = [element.name for element in elements if element.name is not None]
+        check_known(region, (element.name for element in elements), source, "shape")
         elements = [element for element in elements if element.name == region]
-        if not elements:
-            known = ", ".join(map(cut, names[:10])) or "none"
-            raise FileFormatError(f"{source} has no shape with the id {shorten(region)}. Those with one: {known}.")
     if not elements:
         raise FileFormatError(f"{source} has no path, polygon, rectangle, circle or ellipse. Convert text to paths.")
     hull = np.concatenate([subpath.hull for element in elements for subpath in element.paths] or [np.zeros((1, 2))])
@@ -180,11 +175,13 @@ def _path_of(node: ElementTree.Element, title: str) -> str:
 def _filled(element: _Element, tolerance: float, bottom: float, source: str) -> list[NamedRing]:
     """Return the rings between what an element fills and what it does not."""
     rings: list[FloatArray] = []
+    total = 0
     for subpath in element.paths:
-        _check_number(sum(map(len, rings)), source)
         ring = subpath.flattened(tolerance)
         if len(ring) and np.array_equal(ring[0], ring[-1]):
             ring = ring[:-1]
+        total += len(ring)
+        _check_number(total, source)
         if len(ring) >= 3 and signed_area(ring) != 0.0:
             rings.append(np.stack([ring[:, 0], bottom - ring[:, 1]], axis=1))
     if not rings:

@@ -1,0 +1,158 @@
+"""The tables and measured sentences of README and docs, written from the files in ``benchmarks/results``.
+
+    python -m benchmarks.tables                        # write them anew
+    python -m benchmarks.tables --check                # say which are out of step; exit status 1 if any is
+    python -m benchmarks.tables --keep out/linear.csv  # make this run the one that is told, and write them anew
+
+A file holds the runs of one benchmark (``COMMANDS``), rounded to four digits; its first line says by which command,
+when, at which commit and on which machine. What is written stands between ``<!-- table: NAME -->`` and ``<!-- end -->``
+and is made by the function of that name in :mod:`benchmarks.tables_written`; within a line, so are single figures.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import json
+import os
+import platform
+import re
+import subprocess
+import sys
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import cache
+from pathlib import Path
+
+ROOT = Path(__file__).parent.parent
+FOLDER = Path(__file__).parent / "results"
+BLOCK = re.compile(r"<!-- table: ([\w-]+) -->(\n?).*?<!-- end -->", flags=re.DOTALL)
+COMMANDS = {
+    "accuracy": "python -m benchmarks.accuracy --csv out/accuracy.csv",
+    "assembly": "OMP_NUM_THREADS=1 python -m benchmarks.assembly --sizes 10000x2000 --csv out/assembly.csv",
+    "everyday": "python -m benchmarks.held_out --set everyday",
+    "evolution": "python -m benchmarks.evolution --seeds 1 --csv out/evolution.csv",
+    "gpu": "one fit of helmholtz_high per number of nodes, best of three",
+    "linear": "python -m benchmarks.linear --seeds 3",
+    "nonlinear": "python -m benchmarks.nonlinear --csv out/nonlinear.csv --tol 1e-6 (and 1e-9)",
+    "pinn": "python -m benchmarks.pinn",
+    "points": "pibls reproduce --profile full --only PI-BLS --only accuracy",
+    "reproduce": "pibls reproduce",
+}
+UNTOLD = ("message", "scan", "wall", "work")  # long, or in no table
+Row = dict[str, str]
+
+
+@dataclass(frozen=True)
+class Results:
+    """The runs of a benchmark, and where they come from."""
+
+    made: dict[str, str]
+    rows: list[Row]
+
+    def when(self) -> str:
+        """Return the day of the run in words.
+
+        >>> Results({"date": "2026-03-04"}, []).when()
+        '4 March 2026'
+        """
+        day = datetime.fromisoformat(self.made["date"])
+        return f"{day.day} {day:%B %Y}"
+
+
+@cache
+def results(name: str) -> Results:
+    """Return the kept runs of a benchmark."""
+    with (FOLDER / f"{name}.csv").open(newline="", encoding="utf-8") as file:
+        made = json.loads(file.readline().removeprefix("#"))
+        return Results(made, list(csv.DictReader(file)))
+
+
+def keep(path: Path) -> None:
+    """Keep the runs in a file of a benchmark as those that are told; its name says which."""
+    if path.stem not in COMMANDS:
+        raise SystemExit(f"{path}: must be named after a benchmark, one of {', '.join(COMMANDS)}.")
+    with path.open(newline="", encoding="utf-8") as file:
+        rows = [{key: _short(value) for key, value in row.items() if key not in UNTOLD} for row in csv.DictReader(file)]
+    made = {
+        "command": COMMANDS[path.stem],
+        "date": f"{datetime.fromtimestamp(path.stat().st_mtime, tz=UTC):%Y-%m-%d}",
+        "commit": _commit(),
+        "machine": _machine(),
+    }
+    with (FOLDER / path.name).open("w", newline="", encoding="utf-8") as file:
+        file.write(f"# {json.dumps(made)}\n")
+        writer = csv.DictWriter(file, list(rows[0]), lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(rows)
+
+
+def _short(value: str) -> str:
+    try:
+        return value if value.lstrip("-").isdigit() else f"{float(value):.4g}"
+    except ValueError:
+        return value
+
+
+def _commit() -> str:
+    """Return the last commit that changed the library, and whether files differ from it."""
+    last, changed = (
+        subprocess.run(
+            ["git", *words, "--", "src"], cwd=ROOT, capture_output=True, text=True, check=True
+        ).stdout.strip()
+        for words in (("log", "-1", "--format=%h"), ("status", "--porcelain"))
+    )
+    return f"{last}-dirty" if changed else last
+
+
+def _machine() -> str:
+    known = re.search(r"model name\s*: (.+)", Path("/proc/cpuinfo").read_text()) if sys.platform == "linux" else None
+    return f"{known.group(1) if known else platform.processor()}, {os.cpu_count()} cores"
+
+
+def pages() -> list[Path]:
+    """Return every file with something measured in it."""
+    files = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+    return [path for path in files if "<!-- table:" in path.read_text(encoding="utf-8")]
+
+
+def written(text: str) -> str:
+    """Return a text in which everything between markers is made anew."""
+    from benchmarks.tables_written import TABLES
+
+    def made(found: re.Match[str]) -> str:
+        name, lines = found[1], "\n\n" if found[2] else ""
+        return f"<!-- table: {name} -->{lines}{TABLES[name]()}{lines}<!-- end -->"
+
+    return BLOCK.sub(made, text)
+
+
+def out_of_step() -> list[str]:
+    """Return the names of the tables that are not what the results say, each with its file."""
+    wrong = []
+    for path in pages():
+        text = path.read_text(encoding="utf-8")
+        pairs = zip(BLOCK.finditer(text), BLOCK.finditer(written(text)), strict=True)
+        wrong += [f"{path.relative_to(ROOT)}: {found[1]}" for found, made in pairs if found[0] != made[0]]
+    return wrong
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument(
+        "--check", action="store_true", help="write nothing, exit with 1 where something is out of step"
+    )
+    parser.add_argument("--keep", type=Path, nargs="+", default=[], metavar="CSV", help="files of benchmarks to keep")
+    options = parser.parse_args()
+    for path in options.keep:
+        keep(path)
+    wrong = out_of_step()
+    print("\n".join(wrong) or "Every table is what the results say.")
+    if options.check:
+        sys.exit(bool(wrong))
+    for path in pages():
+        path.write_text(written(path.read_text(encoding="utf-8")), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

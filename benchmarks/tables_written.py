@@ -1,0 +1,260 @@
+"""What README and docs say of each benchmark, made from its results: one function per table or sentence."""
+
+from __future__ import annotations
+
+import math
+import textwrap
+from collections.abc import Callable, Iterable, Sequence
+from statistics import median
+
+from benchmarks.held_out import ROUND_OFF
+from benchmarks.tables import Results, Row, results
+
+TITLES = {
+    "advection": "advection",
+    "poisson_star": "Poisson on a star",
+    "poisson_square": "Poisson on a square",
+    "diffusion_reaction": "diffusion–reaction",
+    "helmholtz": "Helmholtz `sin 10x sin 10y`",
+    "stokes": "Stokes, three fields",
+    "biharmonic": "biharmonic",
+}
+
+
+def power(value: float | str, digits: int = 0) -> str:
+    """Return a number as docs write it.
+
+    >>> power(2.31e-7), power(2.31e-7, 1), power("0.2")
+    ('2e-7', '2.3e-7', '2e-1')
+    """
+    number, exponent = f"{float(value):.{digits}e}".split("e")
+    return f"{number}e{int(exponent)}"
+
+
+def _table(heads: Sequence[str], lines: Iterable[Sequence[str]]) -> str:
+    rows = [heads, ["---"] * len(heads), *lines]
+    return "\n".join("| " + " | ".join(row) + " |" for row in rows).replace("|  |", "| |").replace(" --- ", "---")
+
+
+def _words(text: str) -> str:
+    return textwrap.fill(text, 120, break_long_words=False, break_on_hyphens=False)
+
+
+def _numbers(rows: Iterable[Row], key: str) -> list[float]:
+    return [float(row[key]) for row in rows]
+
+
+def _groups(found: Results, *keys: str) -> dict[tuple[str, ...], list[Row]]:
+    groups: dict[tuple[str, ...], list[Row]] = {}
+    for row in found.rows:
+        groups.setdefault(tuple(row[key] for key in keys), []).append(row)
+    return groups
+
+
+def _statuses(rows: Sequence[Row]) -> str:
+    states = [row["status"] for row in rows]
+    if len({*states}) == 1:
+        return states[0]
+    return ", ".join(f"{states.count(state)} {state}" for state in sorted({*states}))
+
+
+def _calibration(rows: Sequence[Row], above: float = ROUND_OFF) -> str:
+    """Say how far estimates are from errors above round-off, and how many runs converged that had not."""
+    ratios = [_ratio(row) for row in rows if float(row["error"]) > above]
+    share = {k: sum(1 / k <= ratio <= k for ratio in ratios) / len(ratios) for k in (3, 10)}
+    said = " and ".join(
+        f"within a factor of {k} of the estimate in " + ("all" if part == 1 else f"{math.floor(1000 * part) / 10:g} %")
+        for k, part in share.items()
+        if k == 3 or share[3] < 1
+    )
+    wrong = sum(r["status"] == "converged" and float(r["error"]) > 10 * float(r["tol"]) for r in rows)
+    outside = sorted({f"`{r['problem']}`" for r in rows if float(r["error"]) > above and not 0.1 <= _ratio(r) <= 10})
+    return (
+        f"Of {len(rows)} runs, {len(ratios)} ended above round-off: the true error was {said} of them (smallest ratio "
+        f"{min(ratios):.2g}, largest {max(ratios):.2g}{'; outside 10: ' if outside else ''}{', '.join(outside)}). "
+        f"{wrong or 'None'} had converged with a true error above ten times its tolerance."
+    )
+
+
+def _ratio(row: Row) -> float:
+    return float(row["error"]) / float(row["estimate"])
+
+
+def linear() -> str:
+    """Return plain solve over the linear zoo, a line per problem."""
+    heads = ("problem", "true error, median", "worst", "estimate", "status", "seconds", "weights")
+    lines = []
+    for (name,), rows in sorted(_groups(results("linear"), "problem").items()):
+        errors, estimates = _numbers(rows, "error"), _numbers(rows, "estimate")
+        small = [power(value) for value in (median(errors), max(errors), median(estimates))]
+        nodes = median(_numbers(rows, "nodes"))
+        lines.append([name, *small, _statuses(rows), f"{median(_numbers(rows, 'seconds')):.2f}", f"{nodes:.0f}"])
+    return _table(heads, lines)
+
+
+def linear_words() -> str:
+    """Return the same in two sentences."""
+    found = results("linear")
+    half = median(_numbers(found.rows, "seconds"))
+    return _words(
+        f"Measured on {found.when()} on one of two cores, the other one busy. Half of the solves take less than "
+        f"{half:.2f} s. {_calibration(found.rows)}"
+    )
+
+
+def linear_estimates() -> str:
+    """Return how good the estimates are."""
+    return _words(_calibration(results("linear").rows))
+
+
+def accuracy() -> str:
+    """Return settings by hand, a line per case."""
+    lines = []
+    for row in results("accuracy").rows:
+        title = TITLES[row["problem"]]
+        if row["points"] == "few":
+            inside = 30 if row["problem"] == "advection" else 100
+            title += f", {inside} random points inside"
+        if int(row["enhancement"]):
+            title += ", half of the nodes enhancement nodes"
+        lines.append([title, f"{row['rows']} × {row['weights']}", power(row["error"]), power(row["worst"])])
+    return _table(("problem", "rows × weights", "median", "worst"), lines)
+
+
+def few() -> str:
+    """Return the error of advection with few points, without enhancement nodes."""
+    return _few("0")
+
+
+def few_enhanced() -> str:
+    """Return the same with half of the nodes enhancement nodes."""
+    return _few("100")
+
+
+def _few(enhancement: str) -> str:
+    rows = (row for row in results("accuracy").rows if row["points"] == "few" and row["problem"] == "advection")
+    (error,) = (row["error"] for row in rows if row["enhancement"] == enhancement)
+    return power(error)
+
+
+def assembly() -> str:
+    """Return what a large system costs."""
+    found = results("assembly")
+    (row,) = (r for r in found.rows if (r["rows"], r["columns"]) == ("10000", "2000"))
+    return _words(
+        "Assembly and solve of a 10 000 × 2000 system (2-D Laplacian, half the nodes enhancement nodes) take "
+        f"{float(row['ratio']):.1f} times as long as the bare matrix products plus one LAPACK QR of that size, in "
+        f"{float(row['memory']):.1f} times the memory of the matrix (`python -m benchmarks.assembly`, one thread, "
+        f"{found.when()})."
+    )
+
+
+def everyday() -> str:
+    """Return plain solve over everyday problems, a line each."""
+    rows = results("everyday").rows
+    lines = [[r["problem"], r["status"], power(r["error"]), power(r["estimate"])] for r in rows]
+    return _table(("problem", "status", "true error", "estimate"), lines)
+
+
+def everyday_words() -> str:
+    """Return the same in two sentences."""
+    found = results("everyday")
+    states = [row["status"] for row in found.rows]
+    false = sum(row["verdict"].startswith("FALSE") for row in found.rows)
+    ratios = [_ratio(row) for row in found.rows if float(row["error"]) > ROUND_OFF]
+    within = sum(0.1 <= ratio <= 10 for ratio in ratios)
+    return _words(
+        f"Of {len(states)} everyday problems (corners, layers, narrow sources, jumping materials), asked for 1e-4, "
+        f"{states.count('converged')} converge and {states.count('stalled')} stall. Of the answers {false or 'none'} "
+        f"{'are' if false > 1 else 'is'} false: called converged with an error above three times tolerance or "
+        f"estimate, called ill-posed, or estimated more than ten times too small. {within} of the {len(ratios)} "
+        f"estimates are within a factor of 10. (`python -m benchmarks.held_out --set everyday`, one seed, "
+        f"{found.when()}.)"
+    )
+
+
+def nonlinear() -> str:
+    """Return steady nonlinear problems at two tolerances, a line each."""
+    groups = _groups(results("nonlinear"), "problem", "tol")
+    heads = ("converged", "error", "worst", "s")
+    lines = []
+    for name in sorted({name for name, _ in groups}):
+        cells = [f"`{name}`"]
+        for tol in ("1e-06", "1e-09"):
+            rows = groups[name, tol]
+            errors = _numbers(rows, "error")
+            met = sum(row["status"] == "converged" for row in rows)
+            cells += [f"{met}/{len(rows)}", power(median(errors), 1), power(max(errors), 1)]
+            cells.append(f"{median(_numbers(rows, 'seconds')):.1f}")
+        lines.append(cells)
+    return _table(("problem", *heads, "at 1e-9: converged", *heads[1:]), lines)
+
+
+def nonlinear_words() -> str:
+    """Return how good the estimates of the same are, and when."""
+    found = results("nonlinear")
+    return _words(f"{_calibration(found.rows)} (Measured on {found.when()}.)")
+
+
+def evolution() -> str:
+    """Return evolutions, a line each."""
+    lines = []
+    for r in results("evolution").rows:
+        way = "lines" if "lines" in r["way"].lower() else "space–time"
+        ratio = f"{float(r['estimate']) / float(r['error']):.2f}"
+        facts = (way, r["status"], power(r["error"]), ratio, r["nodes"], f"{float(r['seconds']):.1f}")
+        lines.append([r["problem"], *facts])
+    return _table(("problem", "way", "status", "error", "estimate / error", "features", "s"), lines)
+
+
+def gpu() -> str:
+    """Return one fit on a device and on a processor, by the number of nodes."""
+    lines = [
+        [r["nodes"], f"{r['device']} s", f"{r['processor']} s", "1" if r["error"] == "1" else power(r["error"])]
+        for r in results("gpu").rows
+    ]
+    return _table(("nodes", "H200", "16 cores", "true error"), lines)
+
+
+def reproduce() -> str:
+    """Return the study's errors beside the published ones and those of plain solve."""
+    heads = ("PI-BLS published", "PI-BLS", "PI-ELM", "Bayesian PI-ELM", "PINN", "wider space")
+    plain = {name: median(_numbers(rows, "error")) for (name,), rows in _groups(results("linear"), "problem").items()}
+    lines = []
+    for row in results("reproduce").rows:
+        best = min(heads[1:5], key=lambda head: float(row[head]))
+        cells = [f"**{power(row[h], 1)}**" if h == best else power(row[h], 1) for h in heads]
+        lines.append([f"{TITLES[row['problem']]}, {row['points']}", *cells, power(plain[row["problem"]])])
+    return _table(("problem, points", *heads, "plain `solve`"), lines)
+
+
+def points() -> str:
+    """Return errors over the number of points, a table for those with few and one for the others."""
+    groups = _groups(results("points"), "problem")
+    tables: dict[tuple[str, ...], list[list[str]]] = {}
+    for (name,), rows in groups.items():
+        numbers = tuple(row["points"] for row in rows)
+        errors = [power(e, 1) if float(e) < 1 else f"{float(e):.1f}" for e in (row["error"] for row in rows)]
+        tables.setdefault(numbers, []).append([TITLES[name], *errors])
+    return "\n\n".join(_table(("points", *numbers), lines) for numbers, lines in tables.items())
+
+
+def pinn() -> str:
+    """Return PINNs trained at full length beside PI-BLS."""
+    heads = ("problem, points", "PINN, median (worst)", "seconds", "PI-BLS, median (worst)", "PI-BLS faster by")
+    lines = []
+    for r in results("pinn").rows:
+        errors = [f"{power(r[k], 1)} ({power(r[f'{k}_worst'], 1)})" for k in ("pinn_error", "pibls_error")]
+        ratio = " to ".join(f"{float(f'{float(r[k]):.2g}'):.0f}" for k in ("ratio_least", "ratio_most"))
+        name, seconds = f"{TITLES[r['problem']]}, {r['points']}", f"{float(r['pinn_seconds']):.0f}"
+        lines.append([name, errors[0], seconds, errors[1], ratio])
+    return _table(heads, lines)
+
+
+TABLES: dict[str, Callable[[], str]] = {
+    function.__name__.replace("_", "-"): function
+    for function in (
+        *(linear, linear_words, linear_estimates, accuracy, few, few_enhanced, assembly),
+        *(everyday, everyday_words, nonlinear, nonlinear_words, evolution, gpu, reproduce, points, pinn),
+    )
+}

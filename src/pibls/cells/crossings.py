@@ -1,0 +1,268 @@
+"""Where materials meet at a point: powers of the distance that solve the equation there, by the coefficients around it.
+
+Cells that are graded towards the point would find them, but slowly where the power is small: what is left out at the
+point is felt everywhere. So solutions near the point are these functions, times numbers that are found with the rest,
+and what is smooth enough for cells.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import reduce
+from itertools import combinations
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from scipy.optimize import brentq, minimize_scalar
+
+from pibls.cells.parts import CellPart, Face, part_values
+from pibls.cells.tree import Cell
+from pibls.checks import FloatArray
+from pibls.features import MultiIndex
+from pibls.problem import Across, AtPoints, Average, Problem, Statement
+
+if TYPE_CHECKING:
+    from pibls.cells.layout import Layout
+    from pibls.cells.rows import Rows
+
+__all__ = ["Crossing", "crossings", "powers"]
+
+_HIGHEST = 1.95  # cells find higher powers by themselves
+_SCAN = 4001
+_DOUBLE, _WHOLE = 1e-7, 1e-6
+_ANGLES, _RADII = 720, (1.0, 0.7, 0.4, 0.1, 1e-2, 1e-4)
+_HALVINGS, _BISECTIONS = 12, 50
+_SAME, _NEAR = 1e-9, 1e-6
+_CLOSEST = 1e-3
+
+
+@dataclass(frozen=True, eq=False)
+class Crossing:
+    """A point, the sectors around it, and the functions that solve the equation in them.
+
+    Attributes
+    ----------
+    point
+        Where it is.
+    starts, widths
+        The angle at which each sector begins, and how wide it is.
+    exponents
+        Powers of the distance, one per function.
+    amplitudes
+        A complex number per function and sector: the function is the real part of this times a power.
+    radius
+        How far from the point the sectors reach.
+    """
+
+    point: FloatArray
+    starts: FloatArray
+    widths: FloatArray
+    exponents: FloatArray
+    amplitudes: Any
+    radius: float
+
+    @property
+    def size(self) -> int:
+        """Number of functions."""
+        return len(self.exponents)
+
+    def around(self, cells: Sequence[Cell]) -> tuple[float, list[Cell]]:
+        """Return the cells of a tree in a box around the point, and half its side; none where they are too large.
+
+        The cells at its edge are not much larger than their distance from the point.
+        """
+        away = np.array([np.maximum(np.abs(c.low - self.point), np.abs(c.high - self.point)).max() for c in cells])
+        near = np.array([np.maximum(np.maximum(c.low - self.point, self.point - c.high), 0.0).max() for c in cells])
+        half = self.radius / np.sqrt(2.0)
+        while half > self.radius * _CLOSEST:
+            inside = away <= half * (1 + _SAME)
+            if inside[near < half / 4].all():
+                return half, [cell for cell, held in zip(cells, inside, strict=True) if held]
+            half /= 2
+        return 0.0, []
+
+    def values(self, part: CellPart, X: FloatArray, index: MultiIndex) -> FloatArray:
+        """Return a derivative of every function at points of a part: (points, functions)."""
+        inside = (part.points - self.point) @ np.array([1.0, 1.0j])
+        middles = self.starts + self.widths / 2
+        aside = np.abs(np.angle(inside[:, None] * np.exp(-1j * middles))) - self.widths / 2
+        sector = int(np.bincount(aside.argmin(axis=1), minlength=len(self.widths)).argmax())
+        turned = np.exp(-1j * middles[sector])
+        order, found = sum(index), np.empty((len(X), self.size))
+        z = (X - self.point) @ np.array([1.0, 1.0j]) * turned / self.radius
+        for k, exponent in enumerate(self.exponents):
+            factor = np.prod(exponent - np.arange(order)) * (turned / self.radius) ** order * 1j ** index[1]
+            start = np.exp(1j * exponent * self.widths[sector] / 2)
+            found[:, k] = (self.amplitudes[k, sector] * start * factor * z ** (exponent - order)).real
+        return found
+
+    def traced(self, rows: Rows, part: CellPart, face: Face) -> FloatArray:
+        """Return the coefficients on a face of all that the functions have in common with the other side."""
+        unit, depth = rows.face_units(face), face.thickness
+        found = []
+        for number, order in rows.shared(face):
+            terms = rows.flux.shared_terms(part, face, number, order)
+            values = sum(np.reshape(v, (-1, 1)) * self.values(part, face.points, index) for _, index, v in terms)
+            scale = np.sqrt(depth * face.weights) * (depth / 2) ** order / unit[number]
+            found.append(face.basis.T @ (values * scale[:, None]))
+        return np.vstack(found)
+
+    def projected(self, layout: Layout, part: CellPart) -> FloatArray:
+        """Return weights of a part with which it is as near to the functions as it can be: (functions, weights)."""
+        eye = np.eye(layout.reference.size)
+        roots = np.sqrt(part.weights)[:, None]
+        nodes = part_values(layout.reference, part, eye, part.points)
+        values = self.values(part, part.points, (0, 0))
+        return np.asarray(np.linalg.lstsq(nodes * roots, values * roots, rcond=1e-12)[0].T)
+
+
+def powers(widths: Sequence[float], coefficients: Sequence[float], most: float) -> Iterator[tuple[float, Any]]:
+    """Yield powers of the distance at which solutions of div(a grad u) = 0 may go, with amplitudes by sector.
+
+    Sectors with constant coefficients go all around a point.
+
+    Examples
+    --------
+    >>> quarters = [np.pi / 2] * 4
+    >>> [round(power, 9) for power, _ in powers(quarters, [3 + 8**0.5, 1, 3 + 8**0.5, 1], 2)]
+    [0.5, 1.5]
+    """
+
+    def steps(power: float) -> list[FloatArray]:
+        turns = [power * width for width in widths]
+        return [
+            np.array([[np.cos(t), np.sin(t) / a], [-a * np.sin(t), np.cos(t)]])
+            for t, a in zip(turns, coefficients, strict=True)
+        ]
+
+    def gap(power: float) -> float:
+        # Once around, values and fluxes are what they were: that matrix has an eigenvalue one.
+        return float(np.trace(reduce(lambda one, two: two @ one, steps(power))) - 2.0)
+
+    for power in _roots(gap, most):
+        if abs(power - round(power)) < _WHOLE:
+            continue  # polynomials on either side
+        around = reduce(lambda one, two: two @ one, steps(power))
+        _, sizes, vectors = np.linalg.svd(around - np.eye(2))
+        for vector in vectors[sizes < _DOUBLE * max(1.0, float(np.abs(around).max()))]:
+            state, amplitudes = vector, []
+            for step, a in zip(steps(power), coefficients, strict=True):
+                amplitudes.append(complex(state[0], -state[1] / a))
+                state = step @ state
+            yield power, np.array(amplitudes) / np.abs(amplitudes).max()
+
+
+def _roots(function: Any, most: float) -> list[float]:
+    """Return where a function that is hardly ever above zero is zero."""
+    X = np.linspace(0.0, most, _SCAN)[1:]
+    values = np.array([function(s) for s in X])
+    found = []
+    for k in range(len(X) - 1):
+        if values[k] * values[k + 1] < 0:
+            found.append(float(brentq(function, X[k], X[k + 1], xtol=1e-15)))
+        if k > 0 and values[k - 1] <= values[k] >= values[k + 1] and values[k] <= 0:
+            top = minimize_scalar(lambda s: -function(s), bounds=(X[k - 1], X[k + 1]), method="bounded").x
+            if function(top) > 0:
+                found += [float(brentq(function, end, top, xtol=1e-15)) for end in (X[k - 1], X[k + 1])]
+            elif function(top) > -_SAME:
+                found.append(float(top))
+    return sorted(found)
+
+
+def crossings(layout: Layout, marks: FloatArray) -> tuple[Crossing, ...]:
+    """Return the points of a plane problem at which coefficients jump and solutions are powers of the distance.
+
+    Marks are points, and planes: those have NaN along the axes that they extend in.
+    """
+    problem = layout.problem
+    equations = [s for s in problem.statements if s.is_equation]
+    if (
+        len(problem.domain.space) != 2
+        or problem.domain.time is not None
+        or len(equations) != 1
+        or not equations[0].form.is_linear
+        or any(isinstance(s.place, Across | AtPoints | Average) for s in problem.statements)
+    ):
+        return ()
+    found = (_crossing(layout, equations[0], point) for point in _candidates(layout, marks))
+    return tuple(one for one in found if one is not None)
+
+
+def _candidates(layout: Layout, marks: FloatArray) -> list[FloatArray]:
+    """Return the points at which curves or planes of jumps end or meet."""
+    planes = [row for row in marks if np.isnan(row).sum() == 1]
+    points = [row for row in marks if np.isfinite(row).all()]
+    points += [np.where(np.isnan(one), two, one) for one, two in combinations(planes, 2)]
+    size = np.ptp(layout.domain.bounds, axis=1)
+    kept: list[FloatArray] = []
+    for point in points:
+        if np.isfinite(point).all() and all(np.abs((point - one) / size).max() > _NEAR for one in kept):
+            kept.append(point)
+    return kept
+
+
+def _crossing(layout: Layout, equation: Statement, point: FloatArray) -> Crossing | None:
+    names, angles = layout.problem.field_names, 2 * np.pi * (np.arange(_ANGLES) + 0.5) / _ANGLES
+    coefficient = _Coefficient(layout.problem, equation, names)
+    radius = float(np.ptp(layout.domain.bounds, axis=1).max())
+    for _ in range(_HALVINGS):
+        radius /= 2
+        rings = [coefficient.at(layout, point, share * radius, angles) for share in _RADII]
+        if all(ring is not None and _alike(ring, rings[-1]) for ring in rings):
+            break
+    else:
+        return None
+    ring = rings[-1]
+    assert ring is not None
+    (changes,) = np.nonzero(np.abs(ring - np.roll(ring, 1)) > _SAME * np.abs(ring).max())
+    if len(changes) < 2:
+        return None
+    starts = np.array([coefficient.edge(layout, point, radius, angles[k - 1], angles[k]) for k in changes])
+    widths = np.diff(np.append(starts, starts[0] + 2 * np.pi))
+    own = [*powers(widths.tolist(), ring[changes].tolist(), _HIGHEST)]
+    if not own:
+        return None
+    return Crossing(point, starts, widths, np.array([p for p, _ in own]), np.array([a for _, a in own]), radius)
+
+
+def _alike(one: FloatArray, two: FloatArray | None) -> bool:
+    return two is not None and bool((np.abs(one - two) <= _SAME * np.abs(two).max()).mean() == 1.0)
+
+
+@dataclass(frozen=True, eq=False)
+class _Coefficient:
+    """What the Laplacian is multiplied with in an equation that has nothing else."""
+
+    problem: Problem
+    equation: Statement
+    names: Sequence[str]
+
+    def at(self, layout: Layout, point: FloatArray, radius: float, angles: FloatArray) -> FloatArray | None:
+        """Return it around a point; None where the equation is another one, or the domain ends."""
+        X = point + radius * np.stack([np.cos(angles), np.sin(angles)], axis=1)
+        low, high = np.asarray(layout.domain.bounds).T
+        if not layout.inside(X).all() or not ((low < X) & (high > X)).all():
+            return None
+        terms: dict[MultiIndex, FloatArray] = {(2, 0): np.zeros(len(X)), (0, 2): np.zeros(len(X))}
+        form = self.equation.form
+        for term, function in zip(form.terms, form.coefficient_functions, strict=True):
+            terms[term.multi_index] = function(X) * np.ones(len(X))
+        first, second = terms.pop((2, 0)), terms.pop((0, 2))
+        size = np.abs(first).max()
+        clean = all(np.abs(value).max() * radius ** (2 - sum(i)) <= _SAME * size for i, value in terms.items())
+        same = np.abs(first - second).max() <= _SAME * size and (np.sign(first) == np.sign(first[0])).all()
+        return np.abs(first) if clean and same and size > 0 else None
+
+    def edge(self, layout: Layout, point: FloatArray, radius: float, low: float, high: float) -> float:
+        """Return the angle between two others at which it jumps."""
+        low = low - 2 * np.pi if low > high else low
+        before = self.at(layout, point, radius / 2, np.array([low]))
+        for _ in range(_BISECTIONS):
+            middle = (low + high) / 2
+            here = self.at(layout, point, radius / 2, np.array([middle]))
+            if here is not None and before is not None and _alike(here, before):
+                low = middle
+            else:
+                high = middle
+        return (low + high) / 2

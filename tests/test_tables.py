@@ -1,0 +1,69 @@
+"""Every measured figure in README and docs is what the kept results say."""
+
+import importlib
+import re
+import sys
+from pathlib import Path
+
+import pytest
+
+import pibls as pb
+
+ROOT = Path(__file__).parent.parent
+
+
+@pytest.fixture(scope="module")
+def tables():
+    sys.path.insert(0, str(ROOT))
+    try:
+        yield importlib.import_module("benchmarks.tables")
+    finally:
+        sys.path.remove(str(ROOT))
+
+
+def test_tables_are_what_the_results_say(tables):
+    assert tables.out_of_step() == [], "run python -m benchmarks.tables"
+
+
+def test_every_kind_of_result_is_told_and_says_where_it_comes_from(tables):
+    told = set(re.findall(r"<!-- table: ([\w-]+) -->", "".join(p.read_text(encoding="utf-8") for p in tables.pages())))
+    assert told == set(importlib.import_module("benchmarks.tables_written").TABLES)
+    assert sorted(p.stem for p in tables.FOLDER.glob("*.csv")) == sorted(tables.COMMANDS)
+    for name in tables.COMMANDS:
+        made = tables.results(name).made
+        assert all(made[key] for key in ("command", "date", "commit", "machine"))
+
+
+def test_a_changed_figure_is_seen(tables):
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    changed = re.sub(r"\| (\d)e-", lambda m: f"| {int(m[1]) % 9 + 1}e-", text, count=1)
+    assert changed != text
+    assert tables.written(changed) == text
+
+
+def test_zoo_and_everyday_tables_are_whole(tables):
+    wanted = {"linear": pb.problems.catalogue(linear=True), "everyday": pb.problems.everyday()}
+    for name, problems in wanted.items():
+        assert {row["problem"] for row in tables.results(name).rows} == set(problems), f"run benchmarks for {name}"
+
+
+def test_kept_runs_are_rounded_and_dated(tables, tmp_path, monkeypatch):
+    monkeypatch.setattr(tables, "FOLDER", tmp_path / "results")
+    monkeypatch.setattr(tables, "_commit", lambda: "abc1234")
+    (tmp_path / "results").mkdir()
+    run = tmp_path / "linear.csv"
+    run.write_text("problem,error,nodes,message\npoisson,1.23456789e-7,12345678,long\n")
+    tables.keep(run)
+    head, *rest = (tmp_path / "results" / "linear.csv").read_text().splitlines()
+    assert head.startswith('# {"command": "python -m benchmarks.linear')
+    assert rest == ["problem,error,nodes", "poisson,1.235e-07,12345678"]
+    with pytest.raises(SystemExit, match="must be named after a benchmark"):
+        tables.keep(tmp_path / "other.csv")
+
+
+def test_counts_in_the_readme_are_those_of_today():
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    examples = (ROOT / "docs" / "examples.md").read_text(encoding="utf-8").count("\n## ")
+    assert re.search(r"\[(\d+) worked examples\]", text)[1] == str(examples)
+    assert re.search(r"All (\d+) linear problems", text)[1] == str(len(pb.problems.catalogue(linear=True)))
+    assert re.search(r"\(all (\d+) in `pb\.problems\.ill_posed", text)[1] == str(len(pb.problems.ill_posed()))
