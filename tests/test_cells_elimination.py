@@ -146,12 +146,12 @@ def test_a_factorised_leaf_solves_for_any_right_hand_side(rows):
     below, their = rng.standard_normal((rows, n)), rng.standard_normal((rows, others))
     leaf = Leaf.of(upper, np.asfortranarray(below), np.asfortranarray(their))
     matrix = np.block([[upper, np.zeros((n, others))], [below, their]])
-    for _ in range(2):
-        right, more = rng.standard_normal(n), rng.standard_normal(rows)
+    for sides in (1, 3):
+        right, more = rng.standard_normal((n, sides)), rng.standard_normal((rows, sides))
         own, front, lost = leaf.solved(right, more)
-        left = np.linalg.lstsq(front[:, :-1], front[:, -1:], rcond=None)[0]
-        found = np.concatenate([own.solve(left), left])[:, 0]
+        left = np.linalg.lstsq(front[:, :others], front[:, others:], rcond=None)[0]
+        found = np.concatenate([own.solve(left), left])
         b = np.concatenate([right, more])
         expected = np.linalg.lstsq(matrix, b, rcond=None)[0]
         np.testing.assert_allclose(matrix @ found, matrix @ expected, atol=1e-10)
-        assert lost == pytest.approx(residual(matrix, b, expected), abs=1e-10)
+        assert lost == pytest.approx(residual(matrix, b[:, 0], expected[:, 0]), abs=1e-10)

@@ -30,6 +30,7 @@ ORDER = [
     {"methods", "report"},
     {"cells"},
     {"lines"},
+    {"inverse"},
     {"tuning"},
     {"studies"},
     {"cli"},

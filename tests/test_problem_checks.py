@@ -37,7 +37,7 @@ def test_unknown_numbers_make_an_inverse_problem():
     problem = pb.Problem(sp.Eq(-k * pb.laplacian(u), 1), square, [pb.Dirichlet(u, 0)])
     assert problem.parameters == (k,)
     assert not problem.is_linear
-    with pytest.raises(PiblsError, match="unknown parameters"):
+    with pytest.raises(PiblsError, match="Nothing was measured that could determine k"):
         pb.solve(problem)
 
 

@@ -62,11 +62,11 @@ class Defect:
 
     def _trace(self, part: CellPart, face: Face, state: TreeState) -> FloatArray:
         found = self.rows.traced(part, face, self.rows.balance(part)[1]) @ self._weights(part, state)
-        return np.asarray(found - self.rows.traced_right(part, face))
+        return np.asarray(found - self.rows.traced_right(part, face)[:, 0])
 
     def _average(self, part: CellPart, state: TreeState, statement: Statement) -> float:
         row, right = self.rows.average(part, self.rows.balance(part)[1], statement)
-        return float(row @ self._weights(part, state)) - right
+        return float(row @ self._weights(part, state) - right[0])
 
     def _inside(self, part: CellPart, state: TreeState) -> float:
         factors = self.rows.balance(part)[0]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from copy import copy
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import pairwise, product
@@ -84,6 +85,12 @@ class Layout:
         )
         for name in shared:
             made.__dict__[name] = getattr(self, name)
+        return made
+
+    def restated(self, problem: Problem) -> Layout:
+        """Return the same cut of the domain for a problem whose statements hold in the same places."""
+        made = copy(self)
+        made.problem = problem
         return made
 
     @property

@@ -19,7 +19,7 @@ from pibls.cells.solve import PER_CELL, Fit, Glue
 from pibls.cells.tree import Cell, leaves, refined, split_at_planes
 from pibls.checks import FloatArray
 from pibls.features.reference import draw_reference
-from pibls.problem import Problem
+from pibls.problem import Averages, Problem
 from pibls.runtime import RATE, available_memory, format_bytes
 from pibls.solution import Diagnostics, Solution, Stage
 from pibls.solution.celled import CellNetwork
@@ -29,7 +29,17 @@ from pibls.solution.sizes import reference_sizes
 from pibls.solution.stages import more_budget
 from pibls.status import Status
 
-__all__ = ["Fitter", "Linear", "Loop", "degree_for", "field_sizes", "first_tree", "network_of", "solve_cells"]
+__all__ = [
+    "Fitter",
+    "Linear",
+    "Loop",
+    "degree_for",
+    "field_sizes",
+    "first_tree",
+    "network_of",
+    "solve_cells",
+    "suits_cells",
+]
 
 _DEGREES = {
     1: ((1e-4, 10), (1e-7, 14), (0.0, 18)),
@@ -57,12 +67,24 @@ _SLOWEST = 0.8  # share of an error that is left on the next tree
 _HOPE = 3.0  # what coefficients promise is less than what comes of it
 _FRONTS = 2.0  # more cells also share more with each other
 _RESIDUAL_POINTS = 200
+_MOST_COORDINATES = 3
 _SUMMED = 0.1  # of the tolerance: what cells may miss of the integral of a source
 
 
 def degree_for(dimension: int, tol: float) -> int:
     """Return the degree of the functions on a cell for a tolerance."""
     return next(degree for least, degree in _DEGREES[dimension] if tol >= least)
+
+
+def suits_cells(problem: Problem) -> bool:
+    """Tell whether a problem can be solved on cells: one to three coordinates, and a domain with an inside.
+
+    Averages over regions join cells that have nothing else to do with each other.
+    """
+    domain = problem.domain
+    if any(isinstance(s.place, Averages) for s in problem.statements):
+        return False
+    return len(domain.coordinates) <= _MOST_COORDINATES and getattr(domain, "atoms", None) is None
 
 
 class Fitter(Protocol):

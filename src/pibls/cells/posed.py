@@ -158,9 +158,9 @@ def unbalanced(problem: Problem, seed: int = 0) -> str:
         return ""
     root = _even(split_at_planes(layout.root), tuple(range(d)))
     parts = [rows.of(part) for leaf in leaves(root) for part in layout.parts(leaf)]
-    made = -sum(float(part.given[0]) for part in parts)
-    out = sum(float((part.flows @ part.value)[0]) for part in parts)
-    size = sum(abs(float(part.given[0])) + float((np.abs(part.flows) @ np.abs(part.value))[0]) for part in parts)
+    made = -sum(float(part.given[0, 0]) for part in parts)
+    out = sum(float((part.flows @ part.value)[0, 0]) for part in parts)
+    size = sum(abs(float(part.given[0, 0])) + float((np.abs(part.flows) @ np.abs(part.value))[0, 0]) for part in parts)
     if abs(made - out) <= _BALANCED * size:
         return ""
     return (

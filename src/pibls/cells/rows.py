@@ -22,6 +22,7 @@ __all__ = ["PartRows", "Rows"]
 
 Term = tuple[int, MultiIndex, Any]
 State = Callable[[CellPart, FloatArray, Sequence[tuple[str, MultiIndex]]], list[FloatArray]]
+Columns = Callable[[Statement, CellPart, FloatArray, FloatArray | None], FloatArray]
 
 _EXACT = 1e5
 
@@ -35,9 +36,9 @@ class PartRows:
     units
         Unit of each field.
     equation, source
-        Rows of the equations, and their right-hand side.
+        Rows of the equations, and their right-hand sides.
     condition, value
-        Rows of the conditions, and their right-hand side.
+        Rows of the conditions, and their right-hand sides.
     means, given
         Integrals of the equations over the part: rows, and the integrals of their sources.
     flows
@@ -73,12 +74,18 @@ class Rows:
         How much of what lies beyond the linearisation at zero is kept.
     diffusion
         What terms of second and higher order in nonlinear equations are multiplied with, as far as they are linear.
+    columns
+        Further sources of a statement at points of a part, one column each, to solve for at the same time.
+    sides
+        How many right-hand sides there are, the first of them the problem's own.
     """
 
     layout: Layout
     state: State | None = None
     share: float = 1.0
     diffusion: float = 1.0
+    columns: Columns | None = None
+    sides: int = 1
     known: set[Any] = field(default_factory=set)
     _balances: dict[CellPart, tuple[FloatArray, FloatArray]] = field(default_factory=dict)
     _magnitudes: dict[CellPart, list[list[Term]]] = field(default_factory=dict)
@@ -135,7 +142,10 @@ class Rows:
         if part.whole and self.is_constant:
             key = tuple(float(f"{h:.12g}") for h in part.half)
         roots = np.sqrt(part.weights)
-        source = np.concatenate([-r * roots * values for r, (_, values) in zip(rows, lowered, strict=True)])
+        sources = [
+            self._sources(e, part, part.points, None, own) for e, (_, own) in zip(self.equations, lowered, strict=True)
+        ]
+        source = np.concatenate([-(r * roots)[:, None] * values for r, values in zip(rows, sources, strict=True)])
         equation = None
         if key is None or key not in self.known:
             if key is not None:
@@ -152,9 +162,17 @@ class Rows:
             if key is not None:
                 self._means[key] = means
         means = self._means[key] if key is not None else means
-        given = np.array([part.integrals @ values for _, values in lowered])
+        given = np.array([part.integrals @ values for values in sources])
         condition, value, flows = self._conditions(part, units)
         return PartRows(units, equation, source, condition, value, means, given, flows, key)
+
+    def _sources(
+        self, statement: Statement, part: CellPart, X: FloatArray, normals: FloatArray | None, own: FloatArray
+    ) -> FloatArray:
+        """Return all sources of a statement, the problem's own first, as columns."""
+        if self.columns is None:
+            return own[:, None]
+        return np.column_stack([own, self.columns(statement, part, X, normals)])
 
     def balance(self, part: CellPart, coefficients: list[list[Term]] | None = None) -> tuple[FloatArray, FloatArray]:
         """Return a factor per equation and a unit per field on a part."""
@@ -205,7 +223,7 @@ class Rows:
         return self.lowered(statement, part, X, normals)[0]
 
     def _conditions(self, part: CellPart, units: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-        blocks, rights = [np.empty((0, self.width))], [np.empty(0)]
+        blocks, rights = [np.empty((0, self.width))], [np.empty((0, self.sides))]
         flows = [np.empty((len(self.equations), 0))]
         for place, rule in part.boundary.items():
             own = [s for s in self.problem.statements if s.place is place or s.place == place]
@@ -217,7 +235,7 @@ class Rows:
                 factor = self.factor(statement, part, found, units)
                 factors = factor * np.sqrt(rule.weights * depth)
                 blocks.append(self._combined(found, values, part.half, units) * factors[:, None])
-                rights.append(-factors * source)
+                rights.append(-factors[:, None] * self._sources(statement, part, rule.points, rule.normals, source))
                 lowered.append((found, factor))
             flows.append(self.flux.of_conditions(part, rule, lowered, depth))
         for statement in self.problem.statements:
@@ -250,10 +268,10 @@ class Rows:
         factors = np.full(len(X), self.factor(statement, part, found, units) * share)
         if statement.noise is not None:
             factors *= statement.noise.min() / statement.noise[mine]
-        right = -source
         if statement.targets is not None:
-            right = right + statement.targets[mine]
-        return self._combined(found, values, part.half, units) * factors[:, None], factors * right
+            source = source - statement.targets[mine]
+        right = -factors[:, None] * self._sources(statement, part, X, None, source)
+        return self._combined(found, values, part.half, units) * factors[:, None], right
 
     @cached_property
     def flux(self) -> Flux:
@@ -265,16 +283,16 @@ class Rows:
         """The conditions on averages over the domain."""
         return tuple(s for s in self.problem.statements if isinstance(s.place, Average))
 
-    def average(self, part: CellPart, units: FloatArray, statement: Statement) -> tuple[FloatArray, float]:
-        """Return what a part adds to an average over the domain: a row, and its share of the right-hand side."""
+    def average(self, part: CellPart, units: FloatArray, statement: Statement) -> tuple[FloatArray, FloatArray]:
+        """Return what a part adds to an average over the domain: a row, and its share of the right-hand sides."""
         X, weights = self.layout.quadrature(part)
         if not len(X):
-            return np.zeros(self.width), 0.0
+            return np.zeros(self.width), np.zeros(self.sides)
         found, source = self.lowered(statement, part, X, None)
         values = self.values(part, None if X is part.points else X, self._indices([statement]))
         factor = statement.weight * (_EXACT if statement.exact else 1.0) / np.sqrt(self.layout.volume)
         row = (factor * weights) @ self._combined(found, values, part.half, units)
-        return row, -float(factor * weights @ source)
+        return row, -factor * weights @ self._sources(statement, part, X, None, source)
 
     def _traces(self, part: CellPart, face: Face, units: FloatArray) -> list[FloatArray]:
         """Return, for every field and derivative that is continuous across a face, its coefficients there, as rows."""
@@ -316,15 +334,15 @@ class Rows:
         return found
 
     def traced_right(self, part: CellPart, face: Face) -> FloatArray:
-        """Return the right-hand side of :meth:`traced`: zero but for what is known across interfaces."""
+        """Return the right-hand sides of :meth:`traced`: zero but for what is known across interfaces."""
         step = face.basis.shape[1]
         wanted = self.shared(face)
-        found = np.zeros(step * len(wanted))
+        found = np.zeros((step * len(wanted), self.sides))
         for k, block in enumerate(wanted):
             law = self.flux.law(part, face, *block)
             if law is not None:
                 roots = np.sqrt(face.thickness * face.weights) / law.size
-                found[k * step : (k + 1) * step] = face.basis.T @ (roots * law.right)
+                found[k * step : (k + 1) * step, 0] = face.basis.T @ (roots * law.right)
         return found
 
     def face_units(self, face: Face) -> FloatArray:

@@ -57,6 +57,8 @@ class Fit:
         Root of the square sum of the rows of each part, in units of the solution.
     unknowns, rows
         Size of the least-squares problem.
+    columns
+        The solutions with further right-hand sides, if rows have them: shape (sides, fields, functions).
     """
 
     root: Cell
@@ -65,6 +67,7 @@ class Fit:
     residuals: dict[CellPart, float]
     unknowns: int
     rows: int
+    columns: dict[CellPart, FloatArray] = field(default_factory=dict)
 
     @property
     def residual(self) -> float:
@@ -93,6 +96,7 @@ class Glue:
 
     rows: Rows
     _reduced: dict[CellPart, tuple[PartRows, FloatArray, FloatArray, float]] = field(default_factory=dict)
+    _columns: dict[CellPart, FloatArray] = field(default_factory=dict)
     _shared: dict[Any, tuple[FloatArray, FloatArray]] = field(default_factory=dict)
     _alike: dict[Any, tuple[Leaf, tuple[int, ...]]] = field(default_factory=dict)
     _fronts: dict[Any, _Front] = field(default_factory=dict)
@@ -146,10 +150,11 @@ class Glue:
         top = self._top = self._front(root, held, depths, before)
         weights: dict[CellPart, FloatArray] = {}
         residuals: dict[CellPart, float] = {}
+        self._columns = {}
         self._back(top, self._total(top), {}, weights, residuals)
         parts = tuple(weights)
         self._reduced = {part: self._reduced[part] for part in parts}
-        return Fit(root, parts, weights, residuals, len(parts) * self.rows.width, 0)
+        return Fit(root, parts, weights, residuals, len(parts) * self.rows.width, 0, self._columns)
 
     def _chain(self, root: Cell, paths: dict[Cell, str], held: Any, depths: Any) -> None:
         """Link every part with the next one, for each average, and around each crossing."""
@@ -172,9 +177,9 @@ class Glue:
     ) -> tuple[FloatArray, FloatArray]:
         """Return the rows of averages: what came before, and this part, is what goes on; in the end it is the value."""
         rows = np.zeros((len(self.rows.averages), self.rows.width))
-        right = np.zeros((len(self.rows.averages), width + 1))
+        right = np.zeros((len(self.rows.averages), width + self.rows.sides))
         for number, statement in enumerate(self.rows.averages):
-            rows[number], right[number, -1] = self.rows.average(part, units, statement)
+            rows[number], right[number, width:] = self.rows.average(part, units, statement)
             for face in faces:
                 if isinstance(face, Link) and face.of is statement:
                     right[number, columns[face]] = 1.0 if face.above is part else -1.0
@@ -206,8 +211,8 @@ class Glue:
                 self._alike[key] = leaf, sizes
         else:
             leaf, sizes = self._alike[key]
-            balance = -_STIFF * self._unit_of_sums(part) * rows.given
-            below = np.concatenate([np.zeros(sum(sizes)), balance, np.zeros(len(balance))])
+            balance = -_STIFF * self._unit_of_sums(part)[:, None] * rows.given
+            below = np.vstack([np.zeros((sum(sizes), self.rows.sides)), balance, np.zeros_like(balance)])
         self.flops += 4.0 * len(below) * (len(upper) + len(leaf.front))
         own, front, lost = leaf.solved(self.rows.emphasis(part) * right, below)
         return _Front(faces, sizes, front, own, (), (), (part,), part, lost)
@@ -244,8 +249,8 @@ class Glue:
         count = len(rows.given)
         below, width = np.vstack(blocks), count + sum(sizes)
         columns = {face: count + column for face, column in columns.items()}
-        bottom = np.zeros((len(below), width + 1), order="F")
-        bottom[:, -1] = np.concatenate(rights)
+        bottom = np.zeros((len(below), width + self.rows.sides), order="F")
+        bottom[:, width:] = np.concatenate(rights)
         traced = np.concatenate(
             [
                 np.empty(0, int),
@@ -267,8 +272,8 @@ class Glue:
         below = np.asfortranarray(np.vstack([emphasis * below, balance])[:, self._order(part, rows)])
         bottom = np.asfortranarray(np.vstack([emphasis * bottom, theirs]))
         self.flops += 2.0 * len(below) * len(upper) * (len(upper) + 2 * width) + 2.0 * len(below) * width**2
-        leaf = Leaf.of(np.multiply(emphasis, upper, order="F"), below, bottom[:, :-1])
-        return leaf, tuple(sizes), bottom[:, -1]
+        leaf = Leaf.of(np.multiply(emphasis, upper, order="F"), below, bottom[:, :width])
+        return leaf, tuple(sizes), bottom[:, width:]
 
     def _crossed(
         self, part: CellPart, faces: tuple[Any, ...], sizes: list[int], bottom: FloatArray, columns: dict[Any, int]
@@ -314,7 +319,7 @@ class Glue:
         balance, theirs = rows.means.copy(), np.zeros((2 * count, bottom.shape[1]))
         conditions = len(rows.value)
         balance -= rows.flows @ rows.condition
-        theirs[:count, -1] = -rows.given - rows.flows @ rows.value
+        theirs[:count, bottom.shape[1] - self.rows.sides :] = -rows.given - rows.flows @ rows.value
         row = conditions
         for face in faces:
             if isinstance(face, Link):
@@ -355,13 +360,16 @@ class Glue:
             ridge = _RIDGE * np.sqrt(part.volume) * np.eye(width)
             stacked = np.asfortranarray(
                 np.vstack(
-                    [np.column_stack([rows.equation[:, order], rows.source]), np.column_stack([ridge, np.zeros(width)])]
+                    [
+                        np.column_stack([rows.equation[:, order], rows.source]),
+                        np.column_stack([ridge, np.zeros((width, self.rows.sides))]),
+                    ]
                 )
             )
             found = triangle(stacked, width)
             self.flops += 2.0 * len(stacked) * width**2
-            upper, right = found[:width, :width], found[:width, -1]
-            lost = float(np.square(found[width:, -1]).sum())
+            upper, right = found[:width, :width], found[:width, width:]
+            lost = float(np.square(found[width:, width]).sum())
         else:
             if rows.equation is not None:
                 ridge = _RIDGE * np.sqrt(part.volume) * np.eye(width)
@@ -370,7 +378,7 @@ class Glue:
                 self.flops += 4.0 * len(rows.equation) * width**2
             orthogonal, upper = self._shared[rows.key]
             right = orthogonal.T @ rows.source
-            lost = max(0.0, float(rows.source @ rows.source - right @ right))
+            lost = max(0.0, float(np.square(rows.source[:, 0]).sum() - np.square(right[:, 0]).sum()))
         # The triangle says all that the rows do.
         self._reduced[part] = (replace(rows, equation=None), np.asfortranarray(upper), right, lost)
         return self._reduced[part]
@@ -397,8 +405,8 @@ class Glue:
             return _Front(
                 (),
                 (),
-                np.zeros((0, 1)),
-                Eliminated(np.zeros((0, 0)), np.zeros((0, 0)), np.zeros((0, 1))),
+                np.zeros((0, self.rows.sides)),
+                Eliminated(np.zeros((0, 0)), np.zeros((0, 0)), np.zeros((0, self.rows.sides))),
                 (),
                 (),
                 (),
@@ -451,7 +459,7 @@ class Glue:
     def _total(self, top: _Front, rng: np.random.Generator | None = None) -> FloatArray:
         """Return the sums of the whole tree, the last unknowns that are left."""
         count = len(top.rows)
-        rhs = top.rows[:, count:] if rng is None else rng.standard_normal((count, 1))
+        rhs = top.rows[:, count:] if rng is None else rng.standard_normal((count, self.rows.sides))
         return Eliminated(top.rows[:, :count], np.zeros((count, 0)), rhs).solve(np.zeros((0, 1)))
 
     def weakest(self, seed: int = 0) -> tuple[float, dict[CellPart, FloatArray]]:
@@ -500,15 +508,19 @@ class Glue:
         for part in front.parts:
             assert isinstance(part, CellPart)
             units = self._reduced[part][0].units
-            found = np.empty(self.rows.width)
-            found[self._order(part, self._reduced[part][0])] = own[:, 0]
-            weights[part] = found.reshape(len(units), -1) * units[:, None]
+            found = np.empty((own.shape[1], self.rows.width))
+            found[:, self._order(part, self._reduced[part][0])] = own.T
+            every = found.reshape(len(found), len(units), -1) * units[:, None]
             for crossing, links in _by_crossing(front.faces).items():
                 if (crossing, part) not in self._projected:
                     self._projected[crossing, part] = crossing.projected(self.layout, part)
-                weights[part] += known[links[0]][:, 0] @ self._projected[crossing, part]
+                every += np.tensordot(known[links[0]].T, self._projected[crossing, part], axes=1)
+            weights[part] = every[0]
+            if len(every) > 1:
+                self._columns[part] = every[1:]
             # Rotations keep lengths: what the front cannot meet is all that the rows of the part do not.
-            left = front.rows[:, :-1] @ others[:, 0] - front.rows[:, -1]
+            width = front.rows.shape[1] - self.rows.sides
+            left = front.rows[:, :width] @ others[:, 0] - front.rows[:, width]
             square = (front.lost + float(left @ left)) / self.rows.emphasis(part) ** 2
             residuals[part] = float(np.sqrt(square + self._reduced[part][3]))
         return len(own)

@@ -120,16 +120,13 @@ def examine(problem: Problem) -> tuple[str, tuple[str, ...]]:
     'The solution is not unique: a '
     """
     from pibls.geometry import Points
+    from pibls.inverse import unmeasured
     from pibls.tuning.fitting import Fitting
     from pibls.tuning.posedness import ambiguity_of
 
-    unknowns = (*problem.parameters, *problem.unknown_functions)
-    if unknowns and all(statement.targets is None for statement in problem.statements):
-        names = ", ".join(map(str, unknowns))
-        raise ProblemError(
-            f"This problem has unknown parameters ({names}), and nothing was measured that could tell them. "
-            "Add an observation, or replace them by what is known."
-        )
+    unknown = problem.parameters or problem.unknown_functions
+    if unknown and (words := unmeasured(problem)):
+        raise ProblemError(words)
     warnings = _exact_warnings(problem, Points.sample(problem, _POINTS))
     return ambiguity_of(Fitting(problem, 0)) if problem.is_linear else "", warnings
 

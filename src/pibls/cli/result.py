@@ -83,6 +83,7 @@ class Result:
             "budget": self.options["budget"],
             "error_estimate": self.solution.error_estimate,
             "true_error": self.true_error,
+            "parameters": None if (found := self.solution.parameters) is None else found.as_dict(),
             "seconds": self.seconds,
             "method": d.method,
             "solver": d.solver,
@@ -109,6 +110,7 @@ class Result:
         width = max(map(len, facts))
         lines = [typer.style(self.source.title, bold=True), *_statement(str(self.source.problem)), ""]
         lines += [f"{name:<{width}}  {value}" for name, value in facts.items()]
+        lines += ["", *str(self.solution.parameters).splitlines()] if self.solution.parameters else []
         return "\n".join([*lines, *self._advice()])
 
     def _advice(self) -> list[str]:

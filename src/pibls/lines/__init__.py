@@ -3,8 +3,8 @@
 ``evolve`` solves a problem that way, if it is an evolution: u_t = F(t, x, u, u_x, ...), of any order in time.
 """
 
-from pibls.lines.evolve import evolve, transits
+from pibls.lines.evolve import evolve, suits_lines, transits
 from pibls.lines.form import Evolution, find_evolution
 from pibls.lines.multipliers import Unsuitable
 
-__all__ = ["Evolution", "Unsuitable", "evolve", "find_evolution", "transits"]
+__all__ = ["Evolution", "Unsuitable", "evolve", "find_evolution", "suits_lines", "transits"]

@@ -87,6 +87,12 @@ class Course:
         """The smallest distance of a run to the next finer one, or what a coarser one says of a single run."""
         return min(self.distances, default=self.hindsight)
 
+    @property
+    def best(self) -> int:
+        """The number of the run with the least estimate, or of the last one."""
+        compared = np.isfinite(min(self.distances, default=np.inf))
+        return int(np.argmin(self.distances)) if compared else len(self.runs) - 1
+
     def run(self) -> Solution:
         """Refine until two solutions agree; return the coarser of them with its distance to the finer one."""
         try:
@@ -215,11 +221,15 @@ class Course:
         last = self.stages[-1] if self.stages else Stage(0.0)
         nodes = design.nodes(fineness) if design.dimension else 0
         self.report(stage, self.elapsed, nodes, last.residual, self.estimate if self.distances else None)
-        rng = np.random.default_rng((self.seed, int(1000 * fineness)))
+        rng = self.generator(fineness)
         allowed = _OVERTIME * self.budget * RATE - self.operations
         run = follow(self.evolution, design, fineness, tol, rng, allowed)
         self.operations += run.operations
         return run
+
+    def generator(self, fineness: float) -> np.random.Generator:
+        """Return what features of a fineness are drawn with."""
+        return np.random.default_rng((self.seed, int(1000 * fineness)))
 
     def _add(self, run: Run) -> None:
         """Keep a run, and the distance of the one before to it."""
@@ -302,10 +312,8 @@ class Course:
 
     def _finished(self, limit: str) -> Solution:
         """Return the best run with status, message and history."""
-        compared = np.isfinite(min(self.distances, default=np.inf))
-        place = int(np.argmin(self.distances)) if compared else len(self.runs) - 1
-        run = self.runs[place]
-        richer = self.runs[place + 1] if compared else None
+        run = self.runs[self.best]
+        richer = self.runs[self.best + 1] if np.isfinite(min(self.distances, default=np.inf)) else None
         if self.evolution.lacks:
             status, message, self.hindsight, self.distances = Status.ILL_POSED, self.evolution.lacks, np.inf, []
         elif lost := "" if np.isfinite(self.estimate) else self._blown_up():

@@ -18,9 +18,11 @@ from pibls.problem import Problem
 from pibls.runtime import RATE, blas_threads
 from pibls.solution import Solution
 
-__all__ = ["evolve", "transits"]
+__all__ = ["evolve", "followed", "suits_lines", "transits"]
 
 _LEAK = 0.01
+_SOLID = 4  # three dimensions of space, and time
+_EVENTFUL = 100.0  # radians from the first time to the last
 
 
 def evolve(
@@ -66,19 +68,27 @@ def evolve(
     if not isinstance(budget, Budget):
         budget = Budget(check_number("budget", budget, "evolve", minimum=0, exclusive=True))
     first = check_integer("seed", seed, "evolve", minimum=0)
+    found = followed(problem, tolerance, first, budget, report)
+    return found if isinstance(found, Unsuitable) else found[0]
+
+
+def followed(
+    problem: Problem, tol: float, seed: int, budget: Budget, report: Report | None = None
+) -> tuple[Solution, Course] | Unsuitable:
+    """Solve an evolution as :func:`evolve` does; return its course as well."""
     evolution = find_evolution(problem)
     if isinstance(evolution, Unsuitable):
         return evolution
     with blas_threads(most=1):
-        course = Course(evolution, tolerance, first, budget.left, report or (lambda *_: None), budget)
+        course = Course(evolution, tol, seed, budget.left, report or (lambda *_: None), budget)
         basis = (
-            compressed(*Design.of(evolution).draw(1.0, np.random.default_rng(first))) if evolution.multipliers else None
+            compressed(*Design.of(evolution).draw(1.0, np.random.default_rng(seed))) if evolution.multipliers else None
         )
         if basis is not None and leak(evolution, basis) > _LEAK:
             name = evolution.multipliers[0].name
             return Unsuitable(f"the boundary is open to {name}: it is not given what flows through all of it")
         try:
-            return course.run()
+            return course.run(), course
         finally:
             budget.spend(course.spent * RATE)
 
@@ -96,3 +106,18 @@ def transits(evolution: Evolution) -> float:
     with blas_threads(most=1):
         system = system_of(evolution, Design.of(evolution), 1.0, np.random.default_rng(0))
         return (evolution.limits[1] - evolution.limits[0]) * system.fastest()
+
+
+def suits_lines(problem: Problem) -> bool:
+    """Tell whether lines are tried first.
+
+    For what moves nonlinearly, where space alone has three dimensions, and where more happens than a network over all
+    of space and time can hold.
+    """
+    if problem.domain.time is None:
+        return False
+    if not problem.is_linear or len(problem.domain.coordinates) == _SOLID:
+        return True
+    evolution = find_evolution(problem) if len(problem.domain.coordinates) < _SOLID else None
+    # Conditions beyond those that are needed are better left to a check than to a compromise.
+    return isinstance(evolution, Evolution) and (bool(evolution.surplus) or _EVENTFUL < transits(evolution) < np.inf)

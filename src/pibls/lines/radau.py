@@ -24,6 +24,7 @@ __all__ = ["STAGES", "IntegrationError", "Integrator", "Trajectory", "VectorFiel
 
 STAGES = 7
 _NEWTON_STEPS = 12
+_PATIENT = 60  # steps where there is no shorter step to take instead
 _NEWTON_SHARE = 0.03  # stages are solved to so much of the tolerance
 _SAFETY = 0.8
 _GROWTH, _SHRINKAGE = 3.0, 0.15
@@ -218,6 +219,23 @@ class Integrator:
             jacobian = jacobian if self.field.is_linear else None
         return Trajectory(np.array(breaks), np.array(pieces))
 
+    def along(self, breaks: FloatArray, state: FloatArray, reach: FloatArray) -> Trajectory:
+        """Return the solution by given steps: it then depends smoothly on whatever the right side depends on."""
+        y, previous, pieces = state, None, []
+        reach = np.maximum(self._first_step(float(breaks[0]), float(breaks[-1]), y)[1], reach)
+        jacobian: FloatArray | None = None
+        for time, h in zip(breaks[:-1].tolist(), np.diff(breaks).tolist(), strict=True):
+            if jacobian is None or not self.field.is_linear:
+                jacobian = self.field.jacobian(time, y)
+                self.operations += self.field.costs[1] + cost.PER_CALL
+            stages, _ = self._stages(time, h, y, jacobian, reach, _extrapolated(previous, h, y), _PATIENT)
+            if stages is None:
+                raise IntegrationError(f"the steps are too long near t = {time:.4g}", blown_up=False, partial=None)
+            pieces.append(legendre_weights() @ np.vstack([y, stages]))
+            reach = np.maximum(reach, self.field.sizes(stages).max(axis=0))
+            previous, y = (h, pieces[-1]), stages[-1]
+        return Trajectory(breaks, np.array(pieces))
+
     def _check(self, blown_up: bool, time: float, breaks: list[float], pieces: list[FloatArray]) -> None:
         """Give up where steps become too short or the state runs away, or when the work is spent."""
         if blown_up or self.operations > self.allowed:
@@ -279,7 +297,14 @@ class Integrator:
         return self.tol * np.maximum(np.maximum(reach, floor), 1e-300)
 
     def _stages(
-        self, time: float, h: float, y: FloatArray, jacobian: FloatArray, reach: FloatArray, guess: FloatArray
+        self,
+        time: float,
+        h: float,
+        y: FloatArray,
+        jacobian: FloatArray,
+        reach: FloatArray,
+        guess: FloatArray,
+        most: int = _NEWTON_STEPS,
     ) -> tuple[FloatArray | None, float]:
         """Return the stages by Newton's method with the Jacobian at the start, and how fast it converged."""
         _, values, vectors, inverse = _tableau()
@@ -288,7 +313,7 @@ class Integrator:
         z = guess - y
         allowed = _NEWTON_SHARE * self._allowed(reach)
         last, rate = np.inf, 0.0
-        for iteration in range(_NEWTON_STEPS):
+        for iteration in range(most):
             try:
                 self.operations += STAGES * self.field.costs[0] + cost.substitutions(len(y)) + cost.PER_CALL
                 rates = self.field.rates(times, y + z)
@@ -303,7 +328,7 @@ class Integrator:
             rate = change / last if iteration else 0.0
             if self.field.is_linear:
                 return y + z, 0.0
-            if iteration and (rate >= 1.0 or change * rate ** (_NEWTON_STEPS - 1 - iteration) > 1.0 - rate):
+            if iteration and (rate >= 1.0 or change * rate ** (most - 1 - iteration) > 1.0 - rate):
                 return (y + z if change <= 1.0 else None), rate
             if change * (rate / (1.0 - rate) if iteration else 1.0) <= 1.0:
                 return y + z, rate

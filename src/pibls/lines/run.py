@@ -12,13 +12,13 @@ from pibls.lines.basis import Basis, Rule, compressed
 from pibls.lines.design import Design, Monitor
 from pibls.lines.form import Evolution
 from pibls.lines.galerkin import Galerkin
-from pibls.lines.radau import IntegrationError, Integrator
+from pibls.lines.radau import IntegrationError, Integrator, Trajectory
 from pibls.lines.stops import brief_times
 from pibls.problem import Problem
 from pibls.solution.evolved import EvolvedNetwork
 from pibls.solution.sizes import reference_sizes
 
-__all__ = ["Run", "distance", "follow", "misfit", "monitored", "system_of", "wave_velocity"]
+__all__ = ["Run", "distance", "follow", "misfit", "monitored", "network_of", "system_of", "wave_velocity"]
 
 _TIMES = 80
 _POINTS = 1500
@@ -90,11 +90,15 @@ def follow(
         if error.partial is None:
             raise
         ended, trajectory = error, error.partial
-    expanded = system.expanded(trajectory)
-    shape = (*expanded.coefficients.shape[:2], len(evolution.problem.fields), basis.size)
-    network = EvolvedNetwork(basis.network, basis.transform, expanded.breaks, expanded.coefficients.reshape(shape))
     operations = integrator.operations + cost.PER_RUN
-    return Run(network, basis.rule, design, fineness, system.size, operations, ended)
+    return Run(network_of(system, trajectory), basis.rule, design, fineness, system.size, operations, ended)
+
+
+def network_of(system: Galerkin, trajectory: Trajectory) -> EvolvedNetwork:
+    """Return a trajectory of the coefficients of a system as a network."""
+    basis, expanded = system.basis, system.expanded(trajectory)
+    shape = (*expanded.coefficients.shape[:2], len(system.evolution.problem.fields), basis.size)
+    return EvolvedNetwork(basis.network, basis.transform, expanded.breaks, expanded.coefficients.reshape(shape))
 
 
 def system_of(evolution: Evolution, design: Design, fineness: float, rng: np.random.Generator) -> Galerkin:

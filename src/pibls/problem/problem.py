@@ -188,10 +188,16 @@ class Problem:
         points = check_points("X", X, "exact_values", len(self.domain.coordinates))
         return {name: np.array(function(points)) for name, function in self._exact_functions.items()}
 
-    def with_statements(self, statements: Sequence[Statement]) -> Problem:
-        """Return a problem on the same domain, in the same fields, that consists of other statements.
+    def with_statements(
+        self,
+        statements: Sequence[Statement],
+        fields: Sequence[Field] | None = None,
+        equations: Sequence[sp.Eq | sp.Expr] | None = None,
+    ) -> Problem:
+        """Return a problem on the same domain, in the same fields or some of them, that consists of other statements.
 
-        They need not follow from ``equations`` and ``conditions``, which are kept: a linearisation, say.
+        They need not follow from ``equations`` and ``conditions``, which are kept if no others are given: a
+        linearisation, say.
 
         >>> from pibls.problems import advection
         >>> problem = advection()
@@ -203,6 +209,11 @@ class Problem:
             result._set(name, getattr(self, name))
         result._set("statements", tuple(statements))
         result._set("parameters", find_numbers(result.statements, self.fields, self.domain))
+        if equations is not None:
+            result._set("equations", tuple(equations))
+        if fields is not None:
+            result._set("fields", tuple(fields))
+            result._set("unknown_functions", tuple(f for f in self.unknown_functions if f in result.fields))
         return result
 
     def __str__(self) -> str:

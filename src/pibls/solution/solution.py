@@ -21,6 +21,7 @@ from pibls.runtime import blas_threads
 from pibls.solution.celled import CellNetwork
 from pibls.solution.diagnostics import Diagnostics
 from pibls.solution.functions import FieldFunction, ResidualFunction, gather
+from pibls.solution.parameters import Parameters
 from pibls.solution.posterior import Posterior, credible_factor
 from pibls.solution.records import Network, RicherNetwork
 from pibls.solution.sizes import reference_sizes
@@ -58,6 +59,8 @@ class Solution:
         The network with more nodes that the error estimate rests on, as network and weights.
     points
         Where a solution that was grown was fitted, to grow further; they are not stored.
+    parameters
+        The unknown numbers of an inverse problem, with their uncertainty.
 
     Examples
     --------
@@ -76,6 +79,7 @@ class Solution:
     posterior: Posterior | None = None
     richer: tuple[RicherNetwork, FloatArray] | None = None
     points: Points | None = None
+    parameters: Parameters | None = None
 
     def __post_init__(self) -> None:
         # A method from elsewhere may say it as a plain string.
@@ -146,7 +150,7 @@ class Solution:
         return result
 
     def standard_deviation(self, X: Any = None, *, outside: str = "nan", **named: Any) -> Any:
-        """Return how uncertain the values at points are, for a Bayesian method; see :meth:`__call__`.
+        """Return how uncertain the values at points are, by a Bayesian method or by unknowns; see :meth:`__call__`.
 
         Examples
         --------
@@ -159,7 +163,7 @@ class Solution:
         if self.posterior is None:
             raise InputError(
                 f"This solution by {self.diagnostics.method} has no standard deviation; fit the problem with "
-                "BayesianPIELM to have one."
+                "BayesianPIELM to have one, or solve it with uncertainty=True and priors of uncertain numbers."
             )
         points, shaped = gather(self.coordinate_names, X, named, "standard_deviation")
         zero = (0,) * len(self.coordinate_names)

@@ -23,6 +23,7 @@ from pibls.errors import FileFormatError, InputError
 from pibls.features.deep import DeepNetwork
 from pibls.problem import Problem
 from pibls.solution.diagnostics import Diagnostics, from_plain, to_plain
+from pibls.solution.parameters import Parameters
 from pibls.solution.posterior import posterior_from, posterior_record
 from pibls.solution.records import (
     Arrays,
@@ -66,6 +67,7 @@ def save(solution: Solution, path: str | Path) -> Path:
         "diagnostics": solution.diagnostics.as_dict(),
         "posterior": posterior_record(solution.posterior, arrays),
         "richer": _richer_record(solution, arrays),
+        "parameters": None if solution.parameters is None else solution.parameters.as_dict(),
     }
     members = {f"{name}.npy": _array_bytes(array) for name, array in arrays.items()}
     members[_RECORD] = json.dumps(record, indent=1, allow_nan=False).encode()
@@ -193,6 +195,7 @@ def load(path: str | Path, data: Mapping[str, Callable[..., Any]] | None = None)
             from_plain(record["error_estimate"]),
             posterior_from(record.get("posterior"), arrays),
             _richer_from(record.get("richer"), arrays, problem, source, data or {}),
+            parameters=None if (own := record.get("parameters")) is None else Parameters.from_dict(own),
         )
     except FileFormatError:
         raise

@@ -127,7 +127,7 @@ class Leaf:
         """Factorise a triangle of the unknowns of its own, and further rows of these and of the others.
 
         >>> leaf = Leaf.of(np.eye(1), np.ones((2, 1)), np.array([[1.0], [-1.0]]))
-        >>> eliminated, front, lost = leaf.solved(np.zeros(1), np.array([2.0, 0.0]))
+        >>> eliminated, front, lost = leaf.solved(np.zeros((1, 1)), np.array([[2.0], [0.0]]))
         >>> left = front[:, 1:] / front[:, :1]
         >>> eliminated.solve(left).round(6).tolist(), left.round(6).tolist(), round(lost, 6)
         ([[0.666667]], [[1.0]], 0.666667)
@@ -147,14 +147,17 @@ class Leaf:
         return cls(new, top, front, (reflectors, factors), (factored[:, : len(scales)], scales))
 
     def solved(self, right: FloatArray, below: FloatArray) -> tuple[Eliminated, FloatArray, float]:
-        """Return the unknowns of its own, the front with its right-hand side appended, and what nothing can fulfil."""
-        top, bottom, _ = lapack.dtpmqrt(0, *self._absorbed, right[:, None], below[:, None], side="L", trans="T")
-        rest, _, _ = lapack.dormqr("L", "T", *self._left, bottom, max(64, len(bottom)))
+        """Return the unknowns of its own, the front with right-hand sides appended, and what nothing can fulfil.
+
+        Of several right-hand sides, the last of these is that of the first.
+        """
+        top, bottom, _ = lapack.dtpmqrt(0, *self._absorbed, right, below, side="L", trans="T")
+        rest, _, _ = lapack.dormqr("L", "T", *self._left, bottom, max(64, 64 * bottom.shape[1], len(bottom)))
         width = len(self.front)
-        front = np.zeros((width, width + 1), order="F")
-        front[:, :-1] = self.front
-        front[: len(rest), -1:] = rest[:width]
-        return Eliminated(self.triangle, self.coupling, top), front, float(np.square(rest[width:]).sum())
+        front = np.zeros((width, width + right.shape[1]), order="F")
+        front[:, :width] = self.front
+        front[: len(rest), width:] = rest[:width]
+        return Eliminated(self.triangle, self.coupling, top), front, float(np.square(rest[width:, 0]).sum())
 
 
 def merge(

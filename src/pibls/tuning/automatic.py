@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 from pibls.budget import Budget
 from pibls.checks import check_choice, check_integer, check_number, shorten
 from pibls.errors import InputError
 from pibls.geometry import Points
+from pibls.inverse import solve_inverse
 from pibls.methods.fit import placing
 from pibls.problem import Problem
 from pibls.solution import Solution
-from pibls.system import check_known
 from pibls.text.files import WAYS
 from pibls.tuning.as_told import Method, solve_as_told
 from pibls.tuning.progress import Progress, reporter
@@ -36,6 +37,7 @@ def solve(
     start: Any = None,
     continuation: Sequence[Problem] = (),
     time: str | None = None,
+    uncertainty: bool = False,
 ) -> Solution:
     """Solve a problem to a tolerance; choose everything, and say how accurate the answer is.
 
@@ -81,6 +83,9 @@ def solve(
         ordinary differential equation for their weights. Left out, nonlinear evolutions, those in three space
         dimensions and those in which very much happens are solved by lines where their form allows it, all else in
         space–time, and by lines where that stalls.
+    uncertainty
+        For a problem with uncertain numbers, each an :func:`~pibls.unknown` with a prior, and no measurements: solve
+        at the means, and carry the uncertainty to the solution, which then has :meth:`~pibls.Solution.credible_band`.
 
     Returns
     -------
@@ -98,12 +103,12 @@ def solve(
     """
     if not isinstance(problem, Problem):
         raise InputError(f"solve takes a Problem. Got {shorten(problem)} instead.")
-    check_known(problem)
     tolerance = check_number("tol", tol, "solve", minimum=0, exclusive=True)
     limit = check_number("budget", budget, "solve", minimum=0, exclusive=True)
     until = None if deadline is None else check_number("deadline", deadline, "solve", minimum=0, exclusive=True)
     first = check_integer("seed", seed, "solve")
     _check_flag("assume_well_posed", assume_well_posed)
+    _check_flag("uncertainty", uncertainty)
     guesses = {"start": start, "continuation": continuation}
     _check_method(method, points, guessed=start is not None or bool(continuation))
     if time is not None:
@@ -112,6 +117,11 @@ def solve(
     _check_device(device, time, method)
     with reporter(progress) as report:
         shared = Budget(limit, until)
+        if uncertainty or problem.parameters or problem.unknown_functions:
+            _check_inverse(
+                method=method, points=points, device=device, start=start, continuation=continuation or None, time=time
+            )
+            return solve_inverse(problem, tolerance, shared, first, partial(_tell, report), uncertainty=uncertainty)
         if method is not None or points is not None:
             return solve_as_told(problem, tolerance, method, points, first, device, shared, report)
         return Ways(problem, tolerance, shared, first, report, guesses, device, assume_well_posed).run(time)
@@ -120,6 +130,19 @@ def solve(
 def _check_flag(name: str, value: object) -> None:
     if not isinstance(value, bool):
         raise InputError(f"The '{name}' parameter of solve must be True or False. Got {shorten(value)} instead.")
+
+
+def _tell(report: Callable[[Progress], None], stage: str, seconds: float, *facts: Any) -> None:
+    report(Progress(stage, seconds, *facts))
+
+
+def _check_inverse(**given: object) -> None:
+    """Refuse arguments that a search for unknowns has no use for."""
+    if names := [name for name, value in given.items() if value is not None]:
+        raise InputError(
+            f"The '{names[0]}' parameter of solve does not go with unknown numbers and functions, for which solve "
+            "chooses everything itself. Leave it out; starts of unknowns are given as unknown('k', start=...)."
+        )
 
 
 def _check_method(method: object, points: object, *, guessed: bool) -> None:

@@ -13,7 +13,7 @@ from pibls.budget import Budget
 from pibls.cells import even_answers, solve_cells, solve_cells_nonlinear, unbalanced
 from pibls.lines import Evolution, find_evolution
 from pibls.lines.posed import grows_without_bound
-from pibls.problem import Across, Averages, OnPart, Problem
+from pibls.problem import Across, OnPart, Problem
 from pibls.runtime import blas_threads
 from pibls.solution import Solution
 from pibls.status import Status
@@ -21,23 +21,11 @@ from pibls.tuning.fitting import Fitting
 from pibls.tuning.posedness import contradicts
 from pibls.tuning.progress import Progress
 
-__all__ = ["solve_by_cells", "solve_nonlinear_by_cells", "suits_cells"]
+__all__ = ["solve_by_cells", "solve_nonlinear_by_cells"]
 
-_MOST_COORDINATES = 3
 _SENSITIVE = 30.0  # answers of well-posed problems are of the size of one
 _UNMET, _WIDELY = 0.02, 0.25  # share of the size of a statement that it lacks, and share of its points
 _POINTS = 200
-
-
-def suits_cells(problem: Problem) -> bool:
-    """Tell whether a problem can be solved on cells: one to three coordinates, and a domain with an inside.
-
-    Averages over regions join cells that have nothing else to do with each other.
-    """
-    domain = problem.domain
-    if any(isinstance(s.place, Averages) for s in problem.statements):
-        return False
-    return len(domain.coordinates) <= _MOST_COORDINATES and getattr(domain, "atoms", None) is None
 
 
 def solve_by_cells(

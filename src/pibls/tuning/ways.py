@@ -9,14 +9,15 @@ from typing import Any
 import numpy as np
 
 from pibls.budget import Budget
+from pibls.cells import suits_cells
 from pibls.checks import shorten
 from pibls.errors import InputError, PiblsError
-from pibls.lines import Evolution, Unsuitable, evolve, find_evolution, transits
+from pibls.lines import Evolution, Unsuitable, evolve, find_evolution, suits_lines
 from pibls.problem import Problem
 from pibls.solution import Solution
 from pibls.status import Status
 from pibls.system import check_squares
-from pibls.tuning.by_cells import solve_by_cells, solve_nonlinear_by_cells, suits_cells
+from pibls.tuning.by_cells import solve_by_cells, solve_nonlinear_by_cells
 from pibls.tuning.progress import Progress
 from pibls.tuning.wide import solve_wide
 
@@ -24,7 +25,6 @@ __all__ = ["Ways"]
 
 _SOLID = 4  # three dimensions of space, and time
 _FIRST = 0.1  # share of the budget for the first of two ways, where the second one is cheap
-_EVENTFUL = 100.0  # radians from the first time to the last
 _ROUNDING = 1e-10  # what stalls below this is limited by round-off
 
 
@@ -46,7 +46,7 @@ class Ways:
         check_squares(self.problem)
         guessed = self.guesses["start"] is not None or bool(self.guesses["continuation"])
         reason = ""
-        if time == "lines" or (time is None and not guessed and _suits_lines(self.problem)):
+        if time == "lines" or (time is None and not guessed and suits_lines(self.problem)):
             evolved = self._by_lines()
             if isinstance(evolved, Solution):
                 return self._timed(self._off_device(evolved))
@@ -139,21 +139,6 @@ class Ways:
             return solution
         words = f"Lines run on NumPy: the device {shorten(self.device)} was not used. time='space-time' would use it."
         return _with_words(solution, words)
-
-
-def _suits_lines(problem: Problem) -> bool:
-    """Tell whether lines are tried first.
-
-    For what moves nonlinearly, where space alone has three dimensions, and where more happens than a network over all
-    of space and time can hold.
-    """
-    if problem.domain.time is None:
-        return False
-    if not problem.is_linear or len(problem.domain.coordinates) == _SOLID:
-        return True
-    evolution = find_evolution(problem) if len(problem.domain.coordinates) < _SOLID else None
-    # Conditions beyond those that are needed are better left to a check than to a compromise.
-    return isinstance(evolution, Evolution) and (bool(evolution.surplus) or _EVENTFUL < transits(evolution) < np.inf)
 
 
 def _better(one: Solution, two: Solution) -> bool:

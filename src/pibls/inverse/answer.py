@@ -1,0 +1,331 @@
+"""From the end of a search to an answer: values with intervals, what is not determined, and what does not fit."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from scipy.linalg import solve_triangular
+from scipy.special import stdtrit
+
+from pibls.budget import Budget
+from pibls.checks import FloatArray
+from pibls.inverse.descent import Descent
+from pibls.inverse.identify import Undetermined, find_undetermined
+from pibls.inverse.judge import alike, too_large
+from pibls.inverse.measurements import HUBER, Measurements, Weighed
+from pibls.inverse.response import Forward, predicted
+from pibls.inverse.substituted import substituted
+from pibls.inverse.unknowns import Coordinates
+from pibls.problem import MultiIndex, Statement
+from pibls.solution import Solution
+from pibls.solution.diagnostics import Residual
+from pibls.solution.functions import ResidualFunction
+from pibls.solution.parameters import Parameter, Parameters
+from pibls.status import Status
+
+__all__ = ["Answer"]
+
+_ACCURACY = 100.0  # answers below so many times the error of solutions may be errors
+_FINEST = 1e-9
+_TELLS = 5.0  # residuals of more than so many times the error of solutions are those of the model
+_BASIS = 1e-4  # of what was measured, that the basis of an unknown function may miss
+_RANK = 1e-13
+_MOST_NODES = 60  # nodes that bands are made of: what is left has next to no share in them
+_POINTS = 200
+
+
+@dataclass(frozen=True, eq=False)
+class Answer:
+    """What a search came to, in numbers.
+
+    Attributes
+    ----------
+    measurements, weighed
+        What was measured, and how noisy it is.
+    found
+        Where the search ended.
+    forward
+        What it solved with.
+    coordinates
+        What it searched in.
+    free
+        How many unknowns the data determine.
+    covariance
+        Of the coordinates, without discretisation.
+    shift
+        By how much the error of solutions moves each coordinate.
+    """
+
+    measurements: Measurements
+    weighed: Weighed
+    found: Descent
+    forward: Forward
+    coordinates: Coordinates
+    free: float
+    covariance: FloatArray
+    shift: FloatArray
+    error: FloatArray
+
+    @classmethod
+    def of(cls, measurements: Measurements, found: Descent, forward: Forward, coordinates: Coordinates) -> Answer:
+        """Linearise about the end of a search."""
+        place, count = found.place, len(found.place.lacking)
+        rows = measurements.weighed(place.lacking).rows(place, coordinates)[0]
+        inverse = _inverse_root(rows)
+        free = float(np.square(rows[:count] @ inverse).sum())
+        weighed = measurements.weighed(place.lacking, free)
+        rows = weighed.rows(place, coordinates)[0]
+        inverse = _inverse_root(rows)
+        covariance = inverse @ inverse.T * _spread(weighed, place.lacking, free)
+        error = _error(measurements, forward)
+        factors = np.sqrt(weighed.weights) / weighed.noise
+        shift = covariance @ (rows[:count].T @ (error * factors))
+        return cls(measurements, weighed, found, forward, coordinates, free, covariance, shift, error)
+
+    @property
+    def _names(self) -> tuple[str, ...]:
+        return tuple(map(str, self.measurements.parametric.problem.parameters))
+
+    @property
+    def rms(self) -> float:
+        """Residuals relative to the size of what was measured."""
+        lacking = self.found.place.lacking
+        return float(np.sqrt(np.mean(np.square(lacking / self.measurements.sizes)))) if len(lacking) else 0.0
+
+    @property
+    def shift_share(self) -> float:
+        """The largest shift by the error of solutions, in standard deviations."""
+        deviations = np.sqrt(np.diag(self.covariance))
+        return float((np.abs(self.shift) / np.maximum(deviations, 1e-300)).max(initial=0.0))
+
+    @cached_property
+    def undetermined(self) -> Undetermined:
+        """What the data say nothing about."""
+        place, numbers = self.found.place, len(self._names)
+        rows = self.weighed.rows(place, self.coordinates)[0]
+        own, others = rows[:, :numbers], rows[:, numbers:]
+        if others.shape[1]:
+            # Unknown functions may make up for what numbers do.
+            basis = np.linalg.qr(others)[0]
+            own = own - basis @ (basis.T @ own)
+        estimate = self.forward.solution.error_estimate or 0.0
+        doubtful = max(_ACCURACY * estimate, _FINEST) * self.measurements.sizes / self.weighed.noise
+        accuracy = float(np.linalg.norm(doubtful)) if len(place.lacking) else 0.0
+        vector, rates = self.coordinates.vector(place.point), self.coordinates.rates(place.point)
+        logarithmic = self.coordinates.logarithmic[:numbers]
+        return find_undetermined(own, accuracy, self._names, vector[:numbers], rates[:numbers], logarithmic)
+
+    @cached_property
+    def parameters(self) -> Parameters:
+        """The numbers with their uncertainty."""
+        numbers, place = len(self._names), self.found.place
+        deviations = np.sqrt(np.diag(self.covariance)[:numbers] + np.square(self.shift[:numbers]))
+        degrees = len(place.lacking) - self.free
+        factor = float(stdtrit(max(degrees, 1.0), 0.975)) if self.measurements.estimated else 1.959964
+        if self.measurements.estimated and degrees < 0.5:
+            factor = np.inf
+        lost = self.undetermined.numbers
+        rates = self.coordinates.rates(place.point)
+        entries = []
+        for i, name in enumerate(self._names):
+            ends = np.clip(place.point[i] + factor * deviations[i] * np.array([-1.0, 1.0]), *self._bounds(i))
+            low, high = (float(self.coordinates.vector(_with(place.point, i, end))[i]) for end in ends)
+            value, deviation = float(self.coordinates.vector(place.point)[i]), float(deviations[i] * rates[i])
+            share = float(abs(self.shift[i]) * rates[i])
+            nan = float("nan")
+            entries.append(
+                Parameter(name, nan, float("inf"), (nan, nan))
+                if lost[i]
+                else Parameter(name, value, deviation, (low, high), share)
+            )
+        lacks = self.undetermined
+        return Parameters(tuple(entries), self._correlation(lost), lacks.remarks, lacks.directions, self._noise())
+
+    def _bounds(self, number: int) -> tuple[float, float]:
+        return float(self.coordinates.low[number]), float(self.coordinates.high[number])
+
+    def _correlation(self, lost: Any) -> FloatArray:
+        numbers = len(lost)
+        shift = self.shift[:numbers]
+        whole = self.covariance[:numbers, :numbers] + np.outer(shift, shift)
+        roots = np.sqrt(np.maximum(np.diag(whole), 1e-300))
+        found = whole / np.outer(roots, roots)
+        found[lost, :] = np.nan
+        found[:, lost] = np.nan
+        return np.asarray(found)
+
+    def _noise(self) -> dict[str, float]:
+        pairs = zip(self.measurements.parametric.measured, self.measurements.spans, strict=False)
+        return {s.name: float(np.sqrt(np.mean(np.square(self.weighed.noise[span])))) for s, span in pairs}
+
+    def misfits(self, tol: float) -> list[str]:
+        """Say which residuals do not look like noise."""
+        lacking, found = self.found.place.lacking, []
+        domain = self.measurements.parametric.problem.domain
+        extents = np.ptp(np.asarray(domain.bounds), axis=1)
+        least = max(tol, _BASIS) if self.measurements.parametric.bases else tol
+        for s, span in zip(self.measurements.parametric.measured, self.measurements.spans, strict=False):
+            own, noise = lacking[span], self.weighed.noise[span]
+            size = float(np.sqrt(np.mean(np.square(own))))
+            error = float(np.sqrt(np.mean(np.square(self.error[span]))))
+            if size <= max(_TELLS * error, least * float(self.measurements.sizes[span][0])):
+                continue
+            free = self.free * len(own) / len(lacking)
+            # Outliers are not the model's fault.
+            core = np.clip(own / noise, -HUBER, HUBER) if s.loss == "huber" else own / noise
+            if s.noise is not None and too_large(core, free):
+                chi = float(core @ core) / max(len(own) - free, 1.0)
+                found.append(f"residuals of {s.name} are {np.sqrt(chi):.2g} times as large as the stated noise")
+            elif alike(s, own, extents):
+                found.append(f"residuals of {s.name} have the same sign in whole regions, which noise does not")
+        return found
+
+    def solution(
+        self, tol: float, ambiguous: Sequence[FloatArray], starts: int, budget: Budget, priors: Mapping[str, str]
+    ) -> Solution:
+        """Return everything as a solution."""
+        parametric, made = self.measurements.parametric, self.forward.solution
+        vector = self.coordinates.vector(self.found.place.point)
+        factor = self._factor()
+        network, posterior = self.forward.banded(self.found.place.response, factor, self._known(vector, factor))
+        problem = substituted(parametric.problem, vector)
+        weights = np.eye(len(problem.fields), network.size)
+        status, message = self._verdict(tol, ambiguous)
+        settings = {**made.diagnostics.settings, "starts": starts, **priors}
+        record = replace(made.diagnostics, settings=settings, message=message, seconds={"total": budget.elapsed})
+        found = Solution(
+            problem, network, weights, status, record, made.error_estimate, posterior, parameters=self.parameters
+        )
+        return replace(found, diagnostics=replace(record, residuals=_residuals(found)))
+
+    def _factor(self) -> FloatArray:
+        """Return a factor of the covariance of the unknowns themselves, with as few columns as have a share in it."""
+        rates = self.coordinates.rates(self.found.place.point)
+        lost = np.zeros(len(rates), dtype=bool)
+        lost[: len(self._names)] = self.undetermined.numbers
+        whole = (self.covariance + np.outer(self.shift, self.shift)) * np.outer(rates, rates)
+        whole[lost, :] = whole[:, lost] = 0.0
+        values, vectors = np.linalg.eigh(whole)
+        most = np.argsort(values)[::-1][:_MOST_NODES]
+        return np.asarray(vectors[:, most] * np.sqrt(np.maximum(values[most], 0.0)))
+
+    def _known(self, vector: FloatArray, factor: FloatArray) -> Any:
+        parametric = self.measurements.parametric
+
+        def known(X: FloatArray) -> FloatArray:
+            zero: MultiIndex = (0,) * X.shape[1]
+            sides = np.column_stack([vector, factor])
+            pairs = zip(parametric.bases, parametric.spans(), strict=True)
+            found = [basis.values(X, zero) @ sides[span] for basis, span in pairs]
+            return np.stack(found, axis=2).reshape(len(X), -1)
+
+        return known
+
+    def _verdict(self, tol: float, ambiguous: Sequence[FloatArray]) -> tuple[Status, str]:
+        """Return a status and what to say."""
+        estimate, misfits = self.forward.solution.error_estimate, self.misfits(tol)
+        known = f"The estimated error of the solution is {estimate:.1e}." if estimate is not None else ""
+        told = ", ".join(str(entry) for entry in self.parameters.entries if entry.is_determined)
+        words = [f"{told}." if told else "", *self.undetermined.remarks]
+        status = Status.CONVERGED
+        if self.forward.solution.status == Status.ILL_POSED:
+            return Status.ILL_POSED, f"At the unknowns found: {self.forward.solution.diagnostics.message}"
+        if estimate is None or estimate > tol:
+            status = Status.STALLED
+            words.append(f"The estimated error of the solution is above the tolerance {tol:g}.")
+        if not self.found.settled:
+            status = Status.STALLED
+            words.append("The search did not come to an end. Give a larger budget, or starts nearer by.")
+        if misfits:
+            status = Status.STALLED
+            words.append(f"The model does not fit: {'; '.join(misfits)}. Check equations, conditions and noise.")
+        if at_end := self._at_bounds():
+            words.append(f"{' and '.join(at_end)} ended at a bound. Check the bounds.")
+        if self.undetermined.remarks or ambiguous:
+            status = Status.ILL_POSED
+        for other in ambiguous[:2]:
+            pairs = zip(self._names, other[: len(self._names)], strict=True)
+            words.append(f"Other values fit as well: {', '.join(f'{n} = {v:.4g}' for n, v in pairs)}.")
+        if self.undetermined.remarks or ambiguous:
+            words.append("Measure elsewhere or something else, or give priors.")
+        return status, " ".join(word for word in [*words, known] if word)
+
+    def _at_bounds(self) -> list[str]:
+        point = self.found.place.point
+        return [n for i, n in enumerate(self._names) if point[i] in (self.coordinates.low[i], self.coordinates.high[i])]
+
+
+def _with(point: FloatArray, number: int, value: float) -> FloatArray:
+    moved = point.copy()
+    moved[number] = value
+    return moved
+
+
+def _inverse_root(rows: FloatArray) -> FloatArray:
+    """Return R⁻¹ of the rows, with next to nothing in the place of directions that they do not see."""
+    sizes = np.linalg.norm(rows, axis=0)
+    sizes = np.where(sizes > 0, sizes, 1.0)
+    padded = np.vstack([rows / sizes, _RANK * np.eye(len(sizes))])
+    upper = np.linalg.qr(padded, mode="r")
+    return np.asarray(solve_triangular(upper, np.eye(len(sizes))) / sizes[:, None])
+
+
+def _spread(weighed: Weighed, lacking: FloatArray, free: float) -> float:
+    """Return by how much outliers, which count less, widen the distribution of the unknowns."""
+    if not weighed.measurements.robust.any():
+        return 1.0
+    scaled = lacking / weighed.noise
+    kept = np.where(weighed.measurements.robust, np.abs(scaled) <= HUBER, True)
+    influence = np.where(weighed.measurements.robust, np.clip(scaled, -HUBER, HUBER), scaled)
+    count = len(lacking)
+    inner = float(np.mean(kept))
+    # Rows are weighed already: their square sum is what a step sees.
+    seen = float(np.mean(weighed.weights))
+    return float(np.square(influence).sum() / max(count - free, 1.0)) * seen / max(inner, 0.1) ** 2
+
+
+def _error(measurements: Measurements, forward: Forward) -> FloatArray:
+    """Return by how much predictions are wrong for want of finer cells, features or steps."""
+    solution, parametric = forward.solution, measurements.parametric
+    if not parametric.observations:
+        return np.zeros(0)
+    if solution.richer is None:
+        return np.asarray((solution.error_estimate or 1.0) * measurements.sizes)
+    finer = replace(solution, network=solution.richer[0], weights=solution.richer[1])
+    vector = forward.vector
+    one, two = (
+        np.concatenate(
+            [predicted(parametric, s, _Plain(own, parametric.size), vector).values for s in parametric.observations]
+        )
+        for own in (solution, finer)
+    )
+    return np.asarray(one - two)
+
+
+@dataclass(frozen=True, eq=False)
+class _Plain:
+    """A solution as a response that does not answer."""
+
+    solution: Solution
+    unknowns: int
+
+    def evaluate(self, X: FloatArray, indices: Any) -> dict[MultiIndex, FloatArray]:
+        names, result = self.solution.problem.field_names, {}
+        for index in indices:
+            result[index] = np.zeros((len(X), 1 + self.unknowns, len(names)))
+            result[index][:, 0] = np.stack(self.solution.evaluate(X, [(name, index) for name in names]), axis=1)
+        return result
+
+
+def _residuals(solution: Solution) -> dict[str, Residual]:
+    """Return the size of the residual of every equation and condition."""
+    found = {}
+    statements: Sequence[Statement] = solution.problem.statements
+    for statement in statements:
+        values = ResidualFunction(solution, statement).values(_POINTS, seed=7)
+        found[statement.name] = Residual(float(np.sqrt(np.mean(values**2))), float(np.abs(values).max()), len(values))
+    return found

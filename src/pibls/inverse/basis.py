@@ -1,0 +1,134 @@
+"""A basis for an unknown function, with a prior that says how smooth it is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import product
+from typing import Any
+
+import numpy as np
+import sympy as sp
+
+from pibls.checks import FloatArray
+from pibls.problem import Field, MultiIndex
+from pibls.problem.domain import Domain
+
+__all__ = ["Basis"]
+
+_BEYOND = 0.25  # of the length of the domain on each side: no slope is favoured at its ends
+_WAVES = {1: 40, 2: 12, 3: 6}  # half-waves along each axis that a basis has
+_REMEMBERED = 64
+
+
+@dataclass(frozen=True, eq=False)
+class Basis:
+    """Cosines on a box around the domain, over the coordinates that a function depends on.
+
+    Their coefficients have independent normal priors. Variances fall with the wave number as in a Matérn process:
+    ``size² (1 + |length · wave number|²)^(−smoothness − d/2)``, scaled so that the function varies by about ``size``.
+
+    Attributes
+    ----------
+    name
+        Name of the function.
+    axes
+        Which coordinates of the domain it depends on.
+    low, length
+        Start and lengths of the box.
+    waves
+        Half-waves along each axis, one row per cosine; the first is the constant.
+    """
+
+    name: str
+    axes: tuple[int, ...]
+    low: FloatArray
+    length: FloatArray
+    waves: FloatArray
+    _seen: dict[Any, FloatArray] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, function: Field, domain: Domain) -> Basis:
+        """Return a basis for a function on a domain."""
+        axes = tuple(domain.coordinates.index(c) for c in function.args)
+        bounds = np.asarray(domain.bounds, dtype=np.float64)[list(axes)]
+        span = bounds[:, 1] - bounds[:, 0]
+        most = _WAVES[len(axes)]
+        waves = np.array([k for k in product(range(most + 1), repeat=len(axes)) if sum(i * i for i in k) <= most**2])
+        order = np.lexsort((*waves.T, np.square(waves).sum(axis=1)))
+        low, length = bounds[:, 0] - _BEYOND * span, (1 + 2 * _BEYOND) * span
+        return cls(function.label, axes, low, length, waves[order].astype(np.float64))
+
+    @property
+    def size(self) -> int:
+        """Number of cosines."""
+        return len(self.waves)
+
+    @property
+    def extent(self) -> FloatArray:
+        """Lengths of the domain along its axes."""
+        return np.asarray(self.length / (1 + 2 * _BEYOND))
+
+    @cached_property
+    def frequencies(self) -> FloatArray:
+        """Wave number of every cosine, in units of the domain: shape (size,)."""
+        return np.asarray(np.pi * np.linalg.norm(self.waves, axis=1) / (1 + 2 * _BEYOND))
+
+    def variances(self, size: float, length: float, smoothness: float) -> FloatArray:
+        """Return the prior variances of all coefficients but the constant's; ``length`` in units of the domain.
+
+        Functions have about as many derivatives as ``smoothness`` says.
+
+        >>> x = sp.Symbol("x", real=True)
+        >>> from pibls.geometry import Interval
+        >>> from pibls.problem import field
+        >>> basis = Basis.of(field("a", x), Interval((x, 0, 1)))
+        >>> float(basis.variances(2.0, 0.3, 3.5).sum().round(6))  # twice the mean square
+        8.0
+        """
+        # A cosine has a mean square of a half along each axis in which it is not constant.
+        squares = 0.5 ** np.count_nonzero(self.waves[1:], axis=1)
+        spectrum = (1.0 + (length * self.frequencies[1:]) ** 2) ** (-smoothness - len(self.axes) / 2) / squares
+        return np.asarray(size**2 * spectrum / float(squares @ spectrum))
+
+    def values(self, X: FloatArray, multi_index: MultiIndex) -> FloatArray:
+        """Return a derivative of every cosine at points of the domain: shape (n, size)."""
+        key = (X.shape, X.tobytes(), multi_index)
+        if key not in self._seen:
+            if len(self._seen) >= _REMEMBERED:
+                self._seen.clear()
+            self._seen[key] = self._values(X, multi_index)
+        return self._seen[key]
+
+    def _values(self, X: FloatArray, multi_index: MultiIndex) -> FloatArray:
+        if any(order and axis not in self.axes for axis, order in enumerate(multi_index)):
+            return np.zeros((len(X), self.size))
+        found = np.ones((len(X), self.size))
+        for number, axis in enumerate(self.axes):
+            rates = np.pi * self.waves[:, number] / self.length[number]
+            order = multi_index[axis]
+            phase = (X[:, axis, None] - self.low[number]) * rates
+            found *= rates**order * np.cos(phase + order * np.pi / 2)
+        return found
+
+    def known(self, node: sp.Expr, coefficients: FloatArray, make: Callable[..., Any]) -> sp.Expr:
+        """Return the function with given coefficients, or a derivative of it, as a known function."""
+        inner = node.expr if isinstance(node, sp.Derivative) else node
+        orders = dict.fromkeys(inner.args, 0)
+        for symbol, count in node.variable_count if isinstance(node, sp.Derivative) else ():
+            if symbol not in orders:
+                return sp.S.Zero
+            orders[symbol] += int(count)
+        dimension = max(self.axes) + 1
+        index = [0] * dimension
+        for axis, order in zip(self.axes, orders.values(), strict=True):
+            index[axis] = order
+
+        def evaluated(*columns: FloatArray) -> FloatArray:
+            X = np.zeros((len(columns[0]), dimension))
+            X[:, list(self.axes)] = np.stack(columns, axis=1)
+            return np.asarray(self._values(X, tuple(index)) @ coefficients)
+
+        marks = "".join(str(s) * n for s, n in orders.items())
+        return make(f"{self.name}_{marks}" if marks else self.name, evaluated, *inner.args)

@@ -1,0 +1,164 @@
+"""Answers of a solution by lines: differences of runs with the same features and the same steps.
+
+Such runs depend smoothly on the unknowns, so that differences are as good as derivatives.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from pibls.budget import Budget
+from pibls.checks import FloatArray
+from pibls.errors import ProblemError
+from pibls.inverse.by_cells import Known, banding, ordering
+from pibls.inverse.parametric import Parametric
+from pibls.lines import Evolution, Unsuitable, find_evolution
+from pibls.lines.basis import at_times
+from pibls.lines.evolve import followed
+from pibls.lines.galerkin import Galerkin
+from pibls.lines.radau import Integrator, legendre_weights, stage_times
+from pibls.lines.run import network_of, system_of
+from pibls.lines.stops import brief_times
+from pibls.problem import MultiIndex
+from pibls.runtime import RATE, blas_threads
+from pibls.solution import Solution
+from pibls.solution.evolved import EvolvedNetwork
+from pibls.solution.posterior import Posterior
+
+__all__ = ["ByLines", "LineResponse"]
+
+_STEP = 1e-5  # of the size of an unknown: differences lose half of the digits below it
+_STAGES = 1e-9  # tolerance of the stages of steps, which differences magnify
+_TIMES = 80
+_TIME_SHARE, _FINEST_TIME = 0.05, 1e-13  # the integrator's share of the tolerance
+_NEAR = 0.02  # changes of unknowns that leave answers nearly as they are
+
+
+@dataclass(frozen=True, eq=False)
+class LineResponse:
+    """The fields, and their answers: networks that need not have the same features."""
+
+    network: EvolvedNetwork
+    answers: EvolvedNetwork
+    vector: FloatArray
+    made_at: FloatArray
+
+    def evaluate(self, X: FloatArray, indices: Iterable[MultiIndex]) -> dict[MultiIndex, FloatArray]:
+        """Return derivatives at points, shape (n, 1 + unknowns, fields): the fields first, then their answers."""
+        wanted = list(indices)
+        own, theirs = self.network.evaluate(X, wanted), self.answers.evaluate(X, wanted)
+        fields = self.network.size
+        return {i: np.concatenate([own[i], theirs[i]], axis=1).reshape(len(X), -1, fields) for i in wanted}
+
+
+@dataclass(frozen=True, eq=False)
+class ByLines:
+    """Follows an evolution with the features of the solution at some values of the unknowns."""
+
+    parametric: Parametric
+    solution: Solution
+    vector: FloatArray
+    budget: Budget
+    scales: FloatArray
+    system: Galerkin
+    tol: float
+    until: float
+
+    @classmethod
+    def around(
+        cls,
+        parametric: Parametric,
+        vector: FloatArray,
+        tol: float,
+        budget: Budget,
+        seed: int,
+        scales: FloatArray,
+        until: float = np.inf,
+    ) -> ByLines | Unsuitable:
+        """Solve at some values of the unknowns; keep the features, to follow others until a time."""
+        found = followed(parametric.at(vector), tol, seed, budget)
+        if isinstance(found, Unsuitable):
+            return found
+        solution, course = found
+        run = course.runs[course.best]
+        system = system_of(course.evolution, run.design, run.fineness, course.generator(run.fineness))
+        return cls(parametric, solution, vector, budget, scales, system, tol, until)
+
+    finest = 1e-7  # runs take longer and longer below
+
+    @property
+    def is_spent(self) -> bool:
+        """Whether there is no more work to spend."""
+        return self.budget.left == 0.0 or bool(self.budget.late)
+
+    def usable(self, near: Any) -> LineResponse | None:
+        """Return a response: its answers are as good with other features."""
+        return near if isinstance(near, LineResponse) else None
+
+    def respond(self, vector: FloatArray, near: LineResponse | None = None) -> LineResponse:
+        """Return the solution and its answers, from the response nearby if there is one."""
+        network = self._followed(vector)
+        if near is not None and (np.abs(vector - near.made_at) <= _NEAR * self._sizes(vector)).all():
+            return replace(near, network=network, vector=vector)
+        return LineResponse(network, self._answers(vector, network), vector, vector)
+
+    def _sizes(self, vector: FloatArray) -> FloatArray:
+        return np.where(vector == 0.0, self.scales, np.abs(vector))
+
+    def _answers(self, vector: FloatArray, network: EvolvedNetwork) -> EvolvedNetwork:
+        found = []
+        for number, size in enumerate(_STEP * self._sizes(vector)):
+            moved = vector.copy()
+            moved[number] += size
+            other = self._followed(moved, network.breaks)
+            found.append((other.coefficients - network.coefficients) / (moved - vector)[number])
+        return replace(network, coefficients=np.concatenate(found, axis=2))
+
+    def _followed(self, vector: FloatArray, breaks: FloatArray | None = None) -> EvolvedNetwork:
+        """Return the solution at values of the unknowns, by given steps or by those that it asks for."""
+        evolution = find_evolution(self.parametric.at(vector))
+        if not isinstance(evolution, Evolution):
+            raise ProblemError(f"At {vector.tolist()} the problem cannot be followed in time: {evolution.reason}.")
+        velocity = self.system.evolution.velocity
+        system = Galerkin(evolution.moving(velocity) if velocity else evolution, self.system.basis)
+        first, last = evolution.limits[0], min(evolution.limits[1], self.until)
+        tol = max(_TIME_SHARE * self.tol, _FINEST_TIME)
+        integrator = Integrator(system, tol if breaks is None else min(tol, _STAGES), self.budget.left * RATE)
+        with blas_threads(most=1), np.errstate(over="ignore", invalid="ignore"):
+            reach = system.reach(np.linspace(first, last, _TIMES))
+            if breaks is None:
+                trajectory = integrator.run(first, last, system.initial(), reach, brief_times(evolution))
+            else:
+                trajectory = integrator.along(breaks, system.initial(), reach)
+            network = network_of(system, trajectory)
+        self.budget.spend(integrator.operations)
+        return replace(network, frame=self.system.evolution.frame)
+
+    def banded(self, response: LineResponse, factor: FloatArray, known: Known) -> tuple[EvolvedNetwork, Posterior]:
+        """Return a response as a network with nodes for its uncertainty, from a factor of the covariance."""
+        network, answers = response.network, response.answers
+        if answers.transform is not network.transform or len(answers.breaks) != len(network.breaks):
+            answers = self._answers(response.vector, network)
+        pieces, orders, fields, size = network.coefficients.shape
+        own = answers.coefficients.reshape(pieces, orders, -1, fields, size)
+        made = [network.coefficients, np.einsum("kdjfm,jr->kdrfm", own, factor).reshape(pieces, orders, -1, size)]
+        if self.parametric.bases:
+            made.append(self._told(known, network.breaks))
+        every = np.concatenate(made, axis=2)[:, :, ordering(self.parametric, 1 + factor.shape[1])]
+        return replace(network, coefficients=every), banding(len(self.parametric.problem.fields), factor.shape[1])
+
+    def _told(self, known: Known, breaks: FloatArray) -> FloatArray:
+        """Return functions of space and time in the basis: coefficients as those of a network."""
+        basis = self.system.basis
+        zero = (0,) * basis.rule.points.shape[1]
+        tests = (basis.at_rule([zero])[zero] * basis.rule.weights[:, None]).T
+        found = []
+        for start, h in zip(breaks[:-1].tolist(), np.diff(breaks).tolist(), strict=True):
+            times = np.append(start, stage_times(start, h))
+            values = known(at_times(basis.rule.points, times)).reshape(len(times), len(basis.rule.weights), -1)
+            found.append(np.tensordot(legendre_weights(), np.einsum("mp,tpc->tcm", tests, values), axes=1))
+        return np.array(found)

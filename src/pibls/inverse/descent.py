@@ -1,0 +1,137 @@
+"""Gauss–Newton steps for the unknowns, damped where the model is not to be trusted.
+
+Every step compares what a solution predicts with what was measured. Rows are in units of the noise, and a prior has
+rows of its own, so that half the square sum of all rows is the negative logarithm of the posterior.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from pibls.checks import FloatArray
+from pibls.errors import PiblsError
+from pibls.inverse.measurements import Measurements
+from pibls.inverse.response import Forward
+from pibls.inverse.unknowns import Coordinates
+
+__all__ = ["Descent", "Place", "descend", "place_at"]
+
+_STEPS = 25
+_ENOUGH = 1e-6  # squared length of a step, in standard deviations, that changes nothing
+_FITS = 1e-6  # square of residuals, by that of the noise, that are better than data deserve
+_FIRST_DAMPING, _MOST_DAMPING = 1e-3, 1e9
+_LONGEST = 1.5  # logarithms change by no more in a step, and others by no more than twice as many scales
+_LEAST_CURVATURE = 1e-6  # of the largest, that damping acts as if every unknown had
+
+
+@dataclass(frozen=True, eq=False)
+class Place:
+    """Values of the unknowns with all that follows from them.
+
+    Attributes
+    ----------
+    point
+        The unknowns, in coordinates.
+    response
+        The solution there, and its answers.
+    lacking
+        Predictions less measurements.
+    slopes
+        Derivative of the predictions by the coordinates.
+    """
+
+    point: FloatArray
+    response: Any
+    lacking: FloatArray
+    slopes: FloatArray
+
+
+@dataclass(frozen=True, eq=False)
+class Descent:
+    """Where a search ended.
+
+    Attributes
+    ----------
+    place
+        The best place.
+    misfit
+        Square sum of all rows there.
+    settled
+        Whether more steps would not change it.
+    """
+
+    place: Place
+    misfit: float
+    settled: bool
+
+
+def descend(forward: Forward, measurements: Measurements, coordinates: Coordinates, here: Place) -> Descent:
+    """Search from a place."""
+    damping, settled = _FIRST_DAMPING, False
+    for _ in range(_STEPS):
+        weighed = measurements.weighed(here.lacking)
+        rows, right = weighed.rows(here, coordinates)
+        fits = float(right @ right) <= _FITS * len(right)
+        if fits or _step(rows, right, 0.0, here, coordinates)[1] <= _ENOUGH:
+            settled = True
+            break
+        found = None
+        while damping < _MOST_DAMPING:
+            step, promised = _step(rows, right, damping, here, coordinates)
+            if promised <= _ENOUGH * 1e-3:
+                break
+            target = np.clip(here.point + step, coordinates.low, coordinates.high)
+            there = place_at(forward, measurements, coordinates, target, here.response)
+            gained = np.inf if there is None else weighed.misfit(there, coordinates) - weighed.misfit(here, coordinates)
+            if there is not None and gained < 0:
+                found = there
+                damping = max(damping / (10.0 if -gained > 0.5 * promised else 1.5), 1e-12)
+                break
+            damping *= 8.0
+        if found is None:
+            settled = True
+            break
+        here = found
+        if forward.is_spent:
+            break
+    return Descent(here, measurements.weighed(here.lacking).misfit(here, coordinates), settled)
+
+
+def place_at(
+    forward: Forward, measurements: Measurements, coordinates: Coordinates, point: FloatArray, near: Any
+) -> Place | None:
+    """Return what follows from the unknowns, or nothing where the problem cannot be solved."""
+    vector = coordinates.vector(point)
+    if not np.isfinite(vector).all():
+        return None
+    try:
+        response = forward.respond(vector, near)
+        lacking, slopes = measurements.compared(response, vector)
+    except (PiblsError, np.linalg.LinAlgError, FloatingPointError):
+        return None
+    if not (np.isfinite(lacking).all() and np.isfinite(slopes).all()):
+        return None
+    return Place(point, response, lacking, slopes * coordinates.rates(point))
+
+
+def _step(
+    rows: FloatArray, right: FloatArray, damping: float, here: Place, coordinates: Coordinates
+) -> tuple[FloatArray, float]:
+    """Return a damped step, not longer than is to be trusted, and by how much it should lower the square sum."""
+    sizes = np.linalg.norm(rows, axis=0)
+    sizes = np.maximum(sizes, _LEAST_CURVATURE * max(float(sizes.max(initial=0.0)), 1e-300))
+    scaled = rows / sizes
+    if damping:
+        scaled = np.vstack([scaled, np.sqrt(damping) * np.eye(len(sizes))])
+        right = np.concatenate([right, np.zeros(len(sizes))])
+    step = -np.linalg.lstsq(scaled, right, rcond=1e-12)[0] / sizes
+    free = ~(((here.point <= coordinates.low) & (step < 0)) | ((here.point >= coordinates.high) & (step > 0)))
+    step = np.where(free, step, 0.0)
+    limits = np.where(coordinates.logarithmic, _LONGEST, 2.0 * np.maximum(1.0, np.abs(here.point)))
+    step = step / max(1.0, float((np.abs(step) / limits).max(initial=0.0)))
+    change = rows @ step
+    own = right[: len(rows)]
+    return step, float(-2.0 * own @ change - change @ change)

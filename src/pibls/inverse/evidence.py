@@ -1,0 +1,125 @@
+"""How much an unknown function varies, and over which length: what makes the data most probable."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from itertools import pairwise, product
+
+import numpy as np
+from scipy.linalg import solve_triangular
+
+from pibls.checks import FloatArray
+from pibls.inverse.basis import Basis
+
+__all__ = ["Linear", "Smoothness", "most_probable"]
+
+_LENGTHS = np.geomspace(0.05, 2.0, 9)  # of the extent of the domain
+_ORDERS = (1.5, 3.5)  # priors with more derivatives are too sure of what lies between data
+_SIZES = np.geomspace(1e-3, 1e3, 13)  # of the function's own size
+_LEAST = 1e-30
+_RANK = 1e-12
+
+
+@dataclass(frozen=True)
+class Smoothness:
+    """Prior of an unknown function: how much it varies, over which share of the domain, how many derivatives it has."""
+
+    size: float
+    length: float
+    order: float
+
+    def variances(self, basis: Basis) -> FloatArray:
+        """Return the prior variances of all coefficients in a basis but the constant's."""
+        return basis.variances(self.size, self.length, self.order)
+
+
+@dataclass(frozen=True, eq=False)
+class Linear:
+    """Linearised data in units of the noise.
+
+    Attributes
+    ----------
+    rows
+        Derivatives by the coefficients of all functions but the constants, one function after the other.
+    target
+        What zero coefficients do not explain.
+    count
+        How many data there are, less what all else can explain, of which nothing is known.
+    """
+
+    rows: FloatArray
+    target: FloatArray
+    count: int
+
+    @classmethod
+    def of(cls, rows: FloatArray, target: FloatArray, others: FloatArray) -> Linear:
+        """Take out what other unknowns explain, and make rows as few as columns."""
+        if others.shape[1]:
+            left, values, _ = np.linalg.svd(others, full_matrices=False)
+            basis = left[:, values > _RANK * values.max(initial=0.0)]
+            rows, target = rows - basis @ (basis.T @ rows), target - basis @ (basis.T @ target)
+        upper = np.asarray(np.linalg.qr(np.column_stack([rows, target]), mode="r"))
+        return cls(upper[:, :-1], upper[:, -1], max(len(target) - others.shape[1], 1))
+
+
+def most_probable(
+    data: Linear,
+    bases: tuple[Basis, ...],
+    about: list[Smoothness],
+    fixed: list[tuple[float | None, float | None]],
+    *,
+    estimated: bool,
+) -> list[Smoothness]:
+    """Return the priors that make linearised data most probable, one function after the other.
+
+    Parameters
+    ----------
+    data
+        All that is known.
+    bases, about
+        The functions, and their priors so far.
+    fixed
+        Sizes and lengths that are given.
+    estimated
+        Whether the noise is unknown, and found at the same time.
+    """
+    found = list(about)
+    for number, own in enumerate(bases):
+        size, length = fixed[number]
+        scored = []
+        whole = _whitened(data, number, bases, found)
+        for chosen, order in product(_LENGTHS if length is None else [length], _ORDERS):
+            unit = Smoothness(1.0, float(chosen), order)
+            tried = found[number].size * _SIZES if size is None else np.array([size])
+            scores = _evidence(whole, np.sqrt(unit.variances(own)), tried, estimated)
+            best = int(np.argmax(scores))
+            scored.append((float(scores[best]), replace(unit, size=float(tried[best]))))
+        found[number] = max(scored, key=lambda pair: pair[0])[1]
+    return found
+
+
+def _whitened(data: Linear, number: int, bases: tuple[Basis, ...], priors: list[Smoothness]) -> Linear:
+    """Return data on one function in units of the noise together with what other functions may do."""
+    starts = np.cumsum([0, *(basis.size - 1 for basis in bases)]).tolist()
+    blocks = [data.rows[:, a:b] for a, b in pairwise(starts)]
+    others = [
+        block * np.sqrt(prior.variances(basis))
+        for i, (block, basis, prior) in enumerate(zip(blocks, bases, priors, strict=True))
+        if i != number
+    ]
+    if not others:
+        return data
+    upper = np.asarray(np.linalg.qr(np.vstack([np.hstack(others).T, np.eye(len(data.target))]), mode="r"))
+    both = solve_triangular(upper.T, np.column_stack([blocks[number], data.target]), lower=True)
+    return Linear(both[:, :-1], both[:, -1], data.count)
+
+
+def _evidence(data: Linear, deviations: FloatArray, sizes: FloatArray, estimated: bool) -> FloatArray:
+    """Return the logarithm of the probability of the data for every size, up to a constant."""
+    left, values, _ = np.linalg.svd(data.rows * deviations, full_matrices=False)
+    inside, total = left.T @ data.target, float(data.target @ data.target)
+    spread = 1.0 + np.square(np.outer(sizes, values))
+    outside = max(total - float(inside @ inside), _LEAST * total)
+    missing = (np.square(inside) / spread).sum(axis=1) + outside + 1e-300
+    misfit = data.count * np.log(missing) if estimated else missing
+    return np.asarray(-0.5 * (np.log(spread).sum(axis=1) + misfit))

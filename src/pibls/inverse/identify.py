@@ -1,0 +1,144 @@
+"""What data determine: directions among the unknown numbers that they say nothing about, told in words."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+
+from pibls.checks import BoolArray, FloatArray
+
+__all__ = ["Undetermined", "find_undetermined"]
+
+_LARGEST = 10.0  # standard deviation of a coordinate beyond which nothing is known: e¹⁰, or ten scales
+_TAKES_PART = 1e-2  # share of a direction below which an unknown does not belong to it
+_DENOMINATOR, _NEAR = 4, 0.01  # ratios that are near those of small integers are these
+
+
+@dataclass(frozen=True, eq=False)
+class Undetermined:
+    """Which numbers are not determined, what is known of them, in sentences, and what is open, as directions."""
+
+    numbers: BoolArray
+    remarks: tuple[str, ...]
+    directions: tuple[dict[str, float], ...] = ()
+
+
+def find_undetermined(
+    rows: FloatArray,
+    accuracy: float,
+    names: tuple[str, ...],
+    vector: FloatArray,
+    rates: FloatArray,
+    logarithmic: BoolArray,
+) -> Undetermined:
+    """Find directions that the rows of a step do not see.
+
+    Parameters
+    ----------
+    rows
+        Rows of the numbers in units of the noise, priors included and what unknown functions can make up for taken
+        out, in coordinates without units.
+    accuracy
+        Least size of a row sum that is not made up by the solver's errors.
+    names, vector, rates, logarithmic
+        The numbers, their values, the derivative of these by their coordinates, and which of these are logarithms.
+
+    Examples
+    --------
+    >>> rows = np.array([[1.0, 1.0], [2.0, 2.0]])
+    >>> values = np.array([2.0, 3.0])
+    >>> find_undetermined(rows, 1e-6, ("k", "c"), values, values, np.array([True, True])).remarks
+    ('The data do not determine k and c: only k*c = 6 is determined.',)
+    """
+    count = len(names)
+    if not count:
+        return Undetermined(np.zeros(0, dtype=bool), ())
+    _, sizes, directions = np.linalg.svd(np.vstack([rows, np.zeros((count, count))]), full_matrices=False)
+    unseen = sizes <= max(accuracy, 1.0 / _LARGEST)
+    found = np.zeros(count, dtype=bool)
+    remarks, open_ones = [], []
+    for group in _groups(directions[unseen]):
+        own = np.flatnonzero(np.abs(group).max(axis=0) > _TAKES_PART)
+        found[own] = True
+        labels = [names[i] for i in own]
+        # Coordinates of numbers that are not positive are multiples of scales, which nobody else knows of.
+        natural = group[:, own] * np.where(logarithmic[own], 1.0, rates[own])
+        natural = natural / np.linalg.norm(natural, axis=1, keepdims=True)
+        open_ones += [dict(zip(labels, row.tolist(), strict=True)) for row in natural]
+        if len(own) == 1:
+            remarks.append(f"The data do not depend on {labels[0]}: it is not determined.")
+            continue
+        kept = _determined(group[:, own] * rates[own], vector[own], labels)
+        told = f"only {kept} is determined" if kept else f"nothing changes along {_vectors(natural)}"
+        remarks.append(f"The data do not determine {', '.join(labels[:-1])} and {labels[-1]}: {told}.")
+    return Undetermined(found, tuple(remarks), tuple(open_ones))
+
+
+def _vectors(directions: FloatArray) -> str:
+    return " and ".join(f"({', '.join(f'{v:.2g}' for v in row)})" for row in directions)
+
+
+def _groups(directions: FloatArray) -> list[FloatArray]:
+    """Split directions into groups that have no unknown in common, by their row echelon form."""
+    reduced = _echelon(directions)
+    groups: list[tuple[set[int], list[FloatArray]]] = []
+    for row in reduced:
+        members, own = set(np.flatnonzero(np.abs(row) > _TAKES_PART * np.abs(row).max()).tolist()), [row]
+        for other in [g for g in groups if g[0] & members]:
+            groups.remove(other)
+            members |= other[0]
+            own = other[1] + own
+        groups.append((members, own))
+    return [np.array(own) for _, own in groups]
+
+
+def _echelon(directions: FloatArray) -> FloatArray:
+    """Return the same space by rows that have a one where all others have a zero."""
+    found = directions.copy()
+    for number in range(len(found)):
+        column = int(np.argmax(np.abs(found[number])))
+        found[number] /= found[number, column]
+        for other in range(len(found)):
+            if other != number:
+                found[other] -= found[other, column] * found[number]
+    found[np.abs(found) < _TAKES_PART / 10] = 0.0
+    return found
+
+
+def _determined(free: FloatArray, vector: FloatArray, names: list[str]) -> str:
+    """Return the combination that does not change along free directions, with its value: a product, or a sum."""
+    if len(free) != len(names) - 1:
+        return ""
+    if (vector != 0).all():
+        powers = _integers(_across(free / vector))
+        if powers is not None:
+            text = "*".join(n if p == 1 else f"{n}**{p}" for n, p in zip(names, powers, strict=True) if p > 0) or "1"
+            for name, power in zip(names, powers, strict=True):
+                text += f"/{name}" if power == -1 else f"/{name}**{-power}" if power < 0 else ""
+            return f"{text} = {float(np.prod(vector ** np.array(powers, dtype=float))):.6g}"
+    factors = _integers(_across(free))
+    if factors is None:
+        return ""
+    terms = [
+        f"{'-' if f < 0 else '+'} {'' if abs(f) == 1 else f'{abs(f)}*'}{n}" for n, f in zip(names, factors, strict=True)
+    ]
+    text = " ".join(terms).removeprefix("+ ")
+    return f"{text} = {float(vector @ np.array(factors)):.6g}"
+
+
+def _across(free: FloatArray) -> FloatArray:
+    """Return the direction across all of the free ones."""
+    return np.asarray(np.linalg.svd(free)[2][-1])
+
+
+def _integers(direction: FloatArray) -> list[int] | None:
+    """Return a direction as small integers, the first of them positive, if it is one of those."""
+    first = direction[np.argmax(np.abs(direction))]
+    ratios = [Fraction(float(v / first)).limit_denominator(_DENOMINATOR) for v in direction]
+    if any(abs(float(r) - v / first) > _NEAR for r, v in zip(ratios, direction, strict=True)) or not all(ratios):
+        return None
+    common = int(np.lcm.reduce([r.denominator for r in ratios]))
+    found = [int(r * common) for r in ratios]
+    return found if found[0] > 0 else [-f for f in found]

@@ -1,0 +1,157 @@
+"""What was measured, how noisy it is, and what is known beforehand: the rows of the search."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from pibls.checks import BoolArray, FloatArray
+from pibls.inverse.parametric import Parametric
+from pibls.inverse.response import Response, predicted
+from pibls.inverse.unknowns import Coordinates
+from pibls.problem import AtPoints
+
+if TYPE_CHECKING:
+    from pibls.inverse.descent import Place
+
+__all__ = ["HUBER", "Measurements", "Weighed"]
+
+HUBER = 1.345  # standard deviations beyond which a residual counts by its size: 95 % as efficient without outliers
+_MEDIAN = 1.4826  # standard deviation by the median of sizes
+_LEAST = 1e-14  # of the measurements: rounding
+
+
+@dataclass(frozen=True, eq=False)
+class Measurements:
+    """All measurements of a problem, one set after the other, and priors.
+
+    Attributes
+    ----------
+    parametric
+        The problem.
+    floor
+        Share of the size of measurements that solutions are wrong by: no noise is less.
+    means, deviations
+        Prior of the coefficients of unknown functions, after those of numbers, which are none of its business.
+    until
+        Time after which measurements are left aside.
+    """
+
+    parametric: Parametric
+    floor: float
+    means: FloatArray
+    deviations: FloatArray
+    until: float = np.inf
+
+    @cached_property
+    def kept(self) -> BoolArray:
+        """Which rows are not left aside."""
+        if np.isinf(self.until):
+            return np.ones(len(self.targets), dtype=bool)
+        early = [
+            s.place.points[:, -1] <= self.until for s in self.parametric.observations if isinstance(s.place, AtPoints)
+        ]
+        return np.concatenate(early)
+
+    @cached_property
+    def spans(self) -> tuple[slice, ...]:
+        """Where the rows of every set stand."""
+        ends = np.cumsum([0, *(len(s.targets) for s in self.parametric.observations if s.targets is not None)])
+        return tuple(slice(a, b) for a, b in zip(ends.tolist(), ends.tolist()[1:], strict=False))
+
+    @cached_property
+    def targets(self) -> FloatArray:
+        """All that was measured."""
+        return np.concatenate(
+            [np.empty(0), *(s.targets for s in self.parametric.observations if s.targets is not None)]
+        )
+
+    @cached_property
+    def robust(self) -> BoolArray:
+        """Which rows may be outliers."""
+        sets = zip(self.parametric.observations, self.spans, strict=True)
+        huber = [np.full(span.stop - span.start, s.loss == "huber") for s, span in sets]
+        return np.concatenate([np.empty(0, dtype=bool), *huber])
+
+    @cached_property
+    def sizes(self) -> FloatArray:
+        """How large the measurements of a set are, per row."""
+        roots = [np.sqrt(np.mean(np.square(self.targets[span]))) for span in self.spans]
+        found = np.array([root if root > 0 else 1.0 for root in roots])
+        return np.repeat(found, [span.stop - span.start for span in self.spans])
+
+    @property
+    def estimated(self) -> bool:
+        """Whether the noise of some set is not given."""
+        return any(s.noise is None for s in self.parametric.observations)
+
+    def compared(self, response: Response, vector: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return predictions less measurements, and the derivative of these by the unknowns."""
+        found = [predicted(self.parametric, s, response, vector) for s in self.parametric.observations]
+        return np.concatenate([own.values for own in found]) - self.targets, np.vstack([own.slopes for own in found])
+
+    def weighed(self, lacking: FloatArray, free: float = 0.0) -> Weighed:
+        """Return the noise of every row, found from what is lacking where it is not given.
+
+        ``free`` is how many unknowns were fitted, which made residuals smaller than the noise.
+        """
+        noise = np.empty(len(lacking))
+        count = max(len(lacking), 1)
+        share = max(1.0 - free / count, 1.0 / count)
+        for statement, span in zip(self.parametric.observations, self.spans, strict=True):
+            if statement.noise is not None:
+                noise[span] = statement.noise / np.sqrt(statement.weight)
+                continue
+            own = lacking[span][self.kept[span]] if self.kept[span].any() else lacking[span]
+            # Outliers say nothing of the noise.
+            mean = (_MEDIAN * np.median(np.abs(own))) ** 2 if statement.loss == "huber" else np.mean(np.square(own))
+            least = max(self.floor, _LEAST) * self.sizes[span]
+            noise[span] = np.maximum(np.sqrt(mean / share), least)
+        return Weighed(self, noise, np.where(self.robust, _huber_weights(lacking / noise), 1.0) * self.kept)
+
+
+@dataclass(frozen=True, eq=False)
+class Weighed:
+    """Measurements with the noise and the weight of every row."""
+
+    measurements: Measurements
+    noise: FloatArray
+    weights: FloatArray
+
+    def rows(self, here: Place, coordinates: Coordinates) -> tuple[FloatArray, FloatArray]:
+        """Return the rows of a step in coordinates, and what they lack: data first, then priors."""
+        factors = np.sqrt(self.weights) / self.noise
+        priors, missing = self.prior(here.point, coordinates)
+        return np.vstack([here.slopes * factors[:, None], priors]), np.concatenate([here.lacking * factors, missing])
+
+    def prior(self, point: FloatArray, coordinates: Coordinates) -> tuple[FloatArray, FloatArray]:
+        """Return the rows of priors, and what they lack."""
+        m = self.measurements
+        numbers = len(m.parametric.problem.parameters)
+        vector = coordinates.vector(point)
+        deviations = np.concatenate([coordinates.deviations[:numbers], m.deviations])
+        means = np.concatenate([coordinates.means[:numbers], m.means])
+        with_prior = np.flatnonzero(np.isfinite(deviations))
+        rows = np.zeros((len(with_prior), len(point)))
+        rows[np.arange(len(with_prior)), with_prior] = (coordinates.rates(point) / deviations)[with_prior]
+        return rows, ((vector - means) / deviations)[with_prior]
+
+    def misfit(self, here: Place, coordinates: Coordinates) -> float:
+        """Return the square sum of all rows; outliers count by their size."""
+        sizes = np.abs(here.lacking / self.noise)
+        squares = np.square(sizes)
+        outside = self.measurements.robust & (sizes > HUBER)
+        squares = np.where(outside, 2.0 * HUBER * sizes - HUBER**2, squares)
+        return float(squares[self.measurements.kept].sum() + np.square(self.prior(here.point, coordinates)[1]).sum())
+
+
+def _huber_weights(scaled: FloatArray) -> FloatArray:
+    """Return by how much less a residual counts the farther out it is.
+
+    >>> _huber_weights(np.array([0.5, -2.69]))
+    array([1. , 0.5])
+    """
+    return HUBER / np.maximum(np.abs(scaled), HUBER)

@@ -1,0 +1,198 @@
+"""A problem as a function of its unknowns: numbers in their place, and how every residual depends on them."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+import sympy as sp
+
+from pibls.checks import FloatArray
+from pibls.errors import ProblemError
+from pibls.inverse.basis import Basis
+from pibls.problem import AtPoints, Field, MultiIndex, OnPart, Problem, Statement, data
+from pibls.problem.evaluate import Function, compile_function
+from pibls.problem.lowering import Term, lower
+
+__all__ = ["Dependence", "Parametric"]
+
+_GIVEN, _CERTAIN = 100, 1e-3  # points at which functions are given, and how certain they are there
+
+
+@dataclass(frozen=True, eq=False)
+class Parametric:
+    """A problem with unknown numbers and unknown functions.
+
+    The unknowns are one vector: the numbers, then the coefficients of every function in its basis.
+
+    Attributes
+    ----------
+    problem
+        The problem as it was stated.
+    bases
+        A basis for every unknown function.
+    """
+
+    problem: Problem
+    bases: tuple[Basis, ...] = ()
+
+    @property
+    def size(self) -> int:
+        """Length of the vector of unknowns."""
+        return len(self.problem.parameters) + sum(basis.size for basis in self.bases)
+
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        """Names of the fields that are solved for."""
+        functions = {basis.name for basis in self.bases}
+        return tuple(name for name in self.problem.field_names if name not in functions)
+
+    @cached_property
+    def observations(self) -> tuple[Statement, ...]:
+        """The measurements, and with them what conditions say of unknown functions alone."""
+        return (*self.measured, *(self._as_measured(s) for s in self.problem.statements if self._is_given(s)))
+
+    @property
+    def measured(self) -> tuple[Statement, ...]:
+        """The measurements alone."""
+        return tuple(s for s in self.problem.statements if s.targets is not None)
+
+    @cached_property
+    def stated(self) -> tuple[Statement, ...]:
+        """All other statements, in the order of those of :meth:`at`."""
+        return tuple(s for s in self.problem.statements if s.targets is None and not self._is_given(s))
+
+    def _is_given(self, statement: Statement) -> bool:
+        """Tell whether a condition is one on unknown functions alone."""
+        return statement.targets is None and not set(statement.form.fields) & set(self.names)
+
+    def _as_measured(self, statement: Statement) -> Statement:
+        place = statement.place
+        if isinstance(place, OnPart):
+            points, normals = place.part.sample(_GIVEN, "kronecker", 0)
+        elif isinstance(place, AtPoints):
+            points, normals = place.points, None
+        else:
+            raise ProblemError(
+                f"{statement.name} is a condition on an unknown function that cannot be used. Give it on a part of the "
+                "boundary or at points."
+            )
+        size = float(np.abs(statement.form.source_function(points, normals)).max()) or 1.0
+        zeros = np.zeros(len(points))
+        return replace(statement, place=AtPoints(points), targets=zeros, noise=zeros + _CERTAIN * size)
+
+    def spans(self) -> list[slice]:
+        """Return where the coefficients of every function stand in the vector."""
+        ends = np.cumsum([len(self.problem.parameters), *(basis.size for basis in self.bases)]).tolist()
+        return [slice(a, b) for a, b in itertools.pairwise(ends)]
+
+    def at(self, vector: FloatArray) -> Problem:
+        """Return the problem with numbers and known functions in the place of the unknowns, without measurements."""
+        values = self._replacements(vector)
+        statements = [
+            replace(s, form=lower(self._replaced(s.form.expression, values, vector), s.form.coordinates))
+            for s in self.stated
+        ]
+        fields = [f for f in self.problem.fields if f.label in self.names]
+        equations = [self._replaced(e, values, vector) for e in self.problem.equations]
+        return self.problem.with_statements(statements, fields, equations)
+
+    def _replacements(self, vector: FloatArray) -> dict[sp.Expr, sp.Expr]:
+        return {k: sp.Float(float(v)) for k, v in zip(self.problem.parameters, vector, strict=False)}
+
+    def _replaced(self, expression: sp.Expr, values: dict[sp.Expr, sp.Expr], vector: FloatArray) -> sp.Expr:
+        functions = {basis.name: (basis, span) for basis, span in zip(self.bases, self.spans(), strict=True)}
+        found = dict(values)
+        for node in expression.atoms(sp.Derivative, Field):
+            inner = node.expr if isinstance(node, sp.Derivative) else node
+            if isinstance(inner, Field) and inner.label in functions:
+                basis, span = functions[inner.label]
+                found[node] = basis.known(node, vector[span], data)
+        return expression.xreplace(found)
+
+    @cached_property
+    def _dependences(self) -> dict[int, Dependence]:
+        return {id(s): Dependence.of(self, s) for s in (*self.stated, *self.observations)}
+
+    def dependence(self, statement: Statement) -> Dependence:
+        """Return how the residual of a statement of the problem depends on fields and unknowns."""
+        return self._dependences[id(statement)]
+
+
+@dataclass(frozen=True, eq=False)
+class Dependence:
+    """How one residual depends on the fields that are solved for and on the unknowns, at points.
+
+    Attributes
+    ----------
+    parametric
+        The problem.
+    terms
+        Derivatives of fields that occur, and among them those of unknown functions.
+    residual
+        The residual, a function of the terms and the numbers.
+    by_term, by_number
+        Its derivatives by these.
+    """
+
+    parametric: Parametric
+    terms: tuple[Term, ...]
+    residual: Function
+    by_term: tuple[Function, ...]
+    by_number: tuple[Function, ...]
+
+    @classmethod
+    def of(cls, parametric: Parametric, statement: Statement) -> Dependence:
+        """Differentiate the residual of a statement."""
+        form, numbers = statement.form, parametric.problem.parameters
+        known = {*form.slots, *form.coordinates, *numbers}
+        # Slots without a term cancel: any value will do for them.
+        gone = {s: sp.S.Zero for s in form.residual.free_symbols - known if isinstance(s, sp.Dummy)}
+        residual, extra = form.residual.xreplace(gone), (*form.slots, *numbers)
+
+        def compiled(expression: sp.Expr) -> Function:
+            return compile_function(expression.xreplace(gone), form.coordinates, extra)
+
+        by_term = tuple(compiled(term.coefficient) for term in form.terms)
+        return cls(
+            parametric, form.terms, compiled(residual), by_term, tuple(compiled(sp.diff(residual, k)) for k in numbers)
+        )
+
+    @cached_property
+    def wanted(self) -> tuple[tuple[str, MultiIndex], ...]:
+        """Derivatives of the fields that are solved for."""
+        return tuple((t.field, t.multi_index) for t in self.terms if t.field in self.parametric.names)
+
+    @cached_property
+    def _functions(self) -> tuple[tuple[int, Term, Basis, slice], ...]:
+        """The terms of unknown functions."""
+        bases = {
+            basis.name: (basis, span)
+            for basis, span in zip(self.parametric.bases, self.parametric.spans(), strict=True)
+        }
+        return tuple((i, t, *bases[t.field]) for i, t in enumerate(self.terms) if t.field in bases)
+
+    def values(self, X: FloatArray, state: Sequence[FloatArray], vector: FloatArray) -> list[FloatArray]:
+        """Return the values of all terms and numbers, from those of the ``wanted`` derivatives."""
+        given = iter(state)
+        functions = {i: (t, basis, span) for i, t, basis, span in self._functions}
+        found = []
+        for i, _ in enumerate(self.terms):
+            if i in functions:
+                term, basis, span = functions[i]
+                found.append(basis.values(X, term.multi_index) @ vector[span])
+            else:
+                found.append(next(given))
+        return [*found, *(np.full(len(X), float(v)) for v in vector[: len(self.by_number)])]
+
+    def slopes(self, X: FloatArray, normals: FloatArray | None, values: list[FloatArray]) -> FloatArray:
+        """Return the derivative of the residual by every unknown where the fields stay as they are, as columns."""
+        found = np.zeros((len(X), self.parametric.size))
+        for number, function in enumerate(self.by_number):
+            found[:, number] = function(X, normals, values)
+        for i, term, basis, span in self._functions:
+            found[:, span] += self.by_term[i](X, normals, values)[:, None] * basis.values(X, term.multi_index)
+        return found

@@ -1,0 +1,82 @@
+"""What a solution answers to its unknowns: the fields, and their derivative by every unknown."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+
+from pibls.checks import FloatArray
+from pibls.inverse.parametric import Parametric
+from pibls.problem import AtPoints, Averages, MultiIndex, Statement
+from pibls.solution import Solution
+from pibls.solution.posterior import Posterior
+
+__all__ = ["Forward", "Predicted", "Response", "predicted"]
+
+
+class Response(Protocol):
+    """The fields at some values of the unknowns, and how they answer to small changes of these."""
+
+    def evaluate(self, X: FloatArray, indices: Iterable[MultiIndex]) -> dict[MultiIndex, FloatArray]:
+        """Return derivatives at points, shape (n, 1 + unknowns, fields): the fields first, then their answers."""
+
+
+class Forward(Protocol):
+    """Solves a problem for values of its unknowns near those that its cells or features were made for."""
+
+    @property
+    def finest(self) -> float:
+        """The smallest tolerance that is worth its price."""
+
+    @property
+    def is_spent(self) -> bool:
+        """Whether there is no more work to spend."""
+
+    @property
+    def solution(self) -> Solution:
+        """The solution that cells or features were made for, with its error estimate."""
+
+    @property
+    def vector(self) -> FloatArray:
+        """The unknowns there."""
+
+    def respond(self, vector: FloatArray, near: Any = None) -> Response:
+        """Return the solution and its answers, from the response nearby if there is one."""
+
+    def usable(self, near: Any) -> Any:
+        """Return a response that belongs to other cells or features, if it is of any use here."""
+
+    def banded(self, response: Any, factor: FloatArray, known: Any) -> tuple[Any, Posterior]:
+        """Return a response as a network with nodes for its uncertainty, from a factor of the covariance."""
+
+
+@dataclass(frozen=True, eq=False)
+class Predicted:
+    """What measurements should have given, and how that depends on the unknowns."""
+
+    values: FloatArray
+    slopes: FloatArray
+
+
+def predicted(parametric: Parametric, statement: Statement, response: Response, vector: FloatArray) -> Predicted:
+    """Return what a response says of one set of measurements."""
+    place = statement.place
+    assert isinstance(place, AtPoints | Averages)
+    X, normals = place.points, place.normals if isinstance(place, Averages) else None
+    dependence = parametric.dependence(statement)
+    found = response.evaluate(X, dict.fromkeys(index for _, index in dependence.wanted))
+    terms = [found[index][:, :, parametric.names.index(name)] for name, index in dependence.wanted]
+    values = dependence.values(X, [own[:, 0] for own in terms], vector)
+    slopes = dependence.slopes(X, normals, values)
+    of_fields = [f for t, f in zip(dependence.terms, dependence.by_term, strict=True) if t.field in parametric.names]
+    for function, own in zip(of_fields, terms, strict=True):
+        slopes += function(X, normals, values)[:, None] * own[:, 1:]
+    made = Predicted(np.asarray(dependence.residual(X, normals, values)), slopes)
+    if isinstance(place, AtPoints):
+        return made
+    starts = [0, *place.ends[:-1]]
+    sums = (np.add.reduceat((place.weights * own.T).T, starts, axis=0) for own in (made.values, made.slopes))
+    return Predicted(*sums)

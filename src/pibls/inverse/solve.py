@@ -1,0 +1,364 @@
+"""Inverse problems: unknown numbers and functions, found together with the solution from measurements."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from pibls.budget import Budget
+from pibls.cells import suits_cells
+from pibls.checks import FloatArray
+from pibls.errors import PiblsError, ProblemError, SolveError
+from pibls.inverse.answer import Answer
+from pibls.inverse.basis import Basis
+from pibls.inverse.by_cells import ByCells
+from pibls.inverse.by_lines import ByLines
+from pibls.inverse.descent import Descent, Place, descend, place_at
+from pibls.inverse.evidence import Linear, Smoothness, most_probable
+from pibls.inverse.judge import alike, too_large
+from pibls.inverse.measurements import Measurements
+from pibls.inverse.parametric import Parametric
+from pibls.inverse.response import Forward
+from pibls.inverse.unknowns import Coordinates
+from pibls.lines import suits_lines
+from pibls.problem import AtPoints, Problem
+from pibls.problem.evaluate import compile_function
+from pibls.runtime import blas_threads
+from pibls.solution import Solution
+
+__all__ = ["solve_inverse", "unmeasured"]
+
+_COARSE = 1e-4  # tolerance of solutions while unknowns are looked for
+_FINER = 1e-2
+_FINEST_FUNCTIONS = 1e-7
+_MOVED = 0.2  # change of a coordinate after which cells or features are made anew
+_ROUNDS = 4
+_MUCH = 0.5  # of how measurements vary, that noise which is not stated may be
+_ERROR_SHARE = 0.1  # of the error of solutions that counts as noise
+_SMALL = 30.0  # multiples of the tolerance that residuals may have for want of a finer solution
+_NEGLIGIBLE = 0.1  # share of the standard deviation that discretisation may add
+_ALTERNATIVES = 3  # further starts where bounds say that a number may be anywhere between
+_SAME = 0.05  # coordinates that differ by less are the same answer
+_SMOOTH = Smoothness(1.0, 0.5, 3.5)  # before data are seen; sizes are those of the function itself
+_EVIDENCE_ROUNDS = 3
+_SHARES = (0.1, 0.3, 1.0)  # of the measurements, by their times
+
+
+def solve_inverse(
+    problem: Problem, tol: float, budget: Budget, seed: int, report: Callable[..., None], *, uncertainty: bool = False
+) -> Solution:
+    """Find the unknowns of a problem and its solution from measurements; see :func:`pibls.solve`.
+
+    With ``uncertainty`` nothing is measured: what priors leave open is carried on to the solution.
+
+    Examples
+    --------
+    >>> import sympy as sp
+    >>> from pibls.geometry import Interval
+    >>> from pibls.problem import Condition, Dirichlet, Observation, coordinates, field, unknown
+    >>> x = coordinates("x")
+    >>> u, k = field("u", x), unknown("k", bounds=(0, None))
+    >>> line = Interval((x, 0, 1))
+    >>> problem = Problem(-k * u.diff(x, 2) - 1, line, [Dirichlet(u, 0), Observation(u, [[0.3], [0.5]], [0.42, 0.5])])
+    >>> found = solve_inverse(problem, 1e-6, Budget(10.0), 0, lambda *_: None)
+    >>> round(found.parameters["k"].value, 6)
+    0.25
+    """
+    search = Search.of(problem, tol, budget, seed, report)
+    with blas_threads(most=1):
+        return search.spread() if uncertainty else search.run()
+
+
+@dataclass(eq=False)
+class Search:
+    """One search: what is asked for, and what it has come to."""
+
+    parametric: Parametric
+    coordinates: Coordinates
+    tol: float
+    budget: Budget
+    seed: int
+    report: Callable[..., None]
+    smooth: list[Smoothness]
+    ambiguous: list[FloatArray] = field(default_factory=list)
+    starts: int = 1
+    until: float = np.inf
+
+    @classmethod
+    def of(cls, problem: Problem, tol: float, budget: Budget, seed: int, report: Callable[..., None]) -> Search:
+        """Prepare a search."""
+        bases = tuple(Basis.of(f, problem.domain) for f in problem.unknown_functions)
+        parametric = Parametric(problem, bases)
+        first = [
+            np.zeros(0),
+            *(_first(f, basis, problem) for f, basis in zip(problem.unknown_functions, bases, strict=True)),
+        ]
+        coordinates = Coordinates.of(parametric, np.concatenate(first))
+        sizes = [abs(float(own[0])) or 1.0 for own in first[1:]]
+        smooth = [replace(_SMOOTH, size=size) for size in sizes]
+        return cls(parametric, coordinates, tol, budget, seed, report, smooth)
+
+    @property
+    def _numbers(self) -> int:
+        return len(self.parametric.problem.parameters)
+
+    def run(self) -> Solution:
+        """Find the unknowns on coarse solutions, then on finer and finer ones until these do not matter."""
+        if words := unmeasured(self.parametric.problem):
+            raise ProblemError(words)
+        tol = max(self.tol, _COARSE)
+        found, forward = self._found(tol)
+        while True:
+            answer = Answer.of(self._measurements(forward), found, forward, self.coordinates)
+            self.report("solve", self.budget.elapsed, forward.solution.diagnostics.nodes, answer.rms, None)
+            exact = answer.rms <= _SMALL * tol
+            enough = answer.shift_share <= _NEGLIGIBLE and tol <= self.tol
+            # Unknown functions are known to fewer digits than solutions.
+            finest = max(forward.finest, _FINEST_FUNCTIONS) if self.parametric.bases else forward.finest
+            if enough or tol <= finest or forward.is_spent:
+                break
+            tol = finest if exact else max(finest, min(self.tol, tol * _FINER))
+            finer = self._settled(found.place.point, tol, found.place.response)
+            if finer is None:
+                break
+            found, forward = finer
+        answer = Answer.of(self._measurements(forward), found, forward, self.coordinates)
+        return answer.solution(self.tol, self.ambiguous, self.starts, self.budget, self._priors())
+
+    def _priors(self) -> dict[str, str]:
+        """Return how smooth unknown functions turned out to be."""
+        found = {}
+        for basis, own in zip(self.parametric.bases, self.smooth, strict=True):
+            length = own.length * float(np.mean(basis.extent))
+            found[f"smoothness of {basis.name}"] = f"size {own.size:.2g}, length {length:.2g}, order {own.order:g}"
+        return found
+
+    def spread(self) -> Solution:
+        """Return the solution at the means of all priors, and what they leave open."""
+        lacks = [str(k) for k in self.parametric.problem.parameters if k.prior is None]
+        if lacks or self.parametric.bases or self.parametric.observations:
+            what = f"{lacks[0]} has no prior" if lacks else "it has unknown functions or measurements"
+            raise ProblemError(
+                f"uncertainty=True carries priors of unknown numbers to the solution, and {what}. Give every unknown a "
+                "prior=(mean, deviation), or leave out 'uncertainty'."
+            )
+        means = self.coordinates.means
+        with np.errstate(divide="ignore", invalid="ignore"):
+            point = np.where(self.coordinates.logarithmic, np.log(means), means / self.coordinates.scales)
+        forward = self._forward(point, self.tol)
+        response = forward.respond(self.coordinates.vector(point), None)
+        nothing = Place(point, response, np.zeros(0), np.zeros((0, len(point))))
+        answer = Answer.of(self._measurements(forward), Descent(nothing, 0.0, True), forward, self.coordinates)
+        return answer.solution(self.tol, [], 1, self.budget, {})
+
+    def _found(self, tol: float) -> tuple[Descent, Forward]:
+        """Search from the first start, and from others if that comes to nothing or bounds leave room."""
+        best = self._settled(self.coordinates.start, tol, None)
+        if best is None or not self._good(best[0], tol):
+            best = self._by_and_by(tol) or best
+        for start in self.coordinates.others(self._numbers, min(2 + 2 * self._numbers, 8)) if self._numbers else []:
+            if best is not None and (self._good(best[0], tol) or best[1].is_spent):
+                break
+            self.starts += 1
+            other = self._settled(start, tol, None)
+            if other is not None and (best is None or self._size(other[0]) < 0.5 * self._size(best[0])):
+                best = other
+        if best is None:
+            raise SolveError(
+                "The problem cannot be solved at any start of its unknowns. Give starts at which it has a solution, as "
+                "unknown('k', start=1.0), and bounds where it has one."
+            )
+        self._look_elsewhere(*best, tol)
+        return best
+
+    def _look_elsewhere(self, found: Descent, forward: Forward, tol: float) -> None:
+        """Look for other values that fit as well, where bounds say that a number may be anywhere between."""
+        bounds = [k.bounds for k in self.parametric.problem.parameters if not k.positive]
+        if not any(b is not None and None not in b for b in bounds) or not self._good(found, tol):
+            return
+        measurements = self._measurements(forward)
+        for start in self.coordinates.others(self._numbers, _ALTERNATIVES):
+            here = place_at(forward, measurements, self.coordinates, start, None)
+            if here is None or forward.is_spent:
+                continue
+            self.starts += 1
+            other = descend(forward, measurements, self.coordinates, here)
+            if self._good(other, tol) and self._apart(found, other):
+                self.ambiguous.append(self.coordinates.vector(other.place.point))
+
+    def _by_and_by(self, tol: float) -> tuple[Descent, Forward] | None:
+        """Search with early measurements first, and later ones by and by: what runs apart later is alike at first."""
+        domain = self.parametric.problem.domain
+        at_points = all(isinstance(s.place, AtPoints) for s in self.parametric.observations)
+        if domain.time is None or not at_points or domain.coordinates[-1] != domain.time:
+            return None
+        times = np.sort(np.concatenate([s.place.points[:, -1] for s in self.parametric.observations]))  # type: ignore[union-attr]
+        found, point = None, self.coordinates.start
+        for share in _SHARES:
+            self.until = float(times[int(share * (len(times) - 1))]) if share < 1 else np.inf
+            found = self._settled(point, tol, None)
+            if found is None:
+                break
+            point = found[0].place.point
+        self.until = np.inf
+        self.starts += 1
+        return found
+
+    def _apart(self, one: Descent, two: Descent) -> bool:
+        gap = np.abs(one.place.point - two.place.point)[: self._numbers]
+        return bool((gap > _SAME).any())
+
+    def _size(self, found: Descent) -> float:
+        """Return how large residuals are, relative to what was measured."""
+        return float(np.mean(np.square(found.place.lacking / self._plain(0.0).sizes)))
+
+    def _good(self, found: Descent, tol: float) -> bool:
+        """Tell whether residuals look like noise, or are as small as solutions are accurate."""
+        lacking, measurements = found.place.lacking, self._plain(tol)
+        if np.sqrt(np.mean(np.square(lacking / measurements.sizes))) <= _SMALL * tol:
+            return True
+        extents = np.ptp(np.asarray(self.parametric.problem.domain.bounds), axis=1)
+        for statement, span in zip(self.parametric.observations, measurements.spans, strict=True):
+            own = lacking[span]
+            if statement.noise is not None and statement.loss == "squares":
+                if too_large(own / statement.noise, 0.0):
+                    return False
+            elif np.sqrt(np.mean(np.square(own))) > _MUCH * np.std(measurements.targets[span]) + 1e-300:
+                return False
+            if alike(statement, own, extents):
+                return False
+        return True
+
+    def _settled(self, point: FloatArray, tol: float, near: Any) -> tuple[Descent, Forward] | None:
+        """Search with cells or features that were made for the place, or for one nearby."""
+        found: tuple[Descent, Forward] | None = None
+        for _ in range(_ROUNDS):
+            try:
+                forward = self._forward(point, tol, None if found is None else found[1].solution)
+            except (PiblsError, np.linalg.LinAlgError) as error:
+                if isinstance(error, ProblemError) and found is None and self.starts == 1:
+                    raise
+                return found
+            descent = self._descended(forward, point, near)
+            if descent is None:
+                return found
+            found = descent, forward
+            moved = self._moved(point, descent.place.point)
+            point = descent.place.point
+            # Finer solutions will be made anew in any case.
+            if not moved or forward.is_spent or (tol > self.tol and self._good(descent, tol)):
+                break
+        return found
+
+    def _moved(self, before: FloatArray, after: FloatArray) -> bool:
+        """Tell whether the unknowns have moved so far that cells or features may no longer suit them."""
+        gap = np.abs(after - before)
+        functions = slice(self._numbers, None)
+        share = float(np.linalg.norm(gap[functions])) / max(float(np.linalg.norm(after[functions])), 1e-300)
+        return float(gap[: self._numbers].max(initial=0.0)) > _MOVED or share > _MOVED
+
+    def _descended(self, forward: Forward, point: FloatArray, near: Any) -> Descent | None:
+        """Search on given cells or features, and find how smooth unknown functions are on the way."""
+        here = place_at(forward, self._measurements(forward), self.coordinates, point, forward.usable(near))
+        if here is None:
+            return None
+        found = descend(forward, self._measurements(forward), self.coordinates, here)
+        for _ in range(_EVIDENCE_ROUNDS if self.parametric.bases else 0):
+            if self._moved(point, found.place.point):
+                break
+            before = list(self.smooth)
+            self._weigh_evidence(forward, found)
+            if before == self.smooth or forward.is_spent:
+                break
+            found = descend(forward, self._measurements(forward), self.coordinates, found.place)
+        return found
+
+    def _weigh_evidence(self, forward: Forward, found: Descent) -> None:
+        measurements, place = self._measurements(forward), found.place
+        weighed = measurements.weighed(place.lacking)
+        factors = (np.sqrt(weighed.weights) / weighed.noise)[:, None]
+        spans = self.parametric.spans()
+        own = np.concatenate([np.arange(s.start + 1, s.stop) for s in spans])
+        others = np.setdiff1d(np.arange(len(place.point)), own)
+        rows = place.slopes * factors
+        right = rows[:, own] @ (place.point[own] - self._means[own - self._numbers]) - place.lacking * factors[:, 0]
+        priors = [f.prior for f in self.parametric.problem.unknown_functions]
+        fixed = [
+            (None, None) if p is None else (p.size, self._relative(p.length, b))
+            for p, b in zip(priors, self.parametric.bases, strict=True)
+        ]
+        data = Linear.of(rows[:, own], right, rows[:, others])
+        self.smooth = most_probable(data, self.parametric.bases, self.smooth, fixed, estimated=measurements.estimated)
+
+    def _relative(self, length: float | None, basis: Basis) -> float | None:
+        return None if length is None else float(length / np.mean(basis.extent))
+
+    @property
+    def _means(self) -> FloatArray:
+        return self.coordinates.start[self._numbers :]
+
+    def _plain(self, floor: float) -> Measurements:
+        deviations = [
+            np.concatenate([[np.inf], np.sqrt(own.variances(basis))])
+            for basis, own in zip(self.parametric.bases, self.smooth, strict=True)
+        ]
+        return Measurements(self.parametric, floor, self._means, np.concatenate([np.zeros(0), *deviations]), self.until)
+
+    def _measurements(self, forward: Forward) -> Measurements:
+        # Functions could follow errors of solutions as if they were data; a few numbers cannot.
+        share = 1.0 if self.parametric.bases else _ERROR_SHARE
+        return self._plain(share * min(forward.solution.error_estimate or _COARSE, _COARSE))
+
+    def _forward(self, point: FloatArray, tol: float, near: Solution | None = None) -> Forward:
+        """Solve at a point; keep what the solution is made of."""
+        vector = self.coordinates.vector(point)
+        problem = self.parametric.at(vector)
+        reason = ""
+        if suits_lines(problem):
+            made = ByLines.around(
+                self.parametric, vector, tol, self.budget, self.seed, self.coordinates.scales, self.until
+            )
+            if isinstance(made, ByLines):
+                return made
+            reason = f" and it cannot be followed in time: {made.reason}"
+        if not suits_cells(problem):
+            raise ProblemError(
+                f"Unknowns are found in problems of up to three coordinates, time included, or that can be followed in "
+                f"time. This one has {len(problem.domain.coordinates)}{reason}."
+            )
+        return ByCells.around(self.parametric, vector, tol, self.budget, self.seed, near)
+
+
+def _first(function: Any, basis: Basis, problem: Problem) -> FloatArray:
+    """Return the coefficients of the start of a function: a constant, or the nearest to an expression."""
+    found = np.zeros(basis.size)
+    if function.start is None:
+        found[0] = 1.0 if _is_factor(function, problem) else 0.0
+        return found
+    start = compile_function(function.start, problem.domain.coordinates)
+    if start.constant is not None:
+        found[0] = start.constant
+        return found
+    X = problem.domain.sample(8 * basis.size, "kronecker", 0)
+    matrix = basis.values(X, (0,) * X.shape[1])
+    return np.asarray(np.linalg.lstsq(matrix, start(X), rcond=1e-8)[0])
+
+
+def _is_factor(function: Any, problem: Problem) -> bool:
+    """Tell whether a function multiplies fields, rather than standing by itself like a source."""
+    terms = [(t, s.form) for s in problem.statements for t in s.form.terms if t.field == function.label]
+    return any(set(form.slots) & term.coefficient.free_symbols for term, form in terms)
+
+
+def unmeasured(problem: Problem) -> str:
+    """Say that nothing was measured that could determine the unknowns of a problem, if that is so."""
+    if any(s.targets is not None for s in problem.statements):
+        return ""
+    names = ", ".join([*map(str, problem.parameters), *map(str, problem.unknown_functions)])
+    return (
+        f"Nothing was measured that could determine {names}. Add what was measured as Observation(u, points, values), "
+        "or give priors and solve with uncertainty=True."
+    )
