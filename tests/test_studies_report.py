@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 
 from pibls.errors import FileFormatError, InputError
 from pibls.report.metrics import METRICS
+from pibls.studies import findings as findings_module
 from pibls.studies import report
 from pibls.studies.cells import Store
 from pibls.studies.figures import draw_coverage, draw_error_curves, draw_overview
@@ -116,6 +117,15 @@ def built(tmp_path_factory, cells):
     store_cells(out, cells)
     path = write_report(out)
     return out, path.read_text(encoding="utf-8")
+
+
+@pytest.fixture(scope="module", autouse=True)
+def nothing_is_stored():
+    """What comes with the library is left aside."""
+    with pytest.MonkeyPatch.context() as patch:
+        for module in (report, findings_module):
+            patch.setattr(module, "stored", lambda: None)
+        yield
 
 
 def rows_of(path):
@@ -303,7 +313,8 @@ def test_speed_is_that_of_the_same_fits(page):
 
 def test_growth_is_shown_beside_the_formula(page):
     rows = {row[0]: row[3:] for row in page.tables["table-1"]}
-    assert rows["PINN"] == ["1", "2.00", "2", "3.00"]
+    assert rows["PINN"] == ["1", "1.00", "2.00", "2", "2.00", "3.00"]
+    assert "points: 100, 200, 400; width: 100, 200, 400" in page.text
     assert any("not run" in row[-1] for row in told([]).tables["table-1"])
 
 
@@ -440,7 +451,7 @@ def test_shares_inside_of_bands_are_those_of_the_cells(page, book):
 def test_theorems_are_counted_over_all_models(page, book):
     models = len(book.select(kind="accuracy", method="PI-BLS"))
     rows = {tuple(row[:2]): row[2:] for row in page.tables["table-theorems"][1:]}
-    assert len(rows) == 2 + 2 * 3
+    assert len(rows) == 3 + 2 * 3
     assert rows["stability", "PI-BLS"][1:3] == [str(models), str(models)]
     assert rows["sensitivity", "PI-BLS"][1:3] == [str(models), "0"]
     assert rows["sensitivity", "PI-BLS"][-1] == "3.00 [3.00]"
@@ -449,9 +460,9 @@ def test_theorems_are_counted_over_all_models(page, book):
 
 def test_only_what_can_fail_is_called_a_check(page):
     rows = [(row[0], row[4]) for row in page.tables["table-theorems"][1:]]
-    assert {name for name, held in rows if held == "always"} == {"physics consistency"}
-    assert all(held.isdigit() for name, held in rows if name != "physics consistency")
-    assert "Physics consistency is no check." in page.text
+    assert {name for name, held in rows if held == "always"} == {"exact weights", "physics consistency"}
+    assert all(held.isdigit() for name, held in rows if name not in ("exact weights", "physics consistency"))
+    assert "Physics consistency is no check, either." in page.text
 
 
 def test_a_bound_of_zero_is_used_up_by_anything():
