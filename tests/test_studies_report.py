@@ -27,7 +27,7 @@ from pibls.studies.ledger import PROBLEMS, Ledger, summarise
 from pibls.studies.pictures import draw_graphs, draw_maps, pictures
 from pibls.studies.protocol import Setting
 from pibls.studies.published import METHODS
-from pibls.studies.records import Record, own_numbers, tally
+from pibls.studies.records import Record, held, own_numbers, tally
 from pibls.studies.report import errata, machine, number, render, shown, spread_words, write_report
 from pibls.studies.tasks import plan
 from studies_report_helpers import PAPER, cell, made_up_cells, spec, statement, store_cells
@@ -201,6 +201,16 @@ def test_the_rule_sees_only_ratios(published, scale):
         assert record(published * scale, factor * published * scale, "rmse").verdict == plain
 
 
+@pytest.mark.parametrize(
+    ("values", "verdict", "times"),
+    [([0.1, 0.2, 0.9], "beat", 2), ([0.1, 0.9, 3.0], "reproduce", 2), ([0.1, 3.0, 5.0], "miss", 2)],
+)
+def test_a_verdict_says_of_how_many_seeds_it_is_true(values, verdict, times):
+    record = Record("6", "advection", "PINN", "test", "mae", 30, 1.0, summarise(values))
+    assert (record.verdict, record.held) == (verdict, times)
+    assert held([record, replace(record, published=None)]) == (times, 3)
+
+
 def test_a_tally_counts_every_published_number_once():
     records = [record(1.0, measured, "mae") for measured in (0.1, 1.0, 1.5, 9.0, None)] + [record(None, 1.0, "mae")]
     counts = {"published": 5, "beat": 1, "reproduce": 2, "miss": 1, "not run": 1, "at or below": 2}
@@ -309,6 +319,41 @@ def test_speed_is_that_of_the_same_fits(page):
     row = next(row for row in page.tables["table-speed"] if row[0] == "advection, N = 30")
     assert row[1] == "8.00 [8.00]"
     assert row[-1] == f"{8.0005 / 0.0205:.0f} ×"
+
+
+def test_solvers_of_search_and_final_fit_are_compared():
+    cells = [
+        cell(
+            "accuracy",
+            "advection",
+            "PI-ELM",
+            30,
+            seed,
+            score="exact",
+            test={"relative_rmse": a},
+            extra={"as_searched": b},
+        )
+        for seed, (a, b) in enumerate([(3.0, 2.0), (1.0, 1.0), (1.0, 2.0)])
+    ]
+    words = "advection, PI-ELM: 1.00 in the middle, 0.500 to 1.50 over 3 seeds."
+    assert words in told(cells).text
+    assert "different solvers" not in told([]).text
+
+
+def test_sizes_that_a_figure_lacks_are_named():
+    cells = [cell("accuracy", "advection", m, n, 0, score="exact") for n in PAPER.sizes("advection") for m in METHODS]
+    assert findings(cells).lacking("advection") == {}
+    fewer = [c for c in cells if c["method"] != "PINN" or c["n_train"] not in (5, 25)]
+    assert findings(fewer).lacking("advection") == {"PINN": [5, 25]}
+    assert "PINN with 5, 25 points is not in the run." in told(fewer).text
+
+
+def test_what_a_search_chose_is_counted_where_it_was_not_trained():
+    chosen = cell("search", "advection", "PINN", 5, 0, score="exact", parameters=622)
+    short = cell("accuracy", "advection", "PINN", 5, 0, score="exact", parameters=99)
+    for cells in ([chosen], [chosen, short]):
+        found = [r.measured.median for r in findings(cells).parameters if r.measured and r.method == "PINN"]
+        assert found == [622.0]
 
 
 def test_growth_is_shown_beside_the_formula(page):

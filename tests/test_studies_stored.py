@@ -62,6 +62,13 @@ def test_times_are_those_of_one_machine():
         assert [c["seconds"] for c in completed(own, there, profile)] == seconds
 
 
+def test_times_of_a_problem_are_those_of_one_machine_for_all_methods():
+    own = [cell("time", "advection", method, 30, 0, seconds=1.0) for method in ("PI-BLS", "PINN")]
+    there = shipped(*(cell("time", name, "PI-BLS", 30, 0, seconds=2.0) for name in ("advection", "poisson_star")))
+    told = {(c["problem"], c["method"]): c["seconds"] for c in completed(own, there, "quick")}
+    assert told == {("advection", "PI-BLS"): 1.0, ("advection", "PINN"): 1.0, ("poisson_star", "PI-BLS"): 2.0}
+
+
 def test_the_page_marks_what_is_stored_and_says_where_it_is_from(tmp_path, monkeypatch):
     there = shipped(accuracy("PINN", 0, 0.25), accuracy("PINN", 1, 0.5), accuracy("PI-BLS", 1, 0.125))
     for module in (findings, report):
