@@ -80,6 +80,11 @@ def test_the_page_marks_what_is_stored_and_says_where_it_is_from(tmp_path, monke
     assert {m: (s.count, s.stored) for m, s in counts.items()} == {"PINN": (2, 2), "PI-BLS": (2, 1), "PI-ELM": (1, 0)}
     page = report.render(found, {})
     assert "computed on a machine, 2026-01-02, at abc1234" in " ".join(page.split())
+    # A short training at another number of points is told apart.
+    store_cells(tmp_path, [accuracy("PINN", 0, 0.75, n_train=5)])
+    assert Findings.of(tmp_path, "quick").short("advection") == [5]
+    assert "PINN with 5 points is of the quick profile" in report.render(Findings.of(tmp_path, "quick"), {})
+    assert found.short("advection") == []
     marked = page.count('<span class="stored">stored</span>')
     assert marked >= 3
     assert found.book.stored == 3

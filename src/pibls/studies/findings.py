@@ -238,6 +238,13 @@ class Findings:
         sizes = {m: set(self.paper.sizes(problem)) - set(book.select(method=m).distinct("n_train")) for m in METHODS}
         return {method: sorted(missing) for method, missing in sizes.items() if missing}
 
+    def short(self, problem: str) -> list[int]:
+        """Return at which numbers of points a PINN is of this profile's short training, though others are stored."""
+        book = self.book.select(kind="accuracy", problem=problem, method="PINN", score="exact")
+        if self.profile == "full" or not book.stored:
+            return []
+        return Ledger(tuple(cell for cell in book.cells if not cell.get("stored"))).distinct("n_train")
+
     def seeds(self, problem: str) -> tuple[int, int]:
         """Return how many seeds the points of a figure of errors stand for, at least and at most."""
         cells = self.book.select(kind="accuracy", problem=problem, score="exact").cells
