@@ -2,10 +2,11 @@
 
     python -m benchmarks.check_study OUT [--profile quick]
 
-The tables of ``OUT/report.html`` are read back and every median and worst value computed again from the cells, by other
-code than the report's. The tables of ``docs/reproduce.md`` are held against the same medians. Numbers of a few digits
-in its sentences and in the README's, which no table places, should be one of the medians, extremes, ratios or published
-values of the study; those that are none are listed. Exit status 1 if a number of a table differs.
+The tables of errors, times and parameters of ``OUT/report.html`` are read back, and medians and worst values computed
+again from the cells, by other code than the report's. The tables of ``docs/reproduce.md`` are held against the same
+medians. Numbers of a few digits in its sentences and in the README's, which no table places, should be one of the
+medians, extremes, ratios or published values of the study; those that are none are listed. Exit status 1 if a number of
+a table differs.
 """
 
 from __future__ import annotations
@@ -23,7 +24,9 @@ from rich.console import Console
 
 from pibls.report.metrics import METRICS
 from pibls.studies.findings import Findings
+from pibls.studies.ledger import PROBLEMS
 from pibls.studies.published import METHODS, published
+from pibls.studies.stored import stored
 
 ROOT = Path(__file__).parents[1]
 TABLES = {"6": "advection", "7a": "poisson_star", "7b": "poisson_square", "8": "diffusion_reaction"}
@@ -37,6 +40,8 @@ COLUMNS: dict[str, tuple[str, str, str | None]] = {
     "wider space": ("beyond", "PI-BLS", "exact"),
     "plain `solve`": ("solve", "solve", None),
 }
+QUANTITIES = {"problem, points": ("test", "relative_rmse"), "parameters, points": ("parameters",)}
+QUANTITIES |= {"seconds, points": ("seconds",)}
 NUMBER = re.compile(r"(?<![\w.])(\d+(?:\.\d+)?e[-−]?\d+|\d+\.\d+)(?![\w.])")
 Cells = Sequence[dict[str, Any]]
 
@@ -96,8 +101,9 @@ def same(printed: str, value: float) -> bool:
 
 
 def of_page(page: str, cells: Cells) -> Iterator[tuple[str, str, float]]:
-    """Yield what the tables of errors print, and what it should be: medians and worst values."""
+    """Yield what the tables of errors, times and parameters print, and what it should be: medians and worst values."""
     tables = Tables(page).tables
+    yield from _costs(tables, cells)
     for number, problem in TABLES.items():
         n = published().table_size(problem)
         for part in ("test", "train"):
@@ -105,15 +111,39 @@ def of_page(page: str, cells: Cells) -> Iterator[tuple[str, str, float]]:
             for row, metric in zip(rows[-len(METRICS) :], METRICS, strict=True):
                 for position, method in enumerate(METHODS):
                     found = values(cells, "accuracy", problem, method, n, "exact", part, metric)
-                    text = row[2 + 2 * position]
                     where = f"table {number}, {part}, {metric}, {method}"
-                    if found and (shown := re.match(r"\s*([−\d.e-]+(?: − [\d.e-]+)?)", text)):
-                        yield where, shown[1], statistics.median(found)
-                        worst = min(found) if metric == "r2" else max(found)
-                        if bracket := re.search(r"\[(.+?)\]", text):
-                            yield f"{where}, worst", bracket[1], worst
-                    elif found:
-                        yield where, "nan", statistics.median(found)
+                    yield from _cell(where, row[2 + 2 * position], found, metric == "r2")
+
+
+def _costs(tables: dict[str, list[list[str]]], cells: Cells) -> Iterator[tuple[str, str, float]]:
+    """Yield seconds and counts of parameters."""
+    problems = list(PROBLEMS)
+    times = [row for row in tables["table-9"] if len(row) == 1 + 2 * len(METHODS) and ": seconds" in row[0]]
+    for problem, row in zip([p for p in problems for _ in range(2)], times, strict=True):
+        n = published().time_size(problem)
+        for position, method in enumerate(METHODS):
+            found = values(cells, "time", problem, method, n, None, "seconds")
+            per = n if row[0].strip().endswith("per point") else 1
+            yield from _cell(f"table 9, {problem}, {method}", row[2 + 2 * position], [x / per for x in found])
+    for problem in problems:
+        rows = {row[0].strip(): row for row in tables[f"table-10-{problem}"]}
+        for n in published().sizes(problem):
+            for method, position in {"PINN": 2, "PI-BLS": 4, "PI-ELM": 9, "BPI-ELM": 10}.items():
+                of = (values(cells, kind, problem, method, n, "exact", "parameters") for kind in ("search", "accuracy"))
+                text = rows[str(n)][position]
+                # Of PINNs whose width was not searched, no count is printed.
+                if method != "PINN" or not text.strip().startswith("not "):
+                    yield from _cell(f"table 10, {problem}, {n}, {method}", text, next(filter(None, of), []))
+
+
+def _cell(where: str, text: str, found: Sequence[float], high: bool = False) -> Iterator[tuple[str, str, float]]:
+    """Yield median and worst value of one cell of a table; nothing printed is no number."""
+    if found and (shown := re.match(r"\s*([−\d.e-]+(?: − [\d.e-]+)?)", text)):
+        yield where, shown[1], statistics.median(found)
+        if bracket := re.search(r"\[(.+?)\]", text):
+            yield f"{where}, worst", bracket[1], min(found) if high else max(found)
+    elif found:
+        yield where, "nan", statistics.median(found)
 
 
 def of_document(text: str, cells: Cells) -> Iterator[tuple[str, str, float]]:
@@ -121,28 +151,41 @@ def of_document(text: str, cells: Cells) -> Iterator[tuple[str, str, float]]:
     heads: list[str] = []
     for line in text.splitlines():
         entries = [entry.strip().strip("*") for entry in line.strip().strip("|").split("|")]
-        if not line.startswith("|"):
+        if set(line) <= set("|-"):
+            heads = heads if line else []
+        elif not line.startswith("|"):
             heads = []
         elif not heads:
             heads = entries
-        elif (found := re.match(r"(.+), (\d+)$", entries[0])) and found[1] in NAMES and "wider space" in heads:
-            problem, n = NAMES[found[1]], int(found[2])
-            for head, entry in zip(heads, entries, strict=True):
-                if head in COLUMNS:
-                    kind, method, score = COLUMNS[head]
-                    numbers = values(cells, kind, problem, method, n, score, "test", "relative_rmse")
-                    yield f"{entries[0]}, {head}", entry, statistics.median(numbers) if numbers else math.nan
+        elif (found := re.match(r"(.+), (\d+)$", entries[0])) and found[1] in NAMES and heads[0] in QUANTITIES:
+            for head, entry in zip(heads[1:], entries[1:], strict=True):
+                yield (
+                    f"{heads[0]}: {entries[0]}, {head}",
+                    entry,
+                    _printed(cells, heads[0], NAMES[found[1]], int(found[2]), head),
+                )
         elif heads[0].startswith("points"):
             problem = NAMES.get(entries[0], "advection" if "advection" in heads[0] else "")
             for head, entry in zip(heads[1:], entries[1:], strict=True):
                 if problem and head.isdigit():
-                    numbers = values(cells, "accuracy", problem, "PI-BLS", int(head), "exact", "test", "relative_rmse")
-                    yield f"{problem}, {head}", entry, statistics.median(numbers) if numbers else math.nan
+                    method = "PINN" if heads[0].endswith("PINN") else "PI-BLS"
+                    numbers = values(cells, "accuracy", problem, method, int(head), "exact", "test", "relative_rmse")
+                    yield f"{problem}, {method}, {head}", entry, statistics.median(numbers) if numbers else math.nan
+
+
+def _printed(cells: Cells, quantity: str, problem: str, n: int, head: str) -> float:
+    """Return what a table of the document should print in a column."""
+    if head == "PI-BLS published":
+        return published().accuracy(problem, "PI-BLS", "test", "relative_rmse") or math.nan
+    kind, method, score = COLUMNS[head]
+    kind, score = ("time", None) if quantity == "seconds, points" else (kind, score)
+    numbers = values(cells, kind, problem, method, n, score, *QUANTITIES[quantity])
+    return statistics.median(numbers) if numbers else math.nan
 
 
 def known_numbers(found: Findings) -> list[float]:
     """Return all medians, extremes and published values of errors, and the ratios of choosing by the residual."""
-    records = [*found.accuracy, *found.times]
+    records = [*found.accuracy, *found.times, *found.parameters]
     errors = [found.error("accuracy", p, m, n) for p in TABLES.values() for n in published().sizes(p) for m in METHODS]
     known = [r.published for r in records if r.published is not None]
     known += [x for r in [*records, *errors] if (s := r.measured) for x in (s.median, s.worst, s.best)]
@@ -163,7 +206,9 @@ def main() -> None:
     found = Findings.of(options.out, options.profile)
     cells: Any = found.book.cells
     document = (ROOT / "docs" / "reproduce.md").read_text(encoding="utf-8")
-    pairs = [*of_page((options.out / "report.html").read_text(encoding="utf-8"), cells), *of_document(document, cells)]
+    # The document is about the study that comes with the library.
+    told: Any = shipped.cells if (shipped := stored()) else cells
+    pairs = [*of_page((options.out / "report.html").read_text(encoding="utf-8"), cells), *of_document(document, told)]
     wrong = [(where, printed, value) for where, printed, value in pairs if not same(printed, value)]
     for where, printed, value in wrong:
         console.print(f"{where}: printed {printed}, cells say {value:.4g}")

@@ -36,8 +36,6 @@ COMMANDS = {
     "linear": "python -m benchmarks.linear --seeds 3",
     "nonlinear": "python -m benchmarks.nonlinear --csv out/nonlinear.csv --tol 1e-6 (and 1e-9)",
     "pinn": "python -m benchmarks.pinn",
-    "points": "pibls reproduce --profile full --only PI-BLS --only accuracy",
-    "reproduce": "pibls reproduce",
 }
 UNTOLD = ("message", "scan", "wall", "work")  # long, or in no table
 Row = dict[str, str]

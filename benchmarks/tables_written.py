@@ -9,7 +9,11 @@ from statistics import median
 
 from benchmarks.held_out import ROUND_OFF
 from benchmarks.tables import Results, Row, results
+from pibls.studies.ledger import Ledger
+from pibls.studies.published import published
+from pibls.studies.stored import stored
 
+STUDIED = ("advection", "poisson_star", "diffusion_reaction")
 TITLES = {
     "advection": "advection",
     "poisson_star": "Poisson on a star",
@@ -216,32 +220,64 @@ def gpu() -> str:
     return _table(("nodes", "H200", "16 cores", "true error"), lines)
 
 
+def _stored(kind: str, problem: str, method: str, n: int, *path: str) -> float:
+    """Return a median of the study that comes with the library."""
+    score = "exact" if kind in ("accuracy", "beyond") else None
+    book = Ledger(study.cells if (study := stored()) else ())
+    found = book.select(kind=kind, problem=problem, method=method, n_train=n, score=score).summary(*path)
+    return found.median if found else math.nan
+
+
 def reproduce() -> str:
     """Return the study's errors beside the published ones and those of plain solve."""
-    heads = ("PI-BLS published", "PI-BLS", "PI-ELM", "Bayesian PI-ELM", "PINN", "wider space")
-    plain = {name: median(_numbers(rows, "error")) for (name,), rows in _groups(results("linear"), "problem").items()}
+    columns = {"PI-BLS": ("accuracy", "PI-BLS"), "PI-ELM": ("accuracy", "PI-ELM")}
+    columns |= {"Bayesian PI-ELM": ("accuracy", "BPI-ELM"), "PINN": ("accuracy", "PINN")}
+    columns |= {"wider space": ("beyond", "PI-BLS"), "plain `solve`": ("solve", "solve")}
     lines = []
-    for row in results("reproduce").rows:
-        best = min(heads[1:5], key=lambda head: float(row[head]))
-        cells = [f"**{power(row[h], 1)}**" if h == best else power(row[h], 1) for h in heads]
-        lines.append([f"{TITLES[row['problem']]}, {row['points']}", *cells, power(plain[row["problem"]])])
-    return _table(("problem, points", *heads, "plain `solve`"), lines)
+    for problem in STUDIED:
+        n = published().table_size(problem)
+        told = published().accuracy(problem, "PI-BLS", "test", "relative_rmse")
+        errors = {h: _stored(k, problem, m, n, "test", "relative_rmse") for h, (k, m) in columns.items()}
+        best = min(list(columns)[:4], key=errors.__getitem__)
+        cells = [f"**{power(e, 1)}**" if h == best else power(e, 1) for h, e in errors.items()]
+        lines.append([f"{TITLES[problem]}, {n}", power(told or math.nan, 1), *cells])
+    return _table(("problem, points", "PI-BLS published", *columns), lines)
+
+
+def parameters() -> str:
+    """Return how many parameters the selected models have."""
+    lines = []
+    for problem in STUDIED:
+        n = published().table_size(problem)
+        counts = [_stored("accuracy", problem, m, n, "parameters") for m in ("PI-BLS", "PINN", "PI-ELM", "BPI-ELM")]
+        lines.append([f"{TITLES[problem]}, {n}", *(f"{count:.0f}" for count in counts)])
+    return _table(("parameters, points", "PI-BLS", "PINN", "PI-ELM", "Bayesian PI-ELM"), lines)
+
+
+def seconds() -> str:
+    """Return how long the selected models are fitted; PINNs are not timed in the stored study."""
+    lines = []
+    for problem in STUDIED:
+        n = published().time_size(problem)
+        times = [_stored("time", problem, m, n, "seconds") for m in ("PI-BLS", "PI-ELM", "BPI-ELM")]
+        lines.append([f"{TITLES[problem]}, {n}", *(power(value, 1) for value in times)])
+    return _table(("seconds, points", "PI-BLS", "PI-ELM", "Bayesian PI-ELM"), lines)
 
 
 def points() -> str:
-    """Return errors over the number of points, a table for those with few and one for the others."""
-    groups = _groups(results("points"), "problem")
-    tables: dict[tuple[str, ...], list[list[str]]] = {}
-    for (name,), rows in groups.items():
-        numbers = tuple(row["points"] for row in rows)
-        errors = [power(e, 1) if float(e) < 1 else f"{float(e):.1f}" for e in (row["error"] for row in rows)]
-        tables.setdefault(numbers, []).append([TITLES[name], *errors])
-    return "\n\n".join(_table(("points", *numbers), lines) for numbers, lines in tables.items())
+    """Return errors of PI-BLS over the number of points, a table for those with few and one for the others."""
+    tables: dict[tuple[int, ...], list[list[str]]] = {}
+    for problem in (*STUDIED[:2], "poisson_square", *STUDIED[2:]):
+        sizes = tuple(published().sizes(problem))
+        errors = [_stored("accuracy", problem, "PI-BLS", n, "test", "relative_rmse") for n in sizes]
+        cells = [power(error, 1) if error < 1 else f"{error:.1f}" for error in errors]
+        tables.setdefault(sizes, []).append([TITLES[problem], *cells])
+    return "\n\n".join(_table(("points", *map(str, sizes)), lines) for sizes, lines in tables.items())
 
 
 def pinn() -> str:
     """Return PINNs trained at full length beside PI-BLS."""
-    heads = ("problem, points", "PINN, median (worst)", "seconds", "PI-BLS, median (worst)", "PI-BLS faster by")
+    heads = ("problem and points", "PINN, median (worst)", "seconds", "PI-BLS, median (worst)", "PI-BLS faster by")
     lines = []
     for r in results("pinn").rows:
         errors = [f"{power(r[k], 1)} ({power(r[f'{k}_worst'], 1)})" for k in ("pinn_error", "pibls_error")]
@@ -255,6 +291,7 @@ TABLES: dict[str, Callable[[], str]] = {
     function.__name__.replace("_", "-"): function
     for function in (
         *(linear, linear_words, linear_estimates, accuracy, few, few_enhanced, assembly),
-        *(everyday, everyday_words, nonlinear, nonlinear_words, evolution, gpu, reproduce, points, pinn),
+        *(everyday, everyday_words, nonlinear, nonlinear_words, evolution, gpu, pinn),
+        *(reproduce, parameters, seconds, points),
     )
 }

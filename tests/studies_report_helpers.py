@@ -76,6 +76,7 @@ def _theorems(method: str) -> dict[str, Any]:
         "physics consistency": {"measured": 1e-5, "paper_bound": math.inf, "sharp_bound": 1e-4, "holds": True},
     }
     ridge = {
+        "exact weights": {"measured": 0.01, "paper_bound": 0.1, "sharp_bound": 0.01, "holds": True},
         "stability": {"measured": 3.0, "paper_bound": 1e6, "sharp_bound": 10.0, "holds": True},
         "sensitivity": {"measured": 3e-8, "paper_bound": 0.1, "sharp_bound": 1e-8, "holds": False},
     }
@@ -120,7 +121,7 @@ def _wider(problem: str, rng: np.random.Generator) -> list[dict[str, Any]]:
 
 
 def _growth() -> list[dict[str, Any]]:
-    sizes, seconds = [100, 200], [1.0, 4.0]
+    sizes, seconds = [100, 200, 400], {"points": [1.0, 2.0, 8.0], "width": [1.0, 4.0, 32.0]}
     return [
         cell(
             "complexity",
@@ -130,7 +131,7 @@ def _growth() -> list[dict[str, Any]]:
             0,
             axis=axis,
             exponent=2.0 + (axis == "width"),
-            extra={"axis": axis, "sizes": sizes, "seconds": seconds, "fixed": 50},
+            extra={"axis": axis, "sizes": sizes, "seconds": seconds[axis], "fixed": 50},
         )
         for method in LEVELS
         for axis in ("points", "width")

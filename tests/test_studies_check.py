@@ -5,8 +5,9 @@ from __future__ import annotations
 import statistics
 
 import pytest
-from benchmarks.check_study import of_document, of_page, same, values
+from benchmarks.check_study import ROOT, of_document, of_page, same, values
 
+from pibls.studies.cells import Store
 from pibls.studies.findings import Findings
 from pibls.studies.ledger import Ledger
 from pibls.studies.report import render
@@ -39,6 +40,7 @@ def test_every_error_of_the_page_is_compared_and_a_changed_one_found(cells):
     page = render(Findings(Ledger.of(cells), PAPER, "quick"), {})
     pairs = list(of_page(page, cells))
     assert len(pairs) > 4 * 2 * 9 * 4
+    assert {where.split(",")[0] for where, *_ in pairs} >= {"table 6", "table 9", "table 10"}
     assert all(same(printed, value) for _, printed, value in pairs)
     where, printed, _ = pairs[0]
     changed = list(of_page(page.replace(f"<b>{printed}</b>", "<b>9.99e-9</b>", 1), cells))
@@ -51,3 +53,13 @@ def test_tables_of_a_document_are_compared(cells):
     right, wrong = (next(of_document(table(value), cells)) for value in (median, 2 * median))
     assert same(right[1], right[2])
     assert not same(wrong[1], wrong[2])
+
+
+def test_what_page_and_document_say_about_the_stored_study_is_in_its_cells(tmp_path):
+    Store(tmp_path).folder.mkdir()
+    found = Findings.of(tmp_path, "quick")
+    cells = found.book.cells
+    assert found.book.stored == len(cells) > 1500
+    pairs = [*of_page(render(found, {}), cells), *of_document((ROOT / "docs/reproduce.md").read_text("utf-8"), cells)]
+    assert {where.split(",")[0] for where, *_ in pairs} >= {"seconds", "parameters", "problem", "table 8", "table 9"}
+    assert [pair for pair in pairs if not same(pair[1], pair[2])] == []

@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 
 from pibls.errors import FileFormatError, InputError
 from pibls.report.metrics import METRICS
+from pibls.studies import findings as findings_module
 from pibls.studies import report
 from pibls.studies.cells import Store
 from pibls.studies.figures import draw_coverage, draw_error_curves, draw_overview
@@ -26,7 +27,7 @@ from pibls.studies.ledger import PROBLEMS, Ledger, summarise
 from pibls.studies.pictures import draw_graphs, draw_maps, pictures
 from pibls.studies.protocol import Setting
 from pibls.studies.published import METHODS
-from pibls.studies.records import Record, own_numbers, tally
+from pibls.studies.records import Record, held, own_numbers, tally
 from pibls.studies.report import errata, machine, number, render, shown, spread_words, write_report
 from pibls.studies.tasks import plan
 from studies_report_helpers import PAPER, cell, made_up_cells, spec, statement, store_cells
@@ -118,6 +119,15 @@ def built(tmp_path_factory, cells):
     return out, path.read_text(encoding="utf-8")
 
 
+@pytest.fixture(scope="module", autouse=True)
+def nothing_is_stored():
+    """What comes with the library is left aside."""
+    with pytest.MonkeyPatch.context() as patch:
+        for module in (report, findings_module):
+            patch.setattr(module, "stored", lambda: None)
+        yield
+
+
 def rows_of(path):
     with path.open(encoding="utf-8", newline="") as file:
         return list(csv.DictReader(file))
@@ -189,6 +199,16 @@ def test_the_rule_sees_only_ratios(published, scale):
     for factor in (0.3, 1.5, 3.0):
         plain = record(1.0, factor, "rmse").verdict
         assert record(published * scale, factor * published * scale, "rmse").verdict == plain
+
+
+@pytest.mark.parametrize(
+    ("values", "verdict", "times"),
+    [([0.1, 0.2, 0.9], "beat", 2), ([0.1, 0.9, 3.0], "reproduce", 2), ([0.1, 3.0, 5.0], "miss", 2)],
+)
+def test_a_verdict_says_of_how_many_seeds_it_is_true(values, verdict, times):
+    record = Record("6", "advection", "PINN", "test", "mae", 30, 1.0, summarise(values))
+    assert (record.verdict, record.held) == (verdict, times)
+    assert held([record, replace(record, published=None)]) == (times, 3)
 
 
 def test_a_tally_counts_every_published_number_once():
@@ -301,9 +321,45 @@ def test_speed_is_that_of_the_same_fits(page):
     assert row[-1] == f"{8.0005 / 0.0205:.0f} ×"
 
 
+def test_solvers_of_search_and_final_fit_are_compared():
+    cells = [
+        cell(
+            "accuracy",
+            "advection",
+            "PI-ELM",
+            30,
+            seed,
+            score="exact",
+            test={"relative_rmse": a},
+            extra={"as_searched": b},
+        )
+        for seed, (a, b) in enumerate([(3.0, 2.0), (1.0, 1.0), (1.0, 2.0)])
+    ]
+    words = "advection, PI-ELM: 1.00 in the middle, 0.500 to 1.50 over 3 seeds."
+    assert words in told(cells).text
+    assert "different solvers" not in told([]).text
+
+
+def test_sizes_that_a_figure_lacks_are_named():
+    cells = [cell("accuracy", "advection", m, n, 0, score="exact") for n in PAPER.sizes("advection") for m in METHODS]
+    assert findings(cells).lacking("advection") == {}
+    fewer = [c for c in cells if c["method"] != "PINN" or c["n_train"] not in (5, 25)]
+    assert findings(fewer).lacking("advection") == {"PINN": [5, 25]}
+    assert "PINN with 5, 25 points is not in the run." in told(fewer).text
+
+
+def test_what_a_search_chose_is_counted_where_it_was_not_trained():
+    chosen = cell("search", "advection", "PINN", 5, 0, score="exact", parameters=622)
+    short = cell("accuracy", "advection", "PINN", 5, 0, score="exact", parameters=99)
+    for cells in ([chosen], [chosen, short]):
+        found = [r.measured.median for r in findings(cells).parameters if r.measured and r.method == "PINN"]
+        assert found == [622.0]
+
+
 def test_growth_is_shown_beside_the_formula(page):
     rows = {row[0]: row[3:] for row in page.tables["table-1"]}
-    assert rows["PINN"] == ["1", "2.00", "2", "3.00"]
+    assert rows["PINN"] == ["1", "1.00", "2.00", "2", "2.00", "3.00"]
+    assert "points: 100, 200, 400; width: 100, 200, 400" in page.text
     assert any("not run" in row[-1] for row in told([]).tables["table-1"])
 
 
@@ -440,7 +496,7 @@ def test_shares_inside_of_bands_are_those_of_the_cells(page, book):
 def test_theorems_are_counted_over_all_models(page, book):
     models = len(book.select(kind="accuracy", method="PI-BLS"))
     rows = {tuple(row[:2]): row[2:] for row in page.tables["table-theorems"][1:]}
-    assert len(rows) == 2 + 2 * 3
+    assert len(rows) == 3 + 2 * 3
     assert rows["stability", "PI-BLS"][1:3] == [str(models), str(models)]
     assert rows["sensitivity", "PI-BLS"][1:3] == [str(models), "0"]
     assert rows["sensitivity", "PI-BLS"][-1] == "3.00 [3.00]"
@@ -449,9 +505,9 @@ def test_theorems_are_counted_over_all_models(page, book):
 
 def test_only_what_can_fail_is_called_a_check(page):
     rows = [(row[0], row[4]) for row in page.tables["table-theorems"][1:]]
-    assert {name for name, held in rows if held == "always"} == {"physics consistency"}
-    assert all(held.isdigit() for name, held in rows if name != "physics consistency")
-    assert "Physics consistency is no check." in page.text
+    assert {name for name, held in rows if held == "always"} == {"exact weights", "physics consistency"}
+    assert all(held.isdigit() for name, held in rows if name not in ("exact weights", "physics consistency"))
+    assert "Physics consistency is no check, either." in page.text
 
 
 def test_a_bound_of_zero_is_used_up_by_anything():

@@ -102,7 +102,7 @@ def test_a_cell_can_be_computed_again_by_hand(toy, tmp_path):
     solution = pb.PIBLS(**cell["settings"]).fit(setting.problem, setting.points, seed=0)
     assert cell["test"] == pb.metrics(solution, points=setting.test_points)
     assert cell["train"] == pb.metrics(solution, points=setting.points.interior)
-    assert set(cell["theorems"]) == {"stability", "residual", "sensitivity", "physics consistency"}
+    assert set(cell["theorems"]) == {"stability", "residual", "exact weights", "sensitivity", "physics consistency"}
     assert all(theorem["holds"] for theorem in cell["theorems"].values())
     assert cell["parameters"] == solution.diagnostics.nodes
     assert cell["configurations"] == 1

@@ -62,6 +62,13 @@ def test_times_are_those_of_one_machine():
         assert [c["seconds"] for c in completed(own, there, profile)] == seconds
 
 
+def test_times_of_a_problem_are_those_of_one_machine_for_all_methods():
+    own = [cell("time", "advection", method, 30, 0, seconds=1.0) for method in ("PI-BLS", "PINN")]
+    there = shipped(*(cell("time", name, "PI-BLS", 30, 0, seconds=2.0) for name in ("advection", "poisson_star")))
+    told = {(c["problem"], c["method"]): c["seconds"] for c in completed(own, there, "quick")}
+    assert told == {("advection", "PI-BLS"): 1.0, ("advection", "PINN"): 1.0, ("poisson_star", "PI-BLS"): 2.0}
+
+
 def test_the_page_marks_what_is_stored_and_says_where_it_is_from(tmp_path, monkeypatch):
     there = shipped(accuracy("PINN", 0, 0.25), accuracy("PINN", 1, 0.5), accuracy("PI-BLS", 1, 0.125))
     for module in (findings, report):
@@ -73,6 +80,11 @@ def test_the_page_marks_what_is_stored_and_says_where_it_is_from(tmp_path, monke
     assert {m: (s.count, s.stored) for m, s in counts.items()} == {"PINN": (2, 2), "PI-BLS": (2, 1), "PI-ELM": (1, 0)}
     page = report.render(found, {})
     assert "computed on a machine, 2026-01-02, at abc1234" in " ".join(page.split())
+    # A short training at another number of points is told apart.
+    store_cells(tmp_path, [accuracy("PINN", 0, 0.75, n_train=5)])
+    assert Findings.of(tmp_path, "quick").short("advection") == [5]
+    assert "PINN with 5 points is of the quick profile" in report.render(Findings.of(tmp_path, "quick"), {})
+    assert found.short("advection") == []
     marked = page.count('<span class="stored">stored</span>')
     assert marked >= 3
     assert found.book.stored == 3

@@ -14,7 +14,7 @@ from pibls.checks import FloatArray, as_reals, cut, shorten
 from pibls.errors import InputError, MissingDependencyError, PiblsError, SolveError
 from pibls.features import BroadNetwork
 from pibls.geometry import Points
-from pibls.methods.theorems import check_theorems
+from pibls.methods.theorems import check_theorems, spectral_norm
 from pibls.problem import Problem
 from pibls.runtime import blas_threads, require_memory
 from pibls.solution import Diagnostics, Residual, Solution
@@ -120,12 +120,14 @@ def _solve(system: System, recipe: Recipe) -> tuple[FloatArray, FloatArray, dict
         return _solve_constrained(system, recipe)
     rhs = host(system.rhs)
     change = np.random.default_rng(0).standard_normal(rhs.shape) * (_CHANGE * np.abs(rhs).max(initial=1e-300))
+    # The matrix is gone once it is factorised.
+    norm = spectral_norm(system.matrix) if recipe.ridge else 0.0
     factor = recipe.solver.factorise(system.matrix, ridge=recipe.ridge, overwrite=True)
     _check_factor(factor, recipe.solver)
     weights = _checked(factor.solve(system.rhs), system, recipe.solver)
     changed = host(factor.solve(_like(rhs + change, system.rhs))) if recipe.ridge else weights
     residual = host(factor.residual(system.rhs))
-    theorems = check_theorems(system.blocks, recipe.ridge, rhs, weights, residual, (change, changed - weights))
+    theorems = check_theorems(system.blocks, norm, recipe.ridge, rhs, weights, residual, (change, changed - weights))
     return weights, residual, _facts(factor, theorems, np.empty(0))
 
 

@@ -20,7 +20,7 @@ _WHERE = ("kind", "problem", "method", "score", "n_train", "seed")
 _COUNTS, _SECONDS = ("parameters", "configurations"), ("seconds", "search_seconds")
 _BOUNDS = ("measured", "paper_bound", "sharp_bound", "holds")
 _RECORD = ("table", "problem", "method", "part", "quantity", "n_train", "published")
-_COMPARED = (*_RECORD, "median", "worst", "best", "runs", "ratio", "verdict")
+_COMPARED = (*_RECORD, "median", "worst", "best", "runs", "ratio", "verdict", "held")
 
 
 def write_files(folder: Path, book: Ledger, compared: Sequence[Record], timed: Sequence[Record]) -> tuple[Path, ...]:
@@ -79,9 +79,9 @@ def _sorted(cell: Cell, entry: str) -> list[tuple[str, Any]]:
 def _record(record: Record) -> list[Any]:
     row, found = [getattr(record, name) for name in _RECORD], record.measured
     if found is None:
-        return [*row, *[None] * 5, record.verdict]
+        return [*row, *[None] * 5, record.verdict, 0]
     ratio = None if record.published is None else record.ratio
-    return [*row, found.median, found.worst, found.best, found.count, ratio, record.verdict]
+    return [*row, found.median, found.worst, found.best, found.count, ratio, record.verdict, record.held]
 
 
 def _curves(book: Ledger) -> Iterator[list[Any]]:

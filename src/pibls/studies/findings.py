@@ -18,6 +18,7 @@ from pibls.features.activations import activation
 from pibls.problems import catalogue
 from pibls.report.metrics import METRICS
 from pibls.studies.cells import Store
+from pibls.studies.complexity import exponent
 from pibls.studies.ledger import PROBLEMS, Ledger, Summary, summarise
 from pibls.studies.protocol import Setting
 from pibls.studies.published import METHODS, Published, published
@@ -28,7 +29,8 @@ from pibls.studies.tasks import plan
 __all__ = ["Findings", "Theorem"]
 
 _TABLES = {"advection": "6", "poisson_star": "7a", "poisson_square": "7b", "diffusion_reaction": "8"}
-_THEOREMS = ("stability", "residual", "sensitivity", "physics consistency")
+# In the order of the paper; the second half of the residual theorem is about exact weights.
+_THEOREMS = ("stability", "residual", "exact weights", "sensitivity", "physics consistency")
 
 
 @dataclass(frozen=True)
@@ -41,8 +43,8 @@ class Theorem:
 
     @property
     def checked(self) -> bool:
-        """Whether it could fail: physics consistency bounds residuals by a sum over the same residuals."""
-        return self.name != "physics consistency"
+        """Whether it could fail: two of them bound residuals by a sum over the same residuals."""
+        return self.name not in ("exact weights", "physics consistency")
 
     @property
     def held(self) -> int:
@@ -141,8 +143,10 @@ class Findings:
     def _parameters(self, problem: str, n: int) -> Iterator[Record]:
         counts = {m: self.number("accuracy", problem, m, "parameters", n=n, score="exact") for m in METHODS}
         trained = counts["PINN"].measured
-        if self.profile != "full" and trained and not trained.stored:
-            counts["PINN"] = replace(counts["PINN"], measured=None, profile="full")
+        if trained is None or (self.profile != "full" and not trained.stored):
+            # What a search chose has a size, also where it was not trained to the end.
+            chosen = self.number("search", problem, "PINN", "parameters", n=n, score="exact").measured
+            counts["PINN"] = replace(counts["PINN"], measured=chosen, profile="full")
         for method, record in counts.items():
             yield record.beside(self.paper.parameters(problem, n, method), "10")
         large, small = (counts[method].measured for method in ("PINN", "PI-BLS"))
@@ -180,6 +184,28 @@ class Findings:
                 found.append((exact, residual, b.median / a.median if a and b and a.median else None))
         return found
 
+    def growth(self, method: str, axis: str) -> tuple[float, float, list[int]] | None:
+        """Return the exponents of the first and the last doubling of a size, and the sizes that were timed."""
+        for cell in self.book.select(kind="complexity", method=method, axis=axis).cells:
+            sizes, seconds = cell["extra"]["sizes"], cell["extra"]["seconds"]
+            return exponent(sizes[:2], seconds[:2]), exponent(sizes[-2:], seconds[-2:]), sizes
+        return None
+
+    @cached_property
+    def solvers(self) -> list[tuple[Record, Summary]]:
+        """How many times larger errors are with the solver of the final fit than with that of the search, per seed."""
+        found = []
+        for problem in PROBLEMS:
+            for method in METHODS:
+                record = self.error("accuracy", problem, method)
+                book = self.book.select(
+                    kind="accuracy", problem=problem, method=method, n_train=record.n_train, score="exact"
+                )
+                pairs = zip(book.numbers("test", "relative_rmse"), book.numbers("extra", "as_searched"), strict=True)
+                ratios = summarise(a / b for a, b in pairs if b > 0)
+                found += [(record, ratios)] if ratios else []
+        return found
+
     @property
     def theorems(self) -> list[Theorem]:
         """The theorems on every fitted model, by theorem and method."""
@@ -205,6 +231,19 @@ class Findings:
         if lengths is None or lengths.count < 2:
             return None
         return lengths, max(errors), gaps[errors.index(max(errors))]
+
+    def lacking(self, problem: str) -> dict[str, list[int]]:
+        """Return which numbers of points a figure of errors lacks, by method."""
+        book = self.book.select(kind="accuracy", problem=problem, score="exact")
+        sizes = {m: set(self.paper.sizes(problem)) - set(book.select(method=m).distinct("n_train")) for m in METHODS}
+        return {method: sorted(missing) for method, missing in sizes.items() if missing}
+
+    def short(self, problem: str) -> list[int]:
+        """Return at which numbers of points a PINN is of this profile's short training, though others are stored."""
+        book = self.book.select(kind="accuracy", problem=problem, method="PINN", score="exact")
+        if self.profile == "full" or not book.stored:
+            return []
+        return Ledger(tuple(cell for cell in book.cells if not cell.get("stored"))).distinct("n_train")
 
     def seeds(self, problem: str) -> tuple[int, int]:
         """Return how many seeds the points of a figure of errors stand for, at least and at most."""

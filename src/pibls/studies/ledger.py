@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -39,6 +39,7 @@ class Summary:
     best: float
     count: int
     stored: int = 0  # how many of them come with the library
+    values: tuple[float, ...] = field(default=(), repr=False)  # all of them, the best first
 
 
 def summarise(values: Iterable[float], *, better: str = "low", stored: int = 0) -> Summary | None:
@@ -57,7 +58,8 @@ def summarise(values: Iterable[float], *, better: str = "low", stored: int = 0) 
         return None
     # The mean of the two middle ones would be NaN where they are −∞ and ∞; the upper one never flatters.
     middle = costs[len(costs) // 2] if math.isinf(costs[len(costs) // 2]) else float(np.median(costs))
-    return Summary(sign * middle, sign * costs[-1], sign * costs[0], len(costs), stored)
+    values = tuple(sign * cost for cost in costs)
+    return Summary(sign * middle, values[-1], values[0], len(values), stored, values)
 
 
 @dataclass(frozen=True)

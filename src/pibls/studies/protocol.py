@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
 from importlib.util import find_spec
 from typing import Any
@@ -17,7 +17,8 @@ from pibls.errors import PiblsError
 from pibls.geometry import Points
 from pibls.methods import PINN
 from pibls.methods.pinn import PinnFit, fit_together
-from pibls.methods.settings import recorded
+from pibls.methods.settings import recorded, row_scaling
+from pibls.methods.theorems import exact_weights
 from pibls.problem import Problem
 from pibls.report import metrics
 from pibls.report.views import View
@@ -25,6 +26,7 @@ from pibls.solution import Solution
 from pibls.status import Status
 from pibls.studies.grids import CLASSES, Grid, scales
 from pibls.studies.published import PAPER_NAMES, published
+from pibls.system import assemble
 from pibls.tuning.automatic import Method, solve
 from pibls.tuning.cross_validation import CrossValidation, SearchJob, first_of_the_best, search_all
 
@@ -35,6 +37,7 @@ __all__ = [
     "Selection",
     "Setting",
     "curves",
+    "error_as_searched",
     "fit_all",
     "fit_timed",
     "parameters",
@@ -243,12 +246,13 @@ class Fitted:
     train: Mapping[str, float]
     test: Mapping[str, float]
     parameters: int
+    theorems: Mapping[str, Any] = field(default_factory=dict)  # what takes more than the fit itself
 
     @property
     def entries(self) -> dict[str, Any]:
         """The entries of a cell."""
         named = {name: getattr(self, name) for name in ("settings", "seconds", "train", "test", "parameters")}
-        return {**named, "theorems": plain(self.solution.diagnostics.theorems)}
+        return {**named, "theorems": plain(self.solution.diagnostics.theorems) | self.theorems}
 
 
 def fit_timed(method: Method, setting: Setting, *, warm: bool = False) -> Fitted:
@@ -285,7 +289,27 @@ def _fitted(method: Method, setting: Setting, solution: Solution, seconds: float
     if solution.status == Status.INTERRUPTED:
         raise KeyboardInterrupt
     train, test = setting.errors(solution)
-    return Fitted(solution, recorded(method), seconds, train, test, parameters(method, setting.problem))
+    counted = parameters(method, setting.problem)
+    return Fitted(solution, recorded(method), seconds, train, test, counted, _exact_weights(method, setting, solution))
+
+
+def _exact_weights(method: Any, setting: Setting, solution: Solution) -> dict[str, Any]:
+    """Return how far a solution with a ridge is from weights that meet all rows, where there are such."""
+    ridge = getattr(method, "lambda_reg", 0.0)
+    if not ridge:
+        return {}
+    network: Any = solution.network
+    system = assemble(setting.problem, setting.points, network, row_scaling(method.lambda_b, method.lambda_i))
+    found = exact_weights(system.matrix, system.rhs, ridge, solution.weights.ravel())
+    return {found.theorem: found.record} if found else {}
+
+
+def error_as_searched(method: Any, grid: Grid, setting: Setting) -> dict[str, float]:
+    """Return the test error of a method solved as in the search, where that is another solver than in the final fit."""
+    if "solver" not in grid.fixed:
+        return {}
+    solution = replace(method, solver=grid.fixed["solver"]).fit(setting.problem, setting.points, seed=setting.seed)
+    return {"as_searched": setting.errors(solution)[1]["relative_rmse"]}
 
 
 def rebuilt(name: str, settings: Mapping[str, Any]) -> Method:

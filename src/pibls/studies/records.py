@@ -10,7 +10,7 @@ from functools import cache
 from pibls.studies.ledger import Summary
 from pibls.studies.tasks import plan
 
-__all__ = ["MORE_IS_BETTER", "VERDICTS", "Record", "own_numbers", "smallest_profile", "tally"]
+__all__ = ["MORE_IS_BETTER", "VERDICTS", "Record", "held", "own_numbers", "smallest_profile", "tally"]
 
 VERDICTS = ("beat", "reproduce", "miss", "not run")
 _FACTOR = 2.0
@@ -50,9 +50,12 @@ class Record:
     @property
     def ratio(self) -> float:
         """Cost of the measured number over cost of the published one: below one is better."""
-        if self.published is None or self.measured is None:
+        return self._ratio(self.measured.median) if self.measured else math.nan
+
+    def _ratio(self, cost: float) -> float:
+        if self.published is None:
             return math.nan
-        cost, published = self.measured.median, self.published
+        published = self.published
         if self.quantity in _COMPLETE:
             cost, published = (_COMPLETE[self.quantity] - value for value in (cost, published))
         elif self.quantity in MORE_IS_BETTER:
@@ -66,8 +69,19 @@ class Record:
         """``"beat"``, ``"reproduce"``, ``"miss"``, ``"not run"``, or ``""`` where nothing was published."""
         if self.published is None or self.measured is None:
             return "" if self.published is None else "not run"
+        return self._judged(self.ratio)
+
+    @property
+    def held(self) -> int:
+        """For how many seeds the verdict on the median is true; one that beats a number reproduces it, too."""
+        if not self.verdict or self.measured is None:
+            return 0
+        found = [self._judged(self._ratio(value)) for value in self.measured.values]
+        return found.count(self.verdict) + (found.count("beat") if self.verdict == "reproduce" else 0)
+
+    def _judged(self, ratio: float) -> str:
         limit = _FACTOR**2 if self.quantity in _SQUARED else _FACTOR
-        return "beat" if self.ratio < 1 / limit else "reproduce" if self.ratio <= limit else "miss"
+        return "beat" if ratio < 1 / limit else "reproduce" if ratio <= limit else "miss"
 
 
 @cache
@@ -92,6 +106,17 @@ def smallest_profile(kind: str, problem: str, method: str, n_train: int) -> str:
 def own_numbers(records: Sequence[Record]) -> list[Record]:
     """Return the records without the unit square, whose published numbers belong to another problem."""
     return [record for record in records if record.problem != "poisson_square"]
+
+
+def held(records: Sequence[Record]) -> tuple[int, int]:
+    """Return for how many seeds the verdicts on the medians are true, and how many there are.
+
+    >>> from pibls.studies.ledger import summarise
+    >>> held([Record("6", "advection", "PINN", "test", "mae", 30, 1.0, summarise([0.1, 0.2, 0.9]))])
+    (2, 3)
+    """
+    judged = [(r, r.measured) for r in records if r.published is not None and r.measured]
+    return sum(record.held for record, _ in judged), sum(summary.count for _, summary in judged)
 
 
 def tally(records: Sequence[Record]) -> dict[str, int]:

@@ -27,7 +27,7 @@ from pibls.studies.findings import Findings
 from pibls.studies.ledger import PROBLEMS, Ledger, Summary, label, summarise
 from pibls.studies.protocol import FOLDS
 from pibls.studies.published import METHODS
-from pibls.studies.records import Record, own_numbers, tally
+from pibls.studies.records import Record, held, own_numbers, tally
 from pibls.studies.stored import stored
 
 __all__ = ["errata", "render", "write_numbers", "write_report"]
@@ -80,7 +80,7 @@ def render(found: Findings, figures: Mapping[str, bytes]) -> str:
         undefined=StrictUndefined,
         extensions=["jinja2.ext.do"],
     )
-    named = (each, label, listed, own_numbers, printed, shown, spread_words, summarise, tally)
+    named = (each, held, label, listed, own_numbers, printed, shown, spread_words, summarise, tally)
     page.filters |= {function.__name__: function for function in named}
     text = page.get_template("report.html.j2").render(
         found=found,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import lzma
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import cache
 from importlib.resources import files
@@ -57,8 +57,8 @@ def write_stored(path: Path, found: Stored) -> None:
 def completed(own: Sequence[Cell], found: Stored | None, profile: str) -> list[Cell]:
     """Return the cells of a study, and stored ones for what it did not run.
 
-    Networks that a smaller profile trained for a shorter time give way to those of the full study. Times stay with
-    those of the same machine.
+    Networks that a smaller profile trained for a shorter time give way to those of the full study. Times of one problem
+    are of one machine: stored ones where these are of all methods that were timed here.
 
     >>> cell = {"kind": "accuracy", "problem": "advection", "method": "PI-BLS", "n_train": 5, "score": "exact"}
     >>> shipped = Stored("", "", "", ({**cell, "seed": 0, "stored": True}, {**cell, "seed": 1, "stored": True}))
@@ -68,17 +68,23 @@ def completed(own: Sequence[Cell], found: Stored | None, profile: str) -> list[C
     if found is None:
         return list(own)
     others = {_about(cell) for cell in found.cells}
+    # What cannot be had from the stored study as a whole is timed here.
+    here = {
+        _timed(cell) for cell in own if cell["kind"] in _TIMED and (profile == "full" or _about(cell) not in others)
+    }
     if profile != "full":
-        own = [cell for cell in own if not (_machine_bound(cell) and _about(cell) in others)]
+        own = [cell for cell in own if not (_otherwise(cell, here) and _about(cell) in others)]
     have = {_where(cell) for cell in own}
-    timed = {_about(cell) for cell in own if cell["kind"] in _TIMED}
-    more = (cell for cell in found.cells if _where(cell) not in have and _about(cell) not in timed)
-    return [*own, *more]
+    return [*own, *(cell for cell in found.cells if _where(cell) not in have and _timed(cell) not in here)]
 
 
-def _machine_bound(cell: Mapping[str, Any]) -> bool:
-    """Whether a smaller profile computes it otherwise than the full one, or times it beside what it does."""
-    return cell["method"] == "PINN" or cell["kind"] in _TIMED
+def _otherwise(cell: Mapping[str, Any], here: Collection[Any]) -> bool:
+    """Whether a smaller profile computes it otherwise than the full one: trains for a shorter time, or elsewhere."""
+    return _timed(cell) not in here if cell["kind"] in _TIMED else cell["method"] == "PINN"
+
+
+def _timed(cell: Mapping[str, Any]) -> tuple[Any, ...]:
+    return tuple(cell.get(name) for name in ("kind", "problem", "axis"))
 
 
 def _about(cell: Mapping[str, Any]) -> tuple[Any, ...]:
