@@ -161,7 +161,8 @@ class Outline(Region):
         distance = np.hypot(offset[:, :, 0] - along * a, offset[:, :, 1] - along * b).min(axis=1)
         above = X[:, 1:] >= self._starts[:, 1]
         cuts = above != above[:, self._next]
-        left = offset[:, :, 0] < a * (offset[:, :, 1] / np.where(b == 0.0, 1.0, b))
+        share = np.divide(offset[:, :, 1], b, out=np.zeros(cuts.shape), where=cuts)
+        left = offset[:, :, 0] < a * share
         return np.asarray(np.where((cuts & left).sum(axis=1) % 2 == 1, distance, -distance))
 
     def _inside(self, X: FloatArray) -> BoolArray:

@@ -64,8 +64,9 @@ def nesting(rings: Sequence[FloatArray]) -> npt.NDArray[np.bool_]:
         for i in np.array_split(near, len(near) * len(ring) // _BATCH + 1):
             above = places[i, 1:]
             cuts = (above >= ring[:, 1]) != (above >= stops[:, 1])
-            rise = np.where(stops[:, 1] == ring[:, 1], 1.0, stops[:, 1] - ring[:, 1])
-            across = ring[:, 0] + (stops - ring)[:, 0] * ((above - ring[:, 1]) / rise)
+            # Only where an edge is cut is its slope of use, and finite.
+            shares = np.divide(above - ring[:, 1], (stops - ring)[:, 1], out=np.zeros(cuts.shape), where=cuts)
+            across = ring[:, 0] + (stops - ring)[:, 0] * shares
             found[i, k] = (cuts & (places[i, :1] < across)).sum(axis=1) % 2 == 1
     np.fill_diagonal(found, False)
     return found

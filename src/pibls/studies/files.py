@@ -49,8 +49,9 @@ def write_files(folder: Path, book: Ledger, compared: Sequence[Record], timed: S
 
 
 def _of_runs(book: Ledger) -> Mapping[str, tuple[Sequence[str], Iterable[Sequence[Any]]]]:
-    """Return the files with rows of every run; a curve shows the model of a run that is there already."""
-    runs = [(_where(cell), cell) for cell in book.cells if cell["kind"] not in ("curve", "complexity")]
+    """Return the files with rows of every run of this study; a curve shows the model of a run that is there already."""
+    own = (cell for cell in book.cells if cell["kind"] not in ("curve", "complexity") and not cell.get("stored"))
+    runs = [(_where(cell), cell) for cell in own]
     return {
         "errors.csv": (
             (*_WHERE, "part", "metric", "value"),
