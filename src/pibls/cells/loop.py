@@ -59,7 +59,7 @@ _PATIENCE, _RESOLVED = 4, 1e-3  # trees in a row that bring nothing, where a sol
 _PAYS = 0.5  # what estimates must fall to, from the mean over so many trees to that over the next
 _GROWTH = {1: 2.0, 2: 2.0, 3: 6.0}  # what the next tree costs, over what the last one did
 _STRONG, _STRONGEST = 1e2, 1e6  # answers that magnify what cells cannot tell; more of that is not made up for
-_MAGNIFIED = 0.01  # share of the worst case, in which all that rows lack is magnified most
+_MAGNIFIED = 0.01  # share of the worst case, in which all that rows lack is magnified most; all of it beyond that
 _EPSILON = 2e-16
 _SLENDER = 2.0  # first cells are not longer than so many times their width
 _STEADY, _CAUTION = 0.5, 2.0  # a fall from tree to tree that can be relied on, and how far
@@ -301,7 +301,8 @@ class Loop:
     def _magnified(self, found: Compared, sizes: FloatArray) -> Compared:
         """Return a comparison with an estimate that is not less than what rounding, rows and integrals leave open."""
         lacking = found.other.residual / float(sizes.max())
-        least = found.answer * (_MAGNIFIED * lacking + _EPSILON) if found.answer > _STRONG else 0.0
+        share = _MAGNIFIED if found.answer < _STRONGEST else 1.0
+        least = found.answer * (share * lacking + _EPSILON) if found.answer > _STRONG else 0.0
         unsure = unsure_averages(found.own, found.fit)
         if self.follower is not None:
             unsure = max(unsure, self.follower.left_out(found.fit.root))
