@@ -133,6 +133,22 @@ def test_what_fluxes_leave_open_is_settled(condition):
     assert solution.true_error() < 1e-5
 
 
+def test_what_points_miss_of_a_source_that_is_infinite_at_an_end_is_estimated():
+    w, line = pb.field("w", x), pb.Interval((x, 0, 1))
+    exact = sp.sqrt(x)
+    solution = solved(pb.Problem(w.diff(x) - exact.diff(x), line, [pb.Dirichlet(w, 0, on=line.left)], exact=exact))
+    assert solution.true_error() < 10 * solution.error_estimate
+
+
+def test_values_that_switch_at_a_corner_without_a_slope_there():
+    wedge = pb.Polygon((x, y), [(0, 0), (1, 0), (1, 1), (-1, 1), (-1, -1)])
+    polar = sp.atan2(y, x)
+    turn = sp.Piecewise((polar, polar >= 0), (polar + 2 * sp.pi, True))
+    exact = (x**2 + y**2) ** sp.Rational(2, 5) * sp.sin(sp.Rational(4, 5) * turn)
+    layout = Layout(pb.Problem(pb.laplacian(u), wedge, [pb.Dirichlet(u, exact)]), draw_reference(2, 5, 0))
+    assert any(np.allclose(mark, 0.0, atol=1e-12) for mark in layout.landmarks)
+
+
 def test_what_flows_through_a_union_of_shapes_is_in_balance():
     domain = pb.Disk((x, y), (0, 0), 1) | pb.Rectangle((x, 0, 2), (y, -0.5, 0.5))
     slope = pb.normal(x) * sp.diff(WAVES, x) + pb.normal(y) * sp.diff(WAVES, y)

@@ -123,7 +123,7 @@ def problem_record(problem: Problem, arrays: Arrays) -> dict[str, Any]:
 
 
 def _truth_record(problem: Problem) -> dict[str, Any]:
-    return {name: encode(sp.sympify(value)) for name, value in (problem.truth or {}).items()}
+    return {name: encode(sp.sympify(value, strict=True)) for name, value in (problem.truth or {}).items()}
 
 
 def _condition_record(condition: AnyCondition, key: str, arrays: Arrays) -> dict[str, Any]:

@@ -18,7 +18,7 @@ __all__ = ["chebyshev", "gaussian_plate", "lorenz_path", "measured", "rate_solut
 
 def values_of(expression: sp.Expr, symbols: tuple[sp.Symbol, ...], X: FloatArray) -> FloatArray:
     """Return an expression of coordinates at points."""
-    return np.array(compile_function(sp.sympify(expression), symbols)(X))
+    return np.array(compile_function(sp.sympify(expression, strict=True), symbols)(X))
 
 
 def measured(u: Any, points: Any, values: FloatArray, noise: float, seed: int, sensor: int = 0) -> Observation:
