@@ -8,6 +8,7 @@ import sympy as sp
 
 import pibls as pb
 from pibls.cells.crossings import powers
+from pibls.cells.ground import Ground
 from pibls.cells.layout import Layout
 from pibls.features.reference import draw_reference
 
@@ -82,7 +83,7 @@ def test_corners_of_a_region_of_another_material():
     k = pb.per_region({triangle: 10}, 1)
     problem = pb.Problem(sp.Eq(-pb.div(k * pb.grad(u)), 1), SQUARE, [pb.Dirichlet(u, 0)])
     layout = Layout(problem, draw_reference(2, 9, 0))
-    assert sorted(round(float(c.exponents[0]), 3) for c in layout.crossings) == [0.697, 0.698, 0.699]
+    assert sorted(round(float(c.exponents[0]), 3) for c in layout.ground.crossings) == [0.697, 0.698, 0.699]
     solution = pb.solve(problem)
     assert solution.status == "converged"
     # Found with functions of degree 9 and of degree 13 on different trees.
@@ -92,4 +93,4 @@ def test_corners_of_a_region_of_another_material():
 def test_curved_regions_have_no_such_points():
     k = pb.per_region({pb.Disk((x, y), (0, 0), 0.5): 10}, 1)
     problem = pb.Problem(sp.Eq(-pb.div(k * pb.grad(u)), 1), SQUARE, [pb.Dirichlet(u, 0)])
-    assert Layout(problem, draw_reference(2, 9, 0)).crossings == ()
+    assert Ground(problem).crossings == ()

@@ -11,7 +11,7 @@ import sympy as sp
 import pibls as pb
 from pibls.cells.grow import tree_of
 from pibls.cells.layout import Layout
-from pibls.cells.loop import network_of
+from pibls.cells.outcome import network_of
 from pibls.cells.rows import Rows
 from pibls.cells.solve import Glue
 from pibls.errors import InputError, ResourceError

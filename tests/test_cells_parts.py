@@ -230,7 +230,7 @@ def test_a_part_that_falls_into_two_pieces_is_two():
     assert len(faces) == 4
     for part in parts:
         assert sum(part in (face.below, face.above) for face in faces) == 2
-    own = layout.part_at(middle, np.array([[0.1, -0.8], [0.1, 0.4]]))
+    own = layout.cutter.part_at(middle, np.array([[0.1, -0.8], [0.1, 0.4]]))
     assert [layout.parts(middle)[number] for number in own] == parts
 
 

@@ -10,7 +10,7 @@ import sympy as sp
 
 import pibls as pb
 from pibls.cells.layout import Layout
-from pibls.cells.loop import network_of
+from pibls.cells.outcome import network_of
 from pibls.cells.parts import part_values
 from pibls.cells.rows import Rows
 from pibls.cells.solve import Glue
@@ -146,7 +146,7 @@ def test_values_that_switch_at_a_corner_without_a_slope_there():
     turn = sp.Piecewise((polar, polar >= 0), (polar + 2 * sp.pi, True))
     exact = (x**2 + y**2) ** sp.Rational(2, 5) * sp.sin(sp.Rational(4, 5) * turn)
     layout = Layout(pb.Problem(pb.laplacian(u), wedge, [pb.Dirichlet(u, exact)]), draw_reference(2, 5, 0))
-    assert any(np.allclose(mark, 0.0, atol=1e-12) for mark in layout.landmarks)
+    assert any(np.allclose(mark, 0.0, atol=1e-12) for mark in layout.ground.landmarks)
 
 
 def test_what_flows_through_a_union_of_shapes_is_in_balance():

@@ -14,8 +14,8 @@ import numpy as np
 
 from pibls.budget import Budget
 from pibls.cells.iterate import MOST_STEPS, PLAUSIBLE, Descent, Newton
-from pibls.cells.loop import field_sizes
 from pibls.cells.measure import distances
+from pibls.cells.outcome import field_sizes
 from pibls.cells.refine import Marker
 from pibls.cells.solve import Fit
 from pibls.cells.starts import bump, diffusion_lack, harmonic, scaled, simple_starts, values_from

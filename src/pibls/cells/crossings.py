@@ -23,6 +23,7 @@ from pibls.features import MultiIndex
 from pibls.problem import Across, AtPoints, Average, Problem, Statement
 
 if TYPE_CHECKING:
+    from pibls.cells.ground import Ground
     from pibls.cells.layout import Layout
     from pibls.cells.rows import Rows
 
@@ -170,12 +171,12 @@ def _roots(function: Any, most: float) -> list[float]:
     return sorted(found)
 
 
-def crossings(layout: Layout, marks: FloatArray) -> tuple[Crossing, ...]:
+def crossings(ground: Ground, marks: FloatArray) -> tuple[Crossing, ...]:
     """Return the points of a plane problem at which coefficients jump and solutions are powers of the distance.
 
     Marks are points, and planes: those have NaN along the axes that they extend in.
     """
-    problem = layout.problem
+    problem = ground.problem
     equations = [s for s in problem.statements if s.is_equation]
     if (
         len(problem.domain.space) != 2
@@ -185,16 +186,16 @@ def crossings(layout: Layout, marks: FloatArray) -> tuple[Crossing, ...]:
         or any(isinstance(s.place, Across | AtPoints | Average) for s in problem.statements)
     ):
         return ()
-    found = (_crossing(layout, equations[0], point) for point in _candidates(layout, marks))
+    found = (_crossing(ground, equations[0], point) for point in _candidates(ground, marks))
     return tuple(one for one in found if one is not None)
 
 
-def _candidates(layout: Layout, marks: FloatArray) -> list[FloatArray]:
+def _candidates(ground: Ground, marks: FloatArray) -> list[FloatArray]:
     """Return the points at which curves or planes of jumps end or meet."""
     planes = [row for row in marks if np.isnan(row).sum() == 1]
     points = [row for row in marks if np.isfinite(row).all()]
     points += [np.where(np.isnan(one), two, one) for one, two in combinations(planes, 2)]
-    size = np.ptp(layout.domain.bounds, axis=1)
+    size = np.ptp(ground.domain.bounds, axis=1)
     kept: list[FloatArray] = []
     for point in points:
         if np.isfinite(point).all() and all(np.abs((point - one) / size).max() > _NEAR for one in kept):
@@ -202,13 +203,13 @@ def _candidates(layout: Layout, marks: FloatArray) -> list[FloatArray]:
     return kept
 
 
-def _crossing(layout: Layout, equation: Statement, point: FloatArray) -> Crossing | None:
-    names, angles = layout.problem.field_names, 2 * np.pi * (np.arange(_ANGLES) + 0.5) / _ANGLES
-    coefficient = _Coefficient(layout.problem, equation, names)
-    radius = float(np.ptp(layout.domain.bounds, axis=1).max())
+def _crossing(ground: Ground, equation: Statement, point: FloatArray) -> Crossing | None:
+    names, angles = ground.problem.field_names, 2 * np.pi * (np.arange(_ANGLES) + 0.5) / _ANGLES
+    coefficient = _Coefficient(ground.problem, equation, names)
+    radius = float(np.ptp(ground.domain.bounds, axis=1).max())
     for _ in range(_HALVINGS):
         radius /= 2
-        rings = [coefficient.at(layout, point, share * radius, angles) for share in _RADII]
+        rings = [coefficient.at(ground, point, share * radius, angles) for share in _RADII]
         if all(ring is not None and _alike(ring, rings[-1]) for ring in rings):
             break
     else:
@@ -218,7 +219,7 @@ def _crossing(layout: Layout, equation: Statement, point: FloatArray) -> Crossin
     (changes,) = np.nonzero(np.abs(ring - np.roll(ring, 1)) > _SAME * np.abs(ring).max())
     if len(changes) < 2:
         return None
-    starts = np.array([coefficient.edge(layout, point, radius, angles[k - 1], angles[k]) for k in changes])
+    starts = np.array([coefficient.edge(ground, point, radius, angles[k - 1], angles[k]) for k in changes])
     widths = np.diff(np.append(starts, starts[0] + 2 * np.pi))
     own = [*powers(widths.tolist(), ring[changes].tolist(), _HIGHEST)]
     if not own:
@@ -238,11 +239,11 @@ class _Coefficient:
     equation: Statement
     names: Sequence[str]
 
-    def at(self, layout: Layout, point: FloatArray, radius: float, angles: FloatArray) -> FloatArray | None:
+    def at(self, ground: Ground, point: FloatArray, radius: float, angles: FloatArray) -> FloatArray | None:
         """Return it around a point; None where the equation is another one, or the domain ends."""
         X = point + radius * np.stack([np.cos(angles), np.sin(angles)], axis=1)
-        low, high = np.asarray(layout.domain.bounds).T
-        if not layout.inside(X).all() or not ((low < X) & (high > X)).all():
+        low, high = np.asarray(ground.domain.bounds).T
+        if not ground.inside(X).all() or not ((low < X) & (high > X)).all():
             return None
         terms: dict[MultiIndex, FloatArray] = {(2, 0): np.zeros(len(X)), (0, 2): np.zeros(len(X))}
         form = self.equation.form
@@ -254,13 +255,13 @@ class _Coefficient:
         same = np.abs(first - second).max() <= _SAME * size and (np.sign(first) == np.sign(first[0])).all()
         return np.abs(first) if clean and same and size > 0 else None
 
-    def edge(self, layout: Layout, point: FloatArray, radius: float, low: float, high: float) -> float:
+    def edge(self, ground: Ground, point: FloatArray, radius: float, low: float, high: float) -> float:
         """Return the angle between two others at which it jumps."""
         low = low - 2 * np.pi if low > high else low
-        before = self.at(layout, point, radius / 2, np.array([low]))
+        before = self.at(ground, point, radius / 2, np.array([low]))
         for _ in range(_BISECTIONS):
             middle = (low + high) / 2
-            here = self.at(layout, point, radius / 2, np.array([middle]))
+            here = self.at(ground, point, radius / 2, np.array([middle]))
             if here is not None and before is not None and _alike(here, before):
                 low = middle
             else:

@@ -5,8 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 from pibls.budget import Budget
+from pibls.cells.fitters import Linear
 from pibls.cells.layout import Layout
-from pibls.cells.loop import Linear, Loop, field_sizes
+from pibls.cells.loop import Loop
+from pibls.cells.outcome import field_sizes
 from pibls.cells.refine import Marker
 from pibls.cells.rows import Rows
 from pibls.cells.solve import Fit, Glue

@@ -145,7 +145,7 @@ class Newton:
     def solved(self, rows: Rows, root: Cell) -> Fit:
         """Return the solution of the problem linearised at the state of the rows."""
         rows.known.clear()  # every elimination begins with none
-        self._last = glue = Glue(rows, _orders=self._orders)
+        self._last = glue = Glue(rows, self._orders)
         found = glue.solve(root)
         self.flops += glue.flops
         return found

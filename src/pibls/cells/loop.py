@@ -6,46 +6,30 @@ import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import Any, Protocol
 
 import numpy as np
 
 from pibls.budget import Budget
+from pibls.cells.fitters import Fitter, Linear, degree_for
 from pibls.cells.layout import Layout
-from pibls.cells.measure import distances, shares_of, tails_of, unsure_averages
+from pibls.cells.leaf import PER_CELL
+from pibls.cells.measure import distances, tails_of, unsure_averages
+from pibls.cells.outcome import field_sizes, network_of, residuals_of
 from pibls.cells.refine import Follower, Marker
 from pibls.cells.rows import Rows
-from pibls.cells.solve import PER_CELL, Fit, Glue
+from pibls.cells.solve import Fit, Glue
 from pibls.cells.tree import Cell, leaves, refined, split_at_planes
 from pibls.checks import FloatArray
 from pibls.features.reference import draw_reference
 from pibls.problem import Averages, Problem
 from pibls.runtime import RATE, available_memory, format_bytes
 from pibls.solution import Diagnostics, Solution, Stage
-from pibls.solution.celled import CellNetwork
-from pibls.solution.diagnostics import Residual
-from pibls.solution.functions import ResidualFunction
 from pibls.solution.sizes import reference_sizes
 from pibls.solution.stages import more_budget
 from pibls.status import Status
 
-__all__ = [
-    "Fitter",
-    "Linear",
-    "Loop",
-    "degree_for",
-    "field_sizes",
-    "first_tree",
-    "network_of",
-    "solve_cells",
-    "suits_cells",
-]
+__all__ = ["Loop", "first_tree", "solve_cells", "suits_cells"]
 
-_DEGREES = {
-    1: ((1e-4, 10), (1e-7, 14), (0.0, 18)),
-    2: ((1e-4, 9), (1e-7, 13), (0.0, 17)),
-    3: ((1e-4, 8), (1e-7, 10), (0.0, 12)),
-}
 _HIGHEST = {1: 0, 2: 19, 3: 12}  # degrees up to which cells become richer in the course of a solve
 _PER_WEIGHT = 20.0  # operations of a cell by the third power of its weights
 _DATA_BUDGET, _FEWEST_CELLS = 0.2, 16
@@ -66,14 +50,8 @@ _STEADY, _CAUTION = 0.5, 2.0  # a fall from tree to tree that can be relied on, 
 _SLOWEST = 0.8  # share of an error that is left on the next tree
 _HOPE = 3.0  # what coefficients promise is less than what comes of it
 _FRONTS = 2.0  # more cells also share more with each other
-_RESIDUAL_POINTS = 200
 _MOST_COORDINATES = 3
 _SUMMED = 0.1  # of the tolerance: what cells may miss of the integral of a source
-
-
-def degree_for(dimension: int, tol: float) -> int:
-    """Return the degree of the functions on a cell for a tolerance."""
-    return next(degree for least, degree in _DEGREES[dimension] if tol >= least)
 
 
 def suits_cells(problem: Problem) -> bool:
@@ -85,104 +63,6 @@ def suits_cells(problem: Problem) -> bool:
     if any(isinstance(s.place, Averages) for s in problem.statements):
         return False
     return len(domain.coordinates) <= _MOST_COORDINATES and getattr(domain, "atoms", None) is None
-
-
-class Fitter(Protocol):
-    """Solves a problem on one tree after another."""
-
-    @property
-    def layout(self) -> Layout:
-        """The domain."""
-
-    @property
-    def flops(self) -> float:
-        """Operations so far."""
-
-    @property
-    def unit(self) -> float:
-        """Operations that a cell takes."""
-
-    @property
-    def held(self) -> float:
-        """Bytes that the last solution takes, with the one it was compared with."""
-
-    def fit(self, root: Cell, near: Fit | None) -> Fit:
-        """Return the solution on a tree, given one on a coarser tree."""
-
-    def doubt(self, fit: Fit) -> str:
-        """Return why a fit may be no solution at all, as a sentence, or an empty string."""
-
-    def answer(self) -> float:
-        """Return how strongly the last solution answers to changes of what it must meet."""
-
-    def richer(self) -> Fitter | None:
-        """Return what solves the same problem with richer cells, if there is a use for it."""
-
-    def enriched(self, degrees: int) -> Fitter | None:
-        """Return what solves the same problem with functions of so many degrees more, if it can be had."""
-
-
-@dataclass(eq=False)
-class Linear:
-    """Solves a linear problem on trees."""
-
-    glue: Glue
-    _richer: Linear | None = None
-
-    @property
-    def layout(self) -> Layout:
-        """The domain."""
-        return self.glue.layout
-
-    @property
-    def flops(self) -> float:
-        """Operations so far."""
-        return self.glue.flops + (0.0 if self._richer is None else self._richer.glue.flops)
-
-    @property
-    def unit(self) -> float:
-        """Operations that a cell takes."""
-        return self.glue.unit
-
-    @property
-    def held(self) -> float:
-        """Bytes that the last solution takes, with the one it was compared with."""
-        return self.glue.held + (0.0 if self._richer is None else self._richer.held)
-
-    def fit(self, root: Cell, near: Fit | None) -> Fit:
-        """Return the solution on a tree; where it starts from does not matter."""
-        del near
-        return self.glue.solve(root)
-
-    def doubt(self, fit: Fit) -> str:
-        """Return an empty string: a linear problem is solved in one go."""
-        del fit
-        return ""
-
-    def answer(self) -> float:
-        """Return how strongly the last solution answers to changes of what it must meet."""
-        return self.glue.weakest()[0]
-
-    def richer(self) -> Linear | None:
-        """Return what solves the same problem with functions of two degrees more: one would miss odd or even ones.
-
-        On a line more cells cost no more than that.
-        """
-        reference = self.layout.reference
-        if reference.dimension == 1:
-            return None
-        if self._richer is None:
-            self._richer = self.enriched(2)
-        return self._richer
-
-    def enriched(self, degrees: int) -> Linear:
-        """Return what solves the same problem with functions of so many degrees more."""
-        return Linear(Glue(Rows(self.layout.enriched(degrees))))
-
-    @property
-    def problem(self) -> Problem:
-        """The problem."""
-        return self.layout.problem
 
 
 @dataclass(frozen=True, eq=False)
@@ -241,7 +121,7 @@ class Loop:
                     self._least = found
                 unsolved = self.fitter.doubt(fit) or self.fitter.doubt(found.other)
                 doubtful = doubtful + 1 if unsolved else 0
-                doubt = self.fitter.layout.hidden or unsolved or self._unmet(fit, found.other, sizes)
+                doubt = self.fitter.layout.ground.hidden or unsolved or self._unmet(fit, found.other, sizes)
                 if found.estimate <= self.tol and not doubt:
                     doubt = self._unseen(fit)
                 if found.estimate <= self.tol and not doubt and self._is_settled(fit, answers, sizes):
@@ -250,7 +130,7 @@ class Loop:
                 limit = self._limit(self.flops - before, answers)
                 if doubtful == _DOUBTFUL:
                     limit = "Finer cells do not help."
-                if self.fitter.layout.hidden and len(self.stages) > 1:
+                if self.fitter.layout.ground.hidden and len(self.stages) > 1:
                     limit = "Finer cells would not help."
                 if limit:
                     break
@@ -504,66 +384,6 @@ class Loop:
 def _mean(estimates: list[float]) -> float:
     """Return the geometric mean."""
     return float(np.exp(np.mean(np.log(np.maximum(estimates, _EPSILON)))))
-
-
-def residuals_of(solution: Solution) -> dict[str, Residual]:
-    """Return how well a solution meets each equation and condition at points of its own."""
-    found = {}
-    for statement in solution.problem.statements:
-        values = ResidualFunction(solution, statement).values(_RESIDUAL_POINTS, seed=7)
-        rms, largest = float(np.sqrt(np.mean(values**2))), float(np.abs(values).max())
-        found[statement.name] = Residual(rms, largest, len(values))
-    return found
-
-
-def field_sizes(layout: Layout, fit: Fit) -> FloatArray:
-    """Return what the error of each field is relative to."""
-    squares = np.array([np.prod(part.half) * np.square(fit.weights[part]).sum(axis=1) for part in fit.parts])
-    sizes = np.sqrt((shares_of(layout, fit) ** 2 * squares).sum(axis=0))
-    own = dict(zip(layout.problem.field_names, sizes.tolist(), strict=True))
-    found = np.array(list(reference_sizes(layout.problem, own).values()))
-    return np.where(found > 0, found, 1.0)
-
-
-def network_of(layout: Layout, fit: Fit) -> CellNetwork:
-    """Return a fit as a network."""
-    tree: list[list[int]] = []
-    cuts: list[float] = []
-    parts: list[Any] = []
-    samples, owners = [np.empty((0, len(fit.root.low)))], [np.empty(0, dtype=np.int64)]
-
-    def walk(cell: Cell) -> int:
-        number = len(tree)
-        tree.append([-1, len(parts), len(parts)])
-        cuts.append(0.0)
-        if cell.halves:
-            first, second = (walk(half) for half in cell.halves)
-            tree[number] = [cell.axis, first, second]
-            cuts[number] = cell.at
-            return number
-        own = layout.parts(cell)
-        for part in own:
-            if len(own) > 1:
-                samples.append(part.points)
-                owners.append(np.full(len(part.points), len(parts)))
-            parts.append(part)
-        tree[number][2] = len(parts)
-        return number
-
-    walk(fit.root)
-    transform = layout.reference.transform
-    return CellNetwork(
-        layout.reference.network,
-        np.array(tree, dtype=np.int64),
-        np.array(cuts),
-        np.array([part.center for part in parts]),
-        np.array([part.half for part in parts]),
-        np.array([fit.weights[part] @ transform.T for part in parts]),
-        np.concatenate(samples),
-        np.concatenate(owners),
-        np.array([part.kind for part in parts], dtype=np.int64),
-        layout.branch if layout.seams else None,
-    )
 
 
 def first_tree(follower: Follower, tol: float, root: Cell | None = None, *, budget: float = 10.0) -> Cell:

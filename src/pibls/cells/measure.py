@@ -189,7 +189,7 @@ def shares_of(layout: Layout, fit: Fit) -> FloatArray:
     squares = np.array([np.prod(part.half) * np.square(fit.weights[part]).sum(axis=1) for part in fit.parts])
     found, d = np.ones(squares.shape), len(layout.problem.domain.space)
     centers = np.array([part.center for part in fit.parts])[:, :d]
-    for mark in layout.landmarks[:, :d]:
+    for mark in layout.ground.landmarks[:, :d]:
         near = np.maximum(np.abs((centers - mark) / layout.root.size[:d]).max(axis=1), _NOTHING)
         rings = np.floor(np.log2(near)).astype(int)
         inner = np.arange(rings.min() + _INNERMOST, min(rings.min() + _INNERMOST + _RINGS, _OUTERMOST))
@@ -227,7 +227,7 @@ def ancestor_values(layout: Layout, coarse: Fit, cells: set[Any], part: CellPart
             return np.zeros((len(X), len(layout.problem.field_names)))
         cell = cell.parent
     parts = layout.parts(cell)
-    numbers = layout.part_at(cell, X)
+    numbers = layout.cutter.part_at(cell, X)
     values = np.empty((len(X), len(layout.problem.field_names)))
     for number in np.unique(numbers):
         rows = numbers == number

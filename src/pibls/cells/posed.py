@@ -13,7 +13,7 @@ from typing import cast
 import numpy as np
 
 from pibls.cells.layout import Layout
-from pibls.cells.loop import network_of
+from pibls.cells.outcome import network_of
 from pibls.cells.parts import CellPart, part_values
 from pibls.cells.rows import Rows
 from pibls.cells.solve import Fit, Glue

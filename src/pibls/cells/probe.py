@@ -110,9 +110,11 @@ class Probe:
         def values(U: FloatArray) -> FloatArray:
             X = place(U)
             # Beyond a seam it is another function.
-            return np.where(self.layout.kinds(X) == part.kind, function(X), known[0])
+            return np.where(self.layout.ground.kinds(X) == part.kind, function(X), known[0])
 
-        found = self.spots(function, switches=not self.layout.seams).missed(place, values, known, outer, unit=unit)
+        found = self.spots(function, switches=not self.layout.ground.seams).missed(
+            place, values, known, outer, unit=unit
+        )
         return np.asarray(found * float(np.sqrt(np.prod(part.half))))
 
     def missed_on(self, piece: Piece, function: Function, known: FloatArray, unit: float | None = None) -> float:
@@ -139,7 +141,7 @@ class Probe:
         if count not in self._points:
             low, high = self.layout.root.low, self.layout.root.high
             X = low + (high - low) * kronecker(count, len(low))
-            self._points[count] = X[self.layout.inside(X)]
+            self._points[count] = X[self.layout.ground.inside(X)]
         points = self._points[count]
         if function not in self._known:
             self._known[function] = function(points)

@@ -123,7 +123,7 @@ class Marker:
         """Return how often cells are split towards each landmark."""
         total, around, found = 0.0, defaultdict[Mark, float](float), Counter[Mark]()
         # What a solution does at a crossing is known: cells only have to take it up.
-        known = {tuple(crossing.point.tolist()) for crossing in self.layout.crossings}
+        known = {tuple(crossing.point.tolist()) for crossing in self.layout.ground.crossings}
         for part, tails in self._rough(fit, sizes).items():
             own = float(tails @ tails)
             total += own
@@ -320,7 +320,7 @@ class Follower:
             for part in self.rows.layout.parts(cell):
                 self._inside(part, found)
                 self._boundary(part, found)
-            for points, extent in self.rows.layout.extents:
+            for points, extent in self.rows.layout.ground.extents:
                 small = (extent < _SMALL * cell.size) | np.isnan(extent)
                 inside = (points >= cell.low) & (points <= cell.high)
                 if small.all() and inside.all(axis=1).any():
@@ -374,14 +374,14 @@ class Follower:
     def _boundary(self, part: CellPart, found: _Roughness) -> None:
         layout, cell = self.rows.layout, part.cell
         count = layout.reference.degree + 1
-        for place, held in layout.pieces(cell).items():
+        for place, held in layout.ground.pieces(cell).items():
             for statement in self.rows.problem.statements:
                 if statement.place != place or place is None:
                     continue
                 for piece in held:
                     rule = piece.rule(cell.low, cell.high, count) if piece.is_plain else None
                     # What lies on both sides of a seam is told by the points of each.
-                    if rule is not None and (layout.kinds(rule.points) == part.kind).all():
+                    if rule is not None and (layout.ground.kinds(rule.points) == part.kind).all():
                         self._on_piece(part, statement, piece, rule, found)
 
     def _on_piece(self, part: CellPart, statement: Statement, piece: Piece, rule: Rule, found: _Roughness) -> None:

@@ -2,43 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import InitVar, dataclass, field
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
-from scipy.linalg import qr
 
-from pibls.cells.crossings import Crossing
 from pibls.cells.layout import Layout
+from pibls.cells.leaf import Link, Reducer, by_crossing
 from pibls.cells.parts import CellPart, Face, part_values
-from pibls.cells.rows import PartRows, Rows
+from pibls.cells.rows import Rows
 from pibls.cells.tree import Cell, contacts, leaves
 from pibls.checks import FloatArray
-from pibls.problem import Statement
-from pibls.solvers.elimination import Eliminated, Leaf, merge, triangle
+from pibls.solvers.elimination import Eliminated, merge
 
-__all__ = ["PER_CELL", "Fit", "Glue"]
-
-PER_CELL = 5e6  # operations that the handling of a cell counts for
-_RIDGE = 1e-13
-_REMEMBERED = 2**26  # numbers in all, of factorised parts
-_TIED = 1e4  # how strictly numbers that are carried from part to part are the same
-_STIFF = 300.0  # how strictly the sums of a part are what they are defined to be
-
-
-@dataclass(frozen=True, eq=False)
-class Link:
-    """Carries numbers from one part to the next: the sum of an average so far, or those of functions at a crossing."""
-
-    below: CellPart
-    above: CellPart
-    of: Statement | Crossing
-
-    @property
-    def size(self) -> int:
-        """How many numbers it carries."""
-        return self.of.size if isinstance(self.of, Crossing) else 1
+__all__ = ["Fit", "Glue"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,19 +73,22 @@ class Glue:
     """Solves one problem on one tree after another; what has not changed is not computed again."""
 
     rows: Rows
-    _reduced: dict[CellPart, tuple[PartRows, FloatArray, FloatArray, float]] = field(default_factory=dict)
+    orders: InitVar[dict[Any, Any] | None] = None  # of unknowns, shared with another one
+    reducer: Reducer = field(init=False)
+    _merging: float = 0.0  # operations
     _columns: dict[CellPart, FloatArray] = field(default_factory=dict)
-    _shared: dict[Any, tuple[FloatArray, FloatArray]] = field(default_factory=dict)
-    _alike: dict[Any, tuple[Leaf, tuple[int, ...]]] = field(default_factory=dict)
     _fronts: dict[Any, _Front] = field(default_factory=dict)
     _links: dict[Any, Link] = field(default_factory=dict)
-    _orders: dict[Any, Any] = field(default_factory=dict)
-    _around: dict[Any, set[CellPart]] = field(default_factory=dict)
     _projected: dict[Any, FloatArray] = field(default_factory=dict)
-    flops: float = 0.0
-    leaves: int = 0
-    _unit: FloatArray | None = None
     _top: _Front = field(init=False)
+
+    def __post_init__(self, orders: dict[Any, Any] | None) -> None:
+        self.reducer = Reducer(self.rows, {} if orders is None else orders)
+
+    @property
+    def flops(self) -> float:
+        """Operations so far."""
+        return self._merging + self.reducer.flops
 
     @property
     def layout(self) -> Layout:
@@ -117,13 +98,13 @@ class Glue:
     @property
     def unit(self) -> float:
         """Operations that a cell has taken."""
-        return self.flops / max(self.leaves, 1)
+        return self.flops / max(self.reducer.count, 1)
 
     @property
     def held(self) -> float:
         """Bytes that the last solution takes, for the most part."""
         own = (front.rows.size + front.own.triangle.size + front.own.coupling.size for front in self._fronts.values())
-        return 8.0 * sum(own) + 8.0 * sum(upper.size for _, upper, _, _ in self._reduced.values())
+        return 8.0 * sum(own) + self.reducer.held
 
     def solve(self, root: Cell) -> Fit:
         """Return the solution on a tree."""
@@ -153,17 +134,17 @@ class Glue:
         self._columns = {}
         self._back(top, self._total(top), {}, weights, residuals)
         parts = tuple(weights)
-        self._reduced = {part: self._reduced[part] for part in parts}
+        self.reducer.keep(parts)
         return Fit(root, parts, weights, residuals, len(parts) * self.rows.width, 0, self._columns)
 
     def _chain(self, root: Cell, paths: dict[Cell, str], held: Any, depths: Any) -> None:
         """Link every part with the next one, for each average, and around each crossing."""
         cells = leaves(root)
         chains: list[tuple[Any, float, list[Cell]]] = [(statement, 0.0, cells) for statement in self.rows.averages]
-        chains += [(crossing, *crossing.around(cells)) for crossing in self.layout.crossings]
+        chains += [(crossing, *crossing.around(cells)) for crossing in self.layout.ground.crossings]
         for of, half, around in chains:
             parts = [part for cell in around for part in self.layout.parts(cell)]
-            self._around[of] = set(parts)
+            self.reducer.around[of] = set(parts)
             for one, two in pairwise(parts):
                 # What is within a box of some size is in all trees.
                 link = self._links.setdefault((one, two, of, half), Link(one, two, of))
@@ -171,19 +152,6 @@ class Glue:
                 depths[link] = (-_common(paths[one.cell], paths[two.cell]), order, len(depths))
                 held.setdefault(one, []).append(link)
                 held.setdefault(two, []).append(link)
-
-    def _sums(
-        self, part: CellPart, units: FloatArray, faces: tuple[Any, ...], columns: dict[Any, int], width: int
-    ) -> tuple[FloatArray, FloatArray]:
-        """Return the rows of averages: what came before, and this part, is what goes on; in the end it is the value."""
-        rows = np.zeros((len(self.rows.averages), self.rows.width))
-        right = np.zeros((len(self.rows.averages), width + self.rows.sides))
-        for number, statement in enumerate(self.rows.averages):
-            rows[number], right[number, width:] = self.rows.average(part, units, statement)
-            for face in faces:
-                if isinstance(face, Link) and face.of is statement:
-                    right[number, columns[face]] = 1.0 if face.above is part else -1.0
-        return rows, right
 
     def _front(self, cell: Cell, held: dict[CellPart, list[Face]], depths: Any, before: dict[Any, _Front]) -> _Front:
         if cell.halves:
@@ -199,203 +167,8 @@ class Glue:
         return self._merged(cell, fronts, depths, before)
 
     def _leaf(self, part: CellPart, faces: tuple[Face, ...]) -> _Front:
-        self.leaves += 1
-        self.flops += PER_CELL
-        rows, upper, right, _ = self._reduce(part)
-        key = self._configuration(part, faces, rows)
-        if key is None or key not in self._alike:
-            leaf, sizes, below = self._factorised(part, faces, rows, upper)
-            if key is not None:
-                if len(self._alike) * leaf.size > _REMEMBERED:
-                    self._alike.clear()
-                self._alike[key] = leaf, sizes
-        else:
-            leaf, sizes = self._alike[key]
-            balance = -_STIFF * self._unit_of_sums(part)[:, None] * rows.given
-            below = np.vstack([np.zeros((sum(sizes), self.rows.sides)), balance, np.zeros_like(balance)])
-        self.flops += 4.0 * len(below) * (len(upper) + len(leaf.front))
-        own, front, lost = leaf.solved(self.rows.emphasis(part) * right, below)
+        own, front, lost, sizes = self.reducer.leaf(part, faces)
         return _Front(faces, sizes, front, own, (), (), (part,), part, lost)
-
-    def _configuration(self, part: CellPart, faces: tuple[Any, ...], rows: PartRows) -> Any:
-        """Return what parts have in common whose rows are the same, or None where they are a part's own."""
-        plain = rows.key is not None and not len(rows.value) and not self.rows.averages
-        if not plain or not all(isinstance(face, Face) and face.whole for face in faces):
-            return None
-        return rows.key, tuple(
-            (
-                self.layout.place(part, self.rows.on_side(part, face)),
-                float(f"{face.thickness:.12g}"),
-                bool(face.shift),
-                *(float(f"{unit:.12g}") for unit in self.rows.face_units(face)),
-            )
-            for face in faces
-        )
-
-    def _factorised(
-        self, part: CellPart, faces: tuple[Any, ...], rows: PartRows, upper: FloatArray
-    ) -> tuple[Leaf, tuple[int, ...], FloatArray]:
-        """Return the rows of a part factorised, how many unknowns it shares on each face, and the right-hand side."""
-        blocks, rights, columns = [rows.condition], [rows.value], {}
-        sizes: list[int] = []
-        for face in faces:
-            columns[face] = sum(sizes)
-            if isinstance(face, Link):
-                sizes.append(face.size)
-                continue
-            blocks.append(self.rows.traced(part, face, rows.units))
-            rights.append(self.rows.traced_right(part, face))
-            sizes.append(len(blocks[-1]))
-        count = len(rows.given)
-        below, width = np.vstack(blocks), count + sum(sizes)
-        columns = {face: count + column for face, column in columns.items()}
-        bottom = np.zeros((len(below), width + self.rows.sides), order="F")
-        bottom[:, width:] = np.concatenate(rights)
-        traced = np.concatenate(
-            [
-                np.empty(0, int),
-                *(
-                    np.arange(columns[f], columns[f] + n)
-                    for f, n in zip(faces, sizes, strict=True)
-                    if not isinstance(f, Link)
-                ),
-            ]
-        )
-        bottom[len(rows.value) + np.arange(len(traced)), traced] = -1.0
-        ties = self._crossed(part, faces, sizes, bottom[len(rows.value) :], columns)
-        below, bottom = np.vstack([below, np.zeros((len(ties), self.rows.width))]), np.vstack([bottom, ties])
-        if self.rows.averages:
-            sums, theirs = self._sums(part, rows.units, faces, columns, width)
-            below, bottom = np.vstack([below, sums]), np.vstack([bottom, theirs])
-        balance, theirs = self._balance(part, faces, rows, below, bottom, columns)
-        emphasis = self.rows.emphasis(part)
-        below = np.asfortranarray(np.vstack([emphasis * below, balance])[:, self._order(part, rows)])
-        bottom = np.asfortranarray(np.vstack([emphasis * bottom, theirs]))
-        self.flops += 2.0 * len(below) * len(upper) * (len(upper) + 2 * width) + 2.0 * len(below) * width**2
-        leaf = Leaf.of(np.multiply(emphasis, upper, order="F"), below, bottom[:, :width])
-        return leaf, tuple(sizes), bottom[:, width:]
-
-    def _crossed(
-        self, part: CellPart, faces: tuple[Any, ...], sizes: list[int], bottom: FloatArray, columns: dict[Any, int]
-    ) -> FloatArray:
-        """Put the functions of crossings into the rows of what a part shares with others that do not have them.
-
-        Return the rows that say that their numbers are the same before and after the part.
-        """
-        ties = [np.zeros((0, bottom.shape[1]))]
-        for crossing, links in _by_crossing(faces).items():
-            first, row = columns[links[0]], 0
-            for face, size in zip(faces, sizes, strict=True):
-                if isinstance(face, Link):
-                    continue
-                other = face.above if face.below is part else face.below
-                if other not in self._around[crossing]:
-                    own = slice(first, first + crossing.size)
-                    bottom[row : row + size, own] = crossing.traced(self.rows, part, face)
-                row += size
-            if len(links) > 1:
-                tie = np.zeros((crossing.size, bottom.shape[1]))
-                for link, sign in zip(links, (1.0, -1.0), strict=True):
-                    tie[:, columns[link] : columns[link] + crossing.size] = sign * _TIED * np.eye(crossing.size)
-                ties.append(tie)
-        return np.vstack(ties)
-
-    def _balance(
-        self,
-        part: CellPart,
-        faces: tuple[Any, ...],
-        rows: PartRows,
-        below: FloatArray,
-        bottom: FloatArray,
-        columns: dict[Any, int],
-    ) -> tuple[FloatArray, FloatArray]:
-        """Return the rows that define the sums of a part, and those that say they are zero.
-
-        What equations lack in all over a part, and what flows differ by from those shared on its faces and given on
-        its boundary, adds up over any branch of the tree to what the branch creates or swallows. Small cells count
-        little by themselves; without these sums they could be a source that is felt everywhere.
-        """
-        count = len(rows.given)
-        balance, theirs = rows.means.copy(), np.zeros((2 * count, bottom.shape[1]))
-        conditions = len(rows.value)
-        balance -= rows.flows @ rows.condition
-        theirs[:count, bottom.shape[1] - self.rows.sides :] = -rows.given - rows.flows @ rows.value
-        row = conditions
-        for face in faces:
-            if isinstance(face, Link):
-                continue
-            width = len(self.rows.shared(face)) * face.basis.shape[1]
-            own, shared = self.rows.flux.across(part, face, below[row : row + width])
-            balance -= own
-            theirs[:count, columns[face] : columns[face] + width] += shared
-            known = bottom[row : row + width].copy()
-            known[:, columns[face] : columns[face] + width] = 0.0
-            theirs[:count] -= shared @ known
-            row += width
-        scale = self._unit_of_sums(part)[:, None]
-        theirs[:count] *= _STIFF * scale
-        theirs[np.arange(count), np.arange(count)] = -_STIFF
-        theirs[count + np.arange(count), np.arange(count)] = self._counts(part, part.cell)
-        return np.vstack([_STIFF * scale * balance, np.zeros_like(balance)]), theirs
-
-    def _unit_of_sums(self, part: CellPart) -> FloatArray:
-        """Return what sums are multiplied with: the same everywhere, as they add up however coefficients vary."""
-        if self._unit is None:
-            self._unit = self.rows.weights(part, self.layout.root.size / 2)
-        return self._unit
-
-    def _counts(self, part: CellPart, cell: Cell) -> FloatArray:
-        """Return how much the sums of a branch count."""
-        return np.asarray(self.rows.weights(part, cell.size / 2) / self._unit_of_sums(part))
-
-    def _reduce(self, part: CellPart) -> tuple[PartRows, FloatArray, FloatArray, float]:
-        """Return the rows of a part, its equations as a triangle, and what of them nothing can fulfil."""
-        if part in self._reduced:
-            return self._reduced[part]
-        rows = self.rows.of(part)
-        width = self.rows.width
-        order = self._order(part, rows)
-        if rows.key is None:
-            assert rows.equation is not None
-            ridge = _RIDGE * np.sqrt(part.volume) * np.eye(width)
-            stacked = np.asfortranarray(
-                np.vstack(
-                    [
-                        np.column_stack([rows.equation[:, order], rows.source]),
-                        np.column_stack([ridge, np.zeros((width, self.rows.sides))]),
-                    ]
-                )
-            )
-            found = triangle(stacked, width)
-            self.flops += 2.0 * len(stacked) * width**2
-            upper, right = found[:width, :width], found[:width, width:]
-            lost = float(np.square(found[width:, width]).sum())
-        else:
-            if rows.equation is not None:
-                ridge = _RIDGE * np.sqrt(part.volume) * np.eye(width)
-                orthogonal, triangular = np.linalg.qr(np.vstack([rows.equation[:, order], ridge]))
-                self._shared[rows.key] = orthogonal[: len(rows.equation)], np.asfortranarray(triangular)
-                self.flops += 4.0 * len(rows.equation) * width**2
-            orthogonal, upper = self._shared[rows.key]
-            right = orthogonal.T @ rows.source
-            lost = max(0.0, float(np.square(rows.source[:, 0]).sum() - np.square(right[:, 0]).sum()))
-        # The triangle says all that the rows do.
-        self._reduced[part] = (replace(rows, equation=None), np.asfortranarray(upper), right, lost)
-        return self._reduced[part]
-
-    def _order(self, part: CellPart, rows: PartRows) -> Any:
-        """Return an order of the unknowns of a part in which those come first that its equations determine best.
-
-        Cells of nearly the same shape share one. Rows of an equation are many times larger than those of values; in
-        this order rounding in the ones does not reach the others.
-        """
-        shape = tuple(np.round(2 * np.log2(part.half / part.half.max())).astype(int).tolist())
-        key = (shape, int(np.round(np.log2(part.half.max()))))
-        if key not in self._orders:
-            assert rows.equation is not None
-            upper = np.linalg.qr(rows.equation, mode="r")
-            self._orders[key] = qr(upper, mode="r", pivoting=True, check_finite=False)[1]
-        return self._orders[key]
 
     def _merged(self, cell: Cell, fronts: list[_Front], depths: Any, before: dict[Any, _Front]) -> _Front:
         fronts = [front for front in fronts if front.parts]
@@ -440,9 +213,9 @@ class Glue:
             for front in (one, two)
         )
         count, width = sum(sizes[f] for f in shared), sum(sizes[f] for f in rest)
-        self.flops += 4.0 * count**2 * width + 2.0 * count * width**2 + 2.0 * count**3
+        self._merging += 4.0 * count**2 * width + 2.0 * count * width**2 + 2.0 * count**3
         assert one.sample is not None
-        counts = self._counts(one.sample, cell)
+        counts = self.reducer.counts(one.sample, cell)
         own, rows, lost = merge(one.rows, two.rows, count, (one_place, two_place), width, counts)
         return _Front(
             rest,
@@ -473,7 +246,7 @@ class Glue:
         count = self._back(self._top, self._total(self._top, rng), {}, weights, {}, rng)
         square = 0.0
         for part, found in weights.items():
-            scaled = found / self._reduced[part][0].units[:, None]
+            scaled = found / self.reducer.reduced(part).rows.units[:, None]
             if part.whole:
                 square += float(np.prod(part.half) * np.square(scaled).sum())
             else:
@@ -507,11 +280,11 @@ class Glue:
             return count
         for part in front.parts:
             assert isinstance(part, CellPart)
-            units = self._reduced[part][0].units
+            units = self.reducer.reduced(part).rows.units
             found = np.empty((own.shape[1], self.rows.width))
-            found[:, self._order(part, self._reduced[part][0])] = own.T
+            found[:, self.reducer.order(part, self.reducer.reduced(part).rows)] = own.T
             every = found.reshape(len(found), len(units), -1) * units[:, None]
-            for crossing, links in _by_crossing(front.faces).items():
+            for crossing, links in by_crossing(front.faces).items():
                 if (crossing, part) not in self._projected:
                     self._projected[crossing, part] = crossing.projected(self.layout, part)
                 every += np.tensordot(known[links[0]].T, self._projected[crossing, part], axes=1)
@@ -522,17 +295,8 @@ class Glue:
             width = front.rows.shape[1] - self.rows.sides
             left = front.rows[:, :width] @ others[:, 0] - front.rows[:, width]
             square = (front.lost + float(left @ left)) / self.rows.emphasis(part) ** 2
-            residuals[part] = float(np.sqrt(square + self._reduced[part][3]))
+            residuals[part] = float(np.sqrt(square + self.reducer.reduced(part).lost))
         return len(own)
-
-
-def _by_crossing(faces: tuple[Any, ...]) -> dict[Crossing, list[Link]]:
-    """Return the links of a part that carry numbers of functions at crossings."""
-    found: dict[Crossing, list[Link]] = {}
-    for face in faces:
-        if isinstance(face, Link) and isinstance(face.of, Crossing):
-            found.setdefault(face.of, []).append(face)
-    return found
 
 
 def _paths(root: Cell) -> dict[Cell, str]:

@@ -13,7 +13,7 @@ from pibls.cells import solve_cells, solve_cells_nonlinear
 from pibls.cells.grow import tree_of
 from pibls.cells.iterate import Newton
 from pibls.cells.layout import Layout
-from pibls.cells.loop import network_of
+from pibls.cells.outcome import network_of
 from pibls.cells.parts import CellPart
 from pibls.cells.rows import Rows
 from pibls.cells.solve import Fit, Glue

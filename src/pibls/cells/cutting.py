@@ -1,0 +1,258 @@
+"""What of the domain lies in a cell: connected parts, each with points of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from scipy import ndimage
+
+from pibls.cells.ground import Ground, on_faces
+from pibls.cells.parts import CellPart, exact_weights
+from pibls.cells.surface import Rule, ranges
+from pibls.cells.tree import Cell
+from pibls.checks import FloatArray
+from pibls.features.reference import Reference, cube_rule
+from pibls.geometry.sampling import kronecker
+from pibls.geometry.sight import joined_in_sight, owners_in_sight
+
+__all__ = ["Cutter"]
+
+_GRID = {1: 65, 2: 25, 3: 11}
+_FITS = 3
+_OUTLINE = {1: 1, 2: 4, 3: 2}
+_SMALL = 0.6
+_STEP = 1e-7
+_EXACT = 3  # degrees more than those of cells, for integrals: sines are a little more than polynomials
+_CANDIDATES = 2**15
+_OVERSAMPLING = 2.2
+
+
+@dataclass(eq=False)
+class Cutter:
+    """Cuts cells into parts by the boundary and by seams, and keeps what it found."""
+
+    ground: Ground
+    reference: Reference
+    _parts: dict[Cell, tuple[CellPart, ...]] = field(default_factory=dict)
+
+    def parts(self, cell: Cell) -> tuple[CellPart, ...]:
+        """Return the connected pieces of a cell within the domain; none where it is outside."""
+        if cell not in self._parts:
+            self._parts[cell] = self._found(cell)
+        return self._parts[cell]
+
+    def _found(self, cell: Cell) -> tuple[CellPart, ...]:
+        rules = self._rules(cell)
+        outline, middle = rules.pop(None, None), (cell.low + cell.high) / 2
+        seams = [seam for level in self.ground.seams if (seam := rules.pop(level, None)) is not None]
+        seams = [seam for seam in seams if not on_faces(seam.points, cell)]
+        if seams:
+            return self._divided(cell, outline, Rule.joined(seams), rules)
+        if not self.ground.is_box:
+            if outline is not None and not on_faces(outline.points, cell):
+                kind = int(
+                    self.ground.kinds(outline.points[:1] - _STEP * float(cell.size.min()) * outline.normals[:1])[0]
+                )
+                return self._cut(cell, outline, rules, kind)
+            if not self.ground.inside(middle[None])[0]:
+                return ()
+        U, weights = self.reference.rule
+        half = cell.size / 2
+        center = cell.low + half
+        kind = int(self.ground.kinds(middle[None])[0])
+        return (
+            CellPart(cell, center, half, center + half * U, weights * float(np.prod(half)), True, rules, kind=kind),
+        )
+
+    def _divided(self, cell: Cell, outline: Rule | None, seam: Rule, rules: dict[Any, Rule]) -> tuple[CellPart, ...]:
+        """Return the parts of a cell that a seam runs through: what is on either side is cut off as by a boundary."""
+        step = _STEP * float(cell.size.min())
+        above, below = (
+            seam.together(self.ground.kinds(seam.points + sign * step * seam.normals)) for sign in (1.0, -1.0)
+        )
+        found: list[CellPart] = []
+        for kind in np.unique(np.concatenate([above, below])).tolist():
+            around = [seam.chosen(below == kind), seam.chosen(above == kind).flipped()]
+            around += [self._of_kind(outline, kind, step)] if outline is not None else []
+            own = {key: self._of_kind(rule, kind, step) for key, rule in rules.items()}
+            found += self._cut(cell, Rule.joined(around), own, kind)
+        return tuple(found)
+
+    def _of_kind(self, rule: Rule, kind: int, step: float) -> Rule:
+        """Return the points of a boundary that are beside a kind of points of the domain."""
+        return rule.chosen(rule.together(self.ground.kinds(rule.points - step * rule.normals)) == kind)
+
+    def _rules(self, cell: Cell) -> dict[Any, Rule]:
+        found = {}
+        for place, held in self.ground.pieces(cell).items():
+            # Integrals along the outline are those of polynomials along curves.
+            around = place is None or place in self.ground.seams
+            count = (self.reference.degree + 1) * (_OUTLINE[len(cell.low)] if around else 1)
+            rules = [rule for piece in held if (rule := piece.rule(cell.low, cell.high, count)) is not None]
+            if rules:
+                found[place] = Rule.joined(rules)
+        return found
+
+    def _cut(self, cell: Cell, outline: Rule, rules: dict[Any, Rule], kind: int) -> tuple[CellPart, ...]:
+        near = outline.points - _STEP * float(cell.size.min()) * outline.normals
+        low, high = cell.low, cell.high
+        grid = np.empty((0, len(low)))
+        for _ in range(_FITS):
+            grid, labels, step = self._labelled(low, high, kind)
+            found = np.concatenate([grid - step / 2, grid + step / 2, near]) if len(grid) else near
+            new_low, new_high = np.maximum(found.min(axis=0), cell.low), np.minimum(found.max(axis=0), cell.high)
+            if (new_high <= new_low).any():
+                return ()
+            shrunk = (new_high - new_low) < _SMALL * (high - low)
+            low, high = new_low, new_high
+            if not shrunk.any():
+                break
+        grid, labels, step = self._labelled(low, high, kind)
+        if not len(grid):
+            return ()
+        groups = []
+
+        def owned(X: FloatArray, strict: bool = False) -> Any:
+            return owners_in_sight(grid, labels, step, X, lambda Y: self.ground.is_kind(Y, kind), strict=strict)
+
+        def beside(rule: Rule) -> Any:
+            return rule.together(owned(rule.points - _STEP * float(cell.size.min()) * rule.normals))
+
+        owner, places = beside(outline), {key: beside(rule) for key, rule in rules.items()}
+        shell = self._shell(cell, kind) if len(low) == 2 else None
+        walls = beside(shell) if shell is not None else np.empty(0)
+        for label in np.unique(labels).tolist():
+            own = grid[labels == label]
+            hull = np.concatenate([own - step / 2, own + step / 2, near[owner == label]])
+            box = np.maximum(hull.min(axis=0), cell.low), np.minimum(hull.max(axis=0), cell.high)
+            half = np.maximum((box[1] - box[0]) / 2, 1e-12 * cell.size)
+
+            def is_own(X: FloatArray, label: int = int(label)) -> Any:
+                return owned(X, strict=True) == label
+
+            inside, volume = self._candidates(*box, kind, is_own)
+            if not len(inside):
+                continue
+            inside = inside[: self.wanted]
+            boundary = {
+                key: self._filled(cell, key, rule.chosen(places[key] == label), box, beside, int(label))
+                for key, rule in rules.items()
+            }
+            weights, center = np.full(len(inside), volume / len(inside)), (box[0] + box[1]) / 2
+            integral = None
+            if shell is not None:
+                around = Rule.joined([outline.chosen(owner == label), shell.chosen(walls == label)])
+                integral = exact_weights(
+                    (inside - center) / half, weights, around, center, half, self.reference.degree + _EXACT
+                )
+            groups.append(
+                CellPart(
+                    cell,
+                    center,
+                    half,
+                    inside,
+                    weights,
+                    False,
+                    {key: rule for key, rule in boundary.items() if len(rule.weights)},
+                    integral,
+                    kind,
+                )
+            )
+        return tuple(groups)
+
+    def _filled(
+        self,
+        cell: Cell,
+        place: Any,
+        rule: Rule,
+        box: tuple[FloatArray, FloatArray],
+        beside: Callable[[Rule], Any],
+        label: int,
+    ) -> Rule:
+        """Return what a part has of a surface, with more points where it got few of those scattered over its cell."""
+        count = self.reference.degree + 1
+        if len(cell.low) < 3 or 2 * len(rule.weights) >= count**2:
+            return rule
+        held = [half for piece in self.ground.pieces(cell)[place] for half in piece.within(*box)]
+        found = [more for piece in held if (more := piece.rule(*box, count)) is not None]
+        if not found:
+            return rule
+        joined = Rule.joined(found)
+        more = joined.chosen(beside(joined) == label)
+        return more if len(more.weights) > len(rule.weights) else rule
+
+    def _shell(self, cell: Cell, kind: int) -> Rule:
+        """Return what of the sides of a plane cell lies inside the domain, with normals out of the cell."""
+        nodes, shares = cube_rule(1, self.reference.degree + 2)
+        found = [Rule(np.empty((0, 2)), np.empty((0, 2)), np.empty(0))]
+        for axis in range(2):
+            for end, out in ((cell.low, -1.0), (cell.high, 1.0)):
+                normal = np.zeros(2)
+                normal[axis] = out
+
+                def placed(s: FloatArray, axis: int = axis, end: FloatArray = end) -> FloatArray:
+                    X = np.tile(end, (len(s), 1))
+                    X[:, 1 - axis] = cell.low[1 - axis] + s * cell.size[1 - axis]
+                    return X
+
+                step = self.ground.aside(cell) * normal
+                found_in = ranges(lambda s, at=placed, step=step: self.ground.columns(at(s), kind, step), 0.0, 1.0)
+                for a, b in self.ground.at_tips(found_in, cell, axis, end, cell.size):
+                    X = placed(a + (b - a) * (nodes[:, 0] + 1) / 2)
+                    length = (b - a) * cell.size[1 - axis]
+                    found.append(Rule(X, np.tile(normal, (len(X), 1)), shares / 2 * length, np.zeros(len(X), np.int64)))
+        return Rule.joined(found)
+
+    @cached_property
+    def wanted(self) -> int:
+        """Number of points inside a part that determine its functions."""
+        return int(_OVERSAMPLING * self.reference.size) + 10
+
+    def _labelled(self, low: FloatArray, high: FloatArray, kind: int) -> tuple[FloatArray, Any, FloatArray]:
+        """Return points of a grid inside the domain, the number of the piece each is in, and the spacing."""
+        d = len(low)
+        count = _GRID[d]
+        step = (high - low) / count
+        axes = [low[i] + step[i] * (np.arange(count) + 0.5) for i in range(d)]
+        grid = np.stack([g.ravel() for g in np.meshgrid(*axes, indexing="ij")], axis=1)
+        inside = self.ground.is_kind(grid, kind)
+        labels, _ = ndimage.label(inside.reshape((count,) * d))
+        found = joined_in_sight(grid[inside], labels.ravel()[inside], step, lambda X: self.ground.is_kind(X, kind))
+        return grid[inside], found, step
+
+    def _candidates(
+        self, low: FloatArray, high: FloatArray, kind: int, own: Callable[[FloatArray], Any]
+    ) -> tuple[FloatArray, float]:
+        """Return points inside the domain and a box that are of a piece, and the volume of the piece."""
+        tries = 4 * self.wanted
+        while True:
+            X = low + (high - low) * kronecker(tries, len(low))
+            X = X[self.ground.is_kind(X, kind)]
+            X = X[own(X)] if len(X) else X
+            if len(X) >= 2 * self.wanted or tries >= _CANDIDATES:
+                return X, float(np.prod(high - low)) * len(X) / tries
+            tries *= 4
+
+    def part_at(self, cell: Cell, X: FloatArray) -> Any:
+        """Return for points of a cell the number of the part each is in, or nearest to."""
+        parts = self.parts(cell)
+        if len(parts) < 2:
+            return np.zeros(len(X), dtype=int)
+        points = np.concatenate([part.points for part in parts])
+        numbers = np.repeat(np.arange(len(parts)), [len(part.points) for part in parts])
+        own, kinds = np.array([part.kind for part in parts]), self.ground.kinds(X)
+        found = np.empty(len(X), dtype=np.int64)
+        for kind in np.unique(kinds).tolist():
+            rows, theirs = kinds == kind, np.isin(numbers, np.flatnonzero(own == kind))
+            theirs |= not theirs.any()
+            clear = (
+                (lambda Y, kind=kind: self.ground.inside(Y) & (self.ground.kinds(Y) == kind))
+                if self.ground.seams
+                else None
+            )
+            found[rows] = owners_in_sight(points[theirs], numbers[theirs], cell.size, X[rows], clear)
+        return found

@@ -1,0 +1,123 @@
+"""What solves a problem on one tree after another, and the linear one of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+from pibls.cells.layout import Layout
+from pibls.cells.rows import Rows
+from pibls.cells.solve import Fit, Glue
+from pibls.cells.tree import Cell
+from pibls.problem import Problem
+
+__all__ = ["Fitter", "Linear", "degree_for"]
+
+_DEGREES = {
+    1: ((1e-4, 10), (1e-7, 14), (0.0, 18)),
+    2: ((1e-4, 9), (1e-7, 13), (0.0, 17)),
+    3: ((1e-4, 8), (1e-7, 10), (0.0, 12)),
+}
+
+
+def degree_for(dimension: int, tol: float) -> int:
+    """Return the degree of the functions on a cell for a tolerance."""
+    return next(degree for least, degree in _DEGREES[dimension] if tol >= least)
+
+
+class Fitter(Protocol):
+    """Solves a problem on one tree after another."""
+
+    @property
+    def layout(self) -> Layout:
+        """The domain."""
+
+    @property
+    def flops(self) -> float:
+        """Operations so far."""
+
+    @property
+    def unit(self) -> float:
+        """Operations that a cell takes."""
+
+    @property
+    def held(self) -> float:
+        """Bytes that the last solution takes, with the one it was compared with."""
+
+    def fit(self, root: Cell, near: Fit | None) -> Fit:
+        """Return the solution on a tree, given one on a coarser tree."""
+
+    def doubt(self, fit: Fit) -> str:
+        """Return why a fit may be no solution at all, as a sentence, or an empty string."""
+
+    def answer(self) -> float:
+        """Return how strongly the last solution answers to changes of what it must meet."""
+
+    def richer(self) -> Fitter | None:
+        """Return what solves the same problem with richer cells, if there is a use for it."""
+
+    def enriched(self, degrees: int) -> Fitter | None:
+        """Return what solves the same problem with functions of so many degrees more, if it can be had."""
+
+
+@dataclass(eq=False)
+class Linear:
+    """Solves a linear problem on trees."""
+
+    glue: Glue
+    _richer: Linear | None = None
+
+    @property
+    def layout(self) -> Layout:
+        """The domain."""
+        return self.glue.layout
+
+    @property
+    def flops(self) -> float:
+        """Operations so far."""
+        return self.glue.flops + (0.0 if self._richer is None else self._richer.glue.flops)
+
+    @property
+    def unit(self) -> float:
+        """Operations that a cell takes."""
+        return self.glue.unit
+
+    @property
+    def held(self) -> float:
+        """Bytes that the last solution takes, with the one it was compared with."""
+        return self.glue.held + (0.0 if self._richer is None else self._richer.held)
+
+    def fit(self, root: Cell, near: Fit | None) -> Fit:
+        """Return the solution on a tree; where it starts from does not matter."""
+        del near
+        return self.glue.solve(root)
+
+    def doubt(self, fit: Fit) -> str:
+        """Return an empty string: a linear problem is solved in one go."""
+        del fit
+        return ""
+
+    def answer(self) -> float:
+        """Return how strongly the last solution answers to changes of what it must meet."""
+        return self.glue.weakest()[0]
+
+    def richer(self) -> Linear | None:
+        """Return what solves the same problem with functions of two degrees more: one would miss odd or even ones.
+
+        On a line more cells cost no more than that.
+        """
+        reference = self.layout.reference
+        if reference.dimension == 1:
+            return None
+        if self._richer is None:
+            self._richer = self.enriched(2)
+        return self._richer
+
+    def enriched(self, degrees: int) -> Linear:
+        """Return what solves the same problem with functions of so many degrees more."""
+        return Linear(Glue(Rows(self.layout.enriched(degrees))))
+
+    @property
+    def problem(self) -> Problem:
+        """The problem."""
+        return self.layout.problem

@@ -1,0 +1,261 @@
+"""The domain of a problem as cells see it: its boundary, where data switch, and points where solutions are singular."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from pibls.cells.crossings import Crossing, crossings
+from pibls.cells.seams import Sheet, along, seam_pieces, split_at
+from pibls.cells.surface import Piece, pieces
+from pibls.cells.tangents import tangents
+from pibls.cells.tree import Cell
+from pibls.checks import FloatArray
+from pibls.geometry import Box, Domain, Product, TimeInterval
+from pibls.geometry import Part as BoundaryPart
+from pibls.geometry.base import Region
+from pibls.geometry.landmarks import corners
+from pibls.geometry.patch import TimedPatch
+from pibls.geometry.sampling import kronecker
+from pibls.problem import OnPart, Problem
+from pibls.problem.evaluate import Function, compile_function
+from pibls.problem.level import Level
+from pibls.problem.switches import branch_number, condition_edges, hidden_jump, switching_edges, switching_planes
+
+__all__ = ["FLAT", "Ground", "on_faces"]
+
+FLAT = 1e-9  # of a cell: what is closer to a wall lies in it
+_ALONG = 32  # points on a piece of the boundary
+_TIE, _ROUNDING = 1e-12, 1e-15
+
+
+@dataclass(eq=False)
+class Ground:
+    """What a problem says about places, whatever functions cells carry; what was found for a cell is kept."""
+
+    problem: Problem
+    _pieces: dict[Cell, dict[Any, list[Piece]]] = field(default_factory=dict)
+
+    @property
+    def domain(self) -> Domain:
+        """The domain."""
+        domain: Domain = self.problem.domain  # type: ignore[assignment]
+        return domain
+
+    @cached_property
+    def is_box(self) -> bool:
+        """Whether the domain is a box, so that no cell is ever cut."""
+        space = self.domain.domain if isinstance(self.domain, Product) else self.domain
+        return isinstance(space, Box | TimeInterval)
+
+    @cached_property
+    def root(self) -> Cell:
+        """The box around the domain."""
+        bounds = np.asarray(self.domain.bounds, dtype=np.float64)
+        points = [crossing.point[None] for crossing in self.crossings]
+        return Cell(
+            bounds[:, 0].copy(),
+            bounds[:, 1].copy(),
+            marks=np.unique(np.concatenate([self.landmarks, self._planes, *points]), axis=0),
+            tangents=tangents(self._all_pieces, len(bounds)),
+        )
+
+    @cached_property
+    def crossings(self) -> tuple[Crossing, ...]:
+        """Points at which materials meet, with the functions that solve the equation around them."""
+        return crossings(self, np.concatenate([self.landmarks, self._planes]))
+
+    @property
+    def _planes(self) -> FloatArray:
+        """Where data switch across an axis."""
+        return switching_planes(self.problem, conditions=not self._is_plane)
+
+    @cached_property
+    def landmarks(self) -> FloatArray:
+        """Points of a plane where solutions may be singular: corners, and where conditions begin and end."""
+        d = len(self.domain.coordinates)
+        if len(self.problem.domain.space) != 2:
+            return np.empty((0, d))
+        low, high = np.asarray(self.domain.bounds)[:2].T
+        grain = 1e-9 * (high - low)
+        found = [np.array([corner.point for corner in corners(self.domain, above=0.0)]).reshape(-1, 2)]
+        for place in self.places:
+            ends_of = [np.empty((0, 2))]
+            for piece in self._outlines[place]:
+                if len(piece.box) == len(self.domain.coordinates) - 1 and (
+                    len(piece.box) == 1 or isinstance(piece.patch, TimedPatch)
+                ):
+                    ends = np.tile(piece.box.mean(axis=1), (2, 1))
+                    ends[:, 0] = piece.box[0]
+                    ends_of.append(piece.patch.at(ends)[0][:, :2])
+            points = np.concatenate(ends_of)
+            _, first, counts = np.unique(
+                np.round((points - low) / grain), axis=0, return_index=True, return_counts=True
+            )
+            # Where a condition goes on beyond the end of a piece, nothing happens but at a corner.
+            found.append(points[first[counts == 1]])
+        found += [self._meetings(), self._switches()]
+        points = np.concatenate(found)
+        points = points[np.unique(np.round((points - low) / grain), axis=0, return_index=True)[1]]
+        return np.hstack([points, np.full((len(points), d - 2), np.nan)])
+
+    @cached_property
+    def _is_plane(self) -> bool:
+        """Whether conditions hold on curves of a plane: where they switch is a point, not all that is above it."""
+        return len(self.domain.space) == 2 == len(self.domain.coordinates)
+
+    @cached_property
+    def _edges(self) -> dict[Any, tuple[Level, ...]]:
+        """Where conditions on the boundary of a plane domain switch."""
+        if not self._is_plane:
+            return {}
+        edges = {place: condition_edges(self.problem, place) for place in self.places if place is not None}
+        return {place: tuple(Level.of(e, self.domain.coordinates) for e in own) for place, own in edges.items()}
+
+    def _switches(self) -> FloatArray:
+        """Return the points of the boundary of a plane domain at which conditions switch."""
+        found, slack = [np.empty((0, 2))], FLAT * float(np.ptp(self.domain.bounds))
+        for place, levels in self._edges.items():
+            X = np.concatenate([np.empty((0, 2)), *(along(piece, piece.box[0]) for piece in self._outlines[place])])
+            for level in levels if len(X) else ():
+                near = np.abs(level(X)) <= slack * np.linalg.norm(level.gradient(X), axis=1)
+                found.append(X[near])
+        return np.concatenate(found)
+
+    def _meetings(self) -> FloatArray:
+        """Return where seams end in a plane: at the boundary, and where they cross each other."""
+        found = [np.empty((0, 2))]
+        for piece in (piece for held in self.seams.values() for piece in held if isinstance(piece, Piece)):
+            X = along(piece, piece.box[0])[:, :2]
+            if np.ptp(X, axis=0).max() > FLAT * float(np.ptp(self.domain.bounds[:2])):
+                found.append(X)
+        return np.concatenate(found)
+
+    @cached_property
+    def _outlines(self) -> dict[Any, list[Piece]]:
+        """The pieces of the whole boundary, by the conditions they carry, and those of seams, by their levels."""
+        found: dict[Any, list[Piece]] = {}
+        for place, part in self.places.items():
+            own = (piece for patch in part.patches for piece in pieces(patch))
+            levels = (*self.seams, *self._edges.get(place, ()))
+            found[place] = [half for piece in own for half in split_at(piece, levels)]
+        return {**found, **self.seams}
+
+    @cached_property
+    def _all_pieces(self) -> list[Piece]:
+        return [piece for held in self._outlines.values() for piece in held if isinstance(piece, Piece)]
+
+    @cached_property
+    def levels(self) -> tuple[Level, ...]:
+        """The functions at whose zeros data switch, but for those across an axis."""
+        return tuple(Level.of(edge, self.domain.coordinates) for edge in switching_edges(self.problem))
+
+    @cached_property
+    def seams(self) -> dict[Any, list[Any]]:
+        """The pieces of curves and surfaces inside the domain at which data switch."""
+        walls = [Level.of(edge, self.domain.coordinates) for edge in switching_edges(self.problem, several=False)]
+        found = {}
+        for level in self.levels:
+            others = [*walls, *(other for other in self.levels if other is not level)]
+            found[level] = seam_pieces(level, others, self.domain, self.inside, self.branch)
+        return {level: held for level, held in found.items() if held}
+
+    @cached_property
+    def branch(self) -> Function:
+        """Tells apart places at which equations take different branches."""
+        return compile_function(branch_number(self.problem), self.domain.coordinates)
+
+    @cached_property
+    def hidden(self) -> str:
+        """What of the problem cells cannot see, as a sentence."""
+        return hidden_jump(self.problem, [level.expression for level in self.levels])
+
+    def kinds(self, X: FloatArray) -> Any:
+        """Return a number for points that tells which branches equations take there, if there are seams at all."""
+        return self.branch(X).astype(np.int64) if self.seams else np.zeros(len(X), dtype=np.int64)
+
+    @cached_property
+    def extents(self) -> list[tuple[FloatArray, FloatArray]]:
+        """Points on each piece of the boundary, and how far it extends; through time that is NaN."""
+        found = []
+        for piece in self._all_pieces:
+            timed = isinstance(piece.patch, TimedPatch)
+            if len(piece.box) > timed:
+                low, high = piece.box.T
+                X = piece.patch.at(low + (high - low) * kronecker(_ALONG, len(low)))[0]
+                extent = np.ptp(X, axis=0)
+                extent[len(extent) - timed :] = np.nan
+                found.append((X, extent))
+        for sheet in (piece for held in self.seams.values() for piece in held if isinstance(piece, Sheet)):
+            rule = sheet.rule(self.root.low, self.root.high, _ALONG)
+            if rule is not None:
+                found.append((rule.points, np.ptp(rule.points, axis=0)))
+        return found
+
+    @cached_property
+    def places(self) -> dict[Any, BoundaryPart]:
+        """The boundary parts that carry conditions, and the boundary itself."""
+        found: dict[Any, BoundaryPart] = {}
+        for statement in self.problem.statements:
+            if isinstance(statement.place, OnPart):
+                found.setdefault(statement.place, statement.place.part)
+        if not self.is_box:
+            found[None] = self.domain.boundary
+        return found
+
+    def inside(self, X: FloatArray) -> Any:
+        """Tell which points of the box lie strictly inside the domain."""
+        space = self.domain.domain if isinstance(self.domain, Product) else self.domain
+        if not isinstance(space, Region):
+            return np.ones(len(X), dtype=bool)
+        own = X[:, :-1] if isinstance(self.domain, Product) else X
+        return np.asarray(space.level(own) > 1e-13 * space.thickness + space.rounding)
+
+    def aside(self, cell: Cell) -> float:
+        """Return how far from a wall of a cell it is plain on which side of it one is, and hardly farther."""
+        return float(
+            _TIE * cell.size.min() + _ROUNDING * np.abs(self.root.low).max() + _ROUNDING * self.root.high.max()
+        )
+
+    def is_kind(self, X: FloatArray, kind: int) -> Any:
+        """Tell which points lie inside the domain, on given sides of all seams."""
+        return self.inside(X) & (self.kinds(X) == kind) if self.seams else self.inside(X)
+
+    def columns(self, X: FloatArray, kind: int, step: FloatArray) -> Any:
+        """Return the same for points of a wall, seen from one side of it, with a column for each thing to be."""
+        found = np.ones(len(X), dtype=bool) if self.is_box else self.inside(X)
+        return np.stack([found, self.kinds(X - step) == kind], axis=1) if self.seams else found
+
+    def pieces(self, cell: Cell) -> dict[Any, list[Piece]]:
+        """Return the pieces of the boundary in a cell, by the conditions they carry."""
+        if cell not in self._pieces:
+            if cell.parent is None:
+                self._pieces[cell] = self._outlines
+            else:
+                above = self.pieces(cell.parent)
+                self._pieces[cell] = {
+                    place: [half for piece in held for half in piece.within(cell.low, cell.high)]
+                    for place, held in above.items()
+                }
+        return self._pieces[cell]
+
+    def at_tips(
+        self, found: list[tuple[float, float]], cell: Cell, axis: int, low: FloatArray, span: FloatArray
+    ) -> list[tuple[float, float]]:
+        """Return intervals of a wall in a plane cut where the tip of something may touch it."""
+        if not self.seams or not len(cell.marks):
+            return found
+        on_wall = np.abs(cell.marks[:, axis] - low[axis]) <= FLAT * cell.size[axis]
+        tips = np.sort((cell.marks[on_wall, 1 - axis] - low[1 - axis]) / span[1 - axis])
+        cuts = [[a, *(tip for tip in tips.tolist() if a + FLAT < tip < b - FLAT), b] for a, b in found]
+        return [pair for own in cuts for pair in pairwise(own)]
+
+
+def on_faces(X: FloatArray, cell: Cell) -> bool:
+    """Tell whether points of the boundary all lie in the faces of a cell."""
+    slack = FLAT * cell.size
+    return bool(((np.abs(X - cell.low) <= slack) | (np.abs(X - cell.high) <= slack)).any(axis=1).all())

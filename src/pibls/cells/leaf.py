@@ -1,0 +1,297 @@
+"""The rows of one part of a tree, factorised: its equations, conditions, and what it shares with its neighbours."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy.linalg import qr
+
+from pibls.cells.crossings import Crossing
+from pibls.cells.parts import CellPart, Face
+from pibls.cells.rows import PartRows, Rows
+from pibls.cells.tree import Cell
+from pibls.checks import FloatArray
+from pibls.problem import Statement
+from pibls.solvers.elimination import Eliminated, Leaf, triangle
+
+__all__ = ["PER_CELL", "Link", "Reduced", "Reducer", "by_crossing"]
+
+PER_CELL = 5e6  # operations that the handling of a cell counts for
+_RIDGE = 1e-13
+_REMEMBERED = 2**26  # numbers in all, of factorised parts
+_TIED = 1e4  # how strictly numbers that are carried from part to part are the same
+_STIFF = 300.0  # how strictly the sums of a part are what they are defined to be
+
+
+@dataclass(frozen=True, eq=False)
+class Link:
+    """Carries numbers from one part to the next: the sum of an average so far, or those of functions at a crossing."""
+
+    below: CellPart
+    above: CellPart
+    of: Statement | Crossing
+
+    @property
+    def size(self) -> int:
+        """How many numbers it carries."""
+        return self.of.size if isinstance(self.of, Crossing) else 1
+
+
+class Reduced(NamedTuple):
+    """The rows of a part, its equations as a triangle, and what of them nothing can fulfil."""
+
+    rows: PartRows
+    upper: FloatArray
+    right: FloatArray
+    lost: float
+
+
+@dataclass(eq=False)
+class Reducer:
+    """Factorises the rows of parts; parts with equal rows share one factorisation."""
+
+    rows: Rows
+    orders: dict[Any, Any] = field(default_factory=dict)  # of unknowns, for cells of some shape and size
+    around: dict[Any, set[CellPart]] = field(default_factory=dict)  # parts that have the functions of a crossing
+    flops: float = 0.0
+    count: int = 0
+    _reduced: dict[CellPart, Reduced] = field(default_factory=dict)
+    _shared: dict[Any, tuple[FloatArray, FloatArray]] = field(default_factory=dict)
+    _alike: dict[Any, tuple[Leaf, tuple[int, ...]]] = field(default_factory=dict)
+    _unit: FloatArray | None = None
+
+    @property
+    def held(self) -> float:
+        """Bytes that factorised equations take."""
+        return 8.0 * sum(own.upper.size for own in self._reduced.values())
+
+    def keep(self, parts: Iterable[CellPart]) -> None:
+        """Forget all parts but some."""
+        self._reduced = {part: self._reduced[part] for part in parts}
+
+    def leaf(self, part: CellPart, faces: tuple[Any, ...]) -> tuple[Eliminated, FloatArray, float, tuple[int, ...]]:
+        """Return what a part's unknowns follow from, the rows left for what it shares, and how much that is per face.
+
+        Before that comes the square sum of what is lacking whatever it shares.
+        """
+        self.count += 1
+        self.flops += PER_CELL
+        rows, upper, right, _ = self.reduced(part)
+        key = self._configuration(part, faces, rows)
+        if key is None or key not in self._alike:
+            leaf, sizes, below = self._factorised(part, faces, rows, upper)
+            if key is not None:
+                if len(self._alike) * leaf.size > _REMEMBERED:
+                    self._alike.clear()
+                self._alike[key] = leaf, sizes
+        else:
+            leaf, sizes = self._alike[key]
+            balance = -_STIFF * self._unit_of_sums(part)[:, None] * rows.given
+            below = np.vstack([np.zeros((sum(sizes), self.rows.sides)), balance, np.zeros_like(balance)])
+        self.flops += 4.0 * len(below) * (len(upper) + len(leaf.front))
+        return *leaf.solved(self.rows.emphasis(part) * right, below), sizes
+
+    def reduced(self, part: CellPart) -> Reduced:
+        """Return the rows of a part, its equations as a triangle, and what of them nothing can fulfil."""
+        if part in self._reduced:
+            return self._reduced[part]
+        rows = self.rows.of(part)
+        width = self.rows.width
+        order = self.order(part, rows)
+        if rows.key is None:
+            assert rows.equation is not None
+            ridge = _RIDGE * np.sqrt(part.volume) * np.eye(width)
+            stacked = np.asfortranarray(
+                np.vstack(
+                    [
+                        np.column_stack([rows.equation[:, order], rows.source]),
+                        np.column_stack([ridge, np.zeros((width, self.rows.sides))]),
+                    ]
+                )
+            )
+            found = triangle(stacked, width)
+            self.flops += 2.0 * len(stacked) * width**2
+            upper, right = found[:width, :width], found[:width, width:]
+            lost = float(np.square(found[width:, width]).sum())
+        else:
+            if rows.equation is not None:
+                ridge = _RIDGE * np.sqrt(part.volume) * np.eye(width)
+                orthogonal, triangular = np.linalg.qr(np.vstack([rows.equation[:, order], ridge]))
+                self._shared[rows.key] = orthogonal[: len(rows.equation)], np.asfortranarray(triangular)
+                self.flops += 4.0 * len(rows.equation) * width**2
+            orthogonal, upper = self._shared[rows.key]
+            right = orthogonal.T @ rows.source
+            lost = max(0.0, float(np.square(rows.source[:, 0]).sum() - np.square(right[:, 0]).sum()))
+        # The triangle says all that the rows do.
+        self._reduced[part] = Reduced(replace(rows, equation=None), np.asfortranarray(upper), right, lost)
+        return self._reduced[part]
+
+    def order(self, part: CellPart, rows: PartRows) -> Any:
+        """Return an order of the unknowns of a part in which those come first that its equations determine best.
+
+        Cells of nearly the same shape share one. Rows of an equation are many times larger than those of values; in
+        this order rounding in the ones does not reach the others.
+        """
+        shape = tuple(np.round(2 * np.log2(part.half / part.half.max())).astype(int).tolist())
+        key = (shape, int(np.round(np.log2(part.half.max()))))
+        if key not in self.orders:
+            assert rows.equation is not None
+            upper = np.linalg.qr(rows.equation, mode="r")
+            self.orders[key] = qr(upper, mode="r", pivoting=True, check_finite=False)[1]
+        return self.orders[key]
+
+    def _configuration(self, part: CellPart, faces: tuple[Any, ...], rows: PartRows) -> Any:
+        """Return what parts have in common whose rows are the same, or None where they are a part's own."""
+        plain = rows.key is not None and not len(rows.value) and not self.rows.averages
+        if not plain or not all(isinstance(face, Face) and face.whole for face in faces):
+            return None
+        return rows.key, tuple(
+            (
+                self.rows.layout.place(part, self.rows.on_side(part, face)),
+                float(f"{face.thickness:.12g}"),
+                bool(face.shift),
+                *(float(f"{unit:.12g}") for unit in self.rows.face_units(face)),
+            )
+            for face in faces
+        )
+
+    def _factorised(
+        self, part: CellPart, faces: tuple[Any, ...], rows: PartRows, upper: FloatArray
+    ) -> tuple[Leaf, tuple[int, ...], FloatArray]:
+        """Return the rows of a part factorised, how many unknowns it shares on each face, and the right-hand side."""
+        blocks, rights, columns = [rows.condition], [rows.value], {}
+        sizes: list[int] = []
+        for face in faces:
+            columns[face] = sum(sizes)
+            if isinstance(face, Link):
+                sizes.append(face.size)
+                continue
+            blocks.append(self.rows.traced(part, face, rows.units))
+            rights.append(self.rows.traced_right(part, face))
+            sizes.append(len(blocks[-1]))
+        count = len(rows.given)
+        below, width = np.vstack(blocks), count + sum(sizes)
+        columns = {face: count + column for face, column in columns.items()}
+        bottom = np.zeros((len(below), width + self.rows.sides), order="F")
+        bottom[:, width:] = np.concatenate(rights)
+        traced = np.concatenate(
+            [
+                np.empty(0, int),
+                *(
+                    np.arange(columns[f], columns[f] + n)
+                    for f, n in zip(faces, sizes, strict=True)
+                    if not isinstance(f, Link)
+                ),
+            ]
+        )
+        bottom[len(rows.value) + np.arange(len(traced)), traced] = -1.0
+        ties = self._crossed(part, faces, sizes, bottom[len(rows.value) :], columns)
+        below, bottom = np.vstack([below, np.zeros((len(ties), self.rows.width))]), np.vstack([bottom, ties])
+        if self.rows.averages:
+            sums, theirs = self._sums(part, rows.units, faces, columns, width)
+            below, bottom = np.vstack([below, sums]), np.vstack([bottom, theirs])
+        balance, theirs = self._balance(part, faces, rows, below, bottom, columns)
+        emphasis = self.rows.emphasis(part)
+        below = np.asfortranarray(np.vstack([emphasis * below, balance])[:, self.order(part, rows)])
+        bottom = np.asfortranarray(np.vstack([emphasis * bottom, theirs]))
+        self.flops += 2.0 * len(below) * len(upper) * (len(upper) + 2 * width) + 2.0 * len(below) * width**2
+        leaf = Leaf.of(np.multiply(emphasis, upper, order="F"), below, bottom[:, :width])
+        return leaf, tuple(sizes), bottom[:, width:]
+
+    def _sums(
+        self, part: CellPart, units: FloatArray, faces: tuple[Any, ...], columns: dict[Any, int], width: int
+    ) -> tuple[FloatArray, FloatArray]:
+        """Return the rows of averages: what came before, and this part, is what goes on; in the end it is the value."""
+        rows = np.zeros((len(self.rows.averages), self.rows.width))
+        right = np.zeros((len(self.rows.averages), width + self.rows.sides))
+        for number, statement in enumerate(self.rows.averages):
+            rows[number], right[number, width:] = self.rows.average(part, units, statement)
+            for face in faces:
+                if isinstance(face, Link) and face.of is statement:
+                    right[number, columns[face]] = 1.0 if face.above is part else -1.0
+        return rows, right
+
+    def _crossed(
+        self, part: CellPart, faces: tuple[Any, ...], sizes: list[int], bottom: FloatArray, columns: dict[Any, int]
+    ) -> FloatArray:
+        """Put the functions of crossings into the rows of what a part shares with others that do not have them.
+
+        Return the rows that say that their numbers are the same before and after the part.
+        """
+        ties = [np.zeros((0, bottom.shape[1]))]
+        for crossing, links in by_crossing(faces).items():
+            first, row = columns[links[0]], 0
+            for face, size in zip(faces, sizes, strict=True):
+                if isinstance(face, Link):
+                    continue
+                other = face.above if face.below is part else face.below
+                if other not in self.around[crossing]:
+                    own = slice(first, first + crossing.size)
+                    bottom[row : row + size, own] = crossing.traced(self.rows, part, face)
+                row += size
+            if len(links) > 1:
+                tie = np.zeros((crossing.size, bottom.shape[1]))
+                for link, sign in zip(links, (1.0, -1.0), strict=True):
+                    tie[:, columns[link] : columns[link] + crossing.size] = sign * _TIED * np.eye(crossing.size)
+                ties.append(tie)
+        return np.vstack(ties)
+
+    def _balance(
+        self,
+        part: CellPart,
+        faces: tuple[Any, ...],
+        rows: PartRows,
+        below: FloatArray,
+        bottom: FloatArray,
+        columns: dict[Any, int],
+    ) -> tuple[FloatArray, FloatArray]:
+        """Return the rows that define the sums of a part, and those that say they are zero.
+
+        What equations lack in all over a part, and what flows differ by from those shared on its faces and given on
+        its boundary, adds up over any branch of the tree to what the branch creates or swallows. Small cells count
+        little by themselves; without these sums they could be a source that is felt everywhere.
+        """
+        count = len(rows.given)
+        balance, theirs = rows.means.copy(), np.zeros((2 * count, bottom.shape[1]))
+        conditions = len(rows.value)
+        balance -= rows.flows @ rows.condition
+        theirs[:count, bottom.shape[1] - self.rows.sides :] = -rows.given - rows.flows @ rows.value
+        row = conditions
+        for face in faces:
+            if isinstance(face, Link):
+                continue
+            width = len(self.rows.shared(face)) * face.basis.shape[1]
+            own, shared = self.rows.flux.across(part, face, below[row : row + width])
+            balance -= own
+            theirs[:count, columns[face] : columns[face] + width] += shared
+            known = bottom[row : row + width].copy()
+            known[:, columns[face] : columns[face] + width] = 0.0
+            theirs[:count] -= shared @ known
+            row += width
+        scale = self._unit_of_sums(part)[:, None]
+        theirs[:count] *= _STIFF * scale
+        theirs[np.arange(count), np.arange(count)] = -_STIFF
+        theirs[count + np.arange(count), np.arange(count)] = self.counts(part, part.cell)
+        return np.vstack([_STIFF * scale * balance, np.zeros_like(balance)]), theirs
+
+    def _unit_of_sums(self, part: CellPart) -> FloatArray:
+        """Return what sums are multiplied with: the same everywhere, as they add up however coefficients vary."""
+        if self._unit is None:
+            self._unit = self.rows.weights(part, self.rows.layout.root.size / 2)
+        return self._unit
+
+    def counts(self, part: CellPart, cell: Cell) -> FloatArray:
+        """Return how much the sums of a branch count."""
+        return np.asarray(self.rows.weights(part, cell.size / 2) / self._unit_of_sums(part))
+
+
+def by_crossing(faces: tuple[Any, ...]) -> dict[Crossing, list[Link]]:
+    """Return the links of a part that carry numbers of functions at crossings."""
+    found: dict[Crossing, list[Link]] = {}
+    for face in faces:
+        if isinstance(face, Link) and isinstance(face.of, Crossing):
+            found.setdefault(face.of, []).append(face)
+    return found

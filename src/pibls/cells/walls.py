@@ -1,0 +1,227 @@
+"""Where two cells meet inside the domain."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import product
+from typing import Any
+
+import numpy as np
+import sympy as sp
+
+from pibls.cells.cutting import Cutter
+from pibls.cells.ground import FLAT, Ground, on_faces
+from pibls.cells.parts import CellPart, Face, polynomials
+from pibls.cells.seams import Sheet
+from pibls.cells.surface import Piece, Rule, ranges
+from pibls.cells.tree import Cell, Contact
+from pibls.checks import FloatArray
+from pibls.features.reference import Reference, cube_rule
+from pibls.geometry.rules import gauss, tensor
+from pibls.geometry.sampling import kronecker
+from pibls.problem import Across, Statement
+from pibls.problem.evaluate import Function, compile_function
+
+__all__ = ["Walls"]
+
+_STEP = 1e-7
+_CANDIDATES = 2**15
+_TRACE_SHARE = 0.62  # degree of what cells share on a face, by that of the cells: more brings nothing
+
+
+@dataclass(eq=False)
+class Walls:
+    """Finds the faces between parts, in walls of cells and in seams, and keeps them."""
+
+    ground: Ground
+    reference: Reference
+    cutter: Cutter
+    _faces: dict[tuple[Cell, Cell, int, float], list[Face]] = field(default_factory=dict)
+    _seam_faces: dict[Cell, list[Face]] = field(default_factory=dict)
+
+    @cached_property
+    def whole(self) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray | None]:
+        """Points between two reference cells and their weights, the polynomials there and their rise."""
+        degree = round(_TRACE_SHARE * self.reference.degree)
+        U, weights = cube_rule(self.reference.dimension - 1, degree + 3)
+        return (U, weights, *polynomials(U, weights, degree))
+
+    def faces(self, contact: Contact) -> list[Face]:
+        """Return the pieces of a contact inside the domain."""
+        key = (contact.below, contact.above, contact.axis, contact.shift)
+        if key not in self._faces:
+            self._faces[key] = self._cut_face(contact)
+        return self._faces[key]
+
+    def _cut_face(self, contact: Contact) -> list[Face]:
+        below, above = self.cutter.parts(contact.below), self.cutter.parts(contact.above)
+        if not below or not above:
+            return []
+        others = [axis for axis in range(len(contact.low)) if axis != contact.axis]
+        span = contact.high - contact.low
+        U, weights, basis, ends = self.whole
+
+        def placed(V: FloatArray) -> FloatArray:
+            X = np.tile(contact.low, (len(V), 1))
+            X[:, others] += span[others] * V
+            return X
+
+        area = float(np.prod(span[others]))
+        if below[0].whole and above[0].whole:
+            share = area / 2 ** len(others)
+            if self._interfaces:
+                return [self._face(contact, below[0], above[0], placed((U + 1) / 2), weights * share)]
+            rise = None if ends is None else ends / np.sqrt(share)
+            X = placed((U + 1) / 2)
+            return [Face(below[0], above[0], contact.axis, X, weights * share, basis, rise, contact.shift, True)]
+        if not others:
+            X = contact.low[None]
+            return [self._face(contact, below[0], above[0], X, np.ones(1))] if self.ground.inside(X)[0] else []
+        if len(others) == 1:
+            found = self._wall_ranges(contact, below, above, lambda s: placed(s[:, None]))
+            rules = [(placed(a + (b - a) * (U + 1) / 2), weights / 2 * area * (b - a)) for a, b in found]
+        else:
+            X = placed(kronecker(4 * len(U), len(others)))
+            if not self.ground.inside(X).all() or np.ptp(self.ground.kinds(X)) or len(below) + len(above) > 2:
+                return self._scattered_faces(contact, below, above, len(U))
+            rules = [(placed((U + 1) / 2), weights * area / 2 ** len(others))]
+        faces = []
+        for X, own in rules:
+            one, two = (pair[len(X) // 2] for pair in self._sides(contact, X))
+            faces.append(self._face(contact, below[one], above[two], X, own))
+        return faces
+
+    def _sides(self, contact: Contact, X: FloatArray) -> tuple[Any, Any]:
+        """Return the parts on both sides of points of a wall, by their numbers."""
+        step, away = self._across(contact)
+        return self.cutter.part_at(contact.below, X - step), self.cutter.part_at(contact.above, X + step - away)
+
+    def _scattered_faces(
+        self, contact: Contact, below: Sequence[CellPart], above: Sequence[CellPart], wanted: int
+    ) -> list[Face]:
+        """Return the pieces of a wall in space: points are scattered where two parts can meet."""
+        faces = []
+        others = np.arange(len(contact.low)) != contact.axis
+        for (i, one), (j, two) in product(enumerate(below), enumerate(above)):
+            low = np.maximum(contact.low, np.maximum(one.center - one.half, two.center - two.half))[others]
+            high = np.minimum(contact.high, np.minimum(one.center + one.half, two.center + two.half))[others]
+            if (high <= low).any():
+                continue
+            tries, held = 4 * wanted, np.empty(0, dtype=bool)
+            while True:
+                X = np.tile(contact.low, (tries, 1))
+                X[:, others] = low + (high - low) * kronecker(tries, len(low))
+                held = self.ground.inside(X)
+                sides = self._sides(contact, X[held])
+                held[held] = (sides[0] == i) & (sides[1] == j)
+                if held.sum() >= wanted or tries >= _CANDIDATES:
+                    break
+                tries *= 4
+            if held.any():
+                weights = np.full(int(held.sum()), float(np.prod(high - low)) / tries)
+                few = np.linspace(0, len(weights) - 1, min(len(weights), 4 * wanted)).round().astype(int)
+                share = len(weights) / len(few)
+                faces.append(self._face(contact, one, two, X[held][few], share * weights[few]))
+        return faces
+
+    def _wall_ranges(
+        self, contact: Contact, below: Sequence[CellPart], above: Sequence[CellPart], placed: Any
+    ) -> list[tuple[float, float]]:
+        """Return the intervals of a wall in a plane that lie inside the domain, each between two kinds."""
+        if not self.ground.seams:
+            return ranges(lambda s: self.ground.inside(placed(s)), 0.0, 1.0)
+        step, away = self._across(contact)
+        found = []
+        for one in dict.fromkeys(part.kind for part in below):
+            for two in dict.fromkeys(part.kind for part in above):
+
+                def columns(s: FloatArray, one: int = one, two: int = two) -> Any:
+                    X = placed(s)
+                    held = self.ground.columns(X, one, step), self.ground.columns(X - away, two, -step)
+                    return np.hstack(held)
+
+                found += [(start, stop) for start, stop in ranges(columns, 0.0, 1.0) if stop - start > FLAT]
+        span = contact.high - contact.low
+        return self.ground.at_tips(found, contact.below, contact.axis, contact.low, span)
+
+    def _across(self, contact: Contact) -> tuple[FloatArray, FloatArray]:
+        """Return the way from a wall to what is plainly above it, and how far the wall is shifted, on a torus."""
+        step, away = np.zeros((2, len(contact.low)))
+        step[contact.axis] = min(self.ground.aside(contact.below), self.ground.aside(contact.above))
+        away[contact.axis] = contact.shift
+        return step, away
+
+    def seam_faces(self, cell: Cell) -> list[Face]:
+        """Return the pieces of seams between the parts of a cell."""
+        if not self.ground.seams:
+            return []
+        if cell not in self._seam_faces:
+            parts, held = self.cutter.parts(cell), self.ground.pieces(cell)
+            own = [piece for level in self.ground.seams for piece in held[level]] if len(parts) > 1 else []
+            self._seam_faces[cell] = [face for piece in own for face in self._on_seam(cell, parts, piece)]
+        return self._seam_faces[cell]
+
+    def _on_seam(self, cell: Cell, parts: Sequence[CellPart], piece: Piece | Sheet) -> list[Face]:
+        degree = round(_TRACE_SHARE * self.reference.degree)
+        rule = piece.rule(cell.low, cell.high, degree + 3)
+        if rule is None or on_faces(rule.points, cell):
+            return []
+        step = _STEP * float(cell.size.min()) * rule.normals
+        found = (self.cutter.part_at(cell, rule.points - step), self.cutter.part_at(cell, rule.points + step))
+        sides = np.stack([rule.together(own) for own in found], axis=1)
+        places = tensor(*[gauss(degree + 3)] * len(piece.box))[0] if isinstance(piece, Piece) else _flattened(rule)
+        faces = []
+        for one, two in np.unique(sides, axis=0).tolist():
+            chosen = (sides == (one, two)).all(axis=1)
+            if one != two:
+                own = rule.chosen(chosen)
+                basis, _ = polynomials(places[chosen], own.weights, degree)
+                below, above = parts[one], parts[two]
+                crossed = self._crossed(below, above, own.points, own.normals)
+                faces.append(
+                    Face(below, above, -1, own.points, own.weights, basis, None, 0.0, False, own.normals, crossed)
+                )
+        return faces
+
+    def _face(self, contact: Contact, below: CellPart, above: CellPart, X: FloatArray, weights: FloatArray) -> Face:
+        others = [axis for axis in range(X.shape[1]) if axis != contact.axis]
+        degree = round(_TRACE_SHARE * self.reference.degree)
+        basis, ends = polynomials(X[:, others], weights, degree)
+        normals = np.tile(np.eye(X.shape[1])[contact.axis], (len(X), 1))
+        crossed = {} if contact.shift else self._crossed(below, above, X, normals)
+        if crossed:
+            return Face(below, above, contact.axis, X, weights, basis, None, 0.0, False, normals, crossed)
+        return Face(below, above, contact.axis, X, weights, basis, ends, contact.shift)
+
+    def _crossed(
+        self, below: CellPart, above: CellPart, X: FloatArray, normals: FloatArray
+    ) -> dict[Statement, CellPart]:
+        """Return what holds across a face from inside to outside, and which part is inside."""
+        if not self._interfaces:
+            return {}
+        step = _STEP * min(float(part.half.min()) for part in (below, above)) * normals
+        found = {}
+        for statement, holds in self._interfaces.items():
+            one, two = (holds(points).mean() > 0.5 for points in (X - step, X + step))
+            if one != two:
+                found[statement] = below if one else above
+        return found
+
+    @cached_property
+    def _interfaces(self) -> dict[Statement, Function]:
+        """What holds across interfaces, and a function that is one inside each."""
+        symbols = self.ground.domain.coordinates
+        return {
+            statement: compile_function(sp.Piecewise((1, statement.place.condition), (0, True)), symbols)
+            for statement in self.ground.problem.statements
+            if isinstance(statement.place, Across)
+        }
+
+
+def _flattened(rule: Rule) -> FloatArray:
+    """Return the points of a surface seen along its mean normal, if that shows all of it; else as they are."""
+    axis = int(np.abs(rule.normals.mean(axis=0)).argmax())
+    upright = rule.normals[:, axis]
+    return np.delete(rule.points, axis, axis=1) if (upright > 0).all() or (upright < 0).all() else rule.points
