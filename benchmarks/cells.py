@@ -1,22 +1,18 @@
-"""Cells on problems that are not smooth, and what they cost.
+"""Members of well-known families of problems for adaptive methods, and what cells cost.
 
-    python -m benchmarks.cells families [--seeds 5] [--tol 1e-6 ...] [--only NAME ...]
-    python -m benchmarks.cells cost [--levels 6]
+    python -m benchmarks.cells [--levels 6]
 
-``families`` solves members of well-known families for adaptive methods (peaks, layers, fronts, oscillations towards a
-point, singular lines, kinks, corners) with default arguments; true errors are relative L2 at 20 000 uniformly random
-points that no solve has seen. Every run is written to ``out/cells.csv`` as it ends. ``cost`` refines an even tree and
-fits seconds and memory to a power of the number of weights.
+The families (peaks, layers, fronts, oscillations towards a point, singular lines, kinks, corners) are solved by
+``python -m benchmarks.held_out --set families``. Here an even tree is refined, and seconds and memory are fitted to a
+power of the number of weights.
 """
 
 from __future__ import annotations
 
 import argparse
-import csv
 import resource
 import time
 from collections.abc import Callable
-from pathlib import Path
 
 import numpy as np
 import sympy as sp
@@ -113,40 +109,6 @@ FAMILIES: dict[str, Callable[[], pb.Problem]] = {
     "corner 3/2 π, peak, front": lambda: corner(R(3, 2), PEAK + FRONT),
     "corner 7/4 π, peak, front": lambda: corner(R(7, 4), PEAK + FRONT),
 }
-FIELDS = ("problem", "tol", "seed", "status", "error", "estimate", "seconds", "cells")
-
-
-def families(names: list[str], tolerances: list[float], seeds: int) -> None:
-    out = Path("out/cells.csv")
-    out.parent.mkdir(exist_ok=True)
-    fresh = not out.exists()
-    with out.open("a", newline="") as file:
-        writer = csv.writer(file)
-        if fresh:
-            writer.writerow(FIELDS)
-        for name in names or FAMILIES:
-            for tol in tolerances:
-                runs = [_run(name, tol, seed) for seed in range(seeds)]
-                writer.writerows(runs)
-                file.flush()
-                errors, times = [r[4] for r in runs], [r[6] for r in runs]
-                ratios = [r[5] / r[4] for r in runs]
-                said = "/".join(sorted({r[3] for r in runs}))
-                print(
-                    f"{name:20s} tol {tol:g}: {said:18s} error {np.median(errors):.1e} (worst {max(errors):.1e}), "
-                    f"estimate/error {min(ratios):.2f} … {max(ratios):.2f}, {np.median(times):.2f} s "
-                    f"(worst {max(times):.2f}), {runs[0][7]} cells",
-                    flush=True,
-                )
-
-
-def _run(name: str, tol: float, seed: int) -> tuple[object, ...]:
-    problem = FAMILIES[name]()
-    start = time.perf_counter()
-    solution = pb.solve(problem, tol=tol, seed=seed)
-    seconds = time.perf_counter() - start
-    cells = solution.diagnostics.settings["cells"]
-    return name, tol, seed, solution.status, solution.true_error(20000), solution.error_estimate, seconds, cells
 
 
 def cost(levels: int) -> None:
@@ -176,17 +138,10 @@ def cost(levels: int) -> None:
 
 
 def main() -> None:
+    """Read the options."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=("families", "cost"))
-    parser.add_argument("--seeds", type=int, default=5)
-    parser.add_argument("--tol", type=float, nargs="+", default=[1e-6])
-    parser.add_argument("--only", nargs="+", default=[])
     parser.add_argument("--levels", type=int, default=6)
-    options = parser.parse_args()
-    if options.what == "cost":
-        cost(options.levels)
-    else:
-        families(options.only, options.tol, options.seeds)
+    cost(parser.parse_args().levels)
 
 
 if __name__ == "__main__":

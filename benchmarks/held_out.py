@@ -1,6 +1,7 @@
 """Plain ``pb.solve`` on everyday problems, and on others of the same kinds that took no part in any choice.
 
-    python -m benchmarks.held_out [--set everyday|held_out] [--seeds 1] [--tol 1e-4 ...] [--problems NAME ...]
+    python -m benchmarks.held_out [--set everyday|held_out|fresh|families] [--seeds 1] [--tol 1e-4 ...]
+        [--problems NAME ...] [--processes 1]
 
 A line per run: status, estimate, true error, nominal seconds (operations counted by cells, over 10¹⁰) and those of the
 processor, on one thread.
@@ -18,16 +19,20 @@ import signal
 import time
 import warnings
 from collections.abc import Callable, Iterable
+from concurrent.futures import ProcessPoolExecutor, as_completed
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 import pibls as pb
+from benchmarks.cells import FAMILIES
+from benchmarks.fresh_problems import fresh
 from benchmarks.held_out_problems import Case, held_out
 from pibls.cells import loop
 from pibls.runtime import RATE, blas_threads
 
+SETS = ("everyday", "held_out", "fresh", "families")
 FIELDS = ("problem", "kind", "tol", "seed", "status", "error", "estimate", "nominal", "seconds", "verdict", "message")
 NUMBERS = ("tol", "error", "estimate", "nominal", "seconds")
 ROUND_OFF = 1e-12
@@ -39,6 +44,10 @@ def cases(name: str) -> dict[str, Case]:
     """Return the problems of a set by name."""
     if name == "held_out":
         return held_out()
+    if name == "fresh":
+        return dict(fresh)
+    if name == "families":
+        return {of: Case(make, lambda solution: solution.true_error(20_000)) for of, make in FAMILIES.items()}
 
     def judged(of: str) -> Callable[[pb.Solution], float]:
         return lambda solution: pb.problems.everyday_error(of, solution)
@@ -148,13 +157,29 @@ def read(path: Path) -> list[Row]:
     return rows
 
 
+def of_set(name: str, problem: str, tol: float, seed: int) -> Row:
+    """Solve one problem of a set once."""
+    return run(problem, cases(name)[problem], tol, seed)
+
+
+def each(wanted: list[tuple[str, str, float, int]], processes: int) -> Iterable[Row]:
+    """Return the rows of some runs as they end."""
+    if processes == 1:
+        yield from (of_set(*one) for one in wanted)
+        return
+    with ProcessPoolExecutor(processes) as pool:
+        for done in as_completed([pool.submit(of_set, *one) for one in wanted]):
+            yield done.result()
+
+
 def main() -> None:
     """Run what is missing and print the summary."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--set", choices=("everyday", "held_out"), default="held_out")
+    parser.add_argument("--set", choices=SETS, default="held_out")
     parser.add_argument("--seeds", type=int, default=1)
     parser.add_argument("--tol", type=float, nargs="+", default=[1e-4])
     parser.add_argument("--problems", nargs="+", default=None)
+    parser.add_argument("--processes", type=int, default=1)
     parser.add_argument("--out", type=Path, default=None)
     options = parser.parse_args()
     out = options.out or Path(f"out/{options.set}.csv")
@@ -168,15 +193,14 @@ def main() -> None:
         writer = csv.DictWriter(file, FIELDS)
         if not rows:
             writer.writeheader()
-        for name, tol, seed in wanted:
-            if (name, tol, seed) in done:
-                continue
-            row = run(name, known[name], tol, seed)
+        missing = [(options.set, *one) for one in wanted if one not in done]
+        for row in each(missing, options.processes):
             rows.append(row)
             writer.writerow(row)
             file.flush()
             print(
-                f"{name:24s} tol {tol:.0e} seed {seed} {row['status']:10s} estimate {row['estimate']:.1e} error "
+                f"{row['problem']:24s} tol {row['tol']:.0e} seed {row['seed']} {row['status']:10s} "
+                f"estimate {row['estimate']:.1e} error "
                 f"{row['error']:.1e} nominal {row['nominal']:5.1f} s spent {row['seconds']:5.1f} s {row['verdict']}",
                 flush=True,
             )

@@ -19,6 +19,7 @@ import pibls as pb
 from pibls.problems.manufactured import applied, manufactured, plane_stress
 
 Made = tuple[str, Callable[[], pb.Problem]]
+Reference = Callable[[np.ndarray], dict[str, np.ndarray]]
 R = sp.Rational
 x, y, z, t = pb.coordinates("x y z t")
 u, v, p = (pb.field(name, x, y) for name in "uvp")
@@ -39,30 +40,37 @@ class Case:
     kind: str = ""
 
 
-_CASES: dict[str, Case] = {}
-
-
 def _exact_error(solution: pb.Solution) -> float:
     return solution.true_error(200_000 if len(solution.problem.domain.coordinates) == 1 else 20_000)
 
 
-def case(kind: str, reference: Callable[[np.ndarray], dict[str, np.ndarray]] | None = None) -> Callable[..., Any]:
-    """List a function that builds a problem; a reference gives the fields at points of the line it lives on."""
+def _reference_error(solution: pb.Solution, reference: Reference) -> float:
+    (low, high), fields = solution.problem.domain.bounds[0], solution.problem.field_names
+    at = np.linspace(low, high, 400)[1:-1]
+    known, found = reference(at), solution(at[:, None])
+    values = found if isinstance(found, dict) else {fields[0]: found}
+    return float(max(np.linalg.norm(values[f] - known[f]) / np.linalg.norm(known[f]) for f in known))
 
-    def listed(make: Callable[[], pb.Problem]) -> Callable[[], pb.Problem]:
-        def at_points(solution: pb.Solution) -> float:
-            (low, high), fields = solution.problem.domain.bounds[0], solution.problem.field_names
-            at = np.linspace(low, high, 400)[1:-1]
-            known = reference(at) if reference else {}
-            found = solution(at[:, None])
-            values = found if isinstance(found, dict) else {fields[0]: found}
-            return float(max(np.linalg.norm(values[f] - known[f]) / np.linalg.norm(known[f]) for f in known))
 
-        error = None if kind == "ill-posed" else at_points if reference else _exact_error
-        _CASES[make.__name__] = Case(make, error, kind)
-        return make
+def collected() -> tuple[Callable[..., Any], dict[str, Case]]:
+    """Return a decorator that lists functions which build problems, and the list.
 
-    return listed
+    A reference gives the fields at points of the line that a problem lives on.
+    """
+    cases: dict[str, Case] = {}
+
+    def case(kind: str, reference: Reference | None = None) -> Callable[..., Any]:
+        def listed(make: Callable[[], pb.Problem]) -> Callable[[], pb.Problem]:
+            error = _exact_error if reference is None else lambda solution: _reference_error(solution, reference)
+            cases[make.__name__] = Case(make, None if kind == "ill-posed" else error, kind)
+            return make
+
+        return listed
+
+    return case, cases
+
+
+case, _CASES = collected()
 
 
 def held_out() -> dict[str, Case]:
@@ -555,7 +563,7 @@ def _boundary_values(rates: Any, ends: Any, high: float, guess: Any) -> Callable
     return at
 
 
-def _course(rates: Any, start: list[float], names: str) -> Callable[[np.ndarray], dict[str, np.ndarray]]:
+def course(rates: Any, start: list[float], names: str) -> Callable[[np.ndarray], dict[str, np.ndarray]]:
     def at(points: np.ndarray) -> dict[str, np.ndarray]:
         found = solve_ivp(rates, (0, points[-1]), start, "Radau", t_eval=points, rtol=1e-11, atol=1e-13).y
         return dict(zip(names, found, strict=False))
@@ -625,13 +633,13 @@ def logistic_growth() -> pb.Problem:
     )
 
 
-@case("nonlinear", _course(lambda _, q: [q[1], -np.sin(q[0])], [3.0, 0.0], "c"))
+@case("nonlinear", course(lambda _, q: [q[1], -np.sin(q[0])], [3.0, 0.0], "c"))
 def large_pendulum() -> pb.Problem:
     conditions = [pb.Initial(c, 3), pb.Initial(c.diff(t), 0)]
     return pb.Problem(sp.Eq(c.diff(t, 2), -sp.sin(c)), pb.TimeInterval(t, 0, 25), conditions)
 
 
-_RATES = _course(lambda _, q: [1 + q[0] ** 2 * q[1] - 4 * q[0], 3 * q[0] - q[0] ** 2 * q[1]], [1.5, 3.0], "ab")
+_RATES = course(lambda _, q: [1 + q[0] ** 2 * q[1] - 4 * q[0], 3 * q[0] - q[0] ** 2 * q[1]], [1.5, 3.0], "ab")
 
 
 @case("nonlinear", _RATES)
