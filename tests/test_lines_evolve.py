@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import sympy as sp
+from scipy.special import erfc
 
 import pibls as pb
 from pibls.errors import FeatureError, InputError, SolveError
@@ -285,3 +286,17 @@ def test_a_larger_budget_goes_further() -> None:
     assert "nominal seconds" in small.diagnostics.message
     assert small.status == "stalled"
     assert large.true_error() < small.true_error()
+
+
+def test_a_sudden_start_is_part_of_the_estimate() -> None:
+    # Flux from the first moment on: what is missed is missed within the first thousandth of the time.
+    def exact(places: np.ndarray, times: np.ndarray) -> np.ndarray:
+        root = 2 * np.sqrt(np.maximum(times, 1e-300))
+        return root / np.sqrt(np.pi) * np.exp(-((places / root) ** 2)) - places * erfc(places / root)
+
+    known = pb.data("known", exact, x, t)
+    left, right = pb.Interval((x, 0, 1)).left, pb.Interval((x, 0, 1)).right
+    conditions = [pb.Neumann(u, 1, on=left), pb.Dirichlet(u, known, on=right), pb.Initial(u, 0)]
+    solution = solved(pb.Problem(sp.Eq(u.diff(t), u.diff(x, 2)), DOMAIN, conditions, exact=known), tol=1e-6)
+    assert solution.error_estimate is not None
+    assert solution.true_error(20_000) < 3 * solution.error_estimate

@@ -132,14 +132,30 @@ def distance(problem: Problem, coarse: Run, fine: Run, share: float = 1.0) -> fl
     X, weights = fine.rule.points[::step], fine.rule.weights[::step]
     first = float(fine.network.breaks[0])
     last = first + share * (min(coarse.reached, fine.reached) - first)
-    # Irrational spacing: a regular one could always hit the same phase of an oscillation.
-    times = first + (last - first) * np.mod(0.5 + np.arange(_TIMES) * (np.sqrt(5.0) - 1.0) / 2.0, 1.0)
+    times, spans = _times_within(np.concatenate([run.network.breaks for run in (coarse, fine)]), first, last)
     zero = (0,) * X.shape[1]
     a, b = (run.network.on_grid(X, times, zero) for run in (coarse, fine))
-    errors, own = (np.sqrt(np.einsum("ptf,p->f", values**2, weights)) for values in (a - b, b))
+    errors, own = (np.sqrt(np.einsum("ptf,p,t->f", values**2, weights, spans)) for values in (a - b, b))
     found = reference_sizes(problem, dict(zip(problem.field_names, own.tolist(), strict=True)))
     sizes = np.array([found[name] for name in problem.field_names])
     return float(np.max(np.where(sizes > 0, errors / np.where(sizes > 0, sizes, 1.0), errors)))
+
+
+def _times_within(breaks: FloatArray, first: float, last: float) -> tuple[FloatArray, FloatArray]:
+    """Return times and what each stands for: close to each other where steps are short, as after a sudden start.
+
+    >>> times, spans = _times_within(np.array([0.0, 1e-6, 1e-3, 1.0]), 0.0, 1.0)
+    >>> bool(times[0] < 1e-6 < times[1] < 1e-3), len(times), round(float(spans.sum()), 12)
+    (True, 82, 1.0)
+    """
+    inner = np.unique(breaks[(breaks > first) & (breaks < last)])
+    inner = inner[:: len(inner) // (3 * _TIMES) + 1]
+    edges = np.concatenate([[first], inner, [last]])
+    counts = np.ceil(np.diff(edges) / (last - first) * _TIMES * (1.0 - 1e-9)).astype(int)
+    spans = np.repeat(np.diff(edges) / counts, counts)
+    # Irrational places: regular ones could always hit the same phase of an oscillation.
+    places = np.mod(0.5 + np.arange(len(spans)) * (np.sqrt(5.0) - 1.0) / 2.0, 1.0)
+    return first + np.cumsum(spans) - spans + spans * places, spans
 
 
 def monitored(run: Run, velocity: float = 0.0) -> Monitor:
