@@ -129,6 +129,10 @@ class Flux:
             self._jumps[face, number] = bool(gap > _JUMP * np.abs(both).max(initial=0.0))
         return self._jumps[face, number]
 
+    def is_plain(self, face: Face) -> bool:
+        """Tell whether nothing but values and slopes is continuous across a face."""
+        return not any(self._is_flux(face, *block) for block in self.rows.shared(face))
+
     @cached_property
     def across_seams(self) -> list[tuple[int, int]]:
         """The fields and orders of what is continuous across seams; order 1 is the flux where there is one."""

@@ -36,7 +36,7 @@ class Layout:
     seed: int = 0
     ground: Ground = field(init=False)
     cutter: Cutter = field(init=False)
-    _walls: Walls = field(init=False)
+    walls: Walls = field(init=False)
     _memory: Memory = field(init=False)
 
     def __post_init__(self) -> None:
@@ -44,7 +44,7 @@ class Layout:
 
     def _on(self, ground: Ground) -> None:
         self.ground, self.cutter = ground, Cutter(ground, self.reference)
-        self._walls, self._memory = Walls(ground, self.reference, self.cutter), Memory(_REMEMBERED)
+        self.walls, self._memory = Walls(ground, self.reference, self.cutter), Memory(_REMEMBERED)
 
     def enriched(self, degrees: int) -> Layout:
         """Return the same cut of the domain for functions of so many degrees more."""
@@ -76,11 +76,11 @@ class Layout:
 
     def faces(self, contact: Contact) -> list[Face]:
         """Return the pieces of a contact inside the domain."""
-        return self._walls.faces(contact)
+        return self.walls.faces(contact)
 
     def seam_faces(self, cell: Cell) -> list[Face]:
         """Return the pieces of seams between the parts of a cell."""
-        return self._walls.seam_faces(cell)
+        return self.walls.seam_faces(cell)
 
     def nodes(self, part: CellPart, X: FloatArray, indices: Sequence[MultiIndex]) -> dict[MultiIndex, FloatArray]:
         """Return derivatives of the functions in the coordinates of a part; those at its own points are kept."""
@@ -103,7 +103,7 @@ class Layout:
 
         def made(missing: list[MultiIndex]) -> dict[MultiIndex, FloatArray]:
             values = self.reference.evaluate(on_grid(part.local(X)), missing)
-            roots = np.sqrt(self._walls.whole[1])[:, None]
+            roots = np.sqrt(self.walls.whole[1])[:, None]
             return {index: face.basis.T @ (roots * values[index]) for index in missing}
 
         return self._memory.recalled(self.place(part, X), indices, made)

@@ -14,10 +14,11 @@ from pibls.cells.parts import CellPart, Face
 from pibls.cells.rows import PartRows, Rows
 from pibls.cells.tree import Cell
 from pibls.checks import FloatArray
+from pibls.features.reference import on_grid
 from pibls.problem import Statement
 from pibls.solvers.elimination import Eliminated, Leaf, triangle
 
-__all__ = ["PER_CELL", "Link", "Reduced", "Reducer", "by_crossing"]
+__all__ = ["PER_CELL", "Link", "Reduced", "Reducer", "Wall", "by_crossing"]
 
 PER_CELL = 5e6  # operations that the handling of a cell counts for
 _RIDGE = 1e-13
@@ -40,6 +41,32 @@ class Link:
         return self.of.size if isinstance(self.of, Crossing) else 1
 
 
+@dataclass(frozen=True, eq=False)
+class Wall:
+    """The side of a whole part beyond which there are smaller ones: all of them share one set of polynomials with it.
+
+    A tree that is graded has many faces; what they share is no more than the largest parts can tell apart.
+    """
+
+    part: CellPart
+    axis: int
+
+    def carried(self, rows: Rows, face: Face) -> FloatArray:
+        """Return the coefficients on a face by those on the wall, as a matrix."""
+        part, wanted = self.part, rows.shared(face)
+        others = np.arange(len(part.half)) != self.axis
+        share = np.sqrt(face.area / np.prod(2 * part.half[others]))
+        common = share * rows.layout.walls.common((face.points[:, others] - part.center[others]) / part.half[others])
+        ratio = face.thickness / (2.0 * part.half[self.axis])
+        units = rows.balance(part)[1] / rows.face_units(face)
+        step = len(common)
+        found = np.zeros((step * len(wanted), step * len(wanted)))
+        for k, (number, order) in enumerate(wanted):
+            block = slice(k * step, (k + 1) * step)
+            found[block, block] = (ratio ** (0.5 + order) * units[number]) * common
+        return found
+
+
 class Reduced(NamedTuple):
     """The rows of a part, its equations as a triangle, and what of them nothing can fulfil."""
 
@@ -56,6 +83,7 @@ class Reducer:
     rows: Rows
     orders: dict[Any, Any] = field(default_factory=dict)  # of unknowns, for cells of some shape and size
     around: dict[Any, set[CellPart]] = field(default_factory=dict)  # parts that have the functions of a crossing
+    walls: dict[Face, Wall] = field(default_factory=dict)  # of which faces are pieces
     flops: float = 0.0
     count: int = 0
     _reduced: dict[CellPart, Reduced] = field(default_factory=dict)
@@ -72,8 +100,12 @@ class Reducer:
         """Forget all parts but some."""
         self._reduced = {part: self._reduced[part] for part in parts}
 
+    def shared(self, faces: Iterable[Any]) -> tuple[Any, ...]:
+        """Return what the unknowns that are shared on faces belong to: the faces, or walls."""
+        return tuple(dict.fromkeys(self.walls.get(face, face) for face in faces))
+
     def leaf(self, part: CellPart, faces: tuple[Any, ...]) -> tuple[Eliminated, FloatArray, float, tuple[int, ...]]:
-        """Return what a part's unknowns follow from, the rows left for what it shares, and how much that is per face.
+        """Return what a part's unknowns follow from, the rows left for what it shares, and how much that is for each.
 
         Before that comes the square sum of what is lacking whatever it shares.
         """
@@ -89,8 +121,10 @@ class Reducer:
                 self._alike[key] = leaf, sizes
         else:
             leaf, sizes = self._alike[key]
-            balance = -_STIFF * self._unit_of_sums(part)[:, None] * rows.given
-            below = np.vstack([np.zeros((sum(sizes), self.rows.sides)), balance, np.zeros_like(balance)])
+            below, count = np.zeros((leaf.count, self.rows.sides)), len(rows.given)
+            below[leaf.count - 2 * count : leaf.count - count] = (
+                -_STIFF * self._unit_of_sums(part)[:, None] * rows.given
+            )
         self.flops += 4.0 * len(below) * (len(upper) + len(leaf.front))
         return *leaf.solved(self.rows.emphasis(part) * right, below), sizes
 
@@ -148,58 +182,65 @@ class Reducer:
         plain = rows.key is not None and not len(rows.value) and not self.rows.averages
         if not plain or not all(isinstance(face, Face) and face.whole for face in faces):
             return None
+        shared = self.shared(faces)
         return rows.key, tuple(
             (
                 self.rows.layout.place(part, self.rows.on_side(part, face)),
                 float(f"{face.thickness:.12g}"),
                 bool(face.shift),
                 *(float(f"{unit:.12g}") for unit in self.rows.face_units(face)),
+                *self._on_wall(face, shared),
             )
             for face in faces
         )
 
+    def _on_wall(self, face: Face, shared: tuple[Any, ...]) -> tuple[Any, ...]:
+        """Return which wall a face is a piece of, and which piece."""
+        wall = self.walls.get(face)
+        if wall is None:
+            return ()
+        X = face.points[[0, -1]]
+        place = on_grid((X - wall.part.center) / wall.part.half)
+        units = self.rows.balance(wall.part)[1]
+        return shared.index(wall), place.tobytes(), *(float(f"{v:.12g}") for v in (wall.part.half[wall.axis], *units))
+
     def _factorised(
         self, part: CellPart, faces: tuple[Any, ...], rows: PartRows, upper: FloatArray
     ) -> tuple[Leaf, tuple[int, ...], FloatArray]:
-        """Return the rows of a part factorised, how many unknowns it shares on each face, and the right-hand side."""
-        blocks, rights, columns = [rows.condition], [rows.value], {}
-        sizes: list[int] = []
-        for face in faces:
-            columns[face] = sum(sizes)
-            if isinstance(face, Link):
-                sizes.append(face.size)
-                continue
-            blocks.append(self.rows.traced(part, face, rows.units))
-            rights.append(self.rows.traced_right(part, face))
-            sizes.append(len(blocks[-1]))
+        """Return the rows of a part factorised, how many unknowns it shares in which place, and the right-hand side."""
+        own = [face for face in faces if not isinstance(face, Link)]
+        traced = [self.rows.traced(part, face, rows.units) for face in own]
+        carried = {face: self._carried(face, len(block)) for face, block in zip(own, traced, strict=True)}
+        shared = self.shared(faces)
+        known = {self.walls.get(face, face): matrix.shape[1] for face, matrix in carried.items()}
+        sizes = tuple(one.size if isinstance(one, Link) else known[one] for one in shared)
         count = len(rows.given)
-        below, width = np.vstack(blocks), count + sum(sizes)
-        columns = {face: count + column for face, column in columns.items()}
+        starts = dict(zip(shared, (count + np.cumsum([0, *sizes])).tolist(), strict=False))
+        columns = {face: starts[self.walls.get(face, face)] for face in faces}
+        below, width = np.vstack([rows.condition, *traced]), count + sum(sizes)
         bottom = np.zeros((len(below), width + self.rows.sides), order="F")
-        bottom[:, width:] = np.concatenate(rights)
-        traced = np.concatenate(
-            [
-                np.empty(0, int),
-                *(
-                    np.arange(columns[f], columns[f] + n)
-                    for f, n in zip(faces, sizes, strict=True)
-                    if not isinstance(f, Link)
-                ),
-            ]
-        )
-        bottom[len(rows.value) + np.arange(len(traced)), traced] = -1.0
-        ties = self._crossed(part, faces, sizes, bottom[len(rows.value) :], columns)
+        bottom[:, width:] = np.concatenate([rows.value, *(self.rows.traced_right(part, face) for face in own)])
+        row = len(rows.value)
+        for face, matrix in carried.items():
+            bottom[row : row + len(matrix), columns[face] : columns[face] + matrix.shape[1]] = -matrix
+            row += len(matrix)
+        ties = self._crossed(part, faces, carried, bottom[len(rows.value) :], columns)
         below, bottom = np.vstack([below, np.zeros((len(ties), self.rows.width))]), np.vstack([bottom, ties])
         if self.rows.averages:
             sums, theirs = self._sums(part, rows.units, faces, columns, width)
             below, bottom = np.vstack([below, sums]), np.vstack([bottom, theirs])
-        balance, theirs = self._balance(part, faces, rows, below, bottom, columns)
+        balance, theirs = self._balance(part, carried, rows, below, bottom, columns)
         emphasis = self.rows.emphasis(part)
         below = np.asfortranarray(np.vstack([emphasis * below, balance])[:, self.order(part, rows)])
         bottom = np.asfortranarray(np.vstack([emphasis * bottom, theirs]))
         self.flops += 2.0 * len(below) * len(upper) * (len(upper) + 2 * width) + 2.0 * len(below) * width**2
         leaf = Leaf.of(np.multiply(emphasis, upper, order="F"), below, bottom[:, :width])
-        return leaf, tuple(sizes), bottom[:, width:]
+        return leaf, sizes, bottom[:, width:]
+
+    def _carried(self, face: Face, count: int) -> FloatArray:
+        """Return the coefficients on a face by the unknowns that are shared there."""
+        wall = self.walls.get(face)
+        return np.eye(count) if wall is None else wall.carried(self.rows, face)
 
     def _sums(
         self, part: CellPart, units: FloatArray, faces: tuple[Any, ...], columns: dict[Any, int], width: int
@@ -215,7 +256,12 @@ class Reducer:
         return rows, right
 
     def _crossed(
-        self, part: CellPart, faces: tuple[Any, ...], sizes: list[int], bottom: FloatArray, columns: dict[Any, int]
+        self,
+        part: CellPart,
+        faces: tuple[Any, ...],
+        carried: dict[Face, FloatArray],
+        bottom: FloatArray,
+        columns: dict[Any, int],
     ) -> FloatArray:
         """Put the functions of crossings into the rows of what a part shares with others that do not have them.
 
@@ -224,14 +270,12 @@ class Reducer:
         ties = [np.zeros((0, bottom.shape[1]))]
         for crossing, links in by_crossing(faces).items():
             first, row = columns[links[0]], 0
-            for face, size in zip(faces, sizes, strict=True):
-                if isinstance(face, Link):
-                    continue
+            for face, matrix in carried.items():
                 other = face.above if face.below is part else face.below
                 if other not in self.around[crossing]:
                     own = slice(first, first + crossing.size)
-                    bottom[row : row + size, own] = crossing.traced(self.rows, part, face)
-                row += size
+                    bottom[row : row + len(matrix), own] = crossing.traced(self.rows, part, face)
+                row += len(matrix)
             if len(links) > 1:
                 tie = np.zeros((crossing.size, bottom.shape[1]))
                 for link, sign in zip(links, (1.0, -1.0), strict=True):
@@ -242,7 +286,7 @@ class Reducer:
     def _balance(
         self,
         part: CellPart,
-        faces: tuple[Any, ...],
+        carried: dict[Face, FloatArray],
         rows: PartRows,
         below: FloatArray,
         bottom: FloatArray,
@@ -260,17 +304,15 @@ class Reducer:
         balance -= rows.flows @ rows.condition
         theirs[:count, bottom.shape[1] - self.rows.sides :] = -rows.given - rows.flows @ rows.value
         row = conditions
-        for face in faces:
-            if isinstance(face, Link):
-                continue
-            width = len(self.rows.shared(face)) * face.basis.shape[1]
-            own, shared = self.rows.flux.across(part, face, below[row : row + width])
+        for face, matrix in carried.items():
+            own, shared = self.rows.flux.across(part, face, below[row : row + len(matrix)])
             balance -= own
-            theirs[:count, columns[face] : columns[face] + width] += shared
-            known = bottom[row : row + width].copy()
-            known[:, columns[face] : columns[face] + width] = 0.0
+            there = slice(columns[face], columns[face] + matrix.shape[1])
+            theirs[:count, there] += shared @ matrix
+            known = bottom[row : row + len(matrix)].copy()
+            known[:, there] = 0.0
             theirs[:count] -= shared @ known
-            row += width
+            row += len(matrix)
         scale = self._unit_of_sums(part)[:, None]
         theirs[:count] *= _STIFF * scale
         theirs[np.arange(count), np.arange(count)] = -_STIFF

@@ -17,7 +17,7 @@ from pibls.checks import FloatArray
 from pibls.features.reference import Reference
 from pibls.problem import Statement
 
-__all__ = ["CellPart", "Face", "exact_weights", "part_values", "polynomials"]
+__all__ = ["CellPart", "Face", "exact_weights", "legendre", "part_values", "polynomials"]
 
 _PROPORTION = 30.0
 _FEWER = 2
@@ -158,6 +158,20 @@ def exact_weights(
     return weights
 
 
+def legendre(local: FloatArray, degree: int) -> FloatArray:
+    """Return products of Legendre's polynomials up to a total degree at points of a cube.
+
+    >>> legendre(np.array([[0.5, -1.0]]), 1).tolist()
+    [[1.0, -1.0, 0.5]]
+    """
+    tables = [np.polynomial.legendre.legvander(column, degree) for column in local.T]
+    if len(tables) == 1:
+        return np.asarray(tables[0])
+    indices = (index for index in product(range(degree + 1), repeat=len(tables)) if sum(index) <= degree)
+    pairs = [[table[:, i] for table, i in zip(tables, index, strict=True)] for index in sorted(indices, key=sum)]
+    return np.stack([np.prod(pair, axis=0) for pair in pairs], axis=1)
+
+
 def polynomials(X: FloatArray, weights: FloatArray, degree: int) -> tuple[FloatArray, FloatArray | None]:
     """Return polynomials of a total degree, orthonormal in the weights, times their roots, at points.
 
@@ -168,17 +182,12 @@ def polynomials(X: FloatArray, weights: FloatArray, degree: int) -> tuple[FloatA
         return np.ones((1, 1)), None
     low, high = X.min(axis=0), X.max(axis=0)
     local = np.where(high > low, (2 * X - low - high) / np.where(high > low, high - low, 1.0), 0.0)
-    tables = [np.polynomial.legendre.legvander(column, degree) for column in local.T]
-    values = tables[0]
-    if len(tables) > 1:
-        indices = (index for index in product(range(degree + 1), repeat=len(tables)) if sum(index) <= degree)
-        pairs = [[table[:, i] for table, i in zip(tables, index, strict=True)] for index in sorted(indices, key=sum)]
-        values = np.stack([np.prod(pair, axis=0) for pair in pairs], axis=1)
+    values = legendre(local, degree)
     values = values[:, : max(1, len(X) - 1)] if len(X) <= values.shape[1] else values
     basis, triangle = np.linalg.qr(values * roots)
     diagonal = np.abs(np.diag(triangle))
     kept = diagonal > 1e-10 * diagonal.max()
-    if len(tables) > 1 or not kept.all():
+    if X.shape[1] > 1 or not kept.all():
         return basis[:, kept], None
     reach = float(weights.sum() / np.maximum(high - low, 1e-300)[0])
     ends = np.polynomial.legendre.legvander(np.array([-reach, reach]), values.shape[1] - 1)

@@ -9,14 +9,16 @@ from typing import Any
 import numpy as np
 
 from pibls.cells.layout import Layout
-from pibls.cells.leaf import Link, Reducer, by_crossing
+from pibls.cells.leaf import Link, Reducer, Wall, by_crossing
 from pibls.cells.parts import CellPart, Face, part_values
 from pibls.cells.rows import Rows
-from pibls.cells.tree import Cell, contacts, leaves
+from pibls.cells.tree import Cell, Contact, contacts, leaves
 from pibls.checks import FloatArray
 from pibls.solvers.elimination import Eliminated, merge
 
 __all__ = ["Fit", "Glue"]
+
+_COMPLETE = 1e-9  # of a side: what is less is rounding
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,9 +57,9 @@ class Fit:
 
 @dataclass(frozen=True, eq=False)
 class _Front:
-    """What a branch of the tree still shares with the rest."""
+    """What a branch of the tree still shares with the rest, on faces and walls and by links."""
 
-    faces: tuple[Face, ...]
+    faces: tuple[Any, ...]
     sizes: tuple[int, ...]
     rows: FloatArray
     own: Eliminated
@@ -66,6 +68,7 @@ class _Front:
     parts: tuple[CellPart | _Front, ...]
     sample: CellPart | None
     lost: float
+    held: tuple[Any, ...] = ()
 
 
 @dataclass(eq=False)
@@ -78,9 +81,11 @@ class Glue:
     _merging: float = 0.0  # operations
     _columns: dict[CellPart, FloatArray] = field(default_factory=dict)
     _fronts: dict[Any, _Front] = field(default_factory=dict)
+    _walls: dict[Any, Wall] = field(default_factory=dict)
     _links: dict[Any, Link] = field(default_factory=dict)
     _projected: dict[Any, FloatArray] = field(default_factory=dict)
     _top: _Front = field(init=False)
+    _level: int = 0
 
     def __post_init__(self, orders: dict[Any, Any] | None) -> None:
         self.reducer = Reducer(self.rows, {} if orders is None else orders)
@@ -110,13 +115,17 @@ class Glue:
         """Return the solution on a tree."""
         paths = _paths(root)
         held: dict[CellPart, list[Face]] = {}
-        depths: dict[Face, tuple[int, int, int]] = {}
+        depths: dict[Any, tuple[int, int, int]] = {}
+        walls: dict[tuple[CellPart, int, bool], list[Face]] = {}
         for contact in contacts(root, self.rows.periodic):
             common = _common(paths[contact.below], paths[contact.above])
             for face in self.layout.faces(contact):
                 depths[face] = (-common, 0, len(depths))
                 held.setdefault(face.below, []).append(face)
                 held.setdefault(face.above, []).append(face)
+                if (key := _beside(contact, face)) is not None:
+                    walls.setdefault(key, []).append(face)
+        self._join(walls, depths)
         for leaf in leaves(root):
             # Parts of a cell join one after the other, and what the next one shares comes first.
             order = {part: number for number, part in enumerate(self.layout.parts(leaf))}
@@ -127,6 +136,7 @@ class Glue:
                 held.setdefault(face.below, []).append(face)
                 held.setdefault(face.above, []).append(face)
         self._chain(root, paths, held, depths)
+        self._level = root.depth
         before, self._fronts = self._fronts, {}
         top = self._top = self._front(root, held, depths, before)
         weights: dict[CellPart, FloatArray] = {}
@@ -136,6 +146,21 @@ class Glue:
         parts = tuple(weights)
         self.reducer.keep(parts)
         return Fit(root, parts, weights, residuals, len(parts) * self.rows.width, 0, self._columns)
+
+    def _join(
+        self, walls: dict[tuple[CellPart, int, bool], list[Face]], depths: dict[Any, tuple[int, int, int]]
+    ) -> None:
+        """Let the faces that make up a side of a part share the unknowns of one wall."""
+        joined: dict[Face, Wall] = {}
+        for key, faces in walls.items():
+            part, axis, _ = key
+            whole = float(np.prod(np.delete(2 * part.half, axis)))
+            complete = abs(sum(face.area for face in faces) - whole) < _COMPLETE * whole
+            if complete and all(self.rows.flux.is_plain(face) for face in faces):
+                wall = self._walls.setdefault(key, Wall(part, axis))
+                depths[wall] = max(depths[face] for face in faces)
+                joined |= dict.fromkeys(faces, wall)
+        self.reducer.walls = joined
 
     def _chain(self, root: Cell, paths: dict[Cell, str], held: Any, depths: Any) -> None:
         """Link every part with the next one, for each average, and around each crossing."""
@@ -159,16 +184,18 @@ class Glue:
         parts = self.layout.parts(cell)
         fronts = []
         for part in parts:
-            faces = tuple(sorted(held.get(part, ()), key=depths.__getitem__))
-            kept = before.get(part)
-            front = kept if kept is not None and kept.faces == faces else self._leaf(part, faces)
+            walls = self.reducer.walls
+            faces = tuple(sorted(held.get(part, ()), key=lambda face: depths[walls.get(face, face)]))
+            shared, kept = self.reducer.shared(faces), before.get(part)
+            same = kept is not None and kept.held == faces and kept.faces == shared
+            front = kept if kept is not None and same else self._leaf(part, faces, shared)
             self._fronts[part] = front
             fronts.append(front)
         return self._merged(cell, fronts, depths, before)
 
-    def _leaf(self, part: CellPart, faces: tuple[Face, ...]) -> _Front:
+    def _leaf(self, part: CellPart, faces: tuple[Any, ...], shared: tuple[Any, ...]) -> _Front:
         own, front, lost, sizes = self.reducer.leaf(part, faces)
-        return _Front(faces, sizes, front, own, (), (), (part,), part, lost)
+        return _Front(shared, sizes, front, own, (), (), (part,), part, lost, faces)
 
     def _merged(self, cell: Cell, fronts: list[_Front], depths: Any, before: dict[Any, _Front]) -> _Front:
         fronts = [front for front in fronts if front.parts]
@@ -199,7 +226,8 @@ class Glue:
     def _pair(self, cell: Cell, one: _Front, two: _Front, depths: Any) -> _Front:
         sizes = dict(zip(one.faces + two.faces, one.sizes + two.sizes, strict=True))
         theirs = set(two.faces)
-        shared = tuple(face for face in one.faces if face in theirs)
+        # A wall is shared by more than two: it goes with the last of them.
+        shared = tuple(face for face in one.faces if face in theirs and depths[face][0] <= -(cell.depth - self._level))
         common = set(shared)
         rest = tuple(sorted((f for f in sizes if f not in common), key=depths.__getitem__))
         starts = dict(zip(rest, np.cumsum([0, *(sizes[f] for f in rest)])[:-1].tolist(), strict=True)) if rest else {}
@@ -310,6 +338,18 @@ def _paths(root: Cell) -> dict[Cell, str]:
 
     walk(root, "")
     return found
+
+
+def _beside(contact: Contact, face: Face) -> tuple[CellPart, int, bool] | None:
+    """Return the larger one of two whole parts, if the other one meets it with all of its side, and that side of it."""
+    if not face.whole or face.shift or len(face.below.half) == 1:
+        return None
+    span = np.delete(contact.high - contact.low, face.axis)
+    below, above = (np.delete(2 * part.half, face.axis) for part in (face.below, face.above))
+    whole_below, whole_above = (bool((side < span * (1 + _COMPLETE)).all()) for side in (below, above))
+    if whole_below == whole_above:
+        return None
+    return (face.above, face.axis, False) if whole_below else (face.below, face.axis, True)
 
 
 def _common(one: str, two: str) -> int:

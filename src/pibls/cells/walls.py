@@ -13,12 +13,12 @@ import sympy as sp
 
 from pibls.cells.cutting import Cutter
 from pibls.cells.ground import FLAT, Ground, on_faces
-from pibls.cells.parts import CellPart, Face, polynomials
+from pibls.cells.parts import CellPart, Face, legendre, polynomials
 from pibls.cells.seams import Sheet
 from pibls.cells.surface import Piece, Rule, ranges
 from pibls.cells.tree import Cell, Contact
 from pibls.checks import FloatArray
-from pibls.features.reference import Reference, cube_rule
+from pibls.features.reference import Reference, cube_rule, on_grid
 from pibls.geometry.rules import gauss, tensor
 from pibls.geometry.sampling import kronecker
 from pibls.problem import Across, Statement
@@ -40,13 +40,34 @@ class Walls:
     cutter: Cutter
     _faces: dict[tuple[Cell, Cell, int, float], list[Face]] = field(default_factory=dict)
     _seam_faces: dict[Cell, list[Face]] = field(default_factory=dict)
+    _common: dict[bytes, FloatArray] = field(default_factory=dict)
 
     @cached_property
     def whole(self) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray | None]:
         """Points between two reference cells and their weights, the polynomials there and their rise."""
-        degree = round(_TRACE_SHARE * self.reference.degree)
-        U, weights = cube_rule(self.reference.dimension - 1, degree + 3)
-        return (U, weights, *polynomials(U, weights, degree))
+        U, weights = cube_rule(self.reference.dimension - 1, self._degree + 3)
+        return (U, weights, *polynomials(U, weights, self._degree))
+
+    def common(self, U: FloatArray) -> FloatArray:
+        """Return the polynomials of a whole face by those of a larger one whose coordinates its points have.
+
+        Both faces count as large as the one between two reference cells.
+        """
+        place = on_grid(U[[0, -1]]).tobytes()
+        if place not in self._common:
+            _, weights, basis, _ = self.whole
+            self._common[place] = (basis * np.sqrt(weights)[:, None]).T @ (legendre(U, self._degree) @ self._combined)
+        return self._common[place]
+
+    @cached_property
+    def _combined(self) -> FloatArray:
+        """What of Legendre's polynomials those on a whole face are."""
+        U, weights, basis, _ = self.whole
+        return np.asarray(np.linalg.lstsq(legendre(U, self._degree) * np.sqrt(weights)[:, None], basis)[0])
+
+    @property
+    def _degree(self) -> int:
+        return round(_TRACE_SHARE * self.reference.degree)
 
     def faces(self, contact: Contact) -> list[Face]:
         """Return the pieces of a contact inside the domain."""

@@ -122,6 +122,11 @@ class Leaf:
         arrays = (self.triangle, self.coupling, self.front, *self._absorbed, *self._left)
         return sum(array.size for array in arrays)
 
+    @property
+    def count(self) -> int:
+        """How many rows there were beside the triangle."""
+        return len(self._absorbed[0])
+
     @classmethod
     def of(cls, upper: FloatArray, rows: FloatArray, others: FloatArray) -> Leaf:
         """Factorise a triangle of the unknowns of its own, and further rows of these and of the others.
@@ -174,7 +179,8 @@ def merge(
     shared
         How many those are.
     places
-        For each front, where its other unknowns stand among those of the merged front, in increasing order.
+        For each front, where its other unknowns stand among those of the merged front, in increasing order; both may
+        have some of them.
     width
         How many unknowns the merged front has, beside its sums.
     sums
@@ -200,11 +206,17 @@ def merge(
     eliminated = Eliminated(upper, top[:, :left], top[:, left:])
     rest = np.zeros((left, left + sides), order="F")
     rest[np.arange(count), np.arange(count)] = sums
-    for front, place in zip(fronts, places, strict=True):
-        own = _runs(place + count)
-        for into, taken in [*own, (slice(left, left + sides), slice(len(place), len(place) + sides))]:
-            for down, through in own:
+    # What both fronts still share with others has rows in both: those of the second one are rotated into the first's.
+    again = np.isin(places[1], places[0])
+    for front, place, fresh in zip(fronts, places, (np.ones(len(places[0]), dtype=bool), ~again), strict=True):
+        every = _runs(place + count)
+        for into, taken in [*every, (slice(left, left + sides), slice(len(place), len(place) + sides))]:
+            for down, through in _runs(place + count, fresh):
                 rest[down, into] = front[gone:, gone:][through, taken]
+    if again.any():
+        bottom = np.asfortranarray(
+            np.vstack([bottom, _placed(two[gone:, gone:][again], places[1] + count, left, sides)])
+        )
     if not left:
         return eliminated, rest, float(np.square(bottom).sum(axis=0)[0]) if sides and len(bottom) else 0.0
     _, _, over = absorb(rest[:, :left], rest[:, left:], bottom[:, :left], bottom[:, left:])
@@ -219,10 +231,13 @@ def _placed(block: FloatArray, place: Any, width: int, sides: int) -> FloatArray
     return found
 
 
-def _runs(places: Any) -> list[tuple[slice, slice]]:
-    """Return increasing places as runs: where each stands, and which of the places it takes in."""
-    starts = np.flatnonzero(np.diff(places, prepend=-2) != 1)
-    ends = np.append(starts, len(places))[1:]
+def _runs(places: Any, chosen: Any = None) -> list[tuple[slice, slice]]:
+    """Return increasing places, or some of them, as runs: where each stands, and which of the places it takes in."""
+    numbers = np.arange(len(places)) if chosen is None else np.flatnonzero(chosen)
+    own = places[numbers]
+    starts = np.flatnonzero((np.diff(own, prepend=-2) != 1) | (np.diff(numbers, prepend=-2) != 1))
+    ends = np.append(starts, len(own))[1:]
     return [
-        (slice(places[a], places[a] + b - a), slice(a, b)) for a, b in zip(starts.tolist(), ends.tolist(), strict=True)
+        (slice(own[a], own[a] + b - a), slice(numbers[a], numbers[a] + b - a))
+        for a, b in zip(starts.tolist(), ends.tolist(), strict=True)
     ]
