@@ -24,9 +24,9 @@ coverage: .venv/dev
 docs: .venv/dev
 	$(BIN)/sphinx-build -q -W --keep-going -b html docs out/docs
 
-# The experiments of the paper; interrupt at any time and run again. PROFILE=full runs everything.
+# The experiments of the paper; interrupt at any time and run again. PROFILE=full runs everything, and trains with torch.
 PROFILE ?= quick
-reproduce: .venv/torch
+reproduce: $(if $(filter full,$(PROFILE)),.venv/torch,.venv/core)
 	$(BIN)/pibls reproduce --profile $(PROFILE) --out out/reproduce
 
 .venv/core: pyproject.toml

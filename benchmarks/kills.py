@@ -34,9 +34,9 @@ TIMED = {"seconds", "search_seconds", "exponent", "median", "worst", "best", "ra
 UNTIMED = ("comparison.csv", "errors.csv", "settings.csv", "theorems.csv", "curves.csv", "coverage.csv")
 
 
-def toy_grid(problem: str, method: str, profile: str = "full", *, beyond: bool = False) -> Grid:
+def toy_grid(problem: str, method: str, *, beyond: bool = False) -> Grid:
     """Return a space of one setting, which is fitted in a moment."""
-    del problem, profile
+    del problem
     if method == "PINN":
         return Grid(method, {"width": [4], "activation": ["tanh"]}, {"adam_iterations": 3, "lbfgs_iterations": 3}, {})
     if method != "PI-BLS":
@@ -50,7 +50,7 @@ def shrink() -> None:
     ones = dict.fromkeys(METHODS, 1)
     sizes = {"points": ((20, 40), 20), "width": ((10, 20), 20)}
     tasks.grid = toy_grid
-    tasks.PROFILES = {"quick": Profile(ones, ones, 1, ones, 1, tuple(PAPER_NAMES))}
+    tasks.PROFILES = {"quick": Profile(ones, 1, 1, 1, tuple(PAPER_NAMES))}
     protocol.scales = coverage.scales = lambda *_: [2.0]
     complexity._LINEAR_SIZES = complexity._TRAINED_SIZES = sizes
     tasks.REPETITIONS = 2

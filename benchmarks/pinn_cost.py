@@ -33,7 +33,7 @@ STEPS = 60
 
 def searched(name: str, n: int) -> list[PinnFit]:
     """Return all trainings of the search for one number of points, at one scale."""
-    space = grid(name, "PINN", "full")
+    space = grid(name, "PINN")
     scale = scales(Setting(name, n, 0).problem, space.space_scales, space.time_scales)[0]
     smooth = [a for a in space.space["activation"] if a != "relu" or name == "advection"]
     fits = []
@@ -48,7 +48,7 @@ def searched(name: str, n: int) -> list[PinnFit]:
 
 def final(name: str, sizes: Sequence[int], width: int = 103) -> list[PinnFit]:
     """Return the final trainings of some numbers of points: one per seed, of middling width."""
-    method = PINN(width, scale=None, lambda_b=1.0, **grid(name, "PINN", "full").final)
+    method = PINN(width, scale=None, lambda_b=1.0, **grid(name, "PINN").final)
     settings = [Setting(name, n, seed) for n in sizes for seed in range(PROFILES["full"].seeds["PINN"])]
     return [PinnFit(method, s.problem, s.points, s.seed) for s in settings]
 

@@ -29,20 +29,20 @@ def cell(kind: str, problem: str, method: str, n_train: int, seed: int, **rest: 
     return {**where, **empty, **costs, **rest}
 
 
-def spec(entries: dict[str, Any], profile: str = "quick") -> Spec:
-    """Return what a cell of a study of a profile is filed under."""
-    variant = entries.get("axis", profile if entries["method"] == "PINN" else "")
-    return Spec(*(entries[name] for name in ("kind", "problem", "method", "n_train", "seed", "score")), variant)
+def spec(entries: dict[str, Any]) -> Spec:
+    """Return what a cell of a study is filed under."""
+    names = ("kind", "problem", "method", "n_train", "seed", "score")
+    return Spec(*(entries[name] for name in names), entries.get("axis", ""))
 
 
-def store_cells(out: Path, cells: list[dict[str, Any]], profile: str = "quick") -> None:
-    """Write cells where a study of a profile keeps them."""
+def store_cells(out: Path, cells: list[dict[str, Any]]) -> None:
+    """Write cells where a study keeps them."""
     for entries in cells:
-        Store(out).write(spec(entries, profile), entries)
+        Store(out).write(spec(entries), entries)
 
 
 def made_up_cells(grid: int = 11) -> list[dict[str, Any]]:
-    """Return most of a quick study as made-up numbers: three seeds for the tables, one elsewhere."""
+    """Return most of a study as made-up numbers: three seeds for the tables, one elsewhere."""
     rng = np.random.default_rng(0)
     cells = _growth()
     for problem in PAPER_NAMES:

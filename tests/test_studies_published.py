@@ -106,15 +106,12 @@ def test_activations_without_a_scale_are_left_out():
     assert {(m.activation, m.scale) for m in methods} == {("tanh", 3.0)}
 
 
-def test_the_reduced_grid_of_a_pinn_and_its_longer_final_training():
-    quick, full = grid("diffusion_reaction", "PINN", "quick"), grid("diffusion_reaction", "PINN")
-    for space in (quick, full):
-        (first, *_) = space.methods({"tanh": 6.0})
-        assert (first.layers, first.scale) == (2, 6.0)
-        assert {pilot.width for pilot in space.pilots("tanh", space.space_scales)} == {23}
-        assert first.lbfgs_iterations < space.final["lbfgs_iterations"]
-    settings = {(m.width, m.activation, m.lambda_b, m.lambda_i) for m in quick.methods({"tanh": 6.0})}
-    assert settings == {(23, "tanh", 1.0, 1.0)}
+def test_the_first_weights_of_a_pinn_and_its_longer_final_training():
+    space = grid("diffusion_reaction", "PINN")
+    (first, *_) = space.methods({"tanh": 6.0})
+    assert (first.layers, first.scale) == (2, 6.0)
+    assert {pilot.width for pilot in space.pilots("tanh", space.space_scales)} == {23}
+    assert first.lbfgs_iterations < space.final["lbfgs_iterations"]
 
 
 def test_beyond_the_paper_rows_are_balanced():
@@ -129,7 +126,6 @@ def test_beyond_the_paper_rows_are_balanced():
         (lambda: PAPER.sizes("burgers"), "problems of the paper"),
         (lambda: PAPER.space("advection", "FEM"), "searches the settings"),
         (lambda: grid("advection", "FEM"), "method"),
-        (lambda: grid("advection", "PINN", "huge"), "profile"),
     ],
 )
 def test_refusals(call, words):

@@ -29,6 +29,7 @@ from pibls.studies.protocol import Setting
 from pibls.studies.published import METHODS
 from pibls.studies.records import Record, held, own_numbers, tally
 from pibls.studies.report import errata, machine, number, render, shown, spread_words, write_report
+from pibls.studies.stored import Stored
 from pibls.studies.tasks import plan
 from studies_report_helpers import PAPER, cell, made_up_cells, spec, statement, store_cells
 
@@ -115,7 +116,7 @@ def page(found):
 def built(tmp_path_factory, cells):
     out = tmp_path_factory.mktemp("study")
     store_cells(out, cells)
-    path = write_report(out)
+    path = write_report(out, "full")
     return out, path.read_text(encoding="utf-8")
 
 
@@ -124,7 +125,7 @@ def nothing_is_stored():
     """What comes with the library is left aside."""
     with pytest.MonkeyPatch.context() as patch:
         for module in (report, findings_module):
-            patch.setattr(module, "stored", lambda: None)
+            patch.setattr(module, "stored", lambda: Stored("", "", "", ()))
         yield
 
 
@@ -186,7 +187,7 @@ def test_verdict_at_the_edges_of_the_rule(metric, measured, verdict):
         ("factor", 100.0, 250.0, "beat"),
         ("mae", 0.0, 0.0, "reproduce"),
         ("mae", 0.0, 1e-9, "miss"),
-        ("mae", 1.0, None, "not run"),
+        ("mae", 1.0, None, ""),
         ("mae", None, 1.0, ""),
     ],
 )
@@ -213,7 +214,7 @@ def test_a_verdict_says_of_how_many_seeds_it_is_true(values, verdict, times):
 
 def test_a_tally_counts_every_published_number_once():
     records = [record(1.0, measured, "mae") for measured in (0.1, 1.0, 1.5, 9.0, None)] + [record(None, 1.0, "mae")]
-    counts = {"published": 5, "beat": 1, "reproduce": 2, "miss": 1, "not run": 1, "at or below": 2}
+    counts = {"published": 5, "beat": 1, "reproduce": 2, "miss": 1, "at or below": 2}
     assert tally(records) == counts
     assert own_numbers([replace(records[0], problem="poisson_square"), records[1]]) == records[1:2]
 
@@ -277,24 +278,20 @@ def test_records_hold_the_medians_of_the_cells(found, cells):
         assert one.published == PAPER.accuracy(one.problem, one.method, one.part, one.quantity)
 
 
-def test_parameters_are_counted_and_compared(cells):
-    records = {
-        (profile, r.problem, r.n_train, r.method, r.quantity): r
-        for profile in ("quick", "full")
-        for r in findings(cells, profile).parameters
-    }
-    factor = records["full", "poisson_star", 100, "PI-BLS", "factor"]
+def test_parameters_are_counted_and_compared(found, page):
+    records = {(r.problem, r.n_train, r.method, r.quantity): r for r in found.parameters}
+    factor = records["poisson_star", 100, "PI-BLS", "factor"]
     assert factor.measured.median == pytest.approx(34222 / 235)
     assert factor.verdict == "reproduce"
-    reduction = records["full", "poisson_star", 100, "PI-BLS", "reduction"]
+    reduction = records["poisson_star", 100, "PI-BLS", "reduction"]
     assert reduction.measured.median == pytest.approx(100 * (1 - 235 / 34222))
-    assert records["full", "advection", 20, "PINN", "parameters"].verdict == "not run"
-    for method, quantity in (("PINN", "parameters"), ("PI-BLS", "factor"), ("PI-BLS", "reduction")):
-        assert records["quick", "poisson_star", 100, method, quantity].verdict == "not run"
-    assert records["quick", "poisson_star", 100, "PI-BLS", "parameters"].measured.median == 235
+    assert records["advection", 20, "PINN", "parameters"].verdict == ""
+    assert records["poisson_star", 100, "PI-BLS", "parameters"].measured.median == 235
+    assert "The PINN as selected has 145.63 to 145.63 times as many" in page.text
+    assert "it has fewer in none of the 4 rows" in page.text
 
 
-def test_counts_are_written_as_integers_and_what_is_missing_names_its_profile():
+def test_counts_are_written_as_integers():
     few = [
         cell("accuracy", "poisson_square", method, 50, 0, score="exact", parameters=count)
         for method, count in (("PI-ELM", 3), ("BPI-ELM", 23), ("PI-BLS", 100))
@@ -302,9 +299,7 @@ def test_counts_are_written_as_integers_and_what_is_missing_names_its_profile():
     rows = {row[0]: row[1:] for row in told(few).tables["table-10-poisson_square"]}
     assert rows["50"][-2:] == ["3", "23"]
     assert rows["50"][3] == "100 reproduce"
-    # The quick profile has few sizes of the square: only the full one would run these.
-    assert rows["60"][-2:] == ["not run (full)", "not run (full)"]
-    assert rows["100"][-2:] == ["not run (quick)", "not run (quick)"]
+    assert rows["60"][-2:] == ["not run", "not run"]
 
 
 def test_times_per_point_are_times_over_points(found):
@@ -338,22 +333,6 @@ def test_solvers_of_search_and_final_fit_are_compared():
     words = "advection, PI-ELM: 1.00 in the middle, 0.500 to 1.50 over 3 seeds."
     assert words in told(cells).text
     assert "different solvers" not in told([]).text
-
-
-def test_sizes_that_a_figure_lacks_are_named():
-    cells = [cell("accuracy", "advection", m, n, 0, score="exact") for n in PAPER.sizes("advection") for m in METHODS]
-    assert findings(cells).lacking("advection") == {}
-    fewer = [c for c in cells if c["method"] != "PINN" or c["n_train"] not in (5, 25)]
-    assert findings(fewer).lacking("advection") == {"PINN": [5, 25]}
-    assert "PINN with 5, 25 points is not in the run." in told(fewer).text
-
-
-def test_what_a_search_chose_is_counted_where_it_was_not_trained():
-    chosen = cell("search", "advection", "PINN", 5, 0, score="exact", parameters=622)
-    short = cell("accuracy", "advection", "PINN", 5, 0, score="exact", parameters=99)
-    for cells in ([chosen], [chosen, short]):
-        found = [r.measured.median for r in findings(cells).parameters if r.measured and r.method == "PINN"]
-        assert found == [622.0]
 
 
 def test_growth_is_shown_beside_the_formula(page):
@@ -427,7 +406,6 @@ def test_a_baseline_that_wins_is_said_to_win(error, words):
     cells = accuracy("advection", 30, {"PI-BLS": error, "PI-ELM": 1e-3, "PINN": 1.0})
     page = told(cells)
     assert f"advection: {words}" in page.text
-    assert "one value where one seed was run (PI-BLS, PINN, PI-ELM)" in page.text
     assert page.tables["table-winners"][2][-2:] == ["PI-ELM", "PI-BLS"]
 
 
@@ -440,9 +418,7 @@ def test_where_pi_bls_is_worst_the_page_says_so():
     assert [own.n_train for own, _ in findings(cells).defeats("advection")] == [5, 10]
     zero = "worse than the zero function, whose error is 1; the lowest is that of PINN, 0.500."
     assert f"N = 5: 6.70 (one seed), {zero}" in page.text
-    assert (
-        "N = 10: 0.580, the largest of the 2 methods that were run; the lowest is that of PI-ELM, 0.250." in page.text
-    )
+    assert "N = 10: 0.580, the largest of the 2 methods; the lowest is that of PI-ELM, 0.250." in page.text
     assert "Where PI-BLS is worst" not in told(accuracy("advection", 15, {"PI-BLS": 1e-3, "PI-ELM": 2e-3})).text
 
 
@@ -472,18 +448,10 @@ def test_settings_that_cannot_be_fitted_are_counted(page):
     assert "none of the 243 settings of PI-BLS for advection" in page.text
 
 
-def test_the_whole_search_is_claimed_where_it_is_made(cells):
-    quick, full = (told(cells, profile).text for profile in ("quick", "full"))
-    assert "The settings of PI-BLS, PI-ELM and B-PI-ELM are chosen by 5-fold cross-validation over the whole" in quick
-    assert "Of a PINN, this profile chooses only the scale" in quick
-    assert "The settings of every method are chosen by 5-fold cross-validation over the whole" in full
-    assert "this profile chooses only" not in full
-
-
 def test_shares_inside_of_bands_are_those_of_the_cells(page, book):
     rows = {row[0]: row[1:] for row in page.tables["table-coverage"]}
     assert rows["Poisson, star domain, N = 100"] == ["77", "3, 2", "1.30e-2 [1.35e-2]", "0.875", "96.2 %", "92 %"]
-    assert rows["diffusion–reaction, N = 100"] == ["not run (full)"]
+    assert rows["diffusion–reaction, N = 100"] == ["not run"]
     figure = draw_coverage(book)
     band, calibration = figure.axes
     np.testing.assert_array_equal(band.get_lines()[-1].get_ydata(), 0.5 * np.linspace(0, 1, 5))
@@ -632,7 +600,7 @@ def test_page_shows_every_published_number_and_every_erratum(built):
     assert len(errata()) == 16
     for row in errata():
         assert all(row[entry] in words for entry in ("subject", "printed", "why", "done"))
-    assert {"beat", "reproduce", "miss", "not run"} <= set(Page(built[1]).words)
+    assert {"beat", "reproduce", "miss"} <= set(Page(built[1]).words)
 
 
 @pytest.mark.parametrize("name", FIGURES)
@@ -644,9 +612,9 @@ def test_every_figure_is_there_as_png_and_pdf(built, name):
 
 def test_files_hold_every_number(built, cells):
     errors = rows_of(built[0] / "csv" / "errors.csv")
-    planned = {one.key for stage in plan("quick") for task in stage for one in task.specs}
+    planned = {one.key for stage in plan("full") for task in stage for one in task.specs}
     told = [c for c in cells if spec(c).key in planned]
-    assert 0.8 * len(cells) < len(told) < len(cells)  # fewer seeds of PINN and sizes of the square than were made up
+    assert 0.8 * len(cells) < len(told) < len(cells)  # PINNs are not chosen by the residual
     assert len(errors) == sum(len(c["train"]) + len(c["test"]) for c in told if c["kind"] != "curve")
     curves = rows_of(built[0] / "csv" / "curves.csv")
     assert len([row for row in curves if row["problem"] == "poisson_square"]) == 2 * 11 * 11
@@ -664,7 +632,7 @@ def test_files_hold_every_number(built, cells):
     assert float(stored[(*key, "test", "mae")]["value"]) == some["test"]["mae"]
     compared = rows_of(built[0] / "csv" / "comparison.csv")
     assert {row["table"] for row in compared} == {"6", "7a", "7b", "8", "10"}
-    assert {row["verdict"] for row in compared} >= {"beat", "not run", ""}
+    assert {row["verdict"] for row in compared} >= {"beat", ""}
     assert {row["table"] for row in rows_of(built[0] / "csv" / "times.csv")} == {"9"}
 
 
@@ -679,27 +647,20 @@ def test_files_do_not_depend_on_the_order_of_the_cells(tmp_path, cells):
     assert contents[0] == contents[1]
 
 
-def test_a_study_without_cells_says_so(tmp_path, monkeypatch):
+def test_a_study_without_cells_says_so(tmp_path):
     Store(tmp_path).folder.mkdir()
-    monkeypatch.setattr(report, "find_spec", lambda _: None)
     page = Page(write_report(tmp_path).read_text(encoding="utf-8"))
     assert page.words.count("not run") > 100
-    assert {"(quick)", "(full)"} <= set(page.words)
     assert "more cells of this profile are not there" in page.text
-    assert "pip install 'pibls[torch]'" in page.words
     assert len(page.sources) == 3  # the architectures need no cells
 
 
 def test_a_report_tells_cells_of_its_own_profile(tmp_path):
-    """A PINN trained longer for the full profile does not enter the quick one."""
-    quick, full = (
-        cell("accuracy", "advection", "PINN", 30, 0, score="exact", test={"relative_rmse": value})
-        for value in (1.25e-2, 1.25e-3)
-    )
-    store_cells(tmp_path, [quick], "quick")
-    store_cells(tmp_path, [full], "full")
-    assert Findings.of(tmp_path, "quick").book.cells == (quick,)
-    assert Findings.of(tmp_path, "full").book.cells == (full,)
+    """A PINN of the full profile does not enter the quick one."""
+    both, full = (cell("accuracy", "advection", method, 30, 0, score="exact") for method in ("PI-BLS", "PINN"))
+    store_cells(tmp_path, [both, full])
+    assert Findings.of(tmp_path, "quick").book.cells == (both,)
+    assert Findings.of(tmp_path, "full").book.cells == (both, full)
 
 
 def test_a_folder_without_a_study_is_refused(tmp_path):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import lzma
+import re
 
 import pytest
 
@@ -10,7 +11,8 @@ from pibls.errors import FileFormatError
 from pibls.studies import findings, report
 from pibls.studies.cells import Store
 from pibls.studies.findings import Findings
-from pibls.studies.stored import Stored, completed, read_stored, write_stored
+from pibls.studies.stored import Stored, completed, read_stored, stored, write_stored
+from pibls.studies.tasks import plan
 from studies_report_helpers import cell, store_cells
 
 
@@ -40,33 +42,39 @@ def test_a_file_of_another_version_is_refused():
         read_stored(lzma.compress(b'{"format": 99, "cells": []}'))
 
 
+def test_scores_near_one_keep_the_digits_of_their_distance_to_it(tmp_path):
+    score = 1.0 - 1.2345678e-9
+    write_stored(tmp_path / "file", Stored("", "", "", ({"test": {"r2": score, "mse": -0.0}},)))
+    (cell,) = read_stored((tmp_path / "file").read_bytes()).cells
+    assert 1.0 - cell["test"]["r2"] == pytest.approx(1.2345678e-9, rel=1e-6)
+    assert cell["test"]["mse"] == 0.0
+
+
 def test_seeds_that_were_not_run_come_from_the_library():
     own = [accuracy("PI-BLS", 0, 1.0)]
-    told = completed(own, shipped(accuracy("PI-BLS", 0, 2.0), accuracy("PI-BLS", 1, 3.0)), "quick")
+    told = completed(own, shipped(accuracy("PI-BLS", 0, 2.0), accuracy("PI-BLS", 1, 3.0)))
     assert [(c["seed"], c["test"]["relative_rmse"], "stored" in c) for c in told] == [(0, 1.0, False), (1, 3.0, True)]
-    assert completed(own, None, "quick") == own
+    assert completed(own, shipped()) == own
 
 
-def test_a_network_trained_shortly_gives_way_to_one_of_the_full_study():
-    own, full = [accuracy("PINN", 0, 0.5)], shipped(accuracy("PINN", 0, 0.1), accuracy("PINN", 1, 0.2))
-    assert [c["test"]["relative_rmse"] for c in completed(own, full, "quick")] == [0.1, 0.2]
-    assert [c["test"]["relative_rmse"] for c in completed(own, full, "full")] == [0.5, 0.2]
-    # Where the full study has nothing, it stays.
-    assert completed(own, shipped(accuracy("PINN", 0, 0.1, n_train=25)), "quick")[0] == own[0]
-
-
-def test_times_are_those_of_one_machine():
-    own = [cell("time", "advection", "PI-BLS", 30, seed, seconds=1.0) for seed in range(2)]
-    there = shipped(*(cell("time", "advection", "PI-BLS", 30, seed, seconds=2.0) for seed in range(3)))
-    for profile, seconds in (("quick", [2.0] * 3), ("full", [1.0] * 2)):
-        assert [c["seconds"] for c in completed(own, there, profile)] == seconds
+def timed(problem, method, seconds, runs=1):
+    return [cell("time", problem, method, 30, seed, seconds=seconds) for seed in range(runs)]
 
 
 def test_times_of_a_problem_are_those_of_one_machine_for_all_methods():
-    own = [cell("time", "advection", method, 30, 0, seconds=1.0) for method in ("PI-BLS", "PINN")]
-    there = shipped(*(cell("time", name, "PI-BLS", 30, 0, seconds=2.0) for name in ("advection", "poisson_star")))
-    told = {(c["problem"], c["method"]): c["seconds"] for c in completed(own, there, "quick")}
-    assert told == {("advection", "PI-BLS"): 1.0, ("advection", "PINN"): 1.0, ("poisson_star", "PI-BLS"): 2.0}
+    there = shipped(*timed("advection", "PI-BLS", 2.0, 3), *timed("advection", "PINN", 2.0, 3))
+    other = shipped(*timed("poisson_star", "PI-BLS", 2.0))
+    both = shipped(*there.cells, *other.cells)
+    told = completed(timed("advection", "PI-BLS", 1.0, 2), both)
+    assert {(c["kind"], c["problem"], c["method"], c["seconds"]) for c in told} == {
+        ("time here", "advection", "PI-BLS", 1.0),
+        ("time", "advection", "PI-BLS", 2.0),
+        ("time", "advection", "PINN", 2.0),
+        ("time", "poisson_star", "PI-BLS", 2.0),
+    }
+    # A study that timed every method is told by its own times, however few they are.
+    own = [*timed("advection", "PI-BLS", 1.0, 2), *timed("advection", "PINN", 1.0)]
+    assert completed(own, both) == [*own, *other.cells]
 
 
 def test_the_page_marks_what_is_stored_and_says_where_it_is_from(tmp_path, monkeypatch):
@@ -79,12 +87,41 @@ def test_the_page_marks_what_is_stored_and_says_where_it_is_from(tmp_path, monke
     counts = {m: found.error("accuracy", "advection", m).measured for m in ("PINN", "PI-BLS", "PI-ELM")}
     assert {m: (s.count, s.stored) for m, s in counts.items()} == {"PINN": (2, 2), "PI-BLS": (2, 1), "PI-ELM": (1, 0)}
     page = report.render(found, {})
-    assert "computed on a machine, 2026-01-02, at abc1234" in " ".join(page.split())
-    # A short training at another number of points is told apart.
-    store_cells(tmp_path, [accuracy("PINN", 0, 0.75, n_train=5)])
-    assert Findings.of(tmp_path, "quick").short("advection") == [5]
-    assert "PINN with 5 points is of the quick profile" in report.render(Findings.of(tmp_path, "quick"), {})
-    assert found.short("advection") == []
+    assert "computed on a machine, 2026-01-02 (commit abc1234)" in " ".join(page.split())
     marked = page.count('<span class="stored">stored</span>')
     assert marked >= 3
     assert found.book.stored == 3
+
+
+def test_own_times_stand_beside_stored_ones(tmp_path, monkeypatch):
+    there = shipped(*timed("advection", "PI-BLS", 2.0), *timed("advection", "PINN", 512.0))
+    for module in (findings, report):
+        monkeypatch.setattr(module, "stored", lambda: there)
+    store_cells(tmp_path, timed("advection", "PI-BLS", 0.125, 3))
+    found = Findings.of(tmp_path, "quick")
+    assert [(r.problem, r.method, r.measured.median) for r in found.times_here] == [("advection", "PI-BLS", 0.125)]
+    assert found.number("time", "advection", "PI-BLS", "seconds").measured.median == 2.0
+    page = report.render(found, {})
+    assert "256 ×" in page
+    assert "0.125" in page.partition('id="table-here"')[2].partition("</figure>")[0]
+
+
+def test_the_stored_study_lacks_nothing():
+    told = {tuple(c.get(k) for k in ("kind", "problem", "method", "n_train", "seed", "score")) for c in stored().cells}
+    wanted = {
+        (s.kind, s.problem, s.method, s.n_train, s.seed, s.score)
+        for stage in plan("full")
+        for task in stage
+        for s in task.specs
+        if s.kind != "search" and (s.kind != "curve" or s.method == "PINN")
+    }
+    assert told == wanted
+
+
+def test_no_cell_of_a_table_is_empty(tmp_path):
+    Store(tmp_path).folder.mkdir()
+    page = report.render(Findings.of(tmp_path, "quick"), {})
+    entries = re.findall(r'<td class="(?!published)([^"]*)"[^>]*>(.*?)</td>|<td>(.*?)</td>', page, re.DOTALL)
+    texts = [re.sub(r"<[^>]*>", "", words or plain).strip() for _, words, plain in entries]
+    assert len(texts) > 500
+    assert [text for text in texts if text in ("", "–", "not run")] == []

@@ -23,7 +23,7 @@ class Profile(StrEnum):
 
 def reproduce(
     profile: Annotated[
-        Profile, typer.Option(help="quick: ten minutes on two cores, PINN at a reduced grid; full: everything.")
+        Profile, typer.Option(help="quick: ten minutes on two cores, PINNs as stored; full: everything, with torch.")
     ] = Profile.quick,
     out: Annotated[Path, typer.Option(help="Folder of cells, figures, files and report.")] = Path("out/reproduce"),
     workers: Annotated[

@@ -41,7 +41,7 @@ class Spec:
     n_train: int  # interior points
     seed: int  # of points and nodes
     score: str | None = None  # what the settings were chosen by, where they were
-    variant: str = ""  # what else distinguishes it: the profile of a PINN, the axis of a complexity
+    variant: str = ""  # what else distinguishes it: the axis of a complexity
 
     @property
     def key(self) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -22,7 +22,7 @@ from pibls.studies.complexity import exponent
 from pibls.studies.ledger import PROBLEMS, Ledger, Summary, summarise
 from pibls.studies.protocol import Setting
 from pibls.studies.published import METHODS, Published, published
-from pibls.studies.records import MORE_IS_BETTER, Record, smallest_profile
+from pibls.studies.records import MORE_IS_BETTER, Record
 from pibls.studies.stored import completed, stored
 from pibls.studies.tasks import plan
 
@@ -71,7 +71,7 @@ class Findings:
     def of(cls, folder: Path, profile: str) -> Findings:
         """Read what a study has stored in a folder.
 
-        Both profiles may have left cells in one folder; those of a shorter training do not belong to the longer one.
+        Both profiles may have left cells in one folder; what the smaller one does not run does not belong to it.
         """
         store = Store(folder)
         if not store.folder.is_dir():
@@ -84,8 +84,7 @@ class Findings:
         # What a search chose is told by the fits of it.
         specs = {spec.key: spec for spec in every if spec.kind != "search"}
         cells = [cell for spec in specs.values() if (cell := store.read(spec)) is not None]
-        told = completed(cells, stored(), profile)
-        return cls(Ledger.of(told), published(), profile, len(specs) - len(cells))
+        return cls(Ledger.of(completed(cells, stored())), published(), profile, len(specs) - len(cells))
 
     def number(
         self, kind: str, problem: str, method: str, quantity: str, part: str = "", n: int = 0, score: str | None = None
@@ -95,7 +94,7 @@ class Findings:
         cells = self.book.select(kind=kind, problem=problem, method=method, n_train=n, score=score)
         better = "high" if quantity in MORE_IS_BETTER else "low"
         found = cells.summary(*([part] if part else []), quantity, better=better)
-        return Record("", problem, method, part, quantity, n, None, found, smallest_profile(kind, problem, method, n))
+        return Record("", problem, method, part, quantity, n, None, found)
 
     def error(self, kind: str, problem: str, method: str, n: int = 0, score: str | None = "exact") -> Record:
         """Return the relative RMSE at the test points."""
@@ -130,23 +129,23 @@ class Findings:
         cells = self.book.select(kind="time", problem=problem, method=method, n_train=n)
         share = summarise((value / n for value in cells.numbers("seconds")), stored=cells.stored)
         value = self.paper.seconds(problem, method, per_point=True)
-        yield Record("9", problem, method, "", "seconds per point", n, value, share, whole.profile)
+        yield Record("9", problem, method, "", "seconds per point", n, value, share)
+
+    @cached_property
+    def times_here(self) -> list[Record]:
+        """Times of this study's own fits, where those of all methods are of another machine."""
+        own = self.book.select(kind="time here")
+        sizes = {problem: self.paper.time_size(problem) for problem in PROBLEMS if len(own.select(problem=problem))}
+        methods = [method for method in METHODS if len(own.select(method=method))]
+        return [self.number("time here", p, m, "seconds", n=n) for p, n in sizes.items() for m in methods]
 
     @cached_property
     def parameters(self) -> list[Record]:
-        """How many parameters the selected models have, and how many times fewer PI-BLS has than PINN.
-
-        Only the full profile selects the width of a PINN.
-        """
+        """How many parameters the selected models have, and how many times fewer PI-BLS has than PINN."""
         return [r for problem in PROBLEMS for n in self.paper.sizes(problem) for r in self._parameters(problem, n)]
 
     def _parameters(self, problem: str, n: int) -> Iterator[Record]:
         counts = {m: self.number("accuracy", problem, m, "parameters", n=n, score="exact") for m in METHODS}
-        trained = counts["PINN"].measured
-        if trained is None or (self.profile != "full" and not trained.stored):
-            # What a search chose has a size, also where it was not trained to the end.
-            chosen = self.number("search", problem, "PINN", "parameters", n=n, score="exact").measured
-            counts["PINN"] = replace(counts["PINN"], measured=chosen, profile="full")
         for method, record in counts.items():
             yield record.beside(self.paper.parameters(problem, n, method), "10")
         large, small = (counts[method].measured for method in ("PINN", "PI-BLS"))
@@ -155,7 +154,7 @@ class Findings:
         for column, values in savings.items():
             value = self.paper.parameters(problem, n, column)
             known = sum(summary.stored for summary in (large, small) if summary)
-            yield Record("10", problem, "PI-BLS", "", column, n, value, summarise(values, stored=known), "full")
+            yield Record("10", problem, "PI-BLS", "", column, n, value, summarise(values, stored=known))
 
     def ranking(self, problem: str, n: int = 0) -> list[Record]:
         """Return the errors of the methods that were run, the lowest first."""
@@ -184,11 +183,12 @@ class Findings:
                 found.append((exact, residual, b.median / a.median if a and b and a.median else None))
         return found
 
-    def growth(self, method: str, axis: str) -> tuple[float, float, list[int]] | None:
-        """Return the exponents of the first and the last doubling of a size, and the sizes that were timed."""
+    def growth(self, method: str, axis: str) -> tuple[float, float, list[int], bool] | None:
+        """Return the exponents of the first and the last doubling of a size, the sizes, and whether that is stored."""
         for cell in self.book.select(kind="complexity", method=method, axis=axis).cells:
             sizes, seconds = cell["extra"]["sizes"], cell["extra"]["seconds"]
-            return exponent(sizes[:2], seconds[:2]), exponent(sizes[-2:], seconds[-2:]), sizes
+            slopes = (exponent(sizes[ends], seconds[ends]) for ends in (slice(2), slice(-2, None)))
+            return *slopes, sizes, bool(cell.get("stored"))
         return None
 
     @cached_property
@@ -232,24 +232,11 @@ class Findings:
             return None
         return lengths, max(errors), gaps[errors.index(max(errors))]
 
-    def lacking(self, problem: str) -> dict[str, list[int]]:
-        """Return which numbers of points a figure of errors lacks, by method."""
-        book = self.book.select(kind="accuracy", problem=problem, score="exact")
-        sizes = {m: set(self.paper.sizes(problem)) - set(book.select(method=m).distinct("n_train")) for m in METHODS}
-        return {method: sorted(missing) for method, missing in sizes.items() if missing}
-
-    def short(self, problem: str) -> list[int]:
-        """Return at which numbers of points a PINN is of this profile's short training, though others are stored."""
-        book = self.book.select(kind="accuracy", problem=problem, method="PINN", score="exact")
-        if self.profile == "full" or not book.stored:
-            return []
-        return Ledger(tuple(cell for cell in book.cells if not cell.get("stored"))).distinct("n_train")
-
-    def seeds(self, problem: str) -> tuple[int, int]:
-        """Return how many seeds the points of a figure of errors stand for, at least and at most."""
+    def seeds(self, problem: str) -> str:
+        """Return how many seeds the points of a figure of errors stand for."""
         cells = self.book.select(kind="accuracy", problem=problem, score="exact").cells
         counts = Counter((cell["method"], cell["n_train"]) for cell in cells).values()
-        return min(counts, default=0), max(counts, default=0)
+        return " to ".join(map(str, sorted({min(counts, default=0), max(counts, default=0)})))
 
     def wider(self, problem: str, **wanted: Any) -> str:
         """Return what was chosen in the wider space: networks without enhancement nodes are no broad ones."""

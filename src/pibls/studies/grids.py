@@ -24,7 +24,6 @@ __all__ = [
     "BEYOND",
     "CLASSES",
     "FINAL_TRAINING",
-    "QUICK_PINN",
     "SEARCH_TRAINING",
     "SPACE_SCALES",
     "TIME_SCALES",
@@ -49,18 +48,9 @@ BEYOND: Mapping[str, Sequence[Any]] = {
 }
 
 # PINN is trained, which takes seconds where the others take milliseconds: a search trains less than the final fit.
-# The quick grid is what an expert would try first: the smooth activation, unit penalties, a width that does not tempt
-# the network to vary between so few points, and the scale of its first weights, which decides most.
-QUICK_PINN: Mapping[str, Sequence[Any]] = {"width": (23,), "activation": ("tanh",), "lambda_b": (1.0,)}
 _PILOT_PINN: Mapping[str, Any] = {"width": 23}
-SEARCH_TRAINING: Mapping[str, Mapping[str, int]] = {
-    "quick": {"adam_iterations": 50, "lbfgs_iterations": 100},
-    "full": {"adam_iterations": 250, "lbfgs_iterations": 250},
-}
-FINAL_TRAINING: Mapping[str, Mapping[str, int]] = {
-    "quick": {"adam_iterations": 300, "lbfgs_iterations": 2000},
-    "full": {"adam_iterations": 1000, "lbfgs_iterations": 10_000},
-}
+SEARCH_TRAINING: Mapping[str, int] = {"adam_iterations": 250, "lbfgs_iterations": 250}
+FINAL_TRAINING: Mapping[str, int] = {"adam_iterations": 1000, "lbfgs_iterations": 10_000}
 
 CLASSES: Mapping[str, Callable[..., Method]] = {
     "PI-BLS": PIBLS,
@@ -112,28 +102,24 @@ class Grid:
         return CLASSES[self.method](**self.fixed, **settings)
 
 
-def grid(problem: str, method: str, profile: str = "full", *, beyond: bool = False) -> Grid:
+def grid(problem: str, method: str, *, beyond: bool = False) -> Grid:
     """Return the search space of a method on a problem.
 
     Examples
     --------
     >>> grid("diffusion_reaction", "PI-BLS").size, grid("poisson_star", "PI-ELM").size
     (729, 99)
-    >>> grid("advection", "PINN", "quick").size
-    1
+    >>> grid("advection", "PINN").size
+    99
     """
     check_choice("method", method, "grid", METHODS)
-    check_choice("profile", profile, "grid", ("quick", "full"))
     if beyond:
         return Grid(method, BEYOND, *_solvers(method, BEYOND))
     space = published().space(problem, method)
     if method != "PINN":
         return Grid(method, space, *_solvers(method, space))
-    layers = {"layers": space.pop("layers")[0]}
-    if profile == "quick":
-        space = {name: list(QUICK_PINN.get(name, [1.0])) for name in space}
-    fixed, final = {**layers, **SEARCH_TRAINING[profile]}, FINAL_TRAINING[profile]
-    return Grid(method, space, fixed, final, _PILOT_PINN, TRAINED_SPACE_SCALES, TRAINED_TIME_SCALES)
+    fixed = {"layers": space.pop("layers")[0], **SEARCH_TRAINING}
+    return Grid(method, space, fixed, FINAL_TRAINING, _PILOT_PINN, TRAINED_SPACE_SCALES, TRAINED_TIME_SCALES)
 
 
 def _solvers(method: str, space: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:

@@ -6,7 +6,6 @@ import time
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
-from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
@@ -135,10 +134,11 @@ def select(grid: Grid, setting: Setting, scores: Sequence[str] = SCORES) -> dict
 
 def select_all(grid: Grid, settings: Sequence[Setting], scores: Sequence[str] = SCORES) -> list[dict[str, Selection]]:
     """Search a space for several settings of one problem; what is trained is trained side by side for all."""
+    device = training_device() if grid.method == "PINN" else None
 
     def validated(methods: Sequence[Sequence[Method]]) -> list[Mapping[str, CrossValidation]]:
         jobs = [SearchJob(m, s.problem, s.points, s.seed) for m, s in zip(methods, settings, strict=True)]
-        return list(search_all(jobs, folds=FOLDS, scores=scores, device=training_device()))
+        return list(search_all(jobs, folds=FOLDS, scores=scores, device=device))
 
     chosen, pilots = _scales(grid, settings, validated, scores)
     wanted = [{score: grid.methods(own[score]) for score in scores} for own in chosen]
@@ -193,8 +193,6 @@ def _scales(
 
 def training_device() -> str | None:
     """Return where networks are trained: on a GPU if torch has one."""
-    if find_spec("torch") is None:
-        return None
     import torch
 
     return "cuda" if torch.cuda.is_available() else None

@@ -5,14 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cache
 
 from pibls.studies.ledger import Summary
-from pibls.studies.tasks import plan
 
-__all__ = ["MORE_IS_BETTER", "VERDICTS", "Record", "held", "own_numbers", "smallest_profile", "tally"]
+__all__ = ["MORE_IS_BETTER", "VERDICTS", "Record", "held", "own_numbers", "tally"]
 
-VERDICTS = ("beat", "reproduce", "miss", "not run")
+VERDICTS = ("beat", "reproduce", "miss")
 _FACTOR = 2.0
 _SQUARED = ("mse", "relative_mse", "r2")
 MORE_IS_BETTER = ("r2", "reduction", "factor")
@@ -41,7 +39,6 @@ class Record:
     n_train: int
     published: float | None
     measured: Summary | None
-    profile: str = "quick"  # the smallest one of the study that measures it
 
     def beside(self, published: float | None, table: str) -> Record:
         """Return the same measured number beside a published one."""
@@ -66,10 +63,8 @@ class Record:
 
     @property
     def verdict(self) -> str:
-        """``"beat"``, ``"reproduce"``, ``"miss"``, ``"not run"``, or ``""`` where nothing was published."""
-        if self.published is None or self.measured is None:
-            return "" if self.published is None else "not run"
-        return self._judged(self.ratio)
+        """``"beat"``, ``"reproduce"``, ``"miss"``, or ``""`` where nothing was published or measured."""
+        return "" if self.published is None or self.measured is None else self._judged(self.ratio)
 
     @property
     def held(self) -> int:
@@ -82,25 +77,6 @@ class Record:
     def _judged(self, ratio: float) -> str:
         limit = _FACTOR**2 if self.quantity in _SQUARED else _FACTOR
         return "beat" if ratio < 1 / limit else "reproduce" if ratio <= limit else "miss"
-
-
-@cache
-def _planned(profile: str) -> frozenset[tuple[str, str, str, int]]:
-    return frozenset(
-        (spec.kind, spec.problem, spec.method, spec.n_train)
-        for stage in plan(profile)
-        for task in stage
-        for spec in task.specs
-    )
-
-
-def smallest_profile(kind: str, problem: str, method: str, n_train: int) -> str:
-    """Return the smallest profile that runs a cell.
-
-    >>> smallest_profile("accuracy", "advection", "PINN", 30), smallest_profile("accuracy", "advection", "PINN", 25)
-    ('quick', 'full')
-    """
-    return "quick" if (kind, problem, method, n_train) in _planned("quick") else "full"
 
 
 def own_numbers(records: Sequence[Record]) -> list[Record]:
@@ -124,7 +100,7 @@ def tally(records: Sequence[Record]) -> dict[str, int]:
 
     >>> from pibls.studies.ledger import summarise
     >>> tally([Record("6", "advection", "PINN", "test", "mae", 30, 1.0, summarise([0.1]))])
-    {'published': 1, 'beat': 1, 'reproduce': 0, 'miss': 0, 'not run': 0, 'at or below': 1}
+    {'published': 1, 'beat': 1, 'reproduce': 0, 'miss': 0, 'at or below': 1}
     """
     known = [record for record in records if record.published is not None]
     counts = {verdict: sum(r.verdict == verdict for r in known) for verdict in VERDICTS}

@@ -11,7 +11,6 @@ import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from importlib.metadata import version
 from importlib.resources import files
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -96,7 +95,6 @@ def render(found: Findings, figures: Mapping[str, bytes]) -> str:
         errata=errata(),
         machine=machine(found.book),
         shipped=stored(),
-        torch=find_spec("torch") is not None,
     )
     return text.lstrip()
 

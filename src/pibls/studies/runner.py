@@ -13,7 +13,6 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor
 from concurrent.futures import wait as wait_for
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from multiprocessing.connection import wait
@@ -21,11 +20,12 @@ from pathlib import Path
 from typing import Any
 
 from pibls.checks import check_integer, shorten
-from pibls.errors import InputError, PiblsError, SolveError
+from pibls.errors import InputError, MissingDependencyError, PiblsError, SolveError
 from pibls.runtime import available_cores, blas_threads
 from pibls.studies.cells import Store
 from pibls.studies.protocol import training_device
 from pibls.studies.tasks import Task, plan
+from pibls.tuning.progress import reporter
 
 __all__ = ["StudyProgress", "run_study"]
 
@@ -74,12 +74,12 @@ def run_study(
     out
         Folder; the cells go to ``<out>/cells``.
     profile
-        ``"quick"`` (minutes on two cores; PINN with few settings, seeds and iterations) or ``"full"`` (everything).
+        ``"quick"`` (minutes on two cores, without PINNs) or ``"full"`` (everything; PINNs need torch).
     workers
         Processes that work at once, each with one BLAS thread; the available cores if left out. 1: in this process.
     progress
-        Called with a :class:`StudyProgress` after every task. ``True`` shows a bar on the terminal, ``False`` nothing;
-        left out, the bar on a terminal and one line per batch of tasks where the output goes elsewhere.
+        Called with a :class:`StudyProgress` after every task. ``True`` shows a line on the terminal, ``False`` nothing;
+        left out, that line on a terminal and one per batch of tasks where the output goes elsewhere.
     only
         Names of problems, methods or kinds of cells, to run only those.
 
@@ -92,7 +92,8 @@ def run_study(
     count = available_cores() if workers is None else check_integer("workers", workers, "run_study", minimum=1)
     stages = _stages(profile, only)
     store = _store(out)
-    with _reporter(progress) as report:
+    shown = _line if progress is None and not sys.stderr.isatty() else progress
+    with reporter(shown, "run_study", "StudyProgress") as report:
         course = _Course([task for stage in stages for task in stage], store, report)
         failures: list[str] = []
         # Long tasks first: a short one at the end leaves no core waiting for long.
@@ -109,17 +110,14 @@ def run_study(
 
 
 def _stages(profile: str, only: Sequence[str] | None) -> list[list[Task]]:
-    """Return the tasks by stage, without those that need torch where it is missing."""
+    """Return the tasks by stage; trainings are refused where torch is missing."""
     stages = plan(profile, only)
-    if find_spec("torch") is not None:
-        return stages
-    kept = [[task for task in stage if task.method != "PINN"] for stage in stages]
-    if not any(kept):
-        raise InputError(
-            f"All that 'only' of run_study asks for, {', '.join(only or ())}, needs torch, which is not installed: "
-            "pip install 'pibls[torch]'."
+    if find_spec("torch") is None and any(task.method == "PINN" for stage in stages for task in stage):
+        raise MissingDependencyError(
+            "The PINNs of the study need torch, which is not installed: pip install 'pibls[torch]', or name the other "
+            "methods in 'only'."
         )
-    return kept
+    return stages
 
 
 def _store(out: object) -> Store:
@@ -170,7 +168,7 @@ def _outcomes(stages: Sequence[Sequence[Task]], store: Store, workers: int) -> I
     strangers = set(multiprocessing.active_children())
     # A GPU is one more worker, for those tasks that it does best; they use nothing of the others.
     lanes: list[tuple[int, Callable[[Task], bool]]] = [(count, lambda _: True)]
-    if training_device():
+    if any(task.together for stage in stages for task in stage) and training_device():
         lanes = [(count, lambda task: not task.together), (1, lambda task: task.together)]
     pools = [ProcessPoolExecutor(n, mp_context=context, initializer=_become_worker) for n, _ in lanes]
     waiting = [[list(filter(mine, stage)) for stage in stages] for _, mine in lanes]
@@ -226,54 +224,10 @@ def _compute(task: Task, store: Store) -> str:
     return ""
 
 
-@contextmanager
-def _reporter(progress: Any) -> Iterator[Callable[[StudyProgress], None]]:
-    if progress is False:
-        yield lambda _: None
-    elif progress is None and not sys.stderr.isatty():
-        yield _line
-    elif progress is None or progress is True:
-        with _bar() as update:
-            yield update
-    elif callable(progress):
-        yield lambda state: _call(progress, state)
-    else:
-        raise InputError(
-            "The 'progress' parameter of run_study must be callable, True, False or None. "
-            f"Got {shorten(progress)} instead."
-        )
-
-
 def _line(state: StudyProgress) -> None:
-    """Write one line per batch: a file or a log is no place for a bar, nor for a line per task."""
+    """Write one line per batch: a file or a log is no place for a line that changes, nor for one per task."""
     if state.batch:
         print(replace(state, message=state.batch), file=sys.stderr, flush=True)
-
-
-def _call(progress: Callable[[StudyProgress], object], state: StudyProgress) -> None:
-    try:
-        progress(state)
-    except Exception as error:
-        raise InputError(
-            f"The 'progress' parameter of run_study raised {type(error).__name__}: {shorten(str(error))}. It is "
-            "called with one StudyProgress."
-        ) from error
-
-
-@contextmanager
-def _bar() -> Iterator[Callable[[StudyProgress], None]]:
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
-
-    columns = (BarColumn(), MofNCompleteColumn(), TextColumn("{task.fields[left]}"), TextColumn("{task.description}"))
-    with Progress(*columns, console=Console(stderr=True)) as bar:
-        line = bar.add_task("start", total=None, left="")
-
-        def update(state: StudyProgress) -> None:
-            left = "" if state.remaining is None else f"{_clock(state.remaining)} left"
-            bar.update(line, completed=state.done, total=state.total, description=state.message, left=left)
-
-        yield update
 
 
 def _clock(seconds: float) -> str:

@@ -71,11 +71,6 @@ class Task:
         """Rough seconds of work, to tell the remaining time by."""
         return 0.2 + _COSTS[self.method] * min(1.0, self.n_train / 100.0) * _KINDS[self.kind].cost
 
-    @property
-    def variant(self) -> str:
-        """What tells its cells from those of the other profile: only a PINN is trained differently."""
-        return self.profile if self.method == "PINN" else ""
-
     def missing(self, store: Store) -> bool:
         """Whether one of its cells is not there yet."""
         return not all(store.has(spec) for spec in self.specs)
@@ -87,8 +82,9 @@ class Task:
 
     def spec(self, kind: str, score: str | None = None, **changes: Any) -> Spec:
         """Return the specification of a cell of this task."""
-        values = {"n_train": self.n_train, "seed": self.seed, "variant": self.variant, **changes}
-        return Spec(kind, self.problem, self.method, score=score, **values)
+        return Spec(
+            kind, self.problem, self.method, score=score, **{"n_train": self.n_train, "seed": self.seed, **changes}
+        )
 
     @property
     def batch(self) -> str:
@@ -124,7 +120,7 @@ def plan(profile: str, only: Sequence[str] | None = None) -> list[list[Task]]:
     tasks = [task for name in PAPER_NAMES for task in _tasks(name, profile)]
     tasks += [
         Task("complexity", "poisson_square", method, published().table_size("poisson_square"), 0, profile)
-        for method in METHODS
+        for method in PROFILES[profile].seeds
     ]
     tasks = _picked(tasks, only)
     return [[task for task in tasks if task.stage == stage] for stage in range(_STAGES)]
@@ -134,14 +130,14 @@ def _tasks(name: str, profile: str) -> list[Task]:
     chosen, paper = PROFILES[profile], published()
     table = paper.table_size(name)
     tasks = []
-    for method in METHODS:
+    sizes = _sizes(name, chosen)
+    for method in chosen.seeds:
         if method == "PINN":
             # Networks of all seeds are searched together, and trained together those of the table, then the others.
-            rest = [n for n in _sizes(name, method, chosen) if n != table]
-            tasks += [Task("search", name, method, n, 0, profile) for n in (table, *rest)]
-            tasks += [Task("accuracy", name, method, n, 0, profile) for n in (table, *rest[:1])]
+            tasks += [Task("search", name, method, n, 0, profile) for n in sizes]
+            tasks += [Task("accuracy", name, method, n, 0, profile) for n in sizes[:2]]
         else:
-            settings = _settings(name, method, chosen, _sizes(name, method, chosen))
+            settings = _settings(name, method, chosen, sizes)
             tasks += [Task("accuracy", name, method, n, seed, profile) for n, seed in settings]
         tasks.append(Task("time", name, method, paper.time_size(name), 0, profile))
     beyond, solves = (chosen.count(name, seeds) for seeds in (chosen.seeds["PI-BLS"], chosen.solves))
@@ -151,18 +147,18 @@ def _tasks(name: str, profile: str) -> list[Task]:
     return tasks
 
 
-def _sizes(name: str, method: str, chosen: Profile) -> list[int]:
-    """Return the numbers of points at which a method is run."""
+def _sizes(name: str, chosen: Profile) -> list[int]:
+    """Return the numbers of points at which methods are run, that of the table first."""
     table = published().table_size(name)
     others = [n for n in published().sizes(name) if n != table]
-    return [table, *sorted({*chosen.sizes(name, method, others), _FIGURE_N[name]} - {table})]
+    return [table, *sorted({*chosen.sizes(name, others), _FIGURE_N[name]} - {table})]
 
 
 def _settings(name: str, method: str, chosen: Profile, sizes: Sequence[int]) -> list[tuple[int, int]]:
     """Return numbers of points and seeds with which a method is run."""
     table = published().table_size(name)
-    seeds = {True: chosen.count(name, chosen.seeds[method]), False: chosen.other_seeds[method]}
-    return [(n, seed) for n in sizes for seed in range(seeds[n == table])]
+    seeds = chosen.count(name, chosen.seeds[method])
+    return [(n, seed) for n in sizes for seed in range(seeds if n == table else chosen.other_seeds)]
 
 
 def _picked(tasks: list[Task], only: Sequence[str] | None) -> list[Task]:
@@ -213,7 +209,7 @@ def _members(task: Task) -> list[tuple[int, int]]:
     chosen, table = PROFILES[task.profile], published().table_size(task.problem)
     sizes = [task.n_train]
     if task.kind == "accuracy" and task.n_train != table:
-        sizes = _sizes(task.problem, task.method, chosen)[1:]
+        sizes = _sizes(task.problem, chosen)[1:]
     return _settings(task.problem, task.method, chosen, sizes)
 
 
@@ -276,7 +272,7 @@ def _searched(task: Task, store: Store) -> Iterator[tuple[Spec, Cell]]:
 
 
 def _grid(task: Task) -> Grid:
-    return grid(task.problem, task.method, task.profile, beyond=task.kind == "beyond")
+    return grid(task.problem, task.method, beyond=task.kind == "beyond")
 
 
 def _selected(task: Task, store: Store) -> Method:
@@ -285,12 +281,11 @@ def _selected(task: Task, store: Store) -> Method:
     cell = store.read(task.spec("accuracy", "exact", n_train=table, seed=0))
     if cell is not None:
         return rebuilt(task.method, cell["settings"])
-    space = grid(task.problem, task.method, task.profile)
-    return select(space, Setting(task.problem, table, 0), ("exact",))["exact"].method
+    return select(_grid(task), Setting(task.problem, table, 0), ("exact",))["exact"].method
 
 
 def _time_specs(task: Task) -> tuple[Spec, ...]:
-    return tuple(task.spec("time", seed=run) for run in range(PROFILES[task.profile].runs[task.method]))
+    return tuple(task.spec("time", seed=run) for run in range(PROFILES[task.profile].runs))
 
 
 def _time(task: Task, store: Store) -> Iterator[tuple[Spec, Cell]]:

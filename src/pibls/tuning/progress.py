@@ -50,32 +50,33 @@ class Progress:
 
 
 @contextmanager
-def reporter(progress: Any) -> Iterator[Callable[[Progress], None]]:
+def reporter(progress: Any, owner: str = "solve", state: str = "Progress") -> Iterator[Callable[[Any], None]]:
     """Yield what to call at every step: the user's callable, a line on the terminal, or nothing.
 
     ``None`` shows a line on a terminal and nothing anywhere else (files, pipes, notebooks); ``True`` shows it always,
-    ``False`` never.
+    ``False`` never. Messages name the function that it is a parameter of, and what it is called with.
     """
     if progress is False or (progress is None and not sys.stderr.isatty()):
         yield lambda _: None
     elif progress is None or progress is True:
         from rich.console import Console
 
-        with Console(stderr=True).status("solving") as status:
-            yield lambda state: status.update(str(state))
+        with Console(stderr=True).status("start") as status:
+            yield lambda now: status.update(str(now))
     elif callable(progress):
-        yield lambda state: _call(progress, state)
+        yield lambda now: _call(progress, now, owner, state)
     else:
         raise InputError(
-            f"The 'progress' parameter of solve must be callable, True, False or None. Got {shorten(progress)} instead."
+            f"The 'progress' parameter of {owner} must be callable, True, False or None. "
+            f"Got {shorten(progress)} instead."
         )
 
 
-def _call(progress: Callable[[Progress], object], state: Progress) -> None:
+def _call(progress: Callable[[Any], object], now: object, owner: str, state: str) -> None:
     try:
-        progress(state)
+        progress(now)
     except Exception as error:
         raise InputError(
-            f"The 'progress' parameter of solve raised {type(error).__name__}: {cut(str(error), 200)}. It is "
-            "called with one Progress, which has a stage and seconds."
+            f"The 'progress' parameter of {owner} raised {type(error).__name__}: {cut(str(error), 200)}. It is "
+            f"called with one {state}."
         ) from error
