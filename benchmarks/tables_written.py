@@ -268,14 +268,15 @@ def seconds() -> str:
 
 
 def points() -> str:
-    """Return errors of PI-BLS over the number of points, a table for those with few and one for the others."""
-    tables: dict[tuple[int, ...], list[list[str]]] = {}
-    for problem in (*STUDIED[:2], "poisson_square", *STUDIED[2:]):
-        sizes = tuple(published().sizes(problem))
-        errors = [_stored("accuracy", problem, "PI-BLS", n, "test", "relative_rmse") for n in sizes]
-        cells = [power(error, 1) if error < 1 else f"{error:.1f}" for error in errors]
-        tables.setdefault(sizes, []).append([TITLES[problem], *cells])
-    return "\n\n".join(_table(("points", *map(str, sizes)), lines) for sizes, lines in tables.items())
+    """Return errors of PI-BLS and PINN over the number of points, tables for few of them and for more."""
+    tables: dict[tuple[str, ...], list[list[str]]] = {}
+    for head, method in (("points", "PI-BLS"), ("points, PINN", "PINN")):
+        for problem in (*STUDIED[:2], "poisson_square", *STUDIED[2:]):
+            sizes = published().sizes(problem)
+            errors = [_stored("accuracy", problem, method, n, "test", "relative_rmse") for n in sizes]
+            cells = [power(error, 1) if error < 1 else f"{error:.1f}" for error in errors]
+            tables.setdefault((head, *map(str, sizes)), []).append([TITLES[problem], *cells])
+    return "\n\n".join(_table(heads, lines) for heads, lines in tables.items())
 
 
 def pinn() -> str:
