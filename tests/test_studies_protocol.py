@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import numpy as np
 import pytest
 
@@ -9,7 +11,7 @@ import pibls as pb
 from pibls.studies import protocol
 from pibls.studies.complexity import exponent, growth_cell
 from pibls.studies.grids import Grid
-from pibls.studies.protocol import Setting, curves, fit_timed, parameters, plain, rebuilt, select, solve_cell
+from pibls.studies.protocol import Setting, curves, fit_timed, parameters, rebuilt, select, solve_cell
 from pibls.studies.published import PAPER_NAMES
 
 TOY = Grid(
@@ -146,8 +148,9 @@ def test_stored_settings_give_the_method_back():
         ("BPI-ELM", pb.BayesianPIELM(nodes=43, lambda_i=0.1)),
     ):
         solution = method.fit(*(getattr(Setting("diffusion_reaction", 10, 0), k) for k in ("problem", "points")))
-        again = rebuilt(name, plain(solution.diagnostics.settings))
-        assert plain(again.__dict__) == plain(method.__dict__)
+        settings = json.loads(json.dumps(solution.diagnostics.settings, default=dict))
+        again = rebuilt(name, settings)
+        assert json.dumps(again.__dict__, default=dict) == json.dumps(method.__dict__, default=dict)
 
 
 def test_the_exponent_is_that_of_a_power():

@@ -86,7 +86,7 @@ class Store:
         path = self.path(spec)
         part = path.with_name(f".{path.stem}.{os.getpid()}.part")
         with part.open("w", encoding="utf-8") as file:
-            json.dump(cell, file)
+            json.dump(cell, file, default=dict)  # records may be mappings of other kinds
             file.flush()
             os.fsync(file.fileno())
         part.replace(path)

@@ -250,7 +250,7 @@ class Fitted:
     def entries(self) -> dict[str, Any]:
         """The entries of a cell."""
         named = {name: getattr(self, name) for name in ("settings", "seconds", "train", "test", "parameters")}
-        return {**named, "theorems": plain(self.solution.diagnostics.theorems) | self.theorems}
+        return {**named, "theorems": {**self.solution.diagnostics.theorems, **self.theorems}}
 
 
 def fit_timed(method: Method, setting: Setting, *, warm: bool = False) -> Fitted:
@@ -273,13 +273,15 @@ def fit_timed(method: Method, setting: Setting, *, warm: bool = False) -> Fitted
     return _fitted(method, setting, solution, time.perf_counter() - start)
 
 
-def fit_all(methods: Sequence[PINN], settings: Sequence[Setting]) -> list[Fitted]:
-    """Fit networks to all points of settings of one problem, side by side; each is told an equal share of the time."""
-    fits = [PinnFit(m, s.problem, s.points, s.seed) for m, s in zip(methods, settings, strict=True)]
+def fit_all(wanted: Sequence[tuple[Method, Setting]]) -> list[Fitted]:
+    """Fit methods to all points of settings of one problem; networks are trained side by side, and share the time."""
+    fits = [PinnFit(m, s.problem, s.points, s.seed) for m, s in wanted if isinstance(m, PINN)]
+    if not fits:
+        return [fit_timed(method, setting) for method, setting in wanted]
     start = time.perf_counter()
     solutions = fit_together(fits, training_device())
     seconds = (time.perf_counter() - start) / len(fits)
-    return [_fitted(m, s, found, seconds) for m, s, found in zip(methods, settings, solutions, strict=True)]
+    return [_fitted(m, s, found, seconds) for (m, s), found in zip(wanted, solutions, strict=True)]
 
 
 def _fitted(method: Method, setting: Setting, solution: Solution, seconds: float) -> Fitted:
@@ -326,21 +328,10 @@ def solve_cell(setting: Setting) -> dict[str, Any]:
     solution = solve(problem, seed=setting.seed, progress=False)
     seconds = time.perf_counter() - start
     return {
-        "settings": plain(solution.diagnostics.settings),
+        "settings": solution.diagnostics.settings,
         "test": dict(metrics(solution, points=setting.test_points)),
         "seconds": seconds,
         "parameters": solution.diagnostics.nodes * len(problem.fields),
-        "theorems": plain(solution.diagnostics.theorems),
+        "theorems": solution.diagnostics.theorems,
         "extra": {"estimate": solution.error_estimate, "status": solution.status, "rows": solution.diagnostics.rows},
     }
-
-
-def plain(value: Any) -> Any:
-    """Return a record as lists and dictionaries.
-
-    >>> plain({"scales": (1.0, 2.0)})
-    {'scales': [1.0, 2.0]}
-    """
-    if isinstance(value, Mapping):
-        return {str(key): plain(item) for key, item in value.items()}
-    return [plain(item) for item in value] if isinstance(value, list | tuple) else value

@@ -16,7 +16,7 @@ from pibls.studies.grids import Grid, grid
 from pibls.studies.profiles import PROFILES, Profile
 from pibls.studies.protocol import (
     SCORES,
-    Fitted,
+    Selection,
     Setting,
     curves,
     error_as_searched,
@@ -32,6 +32,7 @@ from pibls.tuning.automatic import Method
 
 __all__ = ["Task", "plan"]
 
+_Where = tuple[int, int]  # number of points and seed
 _STAGES = 5
 _FIGURE_N = {"advection": 30, "poisson_square": 100, "poisson_star": 100, "diffusion_reaction": 50}
 # Seconds that tasks took on one quiet core at 100 points; only the remaining time is told by them.
@@ -224,51 +225,40 @@ def _found(task: Task, _: Store) -> Iterator[tuple[Spec, Cell]]:
             yield spec, spec.cell(**entries, **costs)
 
 
-def _trained(task: Task, store: Store) -> Iterator[tuple[Spec, Cell]]:
-    """Train the networks that the searches chose, all together, and measure."""
-    missing = [spec for spec in task.specs if not store.has(spec)]
-    searches: dict[Spec, Cell] = {}
-    for spec in missing:
-        wanted = replace(spec, kind="search")
-        cell = store.read(wanted)
-        if cell is None:
-            own = replace(task, kind="search", n_train=spec.n_train)
-            searches |= dict(_found(own, store))
-        else:
-            searches[wanted] = cell
-    # A curve shows the network of an accuracy.
-    once = {(spec.n_train, spec.seed): searches[replace(spec, kind="search")] for spec in missing}
-    methods: Any = [rebuilt(task.method, found["settings"]) for found in once.values()]
-    fits = dict(zip(once, fit_all(methods, [Setting(task.problem, *where) for where in once]), strict=True))
-    for spec in missing:
-        found = once[spec.n_train, spec.seed]
-        told = {"cv_score": found["extra"]["cv_score"], "space": "paper"}
-        costs = {name: found[name] for name in ("search_seconds", "configurations")}
-        yield spec, _measured(spec, fits[spec.n_train, spec.seed], costs, told)
-
-
-def _measured(spec: Spec, fitted: Fitted, costs: Mapping[str, Any], told: Mapping[str, Any]) -> Cell:
-    extra = curves(fitted.solution) if spec.kind == "curve" else dict(told)
-    return spec.cell(**fitted.entries, **costs, extra=extra)
+def _chosen(task: Task, store: Store, settings: Mapping[_Where, Setting]) -> dict[_Where, dict[str, Selection]]:
+    """Return what the search chooses for every score; of networks that are trained together, it has been stored."""
+    if not task.together:
+        return {where: select(_grid(task), setting) for where, setting in settings.items()}
+    found = {}
+    for n, seed in settings:
+        spec = task.spec("search", "exact", n_train=n, seed=seed)
+        if not store.has(spec):
+            for one, new in _found(replace(task, kind="search", n_train=n), store):
+                store.write(one, new)
+        cell: Any = store.read(spec)
+        method, costs = rebuilt(task.method, cell["settings"]), (cell["configurations"], cell["search_seconds"])
+        found[n, seed] = {"exact": Selection(method, cell["extra"]["cv_score"], *costs)}
+    return found
 
 
 def _searched(task: Task, store: Store) -> Iterator[tuple[Spec, Cell]]:
     """Search, fit the selected settings to all points, and measure; a curve is of the first score's solution."""
-    if task.together:
-        yield from _trained(task, store)
-        return
-    setting = Setting(task.problem, task.n_train, task.seed)
-    chosen = select(_grid(task), setting)
+    missing = [spec for spec in task.specs if not (task.together and store.has(spec))]
+    settings = {(spec.n_train, spec.seed): Setting(task.problem, spec.n_train, spec.seed) for spec in missing}
+    chosen = _chosen(task, store, settings)
     # Scores mostly agree; what both chose is fitted once.
-    once = {repr(selection.method): selection.method for selection in chosen.values()}
-    fits = {name: fit_timed(method, setting) for name, method in once.items()}
-    for spec in task.specs:
-        selection = chosen[str(spec.score)]
-        told = {"cv_score": selection.score, "space": "beyond" if task.kind == "beyond" else "paper"}
+    once = {(w, repr(one.method)): (one.method, settings[w]) for w, by in chosen.items() for one in by.values()}
+    fits = dict(zip(once, fit_all(list(once.values())), strict=True))
+    for spec in missing:
+        where = spec.n_train, spec.seed
+        selection = chosen[where][str(spec.score)]
+        fitted = fits[where, repr(selection.method)]
+        extra = {"cv_score": selection.score, "space": "beyond" if task.kind == "beyond" else "paper"}
         if (spec.kind, spec.score, spec.n_train) == ("accuracy", "exact", published().table_size(task.problem)):
-            told |= error_as_searched(selection.method, _grid(task), setting)
+            extra |= error_as_searched(selection.method, _grid(task), settings[where])
+        extra = curves(fitted.solution) if spec.kind == "curve" else extra
         costs = {"search_seconds": selection.seconds, "configurations": selection.configurations}
-        yield spec, _measured(spec, fits[repr(selection.method)], costs, told)
+        yield spec, spec.cell(**fitted.entries, **costs, extra=extra)
 
 
 def _grid(task: Task) -> Grid:
