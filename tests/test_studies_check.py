@@ -5,7 +5,7 @@ from __future__ import annotations
 import statistics
 
 import pytest
-from benchmarks.check_study import ROOT, of_document, of_page, same, values
+from benchmarks.check_study import NUMBER, ROOT, loose_numbers, of_document, of_page, same, sentences, values
 
 from pibls.studies.cells import Store
 from pibls.studies.findings import Findings
@@ -55,9 +55,22 @@ def test_tables_of_a_document_are_compared(cells):
     assert not same(wrong[1], wrong[2])
 
 
-def test_what_page_and_document_say_about_the_stored_study_is_in_its_cells(tmp_path):
-    Store(tmp_path).folder.mkdir()
-    found = Findings.of(tmp_path, "quick")
+@pytest.fixture(scope="module")
+def shipped(tmp_path_factory):
+    out = tmp_path_factory.mktemp("empty")
+    Store(out).folder.mkdir()
+    return Findings.of(out, "quick")
+
+
+def test_numbers_of_sentences_are_those_of_the_study(shipped):
+    text = sentences(*((ROOT / name).read_text("utf-8") for name in ("docs/reproduce.md", "README.md")))
+    assert len(NUMBER.findall(text)) > 40
+    assert loose_numbers(text, shipped) == []
+    assert loose_numbers("beats 408 of 421, 6.7e-5 with 25 points, 6.9e-5 never", shipped) == ["421", "6.9e-5"]
+
+
+def test_what_page_and_document_say_about_the_stored_study_is_in_its_cells(shipped):
+    found = shipped
     cells = found.book.cells
     assert found.book.stored == len(cells) > 1500
     pairs = [*of_page(render(found, {}), cells), *of_document((ROOT / "docs/reproduce.md").read_text("utf-8"), cells)]

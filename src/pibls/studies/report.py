@@ -131,17 +131,17 @@ def _processor() -> str:
 def number(value: float) -> str:
     """Return a number with three digits, as people write it in a table.
 
-    >>> number(0.00012345), number(0.5), number(34222.0), number(float("inf"))
-    ('1.23e-4', '0.500', '34222', '∞')
+    >>> number(0.00012345), number(0.5), number(0.9999), number(34222.0), number(float("inf"))
+    ('1.23e-4', '0.500', '1.00', '34222', '∞')
     """
     if math.isnan(value):
         return "–"
     if math.isinf(value):
         return "∞" if value > 0 else "−∞"
-    if value == 0 or 0.1 <= abs(value) < 1e6:
-        return f"{value:.{max(0, 2 - math.floor(math.log10(abs(value))))}f}" if value else "0"
     mantissa, exponent = f"{value:.2e}".split("e")
-    return f"{mantissa}e{int(exponent)}"
+    if value and not -1 <= int(exponent) < 6:
+        return f"{mantissa}e{int(exponent)}"
+    return f"{value:.{max(0, 2 - int(exponent))}f}" if value else "0"
 
 
 def shown(value: float | None, quantity: str = "") -> str:
