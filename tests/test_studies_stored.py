@@ -125,3 +125,13 @@ def test_no_cell_of_a_table_is_empty(tmp_path):
     texts = [re.sub(r"<[^>]*>", "", words or plain).strip() for _, words, plain in entries]
     assert len(texts) > 500
     assert [text for text in texts if text in ("", "–", "not run")] == []
+
+
+def test_seconds_of_plain_solves_are_those_of_one_machine(tmp_path, monkeypatch):
+    solves = [cell("solve", "advection", "solve", 30, seed, seconds=2.0 - (seed < 2)) for seed in range(5)]
+    monkeypatch.setattr(findings, "stored", lambda: shipped(*solves))
+    store_cells(tmp_path, solves[:2])
+    found = Findings.of(tmp_path, "quick")
+    seconds, nodes = (found.number("solve", "advection", "solve", name).measured for name in ("seconds", "parameters"))
+    assert (seconds.worst, seconds.count, seconds.stored) == (1.0, 2, 0)
+    assert (nodes.count, nodes.stored) == (5, 3)

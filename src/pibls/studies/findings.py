@@ -40,6 +40,7 @@ class Theorem:
     name: str
     method: str
     found: tuple[Mapping[str, Any], ...]
+    stored: int = 0  # how many of the models come with the library
 
     @property
     def checked(self) -> bool:
@@ -55,7 +56,8 @@ class Theorem:
     def used(self) -> Summary | None:
         """How much of the sharp bound is used up; all of it and more where the bound is zero and the number is not."""
         pairs = [(values["measured"], values["sharp_bound"]) for values in self.found]
-        return summarise(value / bound if bound else math.inf if value else 0.0 for value, bound in pairs)
+        ratios = (value / bound if bound else math.inf if value else 0.0 for value, bound in pairs)
+        return summarise(ratios, stored=self.stored)
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,6 +94,8 @@ class Findings:
         """Return a number with no published one beside it; at the table's number of points if none is given."""
         n = n or self.paper.table_size(problem)
         cells = self.book.select(kind=kind, problem=problem, method=method, n_train=n, score=score)
+        if quantity == "seconds" and 0 < cells.stored < len(cells):
+            cells = Ledger(tuple(cell for cell in cells.cells if not cell.get("stored")))  # of one machine
         better = "high" if quantity in MORE_IS_BETTER else "low"
         found = cells.summary(*([part] if part else []), quantity, better=better)
         return Record("", problem, method, part, quantity, n, None, found)
@@ -202,7 +206,7 @@ class Findings:
                     kind="accuracy", problem=problem, method=method, n_train=record.n_train, score="exact"
                 )
                 pairs = zip(book.numbers("test", "relative_rmse"), book.numbers("extra", "as_searched"), strict=True)
-                ratios = summarise(a / b for a, b in pairs if b > 0)
+                ratios = summarise((a / b for a, b in pairs if b > 0), stored=book.stored)
                 found += [(record, ratios)] if ratios else []
         return found
 
@@ -210,13 +214,14 @@ class Findings:
     def theorems(self) -> list[Theorem]:
         """The theorems on every fitted model, by theorem and method."""
         # A curve shows a model that an accuracy cell already counts.
-        models = [(c["method"], c.get("theorems") or {}) for c in self.book.cells if c["kind"] != "curve"]
-        return [
-            Theorem(name, method, tuple(found))
-            for name in _THEOREMS
-            for method in (*METHODS, "solve")
-            if (found := [theorems[name] for of, theorems in models if of == method and name in theorems])
-        ]
+        models = Ledger(tuple(cell for cell in self.book.cells if cell["kind"] != "curve"))
+        result = []
+        for name in _THEOREMS:
+            for method in (*METHODS, "solve"):
+                cells = [c for c in models.select(method=method).cells if name in (c.get("theorems") or {})]
+                found = tuple(cell["theorems"][name] for cell in cells)
+                result += [Theorem(name, method, found, Ledger(tuple(cells)).stored)] if found else []
+        return result
 
     @property
     def gaps(self) -> tuple[Summary, float, float] | None:
