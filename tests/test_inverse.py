@@ -120,6 +120,33 @@ def test_outliers_do_not_move_the_answer_by_much():
     assert abs(found.value - 2) < 0.02
 
 
+def test_outliers_that_are_not_there_cost_little():
+    """What data of normal noise are worth does not depend on how well they happen to fit."""
+    plain, robust = (
+        pb.solve(rod(pb.unknown("q"), 2 * SHAPE, noise=0.01, loss=loss)).parameters["q"].deviation
+        for loss in ("squares", "huber")
+    )
+    assert 0.8 < robust / plain < 1.2
+
+
+def test_an_outlier_has_no_say_in_the_interval():
+    """With one of nine data far out, the deviation is about that of the others; residuals that are cut off are 0.84."""
+    values = 2 * SHAPE + noise(0, 0.01)
+    values[4] += 1.0
+    found = pb.solve(rod(pb.unknown("q"), values, noise=0.01, loss="huber")).parameters["q"].deviation
+    others = 0.01 / np.linalg.norm(np.delete(SHAPE, 4))
+    assert 0.84 < found / others < 1.3
+
+
+def test_bands_are_those_of_student_where_noise_is_estimated(tmp_path):
+    found = pb.solve(rod(pb.unknown("q"), 2 * SHAPE + noise(0, 0.01)))
+    low, high = found.credible_band([[0.5]])
+    assert (high - low)[0] / 2 == pytest.approx(2.306 * found.standard_deviation([[0.5]])[0], rel=1e-4)
+    q = found.parameters["q"]
+    assert q.interval[1] - q.value == pytest.approx(2.306 * q.deviation, rel=1e-4)
+    assert pb.load(found.save(tmp_path / "rod.pibls")).posterior.degrees == found.posterior.degrees
+
+
 @pytest.mark.parametrize(
     "name", ["product", "times_zero", "fewer_data", "constant_data", "out_of_reach", "symmetric_sensors"]
 )

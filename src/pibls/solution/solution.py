@@ -188,8 +188,9 @@ class Solution:
         (low, high)
             Each as :meth:`__call__` returns values.
         """
-        factor = credible_factor(level)
         deviation = self.standard_deviation(X, outside=outside, **named)
+        assert self.posterior is not None
+        factor = credible_factor(level, self.posterior.degrees)
         value = self(X, outside=outside, **named)
         if isinstance(value, dict):
             ends = [{k: value[k] + sign * factor * deviation[k] for k in value} for sign in (-1, 1)]
