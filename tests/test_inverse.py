@@ -168,6 +168,42 @@ def test_the_combination_that_is_determined_is_named():
     assert "only a*b" in str(found.parameters)
 
 
+def test_sums_that_are_determined_are_named():
+    a, b = pb.unknown("a", start=2.0), pb.unknown("b", start=0.5)
+    found = pb.solve(rod(a + 2 * b, 3 * SHAPE))
+    assert "only a + 2*b = 3 is determined" in found.diagnostics.message
+
+
+def test_what_is_open_is_told_apart():
+    """Two pairs, of which one product and one sum are determined: two directions that have nothing in common."""
+    a, b, c, d = (pb.unknown(name, start=1.0) for name in "abcd")
+    slopes = pb.Observation(U.diff(X), {X: PLACES}, 0.5 - PLACES + 2, noise=1e-3)
+    line = [pb.Dirichlet(U, 0, on=LINE.left), pb.Dirichlet(U, c + d, on=LINE.right)]
+    found = pb.solve(pb.Problem(-U.diff(X, 2) - a * b, LINE, [*line, slopes]))
+    assert found.status == "ill-posed"
+    remarks = " ".join(found.parameters.remarks)
+    assert "only a*b = 1 is determined" in remarks
+    assert "only c + d = 2 is determined" in remarks
+    assert [set(own) for own in found.parameters.directions] in ([{"a", "b"}, {"c", "d"}], [{"c", "d"}, {"a", "b"}])
+
+
+@pytest.mark.parametrize("name", inverse.wrong_models())
+def test_wrong_models_are_told(name):
+    found = pb.solve(inverse.wrong_models()[name](1))
+    assert found.status == "stalled"
+    assert "times as large as the stated noise" in found.diagnostics.message
+
+
+def test_a_wrong_model_is_told_by_signs_where_noise_is_not_stated():
+    places = np.linspace(0.02, 0.98, 49)
+    bump = 0.02 * np.sin(3 * np.pi * places)
+    values = places * (1 - places) + bump + 0.002 * np.random.default_rng(0).standard_normal(49)
+    observed = pb.Observation(U, {X: places}, values)
+    found = pb.solve(pb.Problem(-U.diff(X, 2) - pb.unknown("q"), LINE, [pb.Dirichlet(U, 0), observed]))
+    assert found.status == "stalled"
+    assert "same sign in whole regions" in found.diagnostics.message
+
+
 def test_a_wrong_model_does_not_pass():
     found = pb.solve(rod(pb.unknown("q"), 2 * SHAPE + 0.05 * np.sin(3 * np.pi * PLACES), noise=0.001))
     assert found.status == "stalled"

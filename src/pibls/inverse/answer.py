@@ -12,7 +12,7 @@ from scipy.special import stdtrit
 
 from pibls.budget import Budget
 from pibls.checks import FloatArray
-from pibls.inverse.descent import Descent
+from pibls.inverse.descent import Descent, place_at
 from pibls.inverse.identify import Undetermined, find_undetermined
 from pibls.inverse.judge import alike, too_large
 from pibls.inverse.measurements import HUBER, Measurements, Weighed
@@ -112,16 +112,24 @@ class Answer:
         place, numbers = self.found.place, len(self._names)
         rows = self.weighed.rows(place, self.coordinates)[0]
         own, others = rows[:, :numbers], rows[:, numbers:]
-        if others.shape[1]:
-            # Unknown functions may make up for what numbers do.
-            basis = np.linalg.qr(others)[0]
-            own = own - basis @ (basis.T @ own)
+        # Unknown functions may make up for what numbers do.
+        basis = np.linalg.qr(others)[0]
+        own = own - basis @ (basis.T @ own)
         estimate = self.forward.solution.error_estimate or 0.0
         doubtful = max(_ACCURACY * estimate, _FINEST) * self.measurements.sizes / self.weighed.noise
         accuracy = float(np.linalg.norm(doubtful)) if len(place.lacking) else 0.0
         vector, rates = self.coordinates.vector(place.point), self.coordinates.rates(place.point)
         logarithmic = self.coordinates.logarithmic[:numbers]
-        return find_undetermined(own, accuracy, self._names, vector[:numbers], rates[:numbers], logarithmic)
+
+        def change(moved: FloatArray) -> float:
+            point = self.coordinates.point(np.concatenate([moved, vector[numbers:]]))
+            there = place_at(self.forward, self.measurements, self.coordinates, point, place.response)
+            if there is None:
+                return np.inf
+            gap = self.weighed.rows(there, self.coordinates)[1] - self.weighed.rows(place, self.coordinates)[1]
+            return float(np.linalg.norm(gap - basis @ (basis.T @ gap)))
+
+        return find_undetermined(own, accuracy, self._names, vector[:numbers], rates[:numbers], logarithmic, change)
 
     @cached_property
     def parameters(self) -> Parameters:

@@ -145,9 +145,7 @@ class Search:
                 f"uncertainty=True carries priors of unknown numbers to the solution, and {what}. Give every unknown a "
                 "prior=(mean, deviation), or leave out 'uncertainty'."
             )
-        means = self.coordinates.means
-        with np.errstate(divide="ignore", invalid="ignore"):
-            point = np.where(self.coordinates.logarithmic, np.log(means), means / self.coordinates.scales)
+        point = self.coordinates.point(self.coordinates.means)
         forward = self._forward(point, self.tol)
         response = forward.respond(self.coordinates.vector(point), None)
         nothing = Place(point, response, np.zeros(0), np.zeros((0, len(point))))

@@ -68,6 +68,11 @@ class Coordinates:
         with np.errstate(over="ignore"):
             return np.where(self.logarithmic, np.exp(np.where(self.logarithmic, point, 0.0)), point * self.scales)
 
+    def point(self, vector: FloatArray) -> FloatArray:
+        """Return the coordinates of unknowns."""
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return np.where(self.logarithmic, np.log(vector), vector / self.scales)
+
     def rates(self, point: FloatArray) -> FloatArray:
         """Return the derivative of every unknown by its coordinate."""
         return np.where(self.logarithmic, self.vector(point), self.scales)
