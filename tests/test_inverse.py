@@ -194,6 +194,17 @@ def test_wrong_models_are_told(name):
     assert "times as large as the stated noise" in found.diagnostics.message
 
 
+def test_outliers_are_not_the_fault_of_the_model():
+    values = 2 * SHAPE + noise(0, 0.001)
+    values[[1, 4, 7]] += 1.0
+    found = pb.solve(rod(pb.unknown("q"), values, noise=0.001, loss="huber"))
+    assert found.status == "converged"
+    assert found.diagnostics.settings["starts"] == 1
+    wrong = 2 * SHAPE + 0.05 * np.sin(3 * np.pi * PLACES)
+    found = pb.solve(rod(pb.unknown("q"), wrong, noise=0.001, loss="huber"))
+    assert "times as large as the stated noise" in found.diagnostics.message
+
+
 def test_a_wrong_model_is_told_by_signs_where_noise_is_not_stated():
     places = np.linspace(0.02, 0.98, 49)
     bump = 0.02 * np.sin(3 * np.pi * places)

@@ -14,8 +14,8 @@ from pibls.budget import Budget
 from pibls.checks import FloatArray
 from pibls.inverse.descent import Descent, place_at
 from pibls.inverse.identify import Undetermined, find_undetermined
-from pibls.inverse.judge import alike, too_large
-from pibls.inverse.measurements import HUBER, Measurements, Weighed
+from pibls.inverse.judge import alike, size_of, too_large
+from pibls.inverse.measurements import Measurements, Weighed
 from pibls.inverse.response import Forward, predicted
 from pibls.inverse.spread import Spread
 from pibls.inverse.substituted import substituted
@@ -179,16 +179,15 @@ class Answer:
         least = max(tol, _BASIS) if self.measurements.parametric.bases else tol
         for s, span in zip(self.measurements.parametric.measured, self.measurements.spans, strict=False):
             own, noise = lacking[span], self.weighed.noise[span]
-            size = float(np.sqrt(np.mean(np.square(own))))
+            robust = s.loss == "huber"
+            size = size_of(own, robust)
             error = float(np.sqrt(np.mean(np.square(self.error[span]))))
             if size <= max(_TELLS * error, least * float(self.measurements.sizes[span][0])):
                 continue
             free = self.free * len(own) / len(lacking)
-            # Outliers are not the model's fault.
-            core = np.clip(own / noise, -HUBER, HUBER) if s.loss == "huber" else own / noise
-            if s.noise is not None and too_large(core, free):
-                chi = float(core @ core) / max(len(own) - free, 1.0)
-                found.append(f"residuals of {s.name} are {np.sqrt(chi):.2g} times as large as the stated noise")
+            if s.noise is not None and too_large(own / noise, free, robust):
+                times = size_of(own / noise, robust) / np.sqrt(max(1.0 - free / len(own), 1.0 / len(own)))
+                found.append(f"residuals of {s.name} are {times:.2g} times as large as the stated noise")
             elif alike(s, own, extents):
                 found.append(f"residuals of {s.name} have the same sign in whole regions, which noise does not")
         return found

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from pibls.checks import BoolArray, FloatArray
+from pibls.inverse.judge import size_of
 from pibls.inverse.parametric import Parametric
 from pibls.inverse.response import Response, predicted
 from pibls.inverse.unknowns import Coordinates
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
 __all__ = ["HUBER", "Measurements", "Weighed"]
 
 HUBER = 1.345  # standard deviations beyond which a residual counts by its size: 95 % as efficient without outliers
-_MEDIAN = 1.4826  # standard deviation by the median of sizes
 _LEAST = 1e-14  # of the measurements: rounding
 
 
@@ -107,7 +107,7 @@ class Measurements:
                 continue
             own = lacking[span][self.kept[span]] if self.kept[span].any() else lacking[span]
             # Outliers say nothing of the noise.
-            mean = (_MEDIAN * np.median(np.abs(own))) ** 2 if statement.loss == "huber" else np.mean(np.square(own))
+            mean = size_of(own, statement.loss == "huber") ** 2
             least = max(self.floor, _LEAST) * self.sizes[span]
             noise[span] = np.maximum(np.sqrt(mean / share), least)
         return Weighed(self, noise, np.where(self.robust, _huber_weights(lacking / noise), 1.0) * self.kept)

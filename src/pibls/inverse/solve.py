@@ -18,7 +18,7 @@ from pibls.inverse.by_cells import ByCells
 from pibls.inverse.by_lines import ByLines
 from pibls.inverse.descent import Descent, Place, descend, place_at
 from pibls.inverse.evidence import Linear, Smoothness, most_probable
-from pibls.inverse.judge import alike, too_large
+from pibls.inverse.judge import alike, size_of, too_large
 from pibls.inverse.measurements import Measurements
 from pibls.inverse.parametric import Parametric
 from pibls.inverse.response import Forward
@@ -220,11 +220,11 @@ class Search:
             return True
         extents = np.ptp(np.asarray(self.parametric.problem.domain.bounds), axis=1)
         for statement, span in zip(self.parametric.observations, measurements.spans, strict=True):
-            own = lacking[span]
-            if statement.noise is not None and statement.loss == "squares":
-                if too_large(own / statement.noise, 0.0):
+            own, robust = lacking[span], statement.loss == "huber"
+            if statement.noise is not None:
+                if too_large(own / statement.noise, 0.0, robust):
                     return False
-            elif np.sqrt(np.mean(np.square(own))) > _MUCH * np.std(measurements.targets[span]) + 1e-300:
+            elif size_of(own, robust) > _MUCH * np.std(measurements.targets[span]) + 1e-300:
                 return False
             if alike(statement, own, extents):
                 return False
