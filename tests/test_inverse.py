@@ -22,9 +22,9 @@ PLACES = np.linspace(0.1, 0.9, 9)
 SHAPE = PLACES * (1 - PLACES) / 2  # the solution of −u″ = 1 there
 
 
-def rod(strength, values, *others, **settings):
+def rod(strength, values, *others, places=PLACES, **settings):
     """−u″ = strength, u = 0 at the ends, measured at nine places."""
-    observed = pb.Observation(U, {X: PLACES}, values, **settings)
+    observed = pb.Observation(U, {X: places}, values, **settings)
     return pb.Problem(-U.diff(X, 2) - strength, LINE, [pb.Dirichlet(U, 0), observed, *others])
 
 
@@ -258,6 +258,49 @@ def test_uncertain_numbers_without_data_give_bands():
     assert found.parameters["q"].deviation == pytest.approx(0.3)
     with pytest.raises(ProblemError, match="q has no prior"):
         pb.solve(pb.Problem(-U.diff(X, 2) - pb.unknown("q"), LINE, [pb.Dirichlet(U, 0)]), uncertainty=True)
+
+
+@pytest.mark.parametrize(("start", "number"), [(0, 1), (8, 1), (40, 2), (80, 3)])
+def test_eigenvalues_that_a_slope_fixes(start, number):
+    value = pb.unknown("value", start=start)
+    steep = pb.Condition(sp.Eq(U.diff(X), 1), on=LINE.left)
+    found = pb.solve(pb.Problem(-U.diff(X, 2) - value * U, LINE, [pb.Dirichlet(U, 0), steep]))
+    root = number * np.pi
+    assert found.status == "converged"
+    assert found.parameters["value"].value == pytest.approx(root**2, rel=1e-7)
+    assert abs(found.parameters["value"].value - root**2) <= 5 * found.parameters["value"].deviation
+    assert found(PLACES[:, None]) == pytest.approx(np.sin(root * PLACES) / root, abs=1e-7)
+    assert "value = " in found.diagnostics.message
+
+
+def test_an_eigenvalue_of_a_plate_that_a_value_without_noise_fixes(tmp_path):
+    x, y = pb.coordinates("x y")
+    v, square = pb.field("v", x, y), pb.Rectangle((x, 0, 1), (y, 0, 1))
+    middle = pb.Observation(v, [[0.5, 0.5]], [1.0], exact=True)
+    value = pb.unknown("value", start=15, bounds=(0, 30))
+    found = pb.solve(pb.Problem(-pb.laplacian(v) - value * v, square, [pb.Dirichlet(v, 0), middle]))
+    assert found.parameters["value"].value == pytest.approx(2 * np.pi**2, rel=1e-8)
+    assert found([[0.3, 0.4]]) == pytest.approx([np.sin(0.3 * np.pi) * np.sin(0.4 * np.pi)], rel=1e-8)
+    again = pb.load(found.save(tmp_path / "plate.pibls"))
+    assert again.parameters["value"] == found.parameters["value"]
+    low = pb.unknown("value", start=9, bounds=(0, 10))
+    with pytest.raises(ProblemError, match="outside of its bounds"):
+        pb.solve(pb.Problem(-pb.laplacian(v) - low * v, square, [pb.Dirichlet(v, 0), middle]))
+
+
+def test_a_coefficient_that_a_mean_fixes():
+    k = pb.unknown("k", start=1, bounds=(0, None))
+    found = pb.solve(pb.Problem(-k * U.diff(X, 2) - 1, LINE, [pb.Dirichlet(U, 0), pb.Mean(U, 1 / 3)]))
+    assert found.parameters["k"].value == pytest.approx(0.25, rel=1e-9)
+
+
+def test_one_value_does_not_tell_its_own_noise():
+    found = pb.solve(rod(pb.unknown("q"), 2 * SHAPE[[4]], places=PLACES[[4]]))
+    q = found.parameters["q"]
+    assert q.value == pytest.approx(2.0)
+    assert np.isinf(q.deviation)
+    assert np.isinf(q.interval).all()
+    assert "inf" in str(found.parameters)
 
 
 def test_answers_are_stored_and_shown(tmp_path):

@@ -144,6 +144,8 @@ class Answer:
             ends = np.clip(place.point[i] + factor * deviations[i] * np.array([-1.0, 1.0]), *self._bounds(i))
             low, high = (float(self.coordinates.vector(_with(place.point, i, end))[i]) for end in ends)
             value, deviation = float(self.coordinates.vector(place.point)[i]), float(deviations[i] * rates[i])
+            if np.isinf(factor):
+                deviation = factor  # as many unknowns as data, which then do not tell how noisy they are
             share = float(abs(self.shift[i]) * rates[i])
             nan = float("nan")
             entries.append(
@@ -201,7 +203,7 @@ class Answer:
         factor = self._factor()
         network, posterior = self.forward.banded(self.found.place.response, factor, self._known(vector, factor))
         posterior = replace(posterior, degrees=max(self._degrees, 1.0))
-        problem = substituted(parametric.problem, vector)
+        problem = substituted(parametric.problem, parametric.replacements(vector))
         weights = np.eye(len(problem.fields), network.size)
         status, message = self._verdict(tol, ambiguous)
         settings = {**made.diagnostics.settings, "starts": starts, **priors}

@@ -18,6 +18,7 @@ from pibls.inverse.by_cells import ByCells
 from pibls.inverse.by_lines import ByLines
 from pibls.inverse.descent import Descent, Place, descend, place_at
 from pibls.inverse.evidence import Linear, Smoothness, most_probable
+from pibls.inverse.fixed import is_fixed, solve_fixed, unmeasured
 from pibls.inverse.judge import alike, size_of, too_large
 from pibls.inverse.measurements import Measurements
 from pibls.inverse.parametric import Parametric
@@ -29,7 +30,7 @@ from pibls.problem.evaluate import compile_function
 from pibls.runtime import blas_threads
 from pibls.solution import Solution
 
-__all__ = ["solve_inverse", "unmeasured"]
+__all__ = ["solve_inverse"]
 
 _COARSE = 1e-4  # tolerance of solutions while unknowns are looked for
 _FINER = 1e-2
@@ -67,6 +68,8 @@ def solve_inverse(
     >>> round(found.parameters["k"].value, 6)
     0.25
     """
+    if not uncertainty and is_fixed(problem):
+        return solve_fixed(problem, tol, budget, seed, report)
     search = Search.of(problem, tol, budget, seed, report)
     with blas_threads(most=1):
         return search.spread() if uncertainty else search.run()
@@ -107,8 +110,8 @@ class Search:
 
     def run(self) -> Solution:
         """Find the unknowns on coarse solutions, then on finer and finer ones until these do not matter."""
-        if words := unmeasured(self.parametric.problem):
-            raise ProblemError(words)
+        if not self.parametric.measured:
+            raise ProblemError(unmeasured(self.parametric.problem))
         tol = max(self.tol, _COARSE)
         found, forward = self._found(tol)
         while True:
@@ -349,14 +352,3 @@ def _is_factor(function: Any, problem: Problem) -> bool:
     """Tell whether a function multiplies fields, rather than standing by itself like a source."""
     terms = [(t, s.form) for s in problem.statements for t in s.form.terms if t.field == function.label]
     return any(set(form.slots) & term.coefficient.free_symbols for term, form in terms)
-
-
-def unmeasured(problem: Problem) -> str:
-    """Say that nothing was measured that could determine the unknowns of a problem, if that is so."""
-    if any(s.targets is not None for s in problem.statements):
-        return ""
-    names = ", ".join([*map(str, problem.parameters), *map(str, problem.unknown_functions)])
-    return (
-        f"Nothing was measured that could determine {names}. Add what was measured as Observation(u, points, values), "
-        "or give priors and solve with uncertainty=True."
-    )

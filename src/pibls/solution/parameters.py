@@ -163,8 +163,10 @@ def _rounded(value: float, deviation: float) -> tuple[str, str]:
 
     >>> _rounded(0.30012345, 0.00123), _rounded(1234.5678, 0.0), _rounded(1e-7, 2e-11)
     (('0.3001', '0.0012'), ('1234.57', '0'), ('1.00000e-07', '2.0e-11'))
+    >>> _rounded(float("inf"), 0.1)
+    ('inf', '0.1')
     """
-    if not math.isfinite(deviation) or deviation <= 0:
+    if not math.isfinite(deviation) or deviation <= 0 or not math.isfinite(value):
         return f"{value:.6g}", f"{deviation:.2g}"
     digits = 1 - math.floor(math.log10(deviation))
     size = max(abs(value), deviation)
