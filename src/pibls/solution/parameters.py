@@ -135,6 +135,12 @@ class Parameters(Mapping[str, Parameter]):
     def __repr__(self) -> str:
         return f"Parameters({', '.join(map(str, self.entries))})"
 
+    def plot(self) -> Any:
+        """Draw how every number is distributed, and ellipses that hold every two with 68 and 95 %."""
+        from pibls.report.corners import draw_corner
+
+        return draw_corner(self)
+
     def as_dict(self) -> dict[str, Any]:
         """Return everything as plain numbers, strings and lists, fit for JSON."""
         return dict(
