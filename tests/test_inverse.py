@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import sympy as sp
+from scipy.special import ndtri
 
 import pibls as pb
 from pibls.budget import Budget
@@ -301,6 +302,47 @@ def test_one_value_does_not_tell_its_own_noise():
     assert np.isinf(q.deviation)
     assert np.isinf(q.interval).all()
     assert "inf" in str(found.parameters)
+
+
+def test_linearised_uncertainty_is_that_of_solves_at_drawn_numbers():
+    """Forty values of a coefficient at evenly spread probabilities, with a solve for each."""
+    k = pb.unknown("k", prior=(2.0, 0.1), bounds=(0, None))
+
+    def problem(value):
+        return pb.Problem(-value * U.diff(X, 2) - sp.exp(X) + U**3, LINE, [pb.Dirichlet(U, 0)])
+
+    found = pb.solve(problem(k), uncertainty=True)
+    drawn = 2.0 + 0.1 * ndtri((np.arange(40) + 0.5) / 40)
+    solved = np.array([pb.solve(problem(sp.Float(value)))(PLACES[:, None]) for value in drawn])
+    assert found.standard_deviation(PLACES[:, None]) == pytest.approx(solved.std(axis=0), rel=0.03)
+    samples = found.samples(PLACES[:, None], n=4000, seed=3)
+    assert samples.shape == (4000, 9)
+    assert samples.std(axis=0) == pytest.approx(solved.std(axis=0), rel=0.06)
+    assert samples.mean(axis=0) == pytest.approx(solved.mean(axis=0), abs=0.1 * solved.std(axis=0).max())
+    # One number is uncertain: samples are all of one shape, as solutions are.
+    assert np.linalg.matrix_rank(samples - samples.mean(axis=0), tol=1e-8) == 1
+    assert np.corrcoef(solved.T).min() > 0.999
+
+
+def test_samples_of_a_seed_belong_together():
+    t = pb.coordinates("t")
+    y, z, rate = pb.field("y", t), pb.field("z", t), pb.unknown("rate", prior=(1.0, 0.1))
+    equations = [y.diff(t) + rate * y, z.diff(t) - rate * y]
+    problem = pb.Problem(equations, pb.TimeInterval(t, 0, 1), [pb.Initial(y, 1), pb.Initial(z, 0)])
+    samples = pb.solve(problem, uncertainty=True).samples(t=[0.5, 1.0], n=50, seed=1)
+    assert samples["y"].shape == (50, 2)
+    assert samples["y"] + samples["z"] == pytest.approx(np.ones((50, 2)), abs=1e-6)
+    assert samples["y"].std() > 0.01
+
+
+def test_samples_where_noise_is_estimated_are_those_of_student():
+    found = pb.solve(rod(pb.unknown("q"), 2 * SHAPE + noise(0, 0.01)))
+    samples = found.samples([[0.5]], n=40_000)[:, 0]
+    low, high = (end[0] for end in found.credible_band([[0.5]]))
+    assert np.mean((samples > low) & (samples < high)) == pytest.approx(0.95, abs=0.004)
+    assert np.isnan(found.samples([[1.5]], n=3)).all()
+    with pytest.raises(InputError, match="'n' parameter of samples"):
+        found.samples([[0.5]], n=0)
 
 
 def test_answers_are_stored_and_shown(tmp_path):

@@ -52,8 +52,19 @@ class Posterior:
 
     def deviations(self, nodes: FloatArray, field: int) -> FloatArray:
         """Return the standard deviation of a field, from the values ``(n, size)`` of the nodes."""
+        return np.asarray(np.linalg.norm(nodes @ self._of(field, nodes), axis=1))
+
+    def draws(self, nodes: FloatArray, field: int, n: int, seed: int) -> FloatArray:
+        """Return ``n`` draws of what may be added to a field, ``(n, points)``; those of a seed belong together."""
+        rng = np.random.default_rng(seed)
+        normal = rng.standard_normal((n, self.factor.shape[1]))
+        if np.isfinite(self.degrees):
+            normal /= np.sqrt(rng.chisquare(self.degrees, (n, 1)) / self.degrees)
+        return np.asarray(normal @ (nodes @ self._of(field, nodes)).T)
+
+    def _of(self, field: int, nodes: FloatArray) -> FloatArray:
         size = nodes.shape[1]
-        return np.asarray(np.linalg.norm(nodes @ self.factor[field * size : (field + 1) * size], axis=1))
+        return self.factor[field * size : (field + 1) * size]
 
 
 def credible_factor(level: object, degrees: float = float("inf")) -> float:
