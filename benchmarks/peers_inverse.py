@@ -164,7 +164,7 @@ def main() -> None:
             writer.writerow(asdict(row))
             file.flush()
             print(
-                f"{row.problem:<22} {row.solver:<8} {row.unknown:<5} {row.value:<12.8g} relative error {row.error:.1e}  "
+                f"{row.problem:<22} {row.solver:<8} {row.unknown:<5} {row.value:<12.8g} relative error {row.error:.1e} "
                 f"{row.seconds:7.1f} s  {row.setting}",
                 flush=True,
             )

@@ -186,6 +186,9 @@ class Answer:
             error = float(np.sqrt(np.mean(np.square(self.error[span]))))
             if size <= max(_TELLS * error, least * float(self.measurements.sizes[span][0])):
                 continue
+            if s.exact:
+                found.append(f"values of {s.name}, which have no noise, are missed by {size:.1g}")
+                continue
             free = self.free * len(own) / len(lacking)
             if s.noise is not None and too_large(own / noise, free, robust):
                 times = size_of(own / noise, robust) / np.sqrt(max(1.0 - free / len(own), 1.0 / len(own)))

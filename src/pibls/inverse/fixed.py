@@ -23,6 +23,7 @@ __all__ = ["is_fixed", "solve_fixed", "unmeasured"]
 
 _POINTS = 200
 _OPEN = 1e9  # answers to changes of the data beyond this are those of a solution that nothing determines
+_NO_DIGIT = 0.5  # estimated error of a solution that is none
 _SURE = 1.959964  # standard deviations to each side of 95 %
 
 
@@ -76,7 +77,7 @@ def solve_fixed(problem: Problem, tol: float, budget: Budget, seed: int, report:
 def _is_open(found: Solution) -> bool:
     """Tell whether something can be added to a solution that did not converge."""
     answers = [stage.answer for stage in found.diagnostics.stages if stage.answer is not None]
-    endless = min(answers[-2:], default=0.0) > _OPEN
+    endless = min(answers[-2:], default=0.0) > _OPEN or (found.error_estimate or 0.0) > _NO_DIGIT
     return found.status == Status.ILL_POSED or (endless and found.status != Status.CONVERGED)
 
 
@@ -108,6 +109,6 @@ def unmeasured(problem: Problem) -> str:
     names = ", ".join([*map(str, problem.parameters), *map(str, problem.unknown_functions)])
     return (
         f"Nothing was measured that could determine {names}, and no further condition does, such as the size or the "
-        "slope of u at a point. Add what was measured as Observation(u, points, values), or give priors and solve with "
-        "uncertainty=True."
+        "slope of u at a point, that agrees with the others. Add what was measured as Observation(u, points, values), "
+        "or give priors and solve with uncertainty=True."
     )

@@ -227,7 +227,7 @@ class Search:
             if statement.noise is not None:
                 if too_large(own / statement.noise, 0.0, robust):
                     return False
-            elif size_of(own, robust) > _MUCH * np.std(measurements.targets[span]) + 1e-300:
+            elif not statement.exact and size_of(own, robust) > _MUCH * np.std(measurements.targets[span]) + 1e-300:
                 return False
             if alike(statement, own, extents):
                 return False
