@@ -19,7 +19,7 @@ import time
 from collections import defaultdict
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, fields, replace
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 
 import numpy as np
@@ -69,6 +69,7 @@ class Row:
         return self.study, self.problem, self.seed
 
 
+@cache
 def noise_of(name: str, share: float) -> float:
     """Return the standard deviation of the noise that is a share of the root mean square of the data."""
     values = np.concatenate([data.values for data in observations(inverse.catalogue()[name](0.0, 0))])
@@ -200,12 +201,49 @@ def load(path: Path) -> list[Row]:
         return [Row(**{k: read[str(kinds[k])](v) for k, v in row.items()}) for row in csv.DictReader(stream)]  # type: ignore[arg-type]
 
 
-def summary(study: str, rows: list[Row]) -> Iterator[str]:
-    """Yield a line per problem and unknown."""
+def grouped(rows: list[Row]) -> dict[tuple[str, str], list[Row]]:
+    """Return the rows of every unknown of every problem."""
     groups: dict[tuple[str, str], list[Row]] = defaultdict(list)
     for row in rows:
         groups[row.problem, row.unknown].append(row)
-    for (problem, unknown), group in groups.items():
+    return groups
+
+
+@dataclass(frozen=True)
+class Summary:
+    """All solves for one unknown: medians, and the share of intervals, or of the points of bands, that hold it."""
+
+    problem: str
+    unknown: str
+    solves: int
+    converged: int
+    seconds: float
+    error: float
+    held: float
+    over_bound: float
+
+
+def summaries(study: str, rows: list[Row]) -> Iterator[Summary]:
+    """Yield a summary per problem and unknown; numbers that are not determined are not held."""
+    for (problem, unknown), group in grouped(rows).items():
+        seconds, converged = float(np.median([r.seconds for r in group])), sum(r.status == "converged" for r in group)
+        if unknown.endswith("()"):
+            error, held, over = (
+                float(np.median([r.value for r in group])),
+                np.mean([r.deviation for r in group]),
+                np.nan,
+            )
+        else:
+            error = float(np.median([abs(r.value / r.truth - 1) for r in group]))
+            held = np.mean([r.low <= r.truth <= r.high for r in group])
+            least = bound(problem, noise_of(problem, _ONE_PERCENT))[unknown] if study == "bound" else np.nan
+            over = error * abs(group[0].truth) / least
+        yield Summary(problem, unknown, len(group), converged, seconds, error, float(held), float(over))
+
+
+def summary(study: str, rows: list[Row]) -> Iterator[str]:
+    """Yield a line per problem and unknown."""
+    for (problem, unknown), group in grouped(rows).items():
         seconds = float(np.median([row.seconds for row in group]))
         head = f"{problem:<36} {unknown:<6} {len(group):>4} solves, median {seconds:6.1f} s  "
         failed = [row for row in group if row.status == "error"]
@@ -248,6 +286,7 @@ def main() -> None:
     parser.add_argument("--problems", nargs="*")
     parser.add_argument("--seeds", type=int, default=1)
     parser.add_argument("--out", type=Path, default=Path("inverse.csv"))
+    parser.add_argument("--summary", type=Path, help="file for a row per problem and unknown (exact, bound, coverage)")
     options = parser.parse_args()
     usual = {
         "exact": [*_NUMBERS, *_FUNCTIONS],
@@ -257,6 +296,12 @@ def main() -> None:
     names = options.problems or usual.get(options.study, [name for name in _NUMBERS if name in MODELS])
     rows = run(options.study, names, options.seeds, options.out)
     print("\n".join(["", *summary(options.study, rows)]))
+    if options.summary is not None:
+        options.summary.parent.mkdir(parents=True, exist_ok=True)
+        with options.summary.open("w", newline="", encoding="utf-8") as stream:
+            writer = csv.DictWriter(stream, [entry.name for entry in fields(Summary)])
+            writer.writeheader()
+            writer.writerows(asdict(row) for row in summaries(options.study, rows))
 
 
 if __name__ == "__main__":

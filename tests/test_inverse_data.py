@@ -74,6 +74,12 @@ def test_values_without_noise_that_cannot_all_hold_are_told(data):
     assert "which have no noise, are missed by" in found.diagnostics.message
 
 
+@pytest.mark.parametrize("residual", [lambda q: -U.diff(X, 2) - q, lambda q: -U.diff(X, 2) - q * U])
+def test_measurements_do_not_stand_in_for_conditions(residual):
+    with pytest.raises(ProblemError, match="Equations and conditions do not determine u where the unknowns are given"):
+        pb.solve(pb.Problem(residual(pb.unknown("q")), LINE, [observed(VALUES, noise=0.01)]))
+
+
 def test_values_without_noise_leave_nothing_open():
     q = solved(observed(VALUES, exact=True)).parameters["q"]
     assert q.value == pytest.approx(2.0, rel=1e-10)

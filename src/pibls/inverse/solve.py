@@ -45,6 +45,7 @@ _ALTERNATIVES = 3  # further starts where bounds say that a number may be anywhe
 _SAME = 0.05  # coordinates that differ by less are the same answer
 _SMOOTH = Smoothness(1.0, 0.5, 3.5)  # before data are seen; sizes are those of the function itself
 _EVIDENCE_ROUNDS = 3
+_OPEN = 1e6  # answers to changes of equations and conditions beyond this are those of fields that these leave open
 _SHARES = (0.1, 0.3, 1.0)  # of the measurements, by their times
 
 
@@ -330,7 +331,15 @@ class Search:
                 f"Unknowns are found in problems of up to three coordinates, time included, or that can be followed in "
                 f"time. This one has {len(problem.domain.coordinates)}{reason}."
             )
-        return ByCells.around(self.parametric, vector, tol, self.budget, self.seed, near)
+        found = ByCells.around(self.parametric, vector, tol, self.budget, self.seed, near)
+        answers = [stage.answer for stage in found.solution.diagnostics.stages if stage.answer is not None]
+        if answers and answers[-1] > _OPEN:
+            raise ProblemError(
+                f"Equations and conditions do not determine {', '.join(self.parametric.names)} where the unknowns are "
+                "given: measurements are used for these alone. Give conditions on the boundary and at the start; what "
+                "is not known of them may be unknown numbers or functions itself."
+            )
+        return found
 
 
 def _first(function: Any, basis: Basis, problem: Problem) -> FloatArray:
