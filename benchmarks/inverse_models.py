@@ -15,10 +15,10 @@ import sympy as sp
 import pibls as pb
 from pibls.checks import FloatArray
 from pibls.problems.cole_hopf import cole_hopf
-from pibls.problems.inverse.data import gaussian_plate, lorenz_path
+from pibls.problems.inverse.data import gaussian_plate, lorenz_path, rate_solution, values_of
 from pibls.problems.inverse.numbers import layered_head
 
-__all__ = ["MODELS", "bound", "readings"]
+__all__ = ["MODELS", "bound", "observations", "rate_field", "readings"]
 
 Values = Mapping[str, float]
 _STEP = 1e-4
@@ -110,6 +110,12 @@ def _darcy(v: Values, X: FloatArray) -> FloatArray:
     x, y = pb.coordinates("x y")
     head = layered_head(x, y, sp.Float(v["k_1"]), sp.Float(v["k_2"]), sp.Rational(2, 5))
     return np.asarray(sp.lambdify((x, y), head, "numpy")(*X.T))
+
+
+def rate_field(rate: sp.Expr, X: FloatArray) -> FloatArray:
+    """Return u of the unknown rate function, for one that is known."""
+    (x,) = rate.free_symbols
+    return rate_solution(lambda places: values_of(rate, (x,), places[:, None]), 0.01, X[:, 0])
 
 
 MODELS: Mapping[str, Callable[[Values, FloatArray], FloatArray]] = {

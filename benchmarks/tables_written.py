@@ -291,11 +291,54 @@ def pinn() -> str:
     return _table(heads, lines)
 
 
+def inverse_bound() -> str:
+    """Return errors with 1 % noise beside the least that any unbiased estimate can have, a line per unknown."""
+    lines = [
+        [
+            f"`{r['problem']}`",
+            r["unknown"],
+            power(r["error"], 1),
+            f"{float(r['over_bound']):.2f}",
+            f"{float(r['held']):.0%}",
+        ]
+        for r in results("inverse_bound").rows
+    ]
+    return _table(("problem", "unknown", "median relative error", "over the bound", "held by intervals"), lines)
+
+
+def inverse_coverage() -> str:
+    """Return how often intervals and bands hold the truth, a line per unknown or field."""
+    groups = {(r["problem"], r["unknown"]): r for r in results("inverse_coverage").rows}
+    lines = []
+    for (problem, unknown), row in groups.items():
+        spoiled = groups.get((f"{problem} with outliers", unknown))
+        if spoiled is not None:
+            what = f"band of {unknown.removesuffix('()')}" if unknown.endswith("()") else f"interval of {unknown}"
+            lines.append([f"`{problem}`", what, *(f"{float(own['held']):.1%}" for own in (row, spoiled))])
+    return _table(("problem", "95 %", "held", "held with 10 % outliers"), lines)
+
+
+def peers_inverse() -> str:
+    """Return unknown numbers without noise, by plain solve and by DeepXDE."""
+    lines = [
+        [
+            f"`{r['problem']}`",
+            r["unknown"],
+            r["solver"],
+            power(r["error"], 1),
+            f"{float(r['seconds']):.1f}",
+            r["setting"],
+        ]
+        for r in results("peers_inverse").rows
+    ]
+    return _table(("problem", "unknown", "solver", "relative error", "s", "setting"), lines)
+
+
 TABLES: dict[str, Callable[[], str]] = {
     function.__name__.replace("_", "-"): function
     for function in (
         *(linear, linear_words, linear_estimates, accuracy, few, few_enhanced, assembly),
         *(everyday, everyday_words, nonlinear, nonlinear_words, evolution, gpu, pinn),
-        *(reproduce, parameters, seconds, points),
+        *(reproduce, parameters, seconds, points, inverse_bound, inverse_coverage, peers_inverse),
     )
 }

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import sympy as sp
+from scipy.special import ndtri
 
 import pibls as pb
 from pibls.budget import Budget
@@ -22,9 +23,9 @@ PLACES = np.linspace(0.1, 0.9, 9)
 SHAPE = PLACES * (1 - PLACES) / 2  # the solution of −u″ = 1 there
 
 
-def rod(strength, values, *others, **settings):
+def rod(strength, values, *others, places=PLACES, **settings):
     """−u″ = strength, u = 0 at the ends, measured at nine places."""
-    observed = pb.Observation(U, {X: PLACES}, values, **settings)
+    observed = pb.Observation(U, {X: places}, values, **settings)
     return pb.Problem(-U.diff(X, 2) - strength, LINE, [pb.Dirichlet(U, 0), observed, *others])
 
 
@@ -120,6 +121,33 @@ def test_outliers_do_not_move_the_answer_by_much():
     assert abs(found.value - 2) < 0.02
 
 
+def test_outliers_that_are_not_there_cost_little():
+    """What data of normal noise are worth does not depend on how well they happen to fit."""
+    plain, robust = (
+        pb.solve(rod(pb.unknown("q"), 2 * SHAPE, noise=0.01, loss=loss)).parameters["q"].deviation
+        for loss in ("squares", "huber")
+    )
+    assert 0.8 < robust / plain < 1.2
+
+
+def test_an_outlier_has_no_say_in_the_interval():
+    """With one of nine data far out, the deviation is about that of the others; residuals that are cut off are 0.84."""
+    values = 2 * SHAPE + noise(0, 0.01)
+    values[4] += 1.0
+    found = pb.solve(rod(pb.unknown("q"), values, noise=0.01, loss="huber")).parameters["q"].deviation
+    others = 0.01 / np.linalg.norm(np.delete(SHAPE, 4))
+    assert 0.84 < found / others < 1.3
+
+
+def test_bands_are_those_of_student_where_noise_is_estimated(tmp_path):
+    found = pb.solve(rod(pb.unknown("q"), 2 * SHAPE + noise(0, 0.01)))
+    low, high = found.credible_band([[0.5]])
+    assert (high - low)[0] / 2 == pytest.approx(2.306 * found.standard_deviation([[0.5]])[0], rel=1e-4)
+    q = found.parameters["q"]
+    assert q.interval[1] - q.value == pytest.approx(2.306 * q.deviation, rel=1e-4)
+    assert pb.load(found.save(tmp_path / "rod.pibls")).posterior.degrees == found.posterior.degrees
+
+
 @pytest.mark.parametrize(
     "name", ["product", "times_zero", "fewer_data", "constant_data", "out_of_reach", "symmetric_sensors"]
 )
@@ -139,6 +167,53 @@ def test_the_combination_that_is_determined_is_named():
     found = pb.solve(rod(pb.unknown("a", start=2.0) * pb.unknown("b", start=0.5), 3 * SHAPE))
     assert "only a*b = 3 is determined" in found.diagnostics.message
     assert "only a*b" in str(found.parameters)
+
+
+def test_sums_that_are_determined_are_named():
+    a, b = pb.unknown("a", start=2.0), pb.unknown("b", start=0.5)
+    found = pb.solve(rod(a + 2 * b, 3 * SHAPE))
+    assert "only a + 2*b = 3 is determined" in found.diagnostics.message
+
+
+def test_what_is_open_is_told_apart():
+    """Two pairs, of which one product and one sum are determined: two directions that have nothing in common."""
+    a, b, c, d = (pb.unknown(name, start=1.0) for name in "abcd")
+    slopes = pb.Observation(U.diff(X), {X: PLACES}, 0.5 - PLACES + 2, noise=1e-3)
+    line = [pb.Dirichlet(U, 0, on=LINE.left), pb.Dirichlet(U, c + d, on=LINE.right)]
+    found = pb.solve(pb.Problem(-U.diff(X, 2) - a * b, LINE, [*line, slopes]))
+    assert found.status == "ill-posed"
+    remarks = " ".join(found.parameters.remarks)
+    assert "only a*b = 1 is determined" in remarks
+    assert "only c + d = 2 is determined" in remarks
+    assert [set(own) for own in found.parameters.directions] in ([{"a", "b"}, {"c", "d"}], [{"c", "d"}, {"a", "b"}])
+
+
+@pytest.mark.parametrize("name", inverse.wrong_models())
+def test_wrong_models_are_told(name):
+    found = pb.solve(inverse.wrong_models()[name](1))
+    assert found.status == "stalled"
+    assert "times as large as the stated noise" in found.diagnostics.message
+
+
+def test_outliers_are_not_the_fault_of_the_model():
+    values = 2 * SHAPE + noise(0, 0.001)
+    values[[1, 4, 7]] += 1.0
+    found = pb.solve(rod(pb.unknown("q"), values, noise=0.001, loss="huber"))
+    assert found.status == "converged"
+    assert found.diagnostics.settings["starts"] == 1
+    wrong = 2 * SHAPE + 0.05 * np.sin(3 * np.pi * PLACES)
+    found = pb.solve(rod(pb.unknown("q"), wrong, noise=0.001, loss="huber"))
+    assert "times as large as the stated noise" in found.diagnostics.message
+
+
+def test_a_wrong_model_is_told_by_signs_where_noise_is_not_stated():
+    places = np.linspace(0.02, 0.98, 49)
+    bump = 0.02 * np.sin(3 * np.pi * places)
+    values = places * (1 - places) + bump + 0.002 * np.random.default_rng(0).standard_normal(49)
+    observed = pb.Observation(U, {X: places}, values)
+    found = pb.solve(pb.Problem(-U.diff(X, 2) - pb.unknown("q"), LINE, [pb.Dirichlet(U, 0), observed]))
+    assert found.status == "stalled"
+    assert "same sign in whole regions" in found.diagnostics.message
 
 
 def test_a_wrong_model_does_not_pass():
@@ -184,6 +259,90 @@ def test_uncertain_numbers_without_data_give_bands():
     assert found.parameters["q"].deviation == pytest.approx(0.3)
     with pytest.raises(ProblemError, match="q has no prior"):
         pb.solve(pb.Problem(-U.diff(X, 2) - pb.unknown("q"), LINE, [pb.Dirichlet(U, 0)]), uncertainty=True)
+
+
+@pytest.mark.parametrize(("start", "number"), [(0, 1), (8, 1), (40, 2), (80, 3)])
+def test_eigenvalues_that_a_slope_fixes(start, number):
+    value = pb.unknown("value", start=start)
+    steep = pb.Condition(sp.Eq(U.diff(X), 1), on=LINE.left)
+    found = pb.solve(pb.Problem(-U.diff(X, 2) - value * U, LINE, [pb.Dirichlet(U, 0), steep]))
+    root = number * np.pi
+    assert found.status == "converged"
+    assert found.parameters["value"].value == pytest.approx(root**2, rel=1e-7)
+    assert abs(found.parameters["value"].value - root**2) <= 5 * found.parameters["value"].deviation
+    assert found(PLACES[:, None]) == pytest.approx(np.sin(root * PLACES) / root, abs=1e-7)
+    assert "value = " in found.diagnostics.message
+
+
+def test_an_eigenvalue_of_a_plate_that_a_value_without_noise_fixes(tmp_path):
+    x, y = pb.coordinates("x y")
+    v, square = pb.field("v", x, y), pb.Rectangle((x, 0, 1), (y, 0, 1))
+    middle = pb.Observation(v, [[0.5, 0.5]], [1.0], exact=True)
+    value = pb.unknown("value", start=15, bounds=(0, 30))
+    found = pb.solve(pb.Problem(-pb.laplacian(v) - value * v, square, [pb.Dirichlet(v, 0), middle]))
+    assert found.parameters["value"].value == pytest.approx(2 * np.pi**2, rel=1e-8)
+    assert found([[0.3, 0.4]]) == pytest.approx([np.sin(0.3 * np.pi) * np.sin(0.4 * np.pi)], rel=1e-8)
+    again = pb.load(found.save(tmp_path / "plate.pibls"))
+    assert again.parameters["value"] == found.parameters["value"]
+    low = pb.unknown("value", start=9, bounds=(0, 10))
+    with pytest.raises(ProblemError, match="outside of its bounds"):
+        pb.solve(pb.Problem(-pb.laplacian(v) - low * v, square, [pb.Dirichlet(v, 0), middle]))
+
+
+def test_a_coefficient_that_a_mean_fixes():
+    k = pb.unknown("k", start=1, bounds=(0, None))
+    found = pb.solve(pb.Problem(-k * U.diff(X, 2) - 1, LINE, [pb.Dirichlet(U, 0), pb.Mean(U, 1 / 3)]))
+    assert found.parameters["k"].value == pytest.approx(0.25, rel=1e-9)
+
+
+def test_one_value_does_not_tell_its_own_noise():
+    found = pb.solve(rod(pb.unknown("q"), 2 * SHAPE[[4]], places=PLACES[[4]]))
+    q = found.parameters["q"]
+    assert q.value == pytest.approx(2.0)
+    assert np.isinf(q.deviation)
+    assert np.isinf(q.interval).all()
+    assert "inf" in str(found.parameters)
+
+
+def test_linearised_uncertainty_is_that_of_solves_at_drawn_numbers():
+    """Forty values of a coefficient at evenly spread probabilities, with a solve for each."""
+    k = pb.unknown("k", prior=(2.0, 0.1), bounds=(0, None))
+
+    def problem(value):
+        return pb.Problem(-value * U.diff(X, 2) - sp.exp(X) + U**3, LINE, [pb.Dirichlet(U, 0)])
+
+    found = pb.solve(problem(k), uncertainty=True)
+    drawn = 2.0 + 0.1 * ndtri((np.arange(40) + 0.5) / 40)
+    solved = np.array([pb.solve(problem(sp.Float(value)))(PLACES[:, None]) for value in drawn])
+    assert found.standard_deviation(PLACES[:, None]) == pytest.approx(solved.std(axis=0), rel=0.03)
+    samples = found.samples(PLACES[:, None], n=4000, seed=3)
+    assert samples.shape == (4000, 9)
+    assert samples.std(axis=0) == pytest.approx(solved.std(axis=0), rel=0.06)
+    assert samples.mean(axis=0) == pytest.approx(solved.mean(axis=0), abs=0.1 * solved.std(axis=0).max())
+    # One number is uncertain: samples are all of one shape, as solutions are.
+    assert np.linalg.matrix_rank(samples - samples.mean(axis=0), tol=1e-8) == 1
+    assert np.corrcoef(solved.T).min() > 0.999
+
+
+def test_samples_of_a_seed_belong_together():
+    t = pb.coordinates("t")
+    y, z, rate = pb.field("y", t), pb.field("z", t), pb.unknown("rate", prior=(1.0, 0.1))
+    equations = [y.diff(t) + rate * y, z.diff(t) - rate * y]
+    problem = pb.Problem(equations, pb.TimeInterval(t, 0, 1), [pb.Initial(y, 1), pb.Initial(z, 0)])
+    samples = pb.solve(problem, uncertainty=True).samples(t=[0.5, 1.0], n=50, seed=1)
+    assert samples["y"].shape == (50, 2)
+    assert samples["y"] + samples["z"] == pytest.approx(np.ones((50, 2)), abs=1e-6)
+    assert samples["y"].std() > 0.01
+
+
+def test_samples_where_noise_is_estimated_are_those_of_student():
+    found = pb.solve(rod(pb.unknown("q"), 2 * SHAPE + noise(0, 0.01)))
+    samples = found.samples([[0.5]], n=40_000)[:, 0]
+    low, high = (end[0] for end in found.credible_band([[0.5]]))
+    assert np.mean((samples > low) & (samples < high)) == pytest.approx(0.95, abs=0.004)
+    assert np.isnan(found.samples([[1.5]], n=3)).all()
+    with pytest.raises(InputError, match="'n' parameter of samples"):
+        found.samples([[0.5]], n=0)
 
 
 def test_answers_are_stored_and_shown(tmp_path):

@@ -192,7 +192,7 @@ def test_large_arrays_are_evaluated_in_pieces(waves, monkeypatch):
         return combine(self, X, forms, **options)
 
     monkeypatch.setattr(BroadNetwork, "combine", recorded)
-    monkeypatch.setattr("pibls.solution.solution._CHUNK_ENTRIES", 10 * waves.network.size + 3)
+    monkeypatch.setattr("pibls.solution.solution.CHUNK_ENTRIES", 10 * waves.network.size + 3)
     pieces = waves.evaluate(X, wanted)
     assert seen == [(10, 2)] * 10 + [(1, 2)]
     for one, two in zip(whole, pieces, strict=True):

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 __all__ = ["check", "examine"]
 
 _POINTS = 200
+_COARSE, _SECONDS = 1e-2, 2.0  # of a solve that only tells whether conditions fix unknown numbers
 _MET = 1e-6
 
 
@@ -119,15 +120,18 @@ def examine(problem: Problem) -> tuple[str, tuple[str, ...]]:
     >>> examine(problems.ill_posed()["pure_neumann"].problem())[0][:30]
     'The solution is not unique: a '
     """
+    from pibls.budget import Budget
     from pibls.geometry import Points
-    from pibls.inverse import unmeasured
+    from pibls.inverse import is_fixed, solve_fixed, unmeasured
     from pibls.tuning.fitting import Fitting
     from pibls.tuning.posedness import ambiguity_of
 
-    unknown = problem.parameters or problem.unknown_functions
-    if unknown and (words := unmeasured(problem)):
-        raise ProblemError(words)
     warnings = _exact_warnings(problem, Points.sample(problem, _POINTS))
+    if is_fixed(problem):
+        solve_fixed(problem, _COARSE, Budget(_SECONDS), 0, lambda *_: None)
+        return "", warnings
+    if problem.unknown_functions and all(s.targets is None for s in problem.statements):
+        raise ProblemError(unmeasured(problem))
     return ambiguity_of(Fitting(problem, 0)) if problem.is_linear else "", warnings
 
 

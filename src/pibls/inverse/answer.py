@@ -8,16 +8,16 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from scipy.linalg import solve_triangular
 from scipy.special import stdtrit
 
 from pibls.budget import Budget
 from pibls.checks import FloatArray
-from pibls.inverse.descent import Descent
+from pibls.inverse.descent import Descent, place_at
 from pibls.inverse.identify import Undetermined, find_undetermined
-from pibls.inverse.judge import alike, too_large
-from pibls.inverse.measurements import HUBER, Measurements, Weighed
+from pibls.inverse.judge import alike, size_of, too_large
+from pibls.inverse.measurements import Measurements, Weighed
 from pibls.inverse.response import Forward, predicted
+from pibls.inverse.spread import Spread
 from pibls.inverse.substituted import substituted
 from pibls.inverse.unknowns import Coordinates
 from pibls.problem import MultiIndex, Statement
@@ -33,7 +33,6 @@ _ACCURACY = 100.0  # answers below so many times the error of solutions may be e
 _FINEST = 1e-9
 _TELLS = 5.0  # residuals of more than so many times the error of solutions are those of the model
 _BASIS = 1e-4  # of what was measured, that the basis of an unknown function may miss
-_RANK = 1e-13
 _MOST_NODES = 60  # nodes that bands are made of: what is left has next to no share in them
 _POINTS = 200
 
@@ -73,18 +72,23 @@ class Answer:
     @classmethod
     def of(cls, measurements: Measurements, found: Descent, forward: Forward, coordinates: Coordinates) -> Answer:
         """Linearise about the end of a search."""
-        place, count = found.place, len(found.place.lacking)
-        rows = measurements.weighed(place.lacking).rows(place, coordinates)[0]
-        inverse = _inverse_root(rows)
-        free = float(np.square(rows[:count] @ inverse).sum())
-        weighed = measurements.weighed(place.lacking, free)
-        rows = weighed.rows(place, coordinates)[0]
-        inverse = _inverse_root(rows)
-        covariance = inverse @ inverse.T * _spread(weighed, place.lacking, free)
-        error = _error(measurements, forward)
-        factors = np.sqrt(weighed.weights) / weighed.noise
-        shift = covariance @ (rows[:count].T @ (error * factors))
-        return cls(measurements, weighed, found, forward, coordinates, free, covariance, shift, error)
+        spread, error = Spread.of(measurements, found.place, coordinates), _error(measurements, forward)
+        return cls(
+            measurements,
+            spread.weighed,
+            found,
+            forward,
+            coordinates,
+            spread.free,
+            spread.covariance,
+            spread.answers @ error,
+            error,
+        )
+
+    @property
+    def _degrees(self) -> float:
+        """Degrees of freedom that the noise was estimated with; infinite where it is given."""
+        return len(self.found.place.lacking) - self.free if self.measurements.estimated else np.inf
 
     @property
     def _names(self) -> tuple[str, ...]:
@@ -108,26 +112,31 @@ class Answer:
         place, numbers = self.found.place, len(self._names)
         rows = self.weighed.rows(place, self.coordinates)[0]
         own, others = rows[:, :numbers], rows[:, numbers:]
-        if others.shape[1]:
-            # Unknown functions may make up for what numbers do.
-            basis = np.linalg.qr(others)[0]
-            own = own - basis @ (basis.T @ own)
+        # Unknown functions may make up for what numbers do.
+        basis = np.linalg.qr(others)[0]
+        own = own - basis @ (basis.T @ own)
         estimate = self.forward.solution.error_estimate or 0.0
         doubtful = max(_ACCURACY * estimate, _FINEST) * self.measurements.sizes / self.weighed.noise
         accuracy = float(np.linalg.norm(doubtful)) if len(place.lacking) else 0.0
         vector, rates = self.coordinates.vector(place.point), self.coordinates.rates(place.point)
         logarithmic = self.coordinates.logarithmic[:numbers]
-        return find_undetermined(own, accuracy, self._names, vector[:numbers], rates[:numbers], logarithmic)
+
+        def change(moved: FloatArray) -> float:
+            point = self.coordinates.point(np.concatenate([moved, vector[numbers:]]))
+            there = place_at(self.forward, self.measurements, self.coordinates, point, place.response)
+            if there is None:
+                return np.inf
+            gap = self.weighed.rows(there, self.coordinates)[1] - self.weighed.rows(place, self.coordinates)[1]
+            return float(np.linalg.norm(gap - basis @ (basis.T @ gap)))
+
+        return find_undetermined(own, accuracy, self._names, vector[:numbers], rates[:numbers], logarithmic, change)
 
     @cached_property
     def parameters(self) -> Parameters:
         """The numbers with their uncertainty."""
         numbers, place = len(self._names), self.found.place
         deviations = np.sqrt(np.diag(self.covariance)[:numbers] + np.square(self.shift[:numbers]))
-        degrees = len(place.lacking) - self.free
-        factor = float(stdtrit(max(degrees, 1.0), 0.975)) if self.measurements.estimated else 1.959964
-        if self.measurements.estimated and degrees < 0.5:
-            factor = np.inf
+        factor = float(stdtrit(max(self._degrees, 1.0), 0.975)) if self._degrees >= 0.5 else np.inf
         lost = self.undetermined.numbers
         rates = self.coordinates.rates(place.point)
         entries = []
@@ -135,6 +144,8 @@ class Answer:
             ends = np.clip(place.point[i] + factor * deviations[i] * np.array([-1.0, 1.0]), *self._bounds(i))
             low, high = (float(self.coordinates.vector(_with(place.point, i, end))[i]) for end in ends)
             value, deviation = float(self.coordinates.vector(place.point)[i]), float(deviations[i] * rates[i])
+            if np.isinf(factor):
+                deviation = factor  # as many unknowns as data, which then do not tell how noisy they are
             share = float(abs(self.shift[i]) * rates[i])
             nan = float("nan")
             entries.append(
@@ -170,16 +181,18 @@ class Answer:
         least = max(tol, _BASIS) if self.measurements.parametric.bases else tol
         for s, span in zip(self.measurements.parametric.measured, self.measurements.spans, strict=False):
             own, noise = lacking[span], self.weighed.noise[span]
-            size = float(np.sqrt(np.mean(np.square(own))))
+            robust = s.loss == "huber"
+            size = size_of(own, robust)
             error = float(np.sqrt(np.mean(np.square(self.error[span]))))
             if size <= max(_TELLS * error, least * float(self.measurements.sizes[span][0])):
                 continue
+            if s.exact:
+                found.append(f"values of {s.name}, which have no noise, are missed by {size:.1g}")
+                continue
             free = self.free * len(own) / len(lacking)
-            # Outliers are not the model's fault.
-            core = np.clip(own / noise, -HUBER, HUBER) if s.loss == "huber" else own / noise
-            if s.noise is not None and too_large(core, free):
-                chi = float(core @ core) / max(len(own) - free, 1.0)
-                found.append(f"residuals of {s.name} are {np.sqrt(chi):.2g} times as large as the stated noise")
+            if s.noise is not None and too_large(own / noise, free, robust):
+                times = size_of(own / noise, robust) / np.sqrt(max(1.0 - free / len(own), 1.0 / len(own)))
+                found.append(f"residuals of {s.name} are {times:.2g} times as large as the stated noise")
             elif alike(s, own, extents):
                 found.append(f"residuals of {s.name} have the same sign in whole regions, which noise does not")
         return found
@@ -192,7 +205,8 @@ class Answer:
         vector = self.coordinates.vector(self.found.place.point)
         factor = self._factor()
         network, posterior = self.forward.banded(self.found.place.response, factor, self._known(vector, factor))
-        problem = substituted(parametric.problem, vector)
+        posterior = replace(posterior, degrees=max(self._degrees, 1.0))
+        problem = substituted(parametric.problem, parametric.replacements(vector))
         weights = np.eye(len(problem.fields), network.size)
         status, message = self._verdict(tol, ambiguous)
         settings = {**made.diagnostics.settings, "starts": starts, **priors}
@@ -263,29 +277,6 @@ def _with(point: FloatArray, number: int, value: float) -> FloatArray:
     moved = point.copy()
     moved[number] = value
     return moved
-
-
-def _inverse_root(rows: FloatArray) -> FloatArray:
-    """Return R⁻¹ of the rows, with next to nothing in the place of directions that they do not see."""
-    sizes = np.linalg.norm(rows, axis=0)
-    sizes = np.where(sizes > 0, sizes, 1.0)
-    padded = np.vstack([rows / sizes, _RANK * np.eye(len(sizes))])
-    upper = np.linalg.qr(padded, mode="r")
-    return np.asarray(solve_triangular(upper, np.eye(len(sizes))) / sizes[:, None])
-
-
-def _spread(weighed: Weighed, lacking: FloatArray, free: float) -> float:
-    """Return by how much outliers, which count less, widen the distribution of the unknowns."""
-    if not weighed.measurements.robust.any():
-        return 1.0
-    scaled = lacking / weighed.noise
-    kept = np.where(weighed.measurements.robust, np.abs(scaled) <= HUBER, True)
-    influence = np.where(weighed.measurements.robust, np.clip(scaled, -HUBER, HUBER), scaled)
-    count = len(lacking)
-    inner = float(np.mean(kept))
-    # Rows are weighed already: their square sum is what a step sees.
-    seen = float(np.mean(weighed.weights))
-    return float(np.square(influence).sum() / max(count - free, 1.0)) * seen / max(inner, 0.1) ** 2
 
 
 def _error(measurements: Measurements, forward: Forward) -> FloatArray:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 
@@ -14,6 +16,8 @@ __all__ = ["Undetermined", "find_undetermined"]
 _LARGEST = 10.0  # standard deviation of a coordinate beyond which nothing is known: e¹⁰, or ten scales
 _TAKES_PART = 1e-2  # share of a direction below which an unknown does not belong to it
 _DENOMINATOR, _NEAR = 4, 0.01  # ratios that are near those of small integers are these
+_AWAY = 0.4  # of a number, by which it is moved to see whether a combination is what data determine
+_UNMOVED = 0.02  # of what such a move could do to the data at most: what the right combination leaves unchanged
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,6 +36,7 @@ def find_undetermined(
     vector: FloatArray,
     rates: FloatArray,
     logarithmic: BoolArray,
+    change: Callable[[FloatArray], float],
 ) -> Undetermined:
     """Find directions that the rows of a step do not see.
 
@@ -44,13 +49,18 @@ def find_undetermined(
         Least size of a row sum that is not made up by the solver's errors.
     names, vector, rates, logarithmic
         The numbers, their values, the derivative of these by their coordinates, and which of these are logarithms.
+    change
+        By how much predictions change if the numbers do, in units of the noise.
 
     Examples
     --------
-    >>> rows = np.array([[1.0, 1.0], [2.0, 2.0]])
-    >>> values = np.array([2.0, 3.0])
-    >>> find_undetermined(rows, 1e-6, ("k", "c"), values, values, np.array([True, True])).remarks
-    ('The data do not determine k and c: only k*c = 6 is determined.',)
+    Rows alone cannot tell a product from a sum.
+
+    >>> rows, values, signs = np.array([[1.0, 1.0], [2.0, 2.0]]), np.array([3.0, 3.0]), np.array([True, True])
+    >>> find_undetermined(rows, 1e-6, ("k", "c"), values, values, signs, lambda v: abs(v[0] * v[1] - 9)).remarks
+    ('The data do not determine k and c: only k*c = 9 is determined.',)
+    >>> find_undetermined(rows, 1e-6, ("k", "c"), values, values, signs, lambda v: abs(v[0] + v[1] - 6)).remarks
+    ('The data do not determine k and c: only k + c = 6 is determined.',)
     """
     count = len(names)
     if not count:
@@ -70,10 +80,31 @@ def find_undetermined(
         if len(own) == 1:
             remarks.append(f"The data do not depend on {labels[0]}: it is not determined.")
             continue
-        kept = _determined(group[:, own] * rates[own], vector[own], labels)
+        moving = _Moving(vector, rates, own, float(np.linalg.norm(rows[:, own], 2)), accuracy, change)
+        candidates = _candidates(group[:, own] * rates[own], vector[own], rates[own], labels)
+        kept = next((text for text, moves in candidates if all(map(moving.is_unseen, moves))), "")
         told = f"only {kept} is determined" if kept else f"nothing changes along {_vectors(natural)}"
         remarks.append(f"The data do not determine {', '.join(labels[:-1])} and {labels[-1]}: {told}.")
     return Undetermined(found, tuple(remarks), tuple(open_ones))
+
+
+@dataclass(frozen=True, eq=False)
+class _Moving:
+    """Some of the numbers as they move, all others staying where they are."""
+
+    vector: FloatArray
+    rates: FloatArray
+    own: Any
+    steepest: float
+    accuracy: float
+    change: Callable[[FloatArray], float]
+
+    def is_unseen(self, moved: FloatArray) -> bool:
+        """Tell whether data do not change."""
+        everything = self.vector.copy()
+        everything[self.own] = moved
+        length = float(np.linalg.norm((everything - self.vector) / self.rates))
+        return self.change(everything) <= max(_UNMOVED * self.steepest * length, self.accuracy)
 
 
 def _vectors(directions: FloatArray) -> str:
@@ -107,25 +138,39 @@ def _echelon(directions: FloatArray) -> FloatArray:
     return found
 
 
-def _determined(free: FloatArray, vector: FloatArray, names: list[str]) -> str:
-    """Return the combination that does not change along free directions, with its value: a product, or a sum."""
+def _candidates(
+    free: FloatArray, vector: FloatArray, rates: FloatArray, names: list[str]
+) -> Iterator[tuple[str, list[FloatArray]]]:
+    """Yield combinations that may be what is determined, with values, and numbers that have the same one.
+
+    Near the numbers found, a product does not change along free directions, or a sum.
+    """
     if len(free) != len(names) - 1:
-        return ""
+        return
     if (vector != 0).all():
         powers = _integers(_across(free / vector))
         if powers is not None:
             text = "*".join(n if p == 1 else f"{n}**{p}" for n, p in zip(names, powers, strict=True) if p > 0) or "1"
             for name, power in zip(names, powers, strict=True):
                 text += f"/{name}" if power == -1 else f"/{name}**{-power}" if power < 0 else ""
-            return f"{text} = {float(np.prod(vector ** np.array(powers, dtype=float))):.6g}"
+            steps = _along(free / vector, powers, rates / vector)
+            value = float(np.prod(vector ** np.array(powers, dtype=float)))
+            yield f"{text} = {value:.6g}", [vector * np.exp(step) for step in steps]
     factors = _integers(_across(free))
-    if factors is None:
-        return ""
-    terms = [
-        f"{'-' if f < 0 else '+'} {'' if abs(f) == 1 else f'{abs(f)}*'}{n}" for n, f in zip(names, factors, strict=True)
-    ]
-    text = " ".join(terms).removeprefix("+ ")
-    return f"{text} = {float(vector @ np.array(factors)):.6g}"
+    if factors is not None:
+        terms = [
+            f"{'-' if f < 0 else '+'} {'' if abs(f) == 1 else f'{abs(f)}*'}{n}"
+            for n, f in zip(names, factors, strict=True)
+        ]
+        text, steps = " ".join(terms).removeprefix("+ "), _along(free, factors, rates)
+        yield f"{text} = {float(vector @ np.array(factors)):.6g}", [vector + step for step in steps]
+
+
+def _along(free: FloatArray, factors: list[int], sizes: FloatArray) -> list[FloatArray]:
+    """Return steps along free directions that leave a sum with such factors as it is."""
+    across = np.array(factors) / np.linalg.norm(factors)
+    steps = free - np.outer(free @ across, across)
+    return [step * (_AWAY / np.abs(step / sizes).max()) for step in steps]
 
 
 def _across(free: FloatArray) -> FloatArray:

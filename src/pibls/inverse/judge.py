@@ -9,20 +9,39 @@ from scipy.special import gammaincc
 from pibls.checks import FloatArray
 from pibls.problem import AtPoints, Statement
 
-__all__ = ["alike", "too_large"]
+__all__ = ["alike", "size_of", "too_large"]
 
 _SURE = 1e-5  # probability at which chance is no explanation
 _ALIKE = 4.0  # standard deviations, likewise
 _FEWEST = 8
+_FAR = 3.0  # standard deviations that no more than half of the data are off by if the others are outliers
+_MEDIAN = 1.4826  # standard deviation by the median of sizes
 _BOTH = 1.6  # neighbours are each other's neighbours: pairs count nearly twice
 
 
-def too_large(scaled: FloatArray, free: float) -> bool:
+def size_of(residuals: FloatArray, robust: bool) -> float:
+    """Return the root mean square of residuals, or what it were without outliers.
+
+    >>> size_of(np.array([1.0, -1.0, 0.5, 100.0]), robust=True)
+    1.4826
+    """
+    if robust:
+        return float(_MEDIAN * np.median(np.abs(residuals)))
+    return float(np.sqrt(np.mean(np.square(residuals))))
+
+
+def too_large(scaled: FloatArray, free: float, robust: bool = False) -> bool:
     """Tell whether residuals in units of their stated noise are larger than chance makes them.
+
+    If there may be outliers, these are no more than half of the data.
 
     >>> too_large(np.full(20, 1.0), 1.0), too_large(np.full(20, 3.0), 1.0)
     (False, True)
+    >>> too_large(np.array([0.5, 0.2, 1e3]), 0.0, robust=True)
+    False
     """
+    if robust:
+        return bool(np.median(np.abs(scaled)) > _FAR)
     degrees = max(len(scaled) - free, 0.5)
     return bool(gammaincc(degrees / 2, float(scaled @ scaled) / 2) < _SURE)
 

@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from pibls.checks import BoolArray, FloatArray
+from pibls.inverse.judge import size_of
 from pibls.inverse.parametric import Parametric
 from pibls.inverse.response import Response, predicted
 from pibls.inverse.unknowns import Coordinates
-from pibls.problem import AtPoints
+from pibls.problem import AtPoints, Statement
 
 if TYPE_CHECKING:
     from pibls.inverse.descent import Place
@@ -20,8 +21,8 @@ if TYPE_CHECKING:
 __all__ = ["HUBER", "Measurements", "Weighed"]
 
 HUBER = 1.345  # standard deviations beyond which a residual counts by its size: 95 % as efficient without outliers
-_MEDIAN = 1.4826  # standard deviation by the median of sizes
 _LEAST = 1e-14  # of the measurements: rounding
+_FEWEST = 4  # values of a set that tell how noisy it is
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,8 +86,8 @@ class Measurements:
 
     @property
     def estimated(self) -> bool:
-        """Whether the noise of some set is not given."""
-        return any(s.noise is None for s in self.parametric.observations)
+        """Whether the noise of some set is found from the data."""
+        return any(map(_is_estimated, self.parametric.observations))
 
     def compared(self, response: Response, vector: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return predictions less measurements, and the derivative of these by the unknowns."""
@@ -98,18 +99,21 @@ class Measurements:
 
         ``free`` is how many unknowns were fitted, which made residuals smaller than the noise.
         """
-        noise = np.empty(len(lacking))
+        noise = max(self.floor, _LEAST) * self.sizes
         count = max(len(lacking), 1)
         share = max(1.0 - free / count, 1.0 / count)
-        for statement, span in zip(self.parametric.observations, self.spans, strict=True):
+        relative = lacking / self.sizes
+        sets = list(zip(self.parametric.observations, self.spans, strict=True))
+        every = [np.empty(0), *(relative[span][self.kept[span]] for s, span in sets if _is_estimated(s))]
+        for statement, span in sets:
             if statement.noise is not None:
                 noise[span] = statement.noise / np.sqrt(statement.weight)
-                continue
-            own = lacking[span][self.kept[span]] if self.kept[span].any() else lacking[span]
-            # Outliers say nothing of the noise.
-            mean = (_MEDIAN * np.median(np.abs(own))) ** 2 if statement.loss == "huber" else np.mean(np.square(own))
-            least = max(self.floor, _LEAST) * self.sizes[span]
-            noise[span] = np.maximum(np.sqrt(mean / share), least)
+            elif _is_estimated(statement):
+                own = relative[span][self.kept[span]] if self.kept[span].any() else relative[span]
+                # So few values do not tell their own noise, but all together may.
+                own = own if len(own) >= _FEWEST else np.concatenate(every)
+                size = size_of(own, statement.loss == "huber") / np.sqrt(share)
+                noise[span] = np.maximum(size * self.sizes[span], noise[span])
         return Weighed(self, noise, np.where(self.robust, _huber_weights(lacking / noise), 1.0) * self.kept)
 
 
@@ -146,6 +150,11 @@ class Weighed:
         outside = self.measurements.robust & (sizes > HUBER)
         squares = np.where(outside, 2.0 * HUBER * sizes - HUBER**2, squares)
         return float(squares[self.measurements.kept].sum() + np.square(self.prior(here.point, coordinates)[1]).sum())
+
+
+def _is_estimated(statement: Statement) -> bool:
+    """Tell whether noise is neither given nor known to be none."""
+    return statement.noise is None and not statement.exact
 
 
 def _huber_weights(scaled: FloatArray) -> FloatArray:

@@ -91,7 +91,7 @@ class Parametric:
 
     def at(self, vector: FloatArray) -> Problem:
         """Return the problem with numbers and known functions in the place of the unknowns, without measurements."""
-        values = self._replacements(vector)
+        values = self.replacements(vector)
         statements = [
             replace(s, form=lower(self._replaced(s.form.expression, values, vector), s.form.coordinates))
             for s in self.stated
@@ -100,7 +100,8 @@ class Parametric:
         equations = [self._replaced(e, values, vector) for e in self.problem.equations]
         return self.problem.with_statements(statements, fields, equations)
 
-    def _replacements(self, vector: FloatArray) -> dict[sp.Expr, sp.Expr]:
+    def replacements(self, vector: FloatArray) -> dict[sp.Expr, sp.Expr]:
+        """Return the numbers in the place of their symbols."""
         return {k: sp.Float(float(v)) for k, v in zip(self.problem.parameters, vector, strict=False)}
 
     def _replaced(self, expression: sp.Expr, values: dict[sp.Expr, sp.Expr], vector: FloatArray) -> sp.Expr:

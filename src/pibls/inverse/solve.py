@@ -18,7 +18,8 @@ from pibls.inverse.by_cells import ByCells
 from pibls.inverse.by_lines import ByLines
 from pibls.inverse.descent import Descent, Place, descend, place_at
 from pibls.inverse.evidence import Linear, Smoothness, most_probable
-from pibls.inverse.judge import alike, too_large
+from pibls.inverse.fixed import is_fixed, solve_fixed, unmeasured
+from pibls.inverse.judge import alike, size_of, too_large
 from pibls.inverse.measurements import Measurements
 from pibls.inverse.parametric import Parametric
 from pibls.inverse.response import Forward
@@ -29,7 +30,7 @@ from pibls.problem.evaluate import compile_function
 from pibls.runtime import blas_threads
 from pibls.solution import Solution
 
-__all__ = ["solve_inverse", "unmeasured"]
+__all__ = ["solve_inverse"]
 
 _COARSE = 1e-4  # tolerance of solutions while unknowns are looked for
 _FINER = 1e-2
@@ -44,6 +45,7 @@ _ALTERNATIVES = 3  # further starts where bounds say that a number may be anywhe
 _SAME = 0.05  # coordinates that differ by less are the same answer
 _SMOOTH = Smoothness(1.0, 0.5, 3.5)  # before data are seen; sizes are those of the function itself
 _EVIDENCE_ROUNDS = 3
+_OPEN = 1e6  # answers to changes of equations and conditions beyond this are those of fields that these leave open
 _SHARES = (0.1, 0.3, 1.0)  # of the measurements, by their times
 
 
@@ -67,6 +69,8 @@ def solve_inverse(
     >>> round(found.parameters["k"].value, 6)
     0.25
     """
+    if not uncertainty and is_fixed(problem):
+        return solve_fixed(problem, tol, budget, seed, report)
     search = Search.of(problem, tol, budget, seed, report)
     with blas_threads(most=1):
         return search.spread() if uncertainty else search.run()
@@ -107,8 +111,8 @@ class Search:
 
     def run(self) -> Solution:
         """Find the unknowns on coarse solutions, then on finer and finer ones until these do not matter."""
-        if words := unmeasured(self.parametric.problem):
-            raise ProblemError(words)
+        if not self.parametric.measured:
+            raise ProblemError(unmeasured(self.parametric.problem))
         tol = max(self.tol, _COARSE)
         found, forward = self._found(tol)
         while True:
@@ -145,9 +149,7 @@ class Search:
                 f"uncertainty=True carries priors of unknown numbers to the solution, and {what}. Give every unknown a "
                 "prior=(mean, deviation), or leave out 'uncertainty'."
             )
-        means = self.coordinates.means
-        with np.errstate(divide="ignore", invalid="ignore"):
-            point = np.where(self.coordinates.logarithmic, np.log(means), means / self.coordinates.scales)
+        point = self.coordinates.point(self.coordinates.means)
         forward = self._forward(point, self.tol)
         response = forward.respond(self.coordinates.vector(point), None)
         nothing = Place(point, response, np.zeros(0), np.zeros((0, len(point))))
@@ -222,11 +224,11 @@ class Search:
             return True
         extents = np.ptp(np.asarray(self.parametric.problem.domain.bounds), axis=1)
         for statement, span in zip(self.parametric.observations, measurements.spans, strict=True):
-            own = lacking[span]
-            if statement.noise is not None and statement.loss == "squares":
-                if too_large(own / statement.noise, 0.0):
+            own, robust = lacking[span], statement.loss == "huber"
+            if statement.noise is not None:
+                if too_large(own / statement.noise, 0.0, robust):
                     return False
-            elif np.sqrt(np.mean(np.square(own))) > _MUCH * np.std(measurements.targets[span]) + 1e-300:
+            elif not statement.exact and size_of(own, robust) > _MUCH * np.std(measurements.targets[span]) + 1e-300:
                 return False
             if alike(statement, own, extents):
                 return False
@@ -329,7 +331,15 @@ class Search:
                 f"Unknowns are found in problems of up to three coordinates, time included, or that can be followed in "
                 f"time. This one has {len(problem.domain.coordinates)}{reason}."
             )
-        return ByCells.around(self.parametric, vector, tol, self.budget, self.seed, near)
+        found = ByCells.around(self.parametric, vector, tol, self.budget, self.seed, near)
+        answers = [stage.answer for stage in found.solution.diagnostics.stages if stage.answer is not None]
+        if answers and answers[-1] > _OPEN:
+            raise ProblemError(
+                f"Equations and conditions do not determine {', '.join(self.parametric.names)} where the unknowns are "
+                "given: measurements are used for these alone. Give conditions on the boundary and at the start; what "
+                "is not known of them may be unknown numbers or functions itself."
+            )
+        return found
 
 
 def _first(function: Any, basis: Basis, problem: Problem) -> FloatArray:
@@ -351,14 +361,3 @@ def _is_factor(function: Any, problem: Problem) -> bool:
     """Tell whether a function multiplies fields, rather than standing by itself like a source."""
     terms = [(t, s.form) for s in problem.statements for t in s.form.terms if t.field == function.label]
     return any(set(form.slots) & term.coefficient.free_symbols for term, form in terms)
-
-
-def unmeasured(problem: Problem) -> str:
-    """Say that nothing was measured that could determine the unknowns of a problem, if that is so."""
-    if any(s.targets is not None for s in problem.statements):
-        return ""
-    names = ", ".join([*map(str, problem.parameters), *map(str, problem.unknown_functions)])
-    return (
-        f"Nothing was measured that could determine {names}. Add what was measured as Observation(u, points, values), "
-        "or give priors and solve with uncertainty=True."
-    )

@@ -10,7 +10,7 @@ from pibls.checks import BoolArray, FloatArray
 from pibls.inverse.parametric import Parametric
 from pibls.problem import Unknown
 
-__all__ = ["Coordinates"]
+__all__ = ["Coordinates", "first_guess"]
 
 _DECADE = float(np.log(10.0))
 _APART = 1e-6  # starts of numbers differ by so much, at least
@@ -51,7 +51,7 @@ class Coordinates:
         positive = np.array([k.positive for k in numbers] + [False] * count, dtype=bool)
         # Where a coefficient jumps by chance from a number to the same, no solution would see the jump.
         apart = 1.0 + _APART * np.arange(len(numbers))
-        starts = np.array([*(apart * np.array([_start(k) for k in numbers])), *functions])
+        starts = np.array([*(apart * np.array([first_guess(k) for k in numbers])), *functions])
         scales = np.array([_scale(k) for k in numbers] + [1.0] * count)
         bounds = [k.bounds or (None, None) for k in numbers] + [(None, None)] * count
         low = np.array([-np.inf if b[0] is None else b[0] for b in bounds], dtype=float)
@@ -67,6 +67,11 @@ class Coordinates:
         """Return the unknowns of a point in coordinates."""
         with np.errstate(over="ignore"):
             return np.where(self.logarithmic, np.exp(np.where(self.logarithmic, point, 0.0)), point * self.scales)
+
+    def point(self, vector: FloatArray) -> FloatArray:
+        """Return the coordinates of unknowns."""
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return np.where(self.logarithmic, np.log(vector), vector / self.scales)
 
     def rates(self, point: FloatArray) -> FloatArray:
         """Return the derivative of every unknown by its coordinate."""
@@ -103,7 +108,7 @@ def _ratios(count: int) -> FloatArray:
     return np.asarray(root ** -np.arange(1.0, count + 1))
 
 
-def _start(number: Unknown) -> float:
+def first_guess(number: Unknown) -> float:
     """Return a first guess: the one given, the middle of prior or bounds, or one."""
     if number.start is not None:
         return float(number.start)
@@ -125,4 +130,4 @@ def _scale(number: Unknown) -> float:
         return float(number.prior[1])
     if low is not None and high is not None:
         return float(high - low)
-    return abs(_start(number)) or 1.0
+    return abs(first_guess(number)) or 1.0

@@ -81,6 +81,11 @@ class Observation:
                 "one of them out."
             )
         self._set("values", _reals("values", self.values))
+        if (most := float(np.abs(self.values).max())) > _NOISE[1]:
+            raise ProblemError(
+                f"The 'values' parameter of Observation must be below {_NOISE[1]:g} in size. Got {most:g} instead. Use "
+                "other units."
+            )
         if self.regions is None:
             self._place_points()
         else:

@@ -37,7 +37,7 @@ def plot(
     surface: bool = False,
     axes: Any = None,
 ) -> Figure:
-    """Draw a solution, its error, its residual, or the exact solution.
+    """Draw a solution, its error, its residual, the exact solution, or how it fits measurements.
 
     The solution comes with its absolute error where the exact solution is known, and with the absolute residual of the
     equations otherwise. One coordinate gives a graph; two give a map (time upwards, with graphs at five times beside
@@ -48,8 +48,9 @@ def plot(
     ----------
     solution
         What a solver returned.
-    what : {"solution", "error", "residual", "exact"}
-        What to draw.
+    what : {"solution", "error", "residual", "exact", "fit"}
+        What to draw; ``"fit"`` is measurements beside what the solution says of them, and residuals in units of the
+        noise, for which only ``what`` is given.
     field
         The field to draw, if there are several; left out, each gets a column of its own.
     at : mapping, optional
@@ -87,7 +88,11 @@ def plot(
             f"The 'solution' parameter of plot must be a Solution. Got {shorten(solution)} instead. Use what solving a "
             "problem returned."
         )
-    check_choice("what", what, "plot", WHAT)
+    check_choice("what", what, "plot", (*WHAT, "fit"))
+    if what == "fit":
+        from pibls.report.fits import draw_fit
+
+        return draw_fit(solution)
     if n is not None:
         check_integer("n", n, "plot", minimum=2, maximum=4000)
     contours = _check_levels(levels)

@@ -135,6 +135,12 @@ class Parameters(Mapping[str, Parameter]):
     def __repr__(self) -> str:
         return f"Parameters({', '.join(map(str, self.entries))})"
 
+    def plot(self) -> Any:
+        """Draw how every number is distributed, and ellipses that hold every two with 68 and 95 %."""
+        from pibls.report.corners import draw_corner
+
+        return draw_corner(self)
+
     def as_dict(self) -> dict[str, Any]:
         """Return everything as plain numbers, strings and lists, fit for JSON."""
         return dict(
@@ -163,8 +169,10 @@ def _rounded(value: float, deviation: float) -> tuple[str, str]:
 
     >>> _rounded(0.30012345, 0.00123), _rounded(1234.5678, 0.0), _rounded(1e-7, 2e-11)
     (('0.3001', '0.0012'), ('1234.57', '0'), ('1.00000e-07', '2.0e-11'))
+    >>> _rounded(float("inf"), 0.1)
+    ('inf', '0.1')
     """
-    if not math.isfinite(deviation) or deviation <= 0:
+    if not math.isfinite(deviation) or deviation <= 0 or not math.isfinite(value):
         return f"{value:.6g}", f"{deviation:.2g}"
     digits = 1 - math.floor(math.log10(deviation))
     size = max(abs(value), deviation)

@@ -10,6 +10,7 @@ import numpy as np
 
 from pibls.checks import FloatArray, check_number
 from pibls.errors import FileFormatError
+from pibls.solution.diagnostics import from_plain, to_plain
 
 __all__ = ["Posterior", "credible_factor", "posterior_from", "posterior_record"]
 
@@ -28,6 +29,8 @@ class Posterior:
         Standard deviation of the residual of each equation and condition, in its own units.
     evidence
         Logarithm of the probability density of the right-hand sides, which the precisions maximise.
+    degrees
+        Degrees of freedom of Student's distribution, where the size of the noise was estimated from few data.
 
     Examples
     --------
@@ -40,6 +43,7 @@ class Posterior:
     prior: float
     noise: Mapping[str, float]
     evidence: float
+    degrees: float = float("inf")
 
     @property
     def covariance(self) -> FloatArray:
@@ -48,20 +52,33 @@ class Posterior:
 
     def deviations(self, nodes: FloatArray, field: int) -> FloatArray:
         """Return the standard deviation of a field, from the values ``(n, size)`` of the nodes."""
+        return np.asarray(np.linalg.norm(nodes @ self._of(field, nodes), axis=1))
+
+    def draws(self, nodes: FloatArray, field: int, n: int, seed: int) -> FloatArray:
+        """Return ``n`` draws of what may be added to a field, ``(n, points)``; those of a seed belong together."""
+        rng = np.random.default_rng(seed)
+        normal = rng.standard_normal((n, self.factor.shape[1]))
+        if np.isfinite(self.degrees):
+            normal /= np.sqrt(rng.chisquare(self.degrees, (n, 1)) / self.degrees)
+        return np.asarray(normal @ (nodes @ self._of(field, nodes)).T)
+
+    def _of(self, field: int, nodes: FloatArray) -> FloatArray:
         size = nodes.shape[1]
-        return np.asarray(np.linalg.norm(nodes @ self.factor[field * size : (field + 1) * size], axis=1))
+        return self.factor[field * size : (field + 1) * size]
 
 
-def credible_factor(level: object) -> float:
+def credible_factor(level: object, degrees: float = float("inf")) -> float:
     """Return how many standard deviations a band takes on each side to hold a value with a probability.
 
     >>> round(credible_factor(0.95), 3)
     1.96
+    >>> round(credible_factor(0.95, degrees=3), 2)
+    3.18
     """
-    from scipy.special import ndtri
+    from scipy.special import stdtrit
 
     probability = check_number("level", level, "credible_band", minimum=0, exclusive=True, maximum=1 - 1e-15)
-    return float(ndtri(0.5 + probability / 2))
+    return float(stdtrit(degrees, 0.5 + probability / 2))
 
 
 def posterior_record(posterior: Posterior | None, arrays: dict[str, FloatArray]) -> dict[str, Any] | None:
@@ -69,7 +86,8 @@ def posterior_record(posterior: Posterior | None, arrays: dict[str, FloatArray])
     if posterior is None:
         return None
     arrays["posterior"] = posterior.factor
-    return {"prior": posterior.prior, "noise": dict(posterior.noise), "evidence": posterior.evidence}
+    plain = to_plain({"prior": posterior.prior, "evidence": posterior.evidence, "degrees": posterior.degrees})
+    return {**plain, "noise": dict(posterior.noise)}
 
 
 def posterior_from(record: Mapping[str, Any] | None, arrays: Mapping[str, FloatArray]) -> Posterior | None:
@@ -80,4 +98,6 @@ def posterior_from(record: Mapping[str, Any] | None, arrays: Mapping[str, FloatA
     if factor.ndim != 2 or factor.shape[0] != weights.size:
         raise FileFormatError("The posterior of the file does not belong to its weights. Save the solution again.")
     noise = {str(name): float(value) for name, value in record["noise"].items()}
-    return Posterior(factor, float(record["prior"]), noise, float(record["evidence"]))
+    # Files of earlier versions do not tell degrees.
+    degrees = float(from_plain(record.get("degrees", float("inf"))))
+    return Posterior(factor, float(record["prior"]), noise, float(record["evidence"]), degrees)

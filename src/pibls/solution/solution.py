@@ -25,11 +25,10 @@ from pibls.solution.parameters import Parameters
 from pibls.solution.posterior import Posterior, credible_factor
 from pibls.solution.records import Network, RicherNetwork
 from pibls.solution.sizes import reference_sizes
+from pibls.solution.uncertainty import CHUNK_ENTRIES, deviations, draws, known_posterior
 from pibls.status import Status
 
 __all__ = ["Solution"]
-
-_CHUNK_ENTRIES = 2**22
 
 
 @dataclass(frozen=True, eq=False)
@@ -134,7 +133,7 @@ class Solution:
         indices = list(dict.fromkeys(index for _, index in wanted))
         rows = {name: self.weights[i] for i, name in enumerate(self.problem.field_names)}
         result = [np.empty(len(X)) for _ in wanted]
-        step = max(1, _CHUNK_ENTRIES // self.network.size)
+        step = max(1, CHUNK_ENTRIES // self.network.size)
         with blas_threads(), np.errstate(over="ignore", invalid="ignore"):
             for start in range(0, len(X), step):
                 nodes = self.network.evaluate(X[start : start + step], indices)
@@ -160,25 +159,36 @@ class Solution:
         >>> bool(solution.standard_deviation([0.5]) < 1e-3)
         True
         """
-        if self.posterior is None:
-            raise InputError(
-                f"This solution by {self.diagnostics.method} has no standard deviation; fit the problem with "
-                "BayesianPIELM to have one, or solve it with uncertainty=True and priors of uncertain numbers."
-            )
-        points, shaped = gather(self.coordinate_names, X, named, "standard_deviation")
-        zero = (0,) * len(self.coordinate_names)
-        result = {}
-        for i, function in enumerate(self._field_functions):
-            inside = ~np.isnan(function(points, outside=outside))
-            values = np.full(len(points), np.nan)
-            parts = (self.network.evaluate(some, [zero])[zero] for some in self._chunks(points[inside]))
-            values[inside] = np.concatenate([np.empty(0), *(self.posterior.deviations(nodes, i) for nodes in parts)])
-            result[function.field] = shaped(values)
-        return result if len(result) > 1 else next(iter(result.values()))
+        return deviations(self, X, outside, named)
 
-    def _chunks(self, X: FloatArray) -> list[FloatArray]:
-        step = max(1, _CHUNK_ENTRIES // self.network.size)
-        return [X[start : start + step] for start in range(0, len(X), step)]
+    def samples(self, X: Any = None, n: int = 100, *, seed: int = 0, outside: str = "nan", **named: Any) -> Any:
+        """Return solutions at points that are as probable as their uncertainty says; see :meth:`__call__`.
+
+        Parameters
+        ----------
+        X, outside
+            As for the solution itself.
+        n
+            How many.
+        seed
+            Samples of the same seed belong together, at whatever points and in whatever field.
+
+        Returns
+        -------
+        array, or dict of arrays
+            As the values of the solution, with ``n`` in front of their shape.
+
+        Examples
+        --------
+        >>> from pibls import Dirichlet, Interval, Problem, coordinates, field, solve, unknown
+        >>> x = coordinates("x")
+        >>> u, load = field("u", x), unknown("load", prior=(2.0, 0.3))
+        >>> problem = Problem(-u.diff(x, 2) - load, Interval((x, 0, 1)), [Dirichlet(u, 0)])
+        >>> samples = solve(problem, uncertainty=True).samples([[0.25], [0.5]], n=1000)
+        >>> samples.shape, samples.mean(axis=0).round(2), samples.std(axis=0).round(2)
+        ((1000, 2), array([0.19, 0.25]), array([0.03, 0.04]))
+        """
+        return draws(self, X, n, seed, outside, named)
 
     def credible_band(self, X: Any = None, level: float = 0.95, *, outside: str = "nan", **named: Any) -> Any:
         """Return the lower and upper end of the band that holds each value with probability ``level``.
@@ -188,7 +198,7 @@ class Solution:
         (low, high)
             Each as :meth:`__call__` returns values.
         """
-        factor = credible_factor(level)
+        factor = credible_factor(level, known_posterior(self).degrees)
         deviation = self.standard_deviation(X, outside=outside, **named)
         value = self(X, outside=outside, **named)
         if isinstance(value, dict):
