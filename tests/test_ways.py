@@ -376,3 +376,14 @@ def test_the_condition_that_contradicts_is_named():
 def test_only_what_is_public_is_listed():
     names = [name for name in dir(pb) if not name.startswith("__")]
     assert names == sorted(pb.__all__)
+
+
+@pytest.mark.parametrize("tol", [0.1, 0.03, 0.01])
+def test_a_contradiction_is_told_where_little_is_asked(tol):
+    # Conditions are met to a percent by a straight line, whatever the equation says.
+    r = pb.coordinates("r")
+    w, line = pb.field("w", r), pb.Interval((r, 0, 1))
+    ends = [pb.Dirichlet(w, 0, on=line.left), pb.Dirichlet(w, 2, on=line.right)]
+    solution = pb.solve(pb.Problem(sp.Eq(w.diff(r), sp.cos(r)), line, ends), tol=tol)
+    assert (solution.status, solution.error_estimate) == ("ill-posed", 1.0)
+    assert "contradict each other: the equation keeps a residual" in solution.diagnostics.message

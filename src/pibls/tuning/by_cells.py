@@ -25,6 +25,8 @@ __all__ = ["solve_by_cells", "solve_nonlinear_by_cells"]
 
 _SENSITIVE = 30.0  # answers of well-posed problems are of the size of one
 _UNMET, _WIDELY = 0.02, 0.25  # share of the size of a statement that it lacks, and share of its points
+_PLAINLY = 0.25  # share of its size that a statement lacks of what is called a solution
+_LITTLE = 0.01  # of the size of a solution
 _POINTS = 200
 
 
@@ -45,7 +47,7 @@ def solve_by_cells(
         if assume_well_posed or budget.late:
             return solution
         message = unbalanced(problem, seed) or _runaway(solution)
-        unmet = solution.status != Status.CONVERGED and bool(_unmet(solution))
+        unmet = _is_in_doubt(solution, tol)
         if not message and (unmet or (solution.diagnostics.condition or 0.0) > _SENSITIVE):
             answers = even_answers(problem, seed)
             budget.spend(answers.operations)
@@ -56,7 +58,22 @@ def solve_by_cells(
                 message = _contradiction(solution, seed, budget)
     if not message:
         return solution
-    return replace(solution, status=Status.ILL_POSED, diagnostics=replace(solution.diagnostics, message=message))
+    told = replace(solution.diagnostics, message=message)
+    # Nothing is known of the error of what is returned.
+    estimate = max(1.0, solution.error_estimate or 0.0)
+    return replace(solution, status=Status.ILL_POSED, error_estimate=estimate, diagnostics=told)
+
+
+def _is_in_doubt(solution: Solution, tol: float) -> bool:
+    """Tell whether equations or conditions are plainly not fulfilled.
+
+    A solution that is accurate enough may lack much of an equation where cells are coarse; if rows lack no more than
+    the tolerance in units of the solution, that does not matter.
+    """
+    if solution.status != Status.CONVERGED:
+        return bool(_unmet(solution))
+    lacking = solution.diagnostics.stages[-1].residual or 0.0
+    return lacking > min(tol, _LITTLE) and max(_unmet(solution).values(), default=0.0) > _PLAINLY
 
 
 def _has_interface(problem: Problem) -> bool:
