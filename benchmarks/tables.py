@@ -33,7 +33,9 @@ COMMANDS = {
     "everyday": "python -m benchmarks.held_out --set everyday",
     "evolution": "python -m benchmarks.evolution --seeds 1 --csv out/evolution.csv",
     "gpu": "one fit of helmholtz_high per number of nodes, best of three",
-    "inverse_bound": "python -m benchmarks.inverse bound --seeds 10 --summary out/inverse_bound.csv",
+    "inverse_bound": "python -m benchmarks.inverse bound --seeds 10 --summary out/inverse_bound.csv --problems "
+    "heat_diffusivity brinkman_forchheimer klein_gordon_mass wave_speed robin_coefficient source_position "
+    "two_layer_darcy",
     "inverse_coverage": "python -m benchmarks.inverse coverage --seeds 200 --summary out/inverse_coverage.csv",
     "linear": "python -m benchmarks.linear --seeds 3",
     "nonlinear": "python -m benchmarks.nonlinear --csv out/nonlinear.csv --tol 1e-6 (and 1e-9)",

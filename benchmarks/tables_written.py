@@ -294,16 +294,10 @@ def pinn() -> str:
 def inverse_bound() -> str:
     """Return errors with 1 % noise beside the least that any unbiased estimate can have, a line per unknown."""
     lines = [
-        [
-            f"`{r['problem']}`",
-            r["unknown"],
-            power(r["error"], 1),
-            f"{float(r['over_bound']):.2f}",
-            f"{float(r['held']):.0%}",
-        ]
+        [f"`{r['problem']}`", r["unknown"], power(r["error"], 1), f"{float(r['over_bound']):.2f}"]
         for r in results("inverse_bound").rows
     ]
-    return _table(("problem", "unknown", "median relative error", "over the bound", "held by intervals"), lines)
+    return _table(("problem", "unknown", "median relative error", "over the bound"), lines)
 
 
 def inverse_coverage() -> str:
