@@ -313,6 +313,8 @@ class _Plain:
     solution: Solution
     unknowns: int
 
+    is_aged = False
+
     def evaluate(self, X: FloatArray, indices: Any) -> dict[MultiIndex, FloatArray]:
         names, result = self.solution.problem.field_names, {}
         for index in indices:

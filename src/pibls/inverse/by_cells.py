@@ -45,6 +45,8 @@ class CellResponse:
     fit: Fit
     vector: FloatArray
 
+    is_aged = False
+
     def evaluate(self, X: FloatArray, indices: Iterable[MultiIndex]) -> dict[MultiIndex, FloatArray]:
         """Return derivatives at points, shape (n, 1 + unknowns, fields): the fields first, then their answers."""
         wanted = list(indices)

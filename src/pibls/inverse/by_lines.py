@@ -47,6 +47,11 @@ class LineResponse:
     vector: FloatArray
     made_at: FloatArray
 
+    @property
+    def is_aged(self) -> bool:
+        """Whether the answers are those at other values nearby."""
+        return self.made_at is not self.vector
+
     def evaluate(self, X: FloatArray, indices: Iterable[MultiIndex]) -> dict[MultiIndex, FloatArray]:
         """Return derivatives at points, shape (n, 1 + unknowns, fields): the fields first, then their answers."""
         wanted = list(indices)

@@ -93,6 +93,11 @@ class Measurements:
         found = [predicted(self.parametric, s, response, vector) for s in self.parametric.observations]
         return np.concatenate([own.values for own in found]) - self.targets, np.vstack([own.slopes for own in found])
 
+    def within_error(self, change: FloatArray) -> bool:
+        """Tell whether predictions change by less than solutions are wrong by."""
+        share = max(self.floor, _LEAST)
+        return bool(np.mean(np.square(change / self.sizes)[self.kept]) <= share**2)
+
     def weighed(self, lacking: FloatArray, free: float = 0.0) -> Weighed:
         """Return the noise of every row, found from what is lacking where it is not given.
 

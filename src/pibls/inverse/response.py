@@ -20,6 +20,10 @@ __all__ = ["Forward", "Predicted", "Response", "predicted"]
 class Response(Protocol):
     """The fields at some values of the unknowns, and how they answer to small changes of these."""
 
+    @property
+    def is_aged(self) -> bool:
+        """Whether the answers are those at other values nearby."""
+
     def evaluate(self, X: FloatArray, indices: Iterable[MultiIndex]) -> dict[MultiIndex, FloatArray]:
         """Return derivatives at points, shape (n, 1 + unknowns, fields): the fields first, then their answers."""
 

@@ -44,6 +44,7 @@ _ALTERNATIVES = 3  # further starts where bounds say that a number may be anywhe
 _SAME = 0.05  # coordinates that differ by less are the same answer
 _SMOOTH = Smoothness(1.0, 0.5, 3.5)  # before data are seen; sizes are those of the function itself
 _EVIDENCE_ROUNDS = 3
+_ROUNDING = 1e-12  # of the noise supposed so far, that less cannot be told from nothing
 _SHARES = (0.1, 0.3, 1.0)  # of the measurements, by their times
 
 
@@ -109,7 +110,8 @@ class Search:
         """Find the unknowns on coarse solutions, then on finer and finer ones until these do not matter."""
         if words := unmeasured(self.parametric.problem):
             raise ProblemError(words)
-        tol = max(self.tol, _COARSE)
+        # How smooth functions are shows only where solutions follow whatever functions may do.
+        tol = self.tol if self.parametric.bases else max(self.tol, _COARSE)
         found, forward = self._found(tol)
         while True:
             answer = Answer.of(self._measurements(forward), found, forward, self.coordinates)
@@ -120,7 +122,8 @@ class Search:
             finest = max(forward.finest, _FINEST_FUNCTIONS) if self.parametric.bases else forward.finest
             if enough or tol <= finest or forward.is_spent:
                 break
-            tol = finest if exact else max(finest, min(self.tol, tol * _FINER))
+            leap = exact and not self.parametric.bases
+            tol = finest if leap else max(finest, min(self.tol, tol * _FINER))
             finer = self._settled(found.place.point, tol, found.place.response)
             if finer is None:
                 break
@@ -242,15 +245,17 @@ class Search:
                 if isinstance(error, ProblemError) and found is None and self.starts == 1:
                     raise
                 return found
-            descent = self._descended(forward, point, near)
+            descent = self._descended(forward, point, near, tol > self.tol)
             if descent is None:
                 return found
             found = descent, forward
             moved = self._moved(point, descent.place.point)
             point = descent.place.point
-            # Finer solutions will be made anew in any case.
-            if not moved or forward.is_spent or (tol > self.tol and self._good(descent, tol)):
+            # For numbers that are about right, finer solutions will be made anew in any case.
+            enough = tol > self.tol and not self.parametric.bases and self._good(descent, tol)
+            if not moved or forward.is_spent or enough:
                 break
+            near = descent.place.response
         return found
 
     def _moved(self, before: FloatArray, after: FloatArray) -> bool:
@@ -260,20 +265,21 @@ class Search:
         share = float(np.linalg.norm(gap[functions])) / max(float(np.linalg.norm(after[functions])), 1e-300)
         return float(gap[: self._numbers].max(initial=0.0)) > _MOVED or share > _MOVED
 
-    def _descended(self, forward: Forward, point: FloatArray, near: Any) -> Descent | None:
+    def _descended(self, forward: Forward, point: FloatArray, near: Any, rough: bool) -> Descent | None:
         """Search on given cells or features, and find how smooth unknown functions are on the way."""
         here = place_at(forward, self._measurements(forward), self.coordinates, point, forward.usable(near))
         if here is None:
             return None
-        found = descend(forward, self._measurements(forward), self.coordinates, here)
+        found = descend(
+            forward, self._measurements(forward), self.coordinates, here, rough=rough, nearby=near is not None
+        )
         for _ in range(_EVIDENCE_ROUNDS if self.parametric.bases else 0):
-            if self._moved(point, found.place.point):
-                break
             before = list(self.smooth)
             self._weigh_evidence(forward, found)
-            if before == self.smooth or forward.is_spent:
+            if all(map(Smoothness.is_near, before, self.smooth)) or forward.is_spent:
                 break
-            found = descend(forward, self._measurements(forward), self.coordinates, found.place)
+            measurements = self._measurements(forward)
+            found = descend(forward, measurements, self.coordinates, found.place, rough=rough, nearby=True)
         return found
 
     def _weigh_evidence(self, forward: Forward, found: Descent) -> None:
@@ -291,7 +297,9 @@ class Search:
             for p, b in zip(priors, self.parametric.bases, strict=True)
         ]
         data = Linear.of(rows[:, own], right, rows[:, others])
-        self.smooth = most_probable(data, self.parametric.bases, self.smooth, fixed, estimated=measurements.estimated)
+        least = float(np.sqrt(np.mean(np.square(measurements.floor * measurements.sizes / weighed.noise))))
+        floor = max(least, _ROUNDING) if measurements.estimated else None
+        self.smooth = most_probable(data, self.parametric.bases, self.smooth, fixed, floor)
 
     def _relative(self, length: float | None, basis: Basis) -> float | None:
         return None if length is None else float(length / np.mean(basis.extent))
