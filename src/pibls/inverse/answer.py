@@ -17,7 +17,7 @@ from pibls.inverse.descent import Descent
 from pibls.inverse.identify import Undetermined, find_undetermined
 from pibls.inverse.judge import alike, too_large
 from pibls.inverse.measurements import HUBER, Measurements, Weighed
-from pibls.inverse.response import Forward, predicted
+from pibls.inverse.response import Forward, forwarded
 from pibls.inverse.substituted import substituted
 from pibls.inverse.unknowns import Coordinates
 from pibls.problem import MultiIndex, Statement
@@ -296,31 +296,8 @@ def _error(measurements: Measurements, forward: Forward) -> FloatArray:
     if solution.richer is None:
         return np.asarray((solution.error_estimate or 1.0) * measurements.sizes)
     finer = replace(solution, network=solution.richer[0], weights=solution.richer[1])
-    vector = forward.vector
-    one, two = (
-        np.concatenate(
-            [predicted(parametric, s, _Plain(own, parametric.size), vector).values for s in parametric.observations]
-        )
-        for own in (solution, finer)
-    )
+    one, two = (forwarded(parametric, own, forward.vector) for own in (solution, finer))
     return np.asarray(one - two)
-
-
-@dataclass(frozen=True, eq=False)
-class _Plain:
-    """A solution as a response that does not answer."""
-
-    solution: Solution
-    unknowns: int
-
-    is_aged = False
-
-    def evaluate(self, X: FloatArray, indices: Any) -> dict[MultiIndex, FloatArray]:
-        names, result = self.solution.problem.field_names, {}
-        for index in indices:
-            result[index] = np.zeros((len(X), 1 + self.unknowns, len(names)))
-            result[index][:, 0] = np.stack(self.solution.evaluate(X, [(name, index) for name in names]), axis=1)
-        return result
 
 
 def _residuals(solution: Solution) -> dict[str, Residual]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -21,7 +22,7 @@ from pibls.inverse.evidence import Linear, Smoothness, most_probable
 from pibls.inverse.judge import alike, too_large
 from pibls.inverse.measurements import Measurements
 from pibls.inverse.parametric import Parametric
-from pibls.inverse.response import Forward
+from pibls.inverse.response import Forward, forwarded
 from pibls.inverse.unknowns import Coordinates
 from pibls.lines import suits_lines
 from pibls.problem import AtPoints, Problem
@@ -45,7 +46,7 @@ _SAME = 0.05  # coordinates that differ by less are the same answer
 _SMOOTH = Smoothness(1.0, 0.5, 3.5)  # before data are seen; sizes are those of the function itself
 _EVIDENCE_ROUNDS = 3
 _ROUNDING = 1e-12  # of the noise supposed so far, that less cannot be told from nothing
-_SHARES = (0.1, 0.3, 1.0)  # of the measurements, by their times
+_FEWEST, _MORE = 2, 3  # early measurements per unknown that a search begins with, and how many more come next
 
 
 def solve_inverse(
@@ -159,9 +160,12 @@ class Search:
 
     def _found(self, tol: float) -> tuple[Descent, Forward]:
         """Search from the first start, and from others if that comes to nothing or bounds leave room."""
-        best = self._settled(self.coordinates.start, tol, None)
+        best = None
+        first = self._tried(self.coordinates.start, tol, None)
+        if first is not None and self._astray(first):
+            best = self._by_and_by(tol)
         if best is None or not self._good(best[0], tol):
-            best = self._by_and_by(tol) or best
+            best = self._settled(self.coordinates.start, tol, None, first) or best
         for start in self.coordinates.others(self._numbers, min(2 + 2 * self._numbers, 8)) if self._numbers else []:
             if best is not None and (self._good(best[0], tol) or best[1].is_spent):
                 break
@@ -192,23 +196,35 @@ class Search:
             if self._good(other, tol) and self._apart(found, other):
                 self.ambiguous.append(self.coordinates.vector(other.place.point))
 
+    @cached_property
+    def _times(self) -> FloatArray | None:
+        """The times of all measurements in order, if they are known."""
+        domain = self.parametric.problem.domain
+        points = [s.place.points for s in self.parametric.observations if isinstance(s.place, AtPoints)]
+        if domain.time is None or len(points) < len(self.parametric.observations) or self.parametric.bases:
+            return None
+        return np.sort(np.concatenate([own[:, domain.coordinates.index(domain.time)] for own in points]))
+
+    def _astray(self, forward: Forward) -> bool:
+        """Tell whether a constant would explain measurements better than a solution, where some of them are early."""
+        if self._times is None:
+            return False
+        measurements = self._plain(0.0)
+        lacking = forwarded(self.parametric, forward.solution, forward.vector) - measurements.targets
+        return any(np.std(lacking[span]) > np.std(measurements.targets[span]) for span in measurements.spans)
+
     def _by_and_by(self, tol: float) -> tuple[Descent, Forward] | None:
         """Search with early measurements first, and later ones by and by: what runs apart later is alike at first."""
-        domain = self.parametric.problem.domain
-        at_points = all(isinstance(s.place, AtPoints) for s in self.parametric.observations)
-        if domain.time is None or not at_points or domain.coordinates[-1] != domain.time:
-            return None
-        times = np.sort(np.concatenate([s.place.points[:, -1] for s in self.parametric.observations]))  # type: ignore[union-attr]
-        found, point = None, self.coordinates.start
-        for share in _SHARES:
-            self.until = float(times[int(share * (len(times) - 1))]) if share < 1 else np.inf
+        assert self._times is not None
+        found, point, count = None, self.coordinates.start, _FEWEST * self.parametric.size
+        while count < len(self._times):
+            self.until = float(self._times[count - 1])
             found = self._settled(point, tol, None)
             if found is None:
                 break
-            point = found[0].place.point
+            point, count = found[0].place.point, _MORE * count
         self.until = np.inf
-        self.starts += 1
-        return found
+        return found and self._settled(point, tol, None)
 
     def _apart(self, one: Descent, two: Descent) -> bool:
         gap = np.abs(one.place.point - two.place.point)[: self._numbers]
@@ -235,15 +251,23 @@ class Search:
                 return False
         return True
 
-    def _settled(self, point: FloatArray, tol: float, near: Any) -> tuple[Descent, Forward] | None:
+    def _tried(self, point: FloatArray, tol: float, near: Solution | None) -> Forward | None:
+        """Solve at a point, if that can be done; what cannot be done at the very first one is told."""
+        try:
+            return self._forward(point, tol, near)
+        except (PiblsError, np.linalg.LinAlgError) as error:
+            if isinstance(error, ProblemError) and near is None and self.starts == 1:
+                raise
+            return None
+
+    def _settled(
+        self, point: FloatArray, tol: float, near: Any, first: Forward | None = None
+    ) -> tuple[Descent, Forward] | None:
         """Search with cells or features that were made for the place, or for one nearby."""
         found: tuple[Descent, Forward] | None = None
         for _ in range(_ROUNDS):
-            try:
-                forward = self._forward(point, tol, None if found is None else found[1].solution)
-            except (PiblsError, np.linalg.LinAlgError) as error:
-                if isinstance(error, ProblemError) and found is None and self.starts == 1:
-                    raise
+            forward, first = first or self._tried(point, tol, None if found is None else found[1].solution), None
+            if forward is None:
                 return found
             descent = self._descended(forward, point, near, tol > self.tol)
             if descent is None:
