@@ -34,6 +34,7 @@ _FINEST = 1e-9
 _TELLS = 5.0  # residuals of more than so many times the error of solutions are those of the model
 _BASIS = 1e-4  # of what was measured, that the basis of an unknown function may miss
 _RANK = 1e-13
+_SHORTEST = 0.75  # of the most waves of a basis, that the shortest ones have more than
 _MOST_NODES = 60  # nodes that bands are made of: what is left has next to no share in them
 _POINTS = 200
 
@@ -211,7 +212,19 @@ class Answer:
         whole[lost, :] = whole[:, lost] = 0.0
         values, vectors = np.linalg.eigh(whole)
         most = np.argsort(values)[::-1][:_MOST_NODES]
-        return np.asarray(vectors[:, most] * np.sqrt(np.maximum(values[most], 0.0)))
+        found = vectors[:, most] * np.sqrt(np.maximum(values[most], 0.0))
+        # A place for what functions have beyond their basis, to which fields do not answer.
+        return np.column_stack([found, np.zeros(len(found))]) if self.measurements.left_out else np.asarray(found)
+
+    def _left_out(self) -> list[float]:
+        """Return how uncertain functions are for want of shorter waves: as the shortest ones say of the prior."""
+        m, found, numbers = self.measurements, [], len(self._names)
+        for basis, span, prior in zip(m.parametric.bases, m.parametric.spans(), m.left_out, strict=True):
+            lengths = np.linalg.norm(basis.waves, axis=1)
+            own = span.start + np.flatnonzero(lengths > _SHORTEST * lengths.max())
+            squares = np.square(self.found.place.point[own] - m.means[own - numbers]) + np.diag(self.covariance)[own]
+            found.append(prior * float(np.sqrt(np.mean(squares / np.square(m.deviations[own - numbers])))))
+        return found
 
     def _known(self, vector: FloatArray, factor: FloatArray) -> Any:
         parametric = self.measurements.parametric
@@ -219,6 +232,8 @@ class Answer:
         def known(X: FloatArray) -> FloatArray:
             zero: MultiIndex = (0,) * X.shape[1]
             sides = np.column_stack([vector, factor])
+            for span, own in zip(parametric.spans(), self._left_out(), strict=True):
+                sides[span.start, -1] = own
             pairs = zip(parametric.bases, parametric.spans(), strict=True)
             found = [basis.values(X, zero) @ sides[span] for basis, span in pairs]
             return np.stack(found, axis=2).reshape(len(X), -1)
@@ -293,11 +308,13 @@ def _error(measurements: Measurements, forward: Forward) -> FloatArray:
     solution, parametric = forward.solution, measurements.parametric
     if not parametric.observations:
         return np.zeros(0)
+    estimate = solution.error_estimate or 1.0
+    whole = np.asarray(min(estimate, 1.0) * measurements.sizes)
     if solution.richer is None:
-        return np.asarray((solution.error_estimate or 1.0) * measurements.sizes)
+        return whole
     finer = replace(solution, network=solution.richer[0], weights=solution.richer[1])
     one, two = (forwarded(parametric, own, forward.vector) for own in (solution, finer))
-    return np.asarray(one - two)
+    return np.where(np.isfinite(one - two), one - two, whole)
 
 
 def _residuals(solution: Solution) -> dict[str, Residual]:

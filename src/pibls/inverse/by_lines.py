@@ -83,9 +83,17 @@ class ByLines:
         seed: int,
         scales: FloatArray,
         until: float = np.inf,
+        share: float = 1.0,
     ) -> ByLines | Unsuitable:
-        """Solve at some values of the unknowns; keep the features, to follow others until a time."""
-        found = followed(parametric.at(vector), tol, seed, budget)
+        """Solve at some values of the unknowns, with a share of what is left to spend.
+
+        The features are kept, to follow others until a time.
+        """
+        own = budget.part(share)
+        try:
+            found = followed(parametric.at(vector), tol, seed, own)
+        finally:
+            budget.spend(own.operations)
         if isinstance(found, Unsuitable):
             return found
         solution, course = found

@@ -41,6 +41,10 @@ class Smoothness:
         """Return the prior variances of all coefficients in a basis but the constant's."""
         return basis.variances(self.size, self.length, self.order)
 
+    def left_out(self, basis: Basis) -> float:
+        """Return the standard deviation of what a basis cannot follow."""
+        return basis.left_out(self.size, self.length, self.order)
+
 
 @dataclass(frozen=True, eq=False)
 class Linear:

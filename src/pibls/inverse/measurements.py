@@ -38,6 +38,8 @@ class Measurements:
         Prior of the coefficients of unknown functions, after those of numbers, which are none of its business.
     until
         Time after which measurements are left aside.
+    left_out
+        Standard deviation of what every unknown function has beyond its basis.
     """
 
     parametric: Parametric
@@ -45,6 +47,7 @@ class Measurements:
     means: FloatArray
     deviations: FloatArray
     until: float = np.inf
+    left_out: tuple[float, ...] = ()
 
     @cached_property
     def kept(self) -> BoolArray:

@@ -32,12 +32,13 @@ from pibls.solution import Solution
 
 __all__ = ["solve_inverse", "unmeasured"]
 
-_COARSE = 1e-4  # tolerance of solutions while unknowns are looked for
+_COARSE, _COARSEST = 1e-4, 1e-2  # tolerance of solutions while unknowns are looked for
 _FINER = 1e-2
 _FINEST_FUNCTIONS = 1e-7
 _MOVED = 0.2  # change of a coordinate after which cells or features are made anew
 _ROUNDS = 4
 _MUCH = 0.5  # of how measurements vary, that noise which is not stated may be
+_SHARE = 0.2  # of what is left to spend, for one solution while unknowns are looked for
 _ERROR_SHARE = 0.1  # of the error of solutions that counts as noise
 _SMALL = 30.0  # multiples of the tolerance that residuals may have for want of a finer solution
 _NEGLIGIBLE = 0.1  # share of the standard deviation that discretisation may add
@@ -111,8 +112,7 @@ class Search:
         """Find the unknowns on coarse solutions, then on finer and finer ones until these do not matter."""
         if words := unmeasured(self.parametric.problem):
             raise ProblemError(words)
-        # How smooth functions are shows only where solutions follow whatever functions may do.
-        tol = self.tol if self.parametric.bases else max(self.tol, _COARSE)
+        tol = max(self.tol, self._coarse)
         found, forward = self._found(tol)
         while True:
             answer = Answer.of(self._measurements(forward), found, forward, self.coordinates)
@@ -131,6 +131,19 @@ class Search:
             found, forward = finer
         answer = Answer.of(self._measurements(forward), found, forward, self.coordinates)
         return answer.solution(self.tol, self.ambiguous, self.starts, self.budget, self._priors())
+
+    @property
+    def _coarse(self) -> float:
+        """Tolerance of solutions while unknowns are looked for: well below what noise makes of all measurements."""
+        plain = self._plain(0.0)
+        shares = [
+            np.sqrt(np.mean(np.square(s.noise))) / plain.sizes[span][0] if s.noise is not None else 0.0
+            for s, span in zip(self.parametric.measured, plain.spans, strict=False)
+        ]
+        per_unknown = max(len(plain.targets) / max(self.parametric.size, 1), 1.0)
+        # How smooth functions are shows only where solutions follow whatever functions may do.
+        least = self.tol if self.parametric.bases else _COARSE
+        return float(np.clip(_ERROR_SHARE * min(shares) / np.sqrt(per_unknown), least, _COARSEST))
 
     def _priors(self) -> dict[str, str]:
         """Return how smooth unknown functions turned out to be."""
@@ -337,7 +350,9 @@ class Search:
             np.concatenate([[np.inf], np.sqrt(own.variances(basis))])
             for basis, own in zip(self.parametric.bases, self.smooth, strict=True)
         ]
-        return Measurements(self.parametric, floor, self._means, np.concatenate([np.zeros(0), *deviations]), self.until)
+        left_out = tuple(own.left_out(basis) for own, basis in zip(self.smooth, self.parametric.bases, strict=True))
+        every = np.concatenate([np.zeros(0), *deviations])
+        return Measurements(self.parametric, floor, self._means, every, self.until, left_out)
 
     def _measurements(self, forward: Forward) -> Measurements:
         # Functions could follow errors of solutions as if they were data; a few numbers cannot.
@@ -349,9 +364,11 @@ class Search:
         vector = self.coordinates.vector(point)
         problem = self.parametric.at(vector)
         reason = ""
+        # Wrong unknowns can make solutions rough that are smooth at the right ones: do not spend all on them.
+        share = _SHARE if tol > self.tol else 1.0
         if suits_lines(problem):
             made = ByLines.around(
-                self.parametric, vector, tol, self.budget, self.seed, self.coordinates.scales, self.until
+                self.parametric, vector, tol, self.budget, self.seed, self.coordinates.scales, self.until, share
             )
             if isinstance(made, ByLines):
                 return made
@@ -361,7 +378,7 @@ class Search:
                 f"Unknowns are found in problems of up to three coordinates, time included, or that can be followed in "
                 f"time. This one has {len(problem.domain.coordinates)}{reason}."
             )
-        return ByCells.around(self.parametric, vector, tol, self.budget, self.seed, near)
+        return ByCells.around(self.parametric, vector, tol, self.budget, self.seed, near, share)
 
 
 def _first(function: Any, basis: Basis, problem: Problem) -> FloatArray:
