@@ -42,6 +42,7 @@ _ONE_PERCENT = 0.01
 _OUTLIERS, _FAR_OUT = 0.1, 20.0  # share of the data, and their noise in units of that of the others
 OUTLIERS = " with outliers"
 _DECADES = 6.0
+_AT_TRUTH = 1e-5
 _WHERE = 400  # points at which functions are compared
 
 
@@ -261,12 +262,12 @@ def _words(study: str, problem: str, unknown: str, group: list[Row]) -> str:
         return f"left open in {open_ones} of {len(group)}; {statuses}; {group[0].message[:200]}"
     function = unknown.endswith("()")
     errors = np.array([row.value if function else abs(row.value - row.truth) for row in found])
-    if not len(errors):
+    if not len(errors) and study != "starts":
         return f"never determined; {statuses}"
     if function:
         held = np.mean([row.deviation for row in found])
         return f"relative error {np.median(errors):.1e}, band holds {held:.1%}; {statuses}"
-    relative = float(np.median(errors)) / abs(found[0].truth)
+    relative = float(np.median(errors)) / abs(found[0].truth) if found else np.nan
     if study == "bound":
         least = bound(problem, noise_of(problem, _ONE_PERCENT))[unknown]
         return f"median error {np.median(errors) / least:.2f} times the bound {least:.2e}; {statuses}"
@@ -274,9 +275,11 @@ def _words(study: str, problem: str, unknown: str, group: list[Row]) -> str:
         held = np.mean([row.low <= row.truth <= row.high for row in found])
         return f"held by {held:.1%} of the intervals, relative error {relative:.1e}; {statuses}"
     if study == "starts":
-        near = np.mean([abs(row.value - row.truth) <= 1e-5 * abs(row.truth) for row in found])
-        told = np.mean([row.status != "converged" for row in group])
-        return f"{near:.0%} at the truth, {told:.0%} say that they did not converge"
+        near = np.array([row.determined and abs(row.value - row.truth) <= _AT_TRUTH * abs(row.truth) for row in group])
+        told = np.array([row.status != "converged" for row in group])
+        silent = [row.seed for row in np.array(group, dtype=object)[~near & ~told]]
+        words = f"{near.mean():.0%} at the truth, {(told & ~near).mean():.0%} elsewhere and say so"
+        return f"{words}, {len(silent)} elsewhere and silent {silent or ''}".rstrip()
     return f"relative error {relative:.1e}; {statuses}"
 
 

@@ -10,8 +10,11 @@ from scipy.special import ndtri
 import pibls as pb
 from pibls.budget import Budget
 from pibls.errors import InputError, ProblemError
+from pibls.inverse.basis import Basis
 from pibls.inverse.by_cells import ByCells
 from pibls.inverse.by_lines import ByLines
+from pibls.inverse.descent import Place
+from pibls.inverse.evidence import Linear, Smoothness, most_probable
 from pibls.inverse.parametric import Parametric
 from pibls.inverse.response import predicted
 from pibls.problems import inverse
@@ -240,6 +243,45 @@ def test_an_unknown_function_and_its_band():
     assert np.linalg.norm(values - truth) < 0.15 * np.linalg.norm(truth)
     assert np.mean(np.abs(values - truth) < 2.5 * deviations) > 0.8
     assert found.parameters.entries == ()
+
+
+def test_a_function_without_noise_is_within_its_band():
+    problem = inverse.rate_function()
+    found = pb.solve(problem)
+    (k,) = problem.truth
+    where = np.linspace(0.0, 1.0, 101)[:, None]
+    true = 0.1 + np.exp(-((where[:, 0] - 0.5) ** 2) / 0.045)
+    off, spread = np.abs(found(where)[k] - true), found.standard_deviation(where)[k]
+    assert found.status == "converged"
+    assert np.linalg.norm(off) < 1e-6 * np.linalg.norm(true)
+    assert np.mean(off <= 1.96 * spread) > 0.95
+
+
+@pytest.mark.parametrize("supposed", [1e-3, 1.0, 1e3])
+def test_how_much_a_function_varies_does_not_depend_on_the_noise_that_was_supposed(supposed):
+    basis = Basis.of(pb.field("k", X, prior=pb.Smooth()), LINE)
+    prior, rng = Smoothness(0.7, 0.3, 3.5), np.random.default_rng(5)
+    rows = basis.values(np.linspace(0, 1, 200)[:, None], (0,))
+    data = rows[:, 1:] @ (np.sqrt(prior.variances(basis)) * rng.standard_normal(basis.size - 1))
+    noisy = data + 1e-3 * rng.standard_normal(200)
+    linear = Linear.of(rows[:, 1:] / supposed, noisy / supposed, rows[:, :1] / supposed)
+    (found,) = most_probable(linear, (basis,), [Smoothness(1.0, 0.5, 3.5)], [(None, None)], 1e-12)
+    assert 0.2 < found.size / prior.size < 5
+    assert 0.3 < found.length / prior.length < 3
+
+
+def test_corrected_slopes_foretell_the_last_step():
+    rng = np.random.default_rng(0)
+    one, two = (Place(rng.random(3), None, rng.random(5), rng.random((5, 3))) for _ in range(2))
+    fixed = two.corrected(one)
+    assert fixed.lacking - one.lacking == pytest.approx(fixed.slopes @ (two.point - one.point))
+
+
+def test_a_path_that_runs_apart_is_found_from_its_beginning():
+    problem = inverse.lorenz_parameters()
+    found = pb.solve(problem, tol=1e-4)
+    assert {k: found.parameters[k].value for k in problem.truth} == pytest.approx(dict(problem.truth), rel=1e-5)
+    assert found.diagnostics.settings["starts"] == 1
 
 
 def test_an_unknown_source_without_noise():

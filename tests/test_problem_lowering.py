@@ -177,6 +177,13 @@ def test_coefficients_of_a_nonlinear_form_are_functions_of_the_state():
     assert found == {(0, 0): 20.0, (0, 1): -1.0}
 
 
+@given(st.floats(-1e3, 1e3), st.floats(0.5, 3.0))
+def test_no_digit_of_a_decimal_is_lost_whatever_was_compiled_before(factor, power):
+    found = compile_function(factor * x + x**power + y, (x, y))(np.array([[0.7, 0.25]]))[0]
+    assert found == pytest.approx(factor * 0.7 + 0.7**power + 0.25, rel=1e-15, abs=1e-13)
+    assert compile_function(factor * x, (x, y))(np.ones((1, 2)))[0] == factor
+
+
 def test_which_coefficients_depend_on_the_unknowns():
     form = lower(u.diff(x, 2) + x * u.diff(y) + u**3 - 7, (x, y))
     assert dict(zip(terms(form), form.depends, strict=True)) == {

@@ -54,6 +54,14 @@ class Budget:
         """Tell whether so much more work is within the budget."""
         return self.operations + operations <= self.nominal * RATE
 
+    def part(self, share: float) -> Budget:
+        """Return a budget of a share of what is left, which is not spent by that.
+
+        >>> Budget(10.0).part(0.2).nominal
+        2.0
+        """
+        return Budget(share * self.left, self.deadline, begun=self.begun)
+
     @property
     def left(self) -> float:
         """Nominal seconds that are left."""

@@ -16,7 +16,7 @@ from pibls.inverse.descent import Descent, place_at
 from pibls.inverse.identify import Undetermined, find_undetermined
 from pibls.inverse.judge import alike, size_of, too_large
 from pibls.inverse.measurements import Measurements, Weighed
-from pibls.inverse.response import Forward, predicted
+from pibls.inverse.response import Forward, forwarded
 from pibls.inverse.spread import Spread
 from pibls.inverse.substituted import substituted
 from pibls.inverse.unknowns import Coordinates
@@ -33,6 +33,7 @@ _ACCURACY = 100.0  # answers below so many times the error of solutions may be e
 _FINEST = 1e-9
 _TELLS = 5.0  # residuals of more than so many times the error of solutions are those of the model
 _BASIS = 1e-4  # of what was measured, that the basis of an unknown function may miss
+_SHORTEST = 0.75  # of the most waves of a basis, that the shortest ones have more than
 _MOST_NODES = 60  # nodes that bands are made of: what is left has next to no share in them
 _POINTS = 200
 
@@ -225,7 +226,19 @@ class Answer:
         whole[lost, :] = whole[:, lost] = 0.0
         values, vectors = np.linalg.eigh(whole)
         most = np.argsort(values)[::-1][:_MOST_NODES]
-        return np.asarray(vectors[:, most] * np.sqrt(np.maximum(values[most], 0.0)))
+        found = vectors[:, most] * np.sqrt(np.maximum(values[most], 0.0))
+        # A place for what functions have beyond their basis, to which fields do not answer.
+        return np.column_stack([found, np.zeros(len(found))]) if self.measurements.left_out else np.asarray(found)
+
+    def _left_out(self) -> list[float]:
+        """Return how uncertain functions are for want of shorter waves: as the shortest ones say of the prior."""
+        m, found, numbers = self.measurements, [], len(self._names)
+        for basis, span, prior in zip(m.parametric.bases, m.parametric.spans(), m.left_out, strict=True):
+            lengths = np.linalg.norm(basis.waves, axis=1)
+            own = span.start + np.flatnonzero(lengths > _SHORTEST * lengths.max())
+            squares = np.square(self.found.place.point[own] - m.means[own - numbers]) + np.diag(self.covariance)[own]
+            found.append(prior * float(np.sqrt(np.mean(squares / np.square(m.deviations[own - numbers])))))
+        return found
 
     def _known(self, vector: FloatArray, factor: FloatArray) -> Any:
         parametric = self.measurements.parametric
@@ -233,6 +246,8 @@ class Answer:
         def known(X: FloatArray) -> FloatArray:
             zero: MultiIndex = (0,) * X.shape[1]
             sides = np.column_stack([vector, factor])
+            for span, own in zip(parametric.spans(), self._left_out(), strict=True):
+                sides[span.start, -1] = own
             pairs = zip(parametric.bases, parametric.spans(), strict=True)
             found = [basis.values(X, zero) @ sides[span] for basis, span in pairs]
             return np.stack(found, axis=2).reshape(len(X), -1)
@@ -284,32 +299,13 @@ def _error(measurements: Measurements, forward: Forward) -> FloatArray:
     solution, parametric = forward.solution, measurements.parametric
     if not parametric.observations:
         return np.zeros(0)
+    estimate = solution.error_estimate or 1.0
+    whole = np.asarray(min(estimate, 1.0) * measurements.sizes)
     if solution.richer is None:
-        return np.asarray((solution.error_estimate or 1.0) * measurements.sizes)
+        return whole
     finer = replace(solution, network=solution.richer[0], weights=solution.richer[1])
-    vector = forward.vector
-    one, two = (
-        np.concatenate(
-            [predicted(parametric, s, _Plain(own, parametric.size), vector).values for s in parametric.observations]
-        )
-        for own in (solution, finer)
-    )
-    return np.asarray(one - two)
-
-
-@dataclass(frozen=True, eq=False)
-class _Plain:
-    """A solution as a response that does not answer."""
-
-    solution: Solution
-    unknowns: int
-
-    def evaluate(self, X: FloatArray, indices: Any) -> dict[MultiIndex, FloatArray]:
-        names, result = self.solution.problem.field_names, {}
-        for index in indices:
-            result[index] = np.zeros((len(X), 1 + self.unknowns, len(names)))
-            result[index][:, 0] = np.stack(self.solution.evaluate(X, [(name, index) for name in names]), axis=1)
-        return result
+    one, two = (forwarded(parametric, own, forward.vector) for own in (solution, finer))
+    return np.where(np.isfinite(one - two), one - two, whole)
 
 
 def _residuals(solution: Solution) -> dict[str, Residual]:

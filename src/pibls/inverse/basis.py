@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import cached_property
 from itertools import product
 from typing import Any
 
@@ -19,6 +18,7 @@ __all__ = ["Basis"]
 
 _BEYOND = 0.25  # of the length of the domain on each side: no slope is favoured at its ends
 _WAVES = {1: 40, 2: 12, 3: 6}  # half-waves along each axis that a basis has
+_FARTHER = 3  # times as many waves: what is beyond these has next to no share
 _REMEMBERED = 64
 
 
@@ -70,11 +70,6 @@ class Basis:
         """Lengths of the domain along its axes."""
         return np.asarray(self.length / (1 + 2 * _BEYOND))
 
-    @cached_property
-    def frequencies(self) -> FloatArray:
-        """Wave number of every cosine, in units of the domain: shape (size,)."""
-        return np.asarray(np.pi * np.linalg.norm(self.waves, axis=1) / (1 + 2 * _BEYOND))
-
     def variances(self, size: float, length: float, smoothness: float) -> FloatArray:
         """Return the prior variances of all coefficients but the constant's; ``length`` in units of the domain.
 
@@ -87,10 +82,16 @@ class Basis:
         >>> float(basis.variances(2.0, 0.3, 3.5).sum().round(6))  # twice the mean square
         8.0
         """
-        # A cosine has a mean square of a half along each axis in which it is not constant.
-        squares = 0.5 ** np.count_nonzero(self.waves[1:], axis=1)
-        spectrum = (1.0 + (length * self.frequencies[1:]) ** 2) ** (-smoothness - len(self.axes) / 2) / squares
+        squares, spectrum = _spectrum(self.waves[1:], length, smoothness)
         return np.asarray(size**2 * spectrum / float(squares @ spectrum))
+
+    def left_out(self, size: float, length: float, smoothness: float) -> float:
+        """Return the standard deviation of what functions of a prior have beyond the waves of the basis."""
+        most = int(self.waves.max())
+        grid = np.array(list(product(range(_FARTHER * most + 1), repeat=len(self.axes))), dtype=np.float64)
+        beyond = grid[np.square(grid).sum(axis=1) > most**2]
+        shares = [float(np.dot(*_spectrum(waves, length, smoothness))) for waves in (beyond, self.waves[1:])]
+        return float(size * np.sqrt(shares[0] / shares[1]))
 
     def values(self, X: FloatArray, multi_index: MultiIndex) -> FloatArray:
         """Return a derivative of every cosine at points of the domain: shape (n, size)."""
@@ -106,10 +107,11 @@ class Basis:
             return np.zeros((len(X), self.size))
         found = np.ones((len(X), self.size))
         for number, axis in enumerate(self.axes):
-            rates = np.pi * self.waves[:, number] / self.length[number]
-            order = multi_index[axis]
+            # Many functions share a wave along an axis.
+            waves, used = np.unique(self.waves[:, number], return_inverse=True)
+            rates, order = np.pi * waves / self.length[number], multi_index[axis]
             phase = (X[:, axis, None] - self.low[number]) * rates
-            found *= rates**order * np.cos(phase + order * np.pi / 2)
+            found *= (rates**order * np.cos(phase + order * np.pi / 2))[:, used]
         return found
 
     def known(self, node: sp.Expr, coefficients: FloatArray, make: Callable[..., Any]) -> sp.Expr:
@@ -132,3 +134,11 @@ class Basis:
 
         marks = "".join(str(s) * n for s, n in orders.items())
         return make(f"{self.name}_{marks}" if marks else self.name, evaluated, *inner.args)
+
+
+def _spectrum(waves: FloatArray, length: float, smoothness: float) -> tuple[FloatArray, FloatArray]:
+    """Return the mean squares of cosines, and their variances in a prior up to a factor."""
+    # A cosine has a mean square of a half along each axis in which it is not constant.
+    squares = 0.5 ** np.count_nonzero(waves, axis=1)
+    frequencies = np.pi * np.linalg.norm(waves, axis=1) / (1 + 2 * _BEYOND)
+    return squares, (1.0 + (length * frequencies) ** 2) ** (-smoothness - waves.shape[1] / 2) / squares

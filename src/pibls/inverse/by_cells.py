@@ -45,6 +45,8 @@ class CellResponse:
     fit: Fit
     vector: FloatArray
 
+    is_aged = False
+
     def evaluate(self, X: FloatArray, indices: Iterable[MultiIndex]) -> dict[MultiIndex, FloatArray]:
         """Return derivatives at points, shape (n, 1 + unknowns, fields): the fields first, then their answers."""
         wanted = list(indices)
@@ -80,14 +82,24 @@ class ByCells:
 
     @classmethod
     def around(
-        cls, parametric: Parametric, vector: FloatArray, tol: float, budget: Budget, seed: int, near: Solution | None
+        cls,
+        parametric: Parametric,
+        vector: FloatArray,
+        tol: float,
+        budget: Budget,
+        seed: int,
+        near: Solution | None,
+        share: float = 1.0,
     ) -> ByCells:
-        """Solve at some values of the unknowns; keep the tree."""
-        problem = parametric.at(vector)
-        if problem.is_linear:
-            solution = solve_cells(problem, tol, budget, seed, _silent)
-        else:
-            solution = solve_cells_nonlinear(problem, tol, budget, seed, _silent, start=near)
+        """Solve at some values of the unknowns, with a share of what is left to spend; keep the tree."""
+        problem, own = parametric.at(vector), budget.part(share)
+        try:
+            if problem.is_linear:
+                solution = solve_cells(problem, tol, own, seed, _silent)
+            else:
+                solution = solve_cells_nonlinear(problem, tol, own, seed, _silent, start=near)
+        finally:
+            budget.spend(own.operations)
         network = solution.network
         assert isinstance(network, CellNetwork)
         degree = solution.diagnostics.settings["degree"]

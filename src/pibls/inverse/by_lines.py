@@ -47,6 +47,11 @@ class LineResponse:
     vector: FloatArray
     made_at: FloatArray
 
+    @property
+    def is_aged(self) -> bool:
+        """Whether the answers are those at other values nearby."""
+        return self.made_at is not self.vector
+
     def evaluate(self, X: FloatArray, indices: Iterable[MultiIndex]) -> dict[MultiIndex, FloatArray]:
         """Return derivatives at points, shape (n, 1 + unknowns, fields): the fields first, then their answers."""
         wanted = list(indices)
@@ -78,9 +83,17 @@ class ByLines:
         seed: int,
         scales: FloatArray,
         until: float = np.inf,
+        share: float = 1.0,
     ) -> ByLines | Unsuitable:
-        """Solve at some values of the unknowns; keep the features, to follow others until a time."""
-        found = followed(parametric.at(vector), tol, seed, budget)
+        """Solve at some values of the unknowns, with a share of what is left to spend.
+
+        The features are kept, to follow others until a time.
+        """
+        own = budget.part(share)
+        try:
+            found = followed(parametric.at(vector), tol, seed, own)
+        finally:
+            budget.spend(own.operations)
         if isinstance(found, Unsuitable):
             return found
         solution, course = found

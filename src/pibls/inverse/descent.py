@@ -6,7 +6,7 @@ rows of its own, so that half the square sum of all rows is the negative logarit
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -22,7 +22,7 @@ __all__ = ["Descent", "Place", "descend", "place_at"]
 _STEPS = 25
 _ENOUGH = 1e-6  # squared length of a step, in standard deviations, that changes nothing
 _FITS = 1e-6  # square of residuals, by that of the noise, that are better than data deserve
-_FIRST_DAMPING, _MOST_DAMPING = 1e-3, 1e9
+_FIRST_DAMPING, _LEAST_DAMPING, _MOST_DAMPING = 1e-3, 1e-6, 1e9  # below the least, none
 _LONGEST = 1.5  # logarithms change by no more in a step, and others by no more than twice as many scales
 _LEAST_CURVATURE = 1e-6  # of the largest, that damping acts as if every unknown had
 
@@ -48,6 +48,12 @@ class Place:
     lacking: FloatArray
     slopes: FloatArray
 
+    def corrected(self, before: Place) -> Place:
+        """Return the place with slopes that would have foretold it from the place before (Broyden's update)."""
+        step = self.point - before.point
+        missed = self.lacking - before.lacking - before.slopes @ step
+        return replace(self, slopes=before.slopes + np.outer(missed, step) / max(float(step @ step), 1e-300))
+
 
 @dataclass(frozen=True, eq=False)
 class Descent:
@@ -68,14 +74,26 @@ class Descent:
     settled: bool
 
 
-def descend(forward: Forward, measurements: Measurements, coordinates: Coordinates, here: Place) -> Descent:
-    """Search from a place."""
-    damping, settled = _FIRST_DAMPING, False
+def descend(
+    forward: Forward,
+    measurements: Measurements,
+    coordinates: Coordinates,
+    here: Place,
+    *,
+    rough: bool = False,
+    nearby: bool = False,
+) -> Descent:
+    """Search from a place, which may be known to be near the end.
+
+    A ``rough`` search ends where steps change less than solutions are wrong by.
+    """
+    damping, settled = 0.0 if nearby else _FIRST_DAMPING, False
     for _ in range(_STEPS):
         weighed = measurements.weighed(here.lacking)
         rows, right = weighed.rows(here, coordinates)
         fits = float(right @ right) <= _FITS * len(right)
-        if fits or _step(rows, right, 0.0, here, coordinates)[1] <= _ENOUGH:
+        whole, promised = _step(rows, right, 0.0, here, coordinates)
+        if fits or promised <= _ENOUGH or (rough and measurements.within_error(here.slopes @ whole)):
             settled = True
             break
         found = None
@@ -85,12 +103,18 @@ def descend(forward: Forward, measurements: Measurements, coordinates: Coordinat
                 break
             target = np.clip(here.point + step, coordinates.low, coordinates.high)
             there = place_at(forward, measurements, coordinates, target, here.response)
+            if there is not None and there.response.is_aged:
+                there = there.corrected(here)
             gained = np.inf if there is None else weighed.misfit(there, coordinates) - weighed.misfit(here, coordinates)
             if there is not None and gained < 0:
                 found = there
-                damping = max(damping / (10.0 if -gained > 0.5 * promised else 1.5), 1e-12)
+                damping /= 10.0 if -gained > 0.5 * promised else 1.5
+                damping = damping if damping >= _LEAST_DAMPING else 0.0
                 break
-            damping *= 8.0
+            if measurements.within_error(here.slopes @ step):
+                # Not the model of the step is wrong: solutions are not smoother than that.
+                break
+            damping = max(8.0 * damping, _LEAST_DAMPING)
         if found is None:
             settled = True
             break

@@ -15,9 +15,9 @@ __all__ = ["Linear", "Smoothness", "most_probable"]
 
 _LENGTHS = np.geomspace(0.05, 2.0, 9)  # of the extent of the domain
 _ORDERS = (1.5, 3.5)  # priors with more derivatives are too sure of what lies between data
-_SIZES = np.geomspace(1e-3, 1e3, 13)  # of the function's own size
-_LEAST = 1e-30
+_SIZES = np.geomspace(1e-3, 1e9, 49)  # of the function's own size, in units of the noise supposed so far
 _RANK = 1e-12
+_NEAR = 0.1
 
 
 @dataclass(frozen=True)
@@ -28,9 +28,22 @@ class Smoothness:
     length: float
     order: float
 
+    def is_near(self, other: Smoothness) -> bool:
+        """Tell whether another prior says about the same.
+
+        >>> Smoothness(1.0, 0.5, 3.5).is_near(Smoothness(1.05, 0.5, 3.5))
+        True
+        """
+        alike = (self.length, self.order) == (other.length, other.order)
+        return alike and bool(abs(np.log(self.size / other.size)) < _NEAR)
+
     def variances(self, basis: Basis) -> FloatArray:
         """Return the prior variances of all coefficients in a basis but the constant's."""
         return basis.variances(self.size, self.length, self.order)
+
+    def left_out(self, basis: Basis) -> float:
+        """Return the standard deviation of what a basis cannot follow."""
+        return basis.left_out(self.size, self.length, self.order)
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,8 +80,7 @@ def most_probable(
     bases: tuple[Basis, ...],
     about: list[Smoothness],
     fixed: list[tuple[float | None, float | None]],
-    *,
-    estimated: bool,
+    floor: float | None,
 ) -> list[Smoothness]:
     """Return the priors that make linearised data most probable, one function after the other.
 
@@ -80,8 +92,8 @@ def most_probable(
         The functions, and their priors so far.
     fixed
         Sizes and lengths that are given.
-    estimated
-        Whether the noise is unknown, and found at the same time.
+    floor
+        Where the noise is not known and found at the same time, the least it may be, by what was supposed so far.
     """
     found = list(about)
     for number, own in enumerate(bases):
@@ -90,10 +102,10 @@ def most_probable(
         whole = _whitened(data, number, bases, found)
         for chosen, order in product(_LENGTHS if length is None else [length], _ORDERS):
             unit = Smoothness(1.0, float(chosen), order)
-            tried = found[number].size * _SIZES if size is None else np.array([size])
-            scores = _evidence(whole, np.sqrt(unit.variances(own)), tried, estimated)
+            ratios = found[number].size * _SIZES if size is None or floor is not None else np.array([size])
+            scores, noise = _evidence(whole, np.sqrt(unit.variances(own)), ratios, floor, size)
             best = int(np.argmax(scores))
-            scored.append((float(scores[best]), replace(unit, size=float(tried[best]))))
+            scored.append((float(scores[best]), replace(unit, size=float(ratios[best] * noise[best]))))
         found[number] = max(scored, key=lambda pair: pair[0])[1]
     return found
 
@@ -114,12 +126,20 @@ def _whitened(data: Linear, number: int, bases: tuple[Basis, ...], priors: list[
     return Linear(both[:, :-1], both[:, -1], data.count)
 
 
-def _evidence(data: Linear, deviations: FloatArray, sizes: FloatArray, estimated: bool) -> FloatArray:
-    """Return the logarithm of the probability of the data for every size, up to a constant."""
+def _evidence(
+    data: Linear, deviations: FloatArray, ratios: FloatArray, floor: float | None, size: float | None
+) -> tuple[FloatArray, FloatArray]:
+    """Return the logarithm of the probability of the data for every ratio of size to noise, and the noise.
+
+    The noise is the most probable one unless it is given, or the size is.
+    """
     left, values, _ = np.linalg.svd(data.rows * deviations, full_matrices=False)
     inside, total = left.T @ data.target, float(data.target @ data.target)
-    spread = 1.0 + np.square(np.outer(sizes, values))
-    outside = max(total - float(inside @ inside), _LEAST * total)
-    missing = (np.square(inside) / spread).sum(axis=1) + outside + 1e-300
-    misfit = data.count * np.log(missing) if estimated else missing
-    return np.asarray(-0.5 * (np.log(spread).sum(axis=1) + misfit))
+    spread = 1.0 + np.square(np.outer(ratios, values))
+    outside = max(total - float(inside @ inside), 0.0)
+    missing = (np.square(inside) / spread).sum(axis=1) + outside
+    noise = np.ones(len(ratios))
+    if floor is not None:
+        noise = np.maximum(np.sqrt(missing / data.count) if size is None else size / ratios, floor)
+    misfit = 2.0 * data.count * np.log(noise) + missing / noise**2
+    return np.asarray(-0.5 * (np.log(spread).sum(axis=1) + misfit)), noise

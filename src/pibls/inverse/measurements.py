@@ -39,6 +39,8 @@ class Measurements:
         Prior of the coefficients of unknown functions, after those of numbers, which are none of its business.
     until
         Time after which measurements are left aside.
+    left_out
+        Standard deviation of what every unknown function has beyond its basis.
     """
 
     parametric: Parametric
@@ -46,6 +48,7 @@ class Measurements:
     means: FloatArray
     deviations: FloatArray
     until: float = np.inf
+    left_out: tuple[float, ...] = ()
 
     @cached_property
     def kept(self) -> BoolArray:
@@ -93,6 +96,11 @@ class Measurements:
         """Return predictions less measurements, and the derivative of these by the unknowns."""
         found = [predicted(self.parametric, s, response, vector) for s in self.parametric.observations]
         return np.concatenate([own.values for own in found]) - self.targets, np.vstack([own.slopes for own in found])
+
+    def within_error(self, change: FloatArray) -> bool:
+        """Tell whether predictions change by less than solutions are wrong by."""
+        share = max(self.floor, _LEAST)
+        return bool(np.mean(np.square(change / self.sizes)[self.kept]) <= share**2)
 
     def weighed(self, lacking: FloatArray, free: float = 0.0) -> Weighed:
         """Return the noise of every row, found from what is lacking where it is not given.

@@ -14,11 +14,15 @@ from pibls.problem import AtPoints, Averages, MultiIndex, Statement
 from pibls.solution import Solution
 from pibls.solution.posterior import Posterior
 
-__all__ = ["Forward", "Predicted", "Response", "predicted"]
+__all__ = ["Forward", "Predicted", "Response", "forwarded", "predicted"]
 
 
 class Response(Protocol):
     """The fields at some values of the unknowns, and how they answer to small changes of these."""
+
+    @property
+    def is_aged(self) -> bool:
+        """Whether the answers are those at other values nearby."""
 
     def evaluate(self, X: FloatArray, indices: Iterable[MultiIndex]) -> dict[MultiIndex, FloatArray]:
         """Return derivatives at points, shape (n, 1 + unknowns, fields): the fields first, then their answers."""
@@ -80,3 +84,26 @@ def predicted(parametric: Parametric, statement: Statement, response: Response, 
     starts = [0, *place.ends[:-1]]
     sums = (np.add.reduceat((place.weights * own.T).T, starts, axis=0) for own in (made.values, made.slopes))
     return Predicted(*sums)
+
+
+def forwarded(parametric: Parametric, solution: Solution, vector: FloatArray) -> FloatArray:
+    """Return what a solution at some values of the unknowns says of all measurements."""
+    plain = _Plain(solution, parametric.size)
+    return np.concatenate([predicted(parametric, s, plain, vector).values for s in parametric.observations])
+
+
+@dataclass(frozen=True, eq=False)
+class _Plain:
+    """A solution as a response that does not answer."""
+
+    solution: Solution
+    unknowns: int
+
+    is_aged = False
+
+    def evaluate(self, X: FloatArray, indices: Iterable[MultiIndex]) -> dict[MultiIndex, FloatArray]:
+        names, result = self.solution.problem.field_names, {}
+        for index in indices:
+            result[index] = np.zeros((len(X), 1 + self.unknowns, len(names)))
+            result[index][:, 0] = np.stack(self.solution.evaluate(X, [(name, index) for name in names]), axis=1)
+        return result

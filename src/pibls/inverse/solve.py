@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -22,7 +23,7 @@ from pibls.inverse.fixed import is_fixed, solve_fixed, unmeasured
 from pibls.inverse.judge import alike, size_of, too_large
 from pibls.inverse.measurements import Measurements
 from pibls.inverse.parametric import Parametric
-from pibls.inverse.response import Forward
+from pibls.inverse.response import Forward, forwarded
 from pibls.inverse.unknowns import Coordinates
 from pibls.lines import suits_lines
 from pibls.problem import AtPoints, Problem
@@ -32,12 +33,13 @@ from pibls.solution import Solution
 
 __all__ = ["solve_inverse"]
 
-_COARSE = 1e-4  # tolerance of solutions while unknowns are looked for
+_COARSE, _COARSEST = 1e-4, 1e-2  # tolerance of solutions while unknowns are looked for
 _FINER = 1e-2
 _FINEST_FUNCTIONS = 1e-7
 _MOVED = 0.2  # change of a coordinate after which cells or features are made anew
 _ROUNDS = 4
 _MUCH = 0.5  # of how measurements vary, that noise which is not stated may be
+_SHARE = 0.2  # of what is left to spend, for one solution while unknowns are looked for
 _ERROR_SHARE = 0.1  # of the error of solutions that counts as noise
 _SMALL = 30.0  # multiples of the tolerance that residuals may have for want of a finer solution
 _NEGLIGIBLE = 0.1  # share of the standard deviation that discretisation may add
@@ -46,7 +48,8 @@ _SAME = 0.05  # coordinates that differ by less are the same answer
 _SMOOTH = Smoothness(1.0, 0.5, 3.5)  # before data are seen; sizes are those of the function itself
 _EVIDENCE_ROUNDS = 3
 _OPEN = 1e6  # answers to changes of equations and conditions beyond this are those of fields that these leave open
-_SHARES = (0.1, 0.3, 1.0)  # of the measurements, by their times
+_ROUNDING = 1e-12  # of the noise supposed so far, that less cannot be told from nothing
+_FEWEST, _MORE = 2, 3  # early measurements per unknown that a search begins with, and how many more come next
 
 
 def solve_inverse(
@@ -113,7 +116,7 @@ class Search:
         """Find the unknowns on coarse solutions, then on finer and finer ones until these do not matter."""
         if not self.parametric.measured:
             raise ProblemError(unmeasured(self.parametric.problem))
-        tol = max(self.tol, _COARSE)
+        tol = max(self.tol, self._coarse)
         found, forward = self._found(tol)
         while True:
             answer = Answer.of(self._measurements(forward), found, forward, self.coordinates)
@@ -124,13 +127,27 @@ class Search:
             finest = max(forward.finest, _FINEST_FUNCTIONS) if self.parametric.bases else forward.finest
             if enough or tol <= finest or forward.is_spent:
                 break
-            tol = finest if exact else max(finest, min(self.tol, tol * _FINER))
+            leap = exact and not self.parametric.bases
+            tol = finest if leap else max(finest, min(self.tol, tol * _FINER))
             finer = self._settled(found.place.point, tol, found.place.response)
             if finer is None:
                 break
             found, forward = finer
         answer = Answer.of(self._measurements(forward), found, forward, self.coordinates)
         return answer.solution(self.tol, self.ambiguous, self.starts, self.budget, self._priors())
+
+    @property
+    def _coarse(self) -> float:
+        """Tolerance of solutions while unknowns are looked for: well below what noise makes of all measurements."""
+        plain = self._plain(0.0)
+        shares = [
+            np.sqrt(np.mean(np.square(s.noise))) / plain.sizes[span][0] if s.noise is not None else 0.0
+            for s, span in zip(self.parametric.measured, plain.spans, strict=False)
+        ]
+        per_unknown = max(len(plain.targets) / max(self.parametric.size, 1), 1.0)
+        # How smooth functions are shows only where solutions follow whatever functions may do.
+        least = self.tol if self.parametric.bases else _COARSE
+        return float(np.clip(_ERROR_SHARE * min(shares) / np.sqrt(per_unknown), least, _COARSEST))
 
     def _priors(self) -> dict[str, str]:
         """Return how smooth unknown functions turned out to be."""
@@ -158,9 +175,12 @@ class Search:
 
     def _found(self, tol: float) -> tuple[Descent, Forward]:
         """Search from the first start, and from others if that comes to nothing or bounds leave room."""
-        best = self._settled(self.coordinates.start, tol, None)
+        best = None
+        first = self._tried(self.coordinates.start, tol, None)
+        if first is not None and self._astray(first):
+            best = self._by_and_by(tol)
         if best is None or not self._good(best[0], tol):
-            best = self._by_and_by(tol) or best
+            best = self._settled(self.coordinates.start, tol, None, first) or best
         for start in self.coordinates.others(self._numbers, min(2 + 2 * self._numbers, 8)) if self._numbers else []:
             if best is not None and (self._good(best[0], tol) or best[1].is_spent):
                 break
@@ -191,23 +211,35 @@ class Search:
             if self._good(other, tol) and self._apart(found, other):
                 self.ambiguous.append(self.coordinates.vector(other.place.point))
 
+    @cached_property
+    def _times(self) -> FloatArray | None:
+        """The times of all measurements in order, if they are known."""
+        domain = self.parametric.problem.domain
+        points = [s.place.points for s in self.parametric.observations if isinstance(s.place, AtPoints)]
+        if domain.time is None or len(points) < len(self.parametric.observations) or self.parametric.bases:
+            return None
+        return np.sort(np.concatenate([own[:, domain.coordinates.index(domain.time)] for own in points]))
+
+    def _astray(self, forward: Forward) -> bool:
+        """Tell whether a constant would explain measurements better than a solution, where some of them are early."""
+        if self._times is None:
+            return False
+        measurements = self._plain(0.0)
+        lacking = forwarded(self.parametric, forward.solution, forward.vector) - measurements.targets
+        return any(np.std(lacking[span]) > np.std(measurements.targets[span]) for span in measurements.spans)
+
     def _by_and_by(self, tol: float) -> tuple[Descent, Forward] | None:
         """Search with early measurements first, and later ones by and by: what runs apart later is alike at first."""
-        domain = self.parametric.problem.domain
-        at_points = all(isinstance(s.place, AtPoints) for s in self.parametric.observations)
-        if domain.time is None or not at_points or domain.coordinates[-1] != domain.time:
-            return None
-        times = np.sort(np.concatenate([s.place.points[:, -1] for s in self.parametric.observations]))  # type: ignore[union-attr]
-        found, point = None, self.coordinates.start
-        for share in _SHARES:
-            self.until = float(times[int(share * (len(times) - 1))]) if share < 1 else np.inf
+        assert self._times is not None
+        found, point, count = None, self.coordinates.start, _FEWEST * self.parametric.size
+        while count < len(self._times):
+            self.until = float(self._times[count - 1])
             found = self._settled(point, tol, None)
             if found is None:
                 break
-            point = found[0].place.point
+            point, count = found[0].place.point, _MORE * count
         self.until = np.inf
-        self.starts += 1
-        return found
+        return found and self._settled(point, tol, None)
 
     def _apart(self, one: Descent, two: Descent) -> bool:
         gap = np.abs(one.place.point - two.place.point)[: self._numbers]
@@ -234,25 +266,35 @@ class Search:
                 return False
         return True
 
-    def _settled(self, point: FloatArray, tol: float, near: Any) -> tuple[Descent, Forward] | None:
+    def _tried(self, point: FloatArray, tol: float, near: Solution | None) -> Forward | None:
+        """Solve at a point, if that can be done; what cannot be done at the very first one is told."""
+        try:
+            return self._forward(point, tol, near)
+        except (PiblsError, np.linalg.LinAlgError) as error:
+            if isinstance(error, ProblemError) and near is None and self.starts == 1:
+                raise
+            return None
+
+    def _settled(
+        self, point: FloatArray, tol: float, near: Any, first: Forward | None = None
+    ) -> tuple[Descent, Forward] | None:
         """Search with cells or features that were made for the place, or for one nearby."""
         found: tuple[Descent, Forward] | None = None
         for _ in range(_ROUNDS):
-            try:
-                forward = self._forward(point, tol, None if found is None else found[1].solution)
-            except (PiblsError, np.linalg.LinAlgError) as error:
-                if isinstance(error, ProblemError) and found is None and self.starts == 1:
-                    raise
+            forward, first = first or self._tried(point, tol, None if found is None else found[1].solution), None
+            if forward is None:
                 return found
-            descent = self._descended(forward, point, near)
+            descent = self._descended(forward, point, near, tol > self.tol)
             if descent is None:
                 return found
             found = descent, forward
             moved = self._moved(point, descent.place.point)
             point = descent.place.point
-            # Finer solutions will be made anew in any case.
-            if not moved or forward.is_spent or (tol > self.tol and self._good(descent, tol)):
+            # For numbers that are about right, finer solutions will be made anew in any case.
+            enough = tol > self.tol and not self.parametric.bases and self._good(descent, tol)
+            if not moved or forward.is_spent or enough:
                 break
+            near = descent.place.response
         return found
 
     def _moved(self, before: FloatArray, after: FloatArray) -> bool:
@@ -262,20 +304,21 @@ class Search:
         share = float(np.linalg.norm(gap[functions])) / max(float(np.linalg.norm(after[functions])), 1e-300)
         return float(gap[: self._numbers].max(initial=0.0)) > _MOVED or share > _MOVED
 
-    def _descended(self, forward: Forward, point: FloatArray, near: Any) -> Descent | None:
+    def _descended(self, forward: Forward, point: FloatArray, near: Any, rough: bool) -> Descent | None:
         """Search on given cells or features, and find how smooth unknown functions are on the way."""
         here = place_at(forward, self._measurements(forward), self.coordinates, point, forward.usable(near))
         if here is None:
             return None
-        found = descend(forward, self._measurements(forward), self.coordinates, here)
+        found = descend(
+            forward, self._measurements(forward), self.coordinates, here, rough=rough, nearby=near is not None
+        )
         for _ in range(_EVIDENCE_ROUNDS if self.parametric.bases else 0):
-            if self._moved(point, found.place.point):
-                break
             before = list(self.smooth)
             self._weigh_evidence(forward, found)
-            if before == self.smooth or forward.is_spent:
+            if all(map(Smoothness.is_near, before, self.smooth)) or forward.is_spent:
                 break
-            found = descend(forward, self._measurements(forward), self.coordinates, found.place)
+            measurements = self._measurements(forward)
+            found = descend(forward, measurements, self.coordinates, found.place, rough=rough, nearby=True)
         return found
 
     def _weigh_evidence(self, forward: Forward, found: Descent) -> None:
@@ -293,7 +336,9 @@ class Search:
             for p, b in zip(priors, self.parametric.bases, strict=True)
         ]
         data = Linear.of(rows[:, own], right, rows[:, others])
-        self.smooth = most_probable(data, self.parametric.bases, self.smooth, fixed, estimated=measurements.estimated)
+        least = float(np.sqrt(np.mean(np.square(measurements.floor * measurements.sizes / weighed.noise))))
+        floor = max(least, _ROUNDING) if measurements.estimated else None
+        self.smooth = most_probable(data, self.parametric.bases, self.smooth, fixed, floor)
 
     def _relative(self, length: float | None, basis: Basis) -> float | None:
         return None if length is None else float(length / np.mean(basis.extent))
@@ -307,7 +352,9 @@ class Search:
             np.concatenate([[np.inf], np.sqrt(own.variances(basis))])
             for basis, own in zip(self.parametric.bases, self.smooth, strict=True)
         ]
-        return Measurements(self.parametric, floor, self._means, np.concatenate([np.zeros(0), *deviations]), self.until)
+        left_out = tuple(own.left_out(basis) for own, basis in zip(self.smooth, self.parametric.bases, strict=True))
+        every = np.concatenate([np.zeros(0), *deviations])
+        return Measurements(self.parametric, floor, self._means, every, self.until, left_out)
 
     def _measurements(self, forward: Forward) -> Measurements:
         # Functions could follow errors of solutions as if they were data; a few numbers cannot.
@@ -319,9 +366,11 @@ class Search:
         vector = self.coordinates.vector(point)
         problem = self.parametric.at(vector)
         reason = ""
+        # Wrong unknowns can make solutions rough that are smooth at the right ones: do not spend all on them.
+        share = _SHARE if tol > self.tol else 1.0
         if suits_lines(problem):
             made = ByLines.around(
-                self.parametric, vector, tol, self.budget, self.seed, self.coordinates.scales, self.until
+                self.parametric, vector, tol, self.budget, self.seed, self.coordinates.scales, self.until, share
             )
             if isinstance(made, ByLines):
                 return made
@@ -331,7 +380,7 @@ class Search:
                 f"Unknowns are found in problems of up to three coordinates, time included, or that can be followed in "
                 f"time. This one has {len(problem.domain.coordinates)}{reason}."
             )
-        found = ByCells.around(self.parametric, vector, tol, self.budget, self.seed, near)
+        found = ByCells.around(self.parametric, vector, tol, self.budget, self.seed, near, share)
         answers = [stage.answer for stage in found.solution.diagnostics.stages if stage.answer is not None]
         if answers and answers[-1] > _OPEN:
             raise ProblemError(

@@ -119,8 +119,8 @@ class Basis:
 
     def at_rule(self, multi_indices: Iterable[MultiIndex]) -> dict[MultiIndex, FloatArray]:
         """Return derivatives of all functions at the points of the rule."""
-        missing = [index for index in multi_indices if index not in self.cache]
-        self.cache.update(self.at(self.rule.points, missing))
+        if missing := [index for index in multi_indices if index not in self.cache]:
+            self.cache.update(self.at(self.rule.points, missing))
         return self.cache
 
     def at(self, X: FloatArray, multi_indices: Sequence[MultiIndex]) -> dict[MultiIndex, FloatArray]:

@@ -299,8 +299,10 @@ class Galerkin:
         """Return a slot at all points and times, shape (times, points)."""
         key = (slot.state, slot.multi_index)
         if key not in known:
-            functions = self.basis.at_rule([slot.multi_index])[slot.multi_index]
-            known[key] = self._whole(slot.state, times, states) @ functions.T
+            (name, order), own = slot.state, self.traces[slot.state[0]]
+            known[key] = states[:, self._spans[slot.state]] @ self._functions(name, slot.multi_index).T
+            if own.lifting is not None:
+                known[key] += own.lifted(times, order) @ self.basis.at_rule([slot.multi_index])[slot.multi_index].T
         return known[key]
 
     def jacobian(self, time: float, state: FloatArray) -> FloatArray:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -132,14 +133,26 @@ def compile_function(
     if not nodes and not expression.free_symbols:
         return Function(expression, coordinates, extra, _constant(expression), False, float, ())
     symbols = (*coordinates, *(normals if needs_normals else ()), *extra)
-    # Dummies keep user-chosen names out of the generated code: a coordinate may be called "sin".
-    stand_ins = {node: sp.Dummy(real=True) for node in (*symbols, *nodes)}
+    # Decimals are arguments too: the same formula with other numbers is not made anew, and no digit is lost in print.
+    numbers = list(dict.fromkeys(n for n in sp.preorder_traversal(expression) if isinstance(n, sp.Float)))
+    # Symbols of our own keep user-chosen names out of the generated code: a coordinate may be called "sin".
+    stand_ins = {node: sp.Symbol(f"_{i}", real=True) for i, node in enumerate((*symbols, *nodes, *numbers))}
     try:
-        call = sp.lambdify(tuple(stand_ins.values()), expression.xreplace(stand_ins), ["numpy", "scipy"], cse=True)
+        made = _lambdified(tuple(stand_ins.values()), expression.xreplace(stand_ins))
     except Exception as error:
         raise _not_numerical(expression, error) from error
+    values = [float(number) for number in numbers]
+
+    def call(*columns: FloatArray) -> Any:
+        return made(*columns, *values)
+
     data = tuple((node, tuple(compile_function(arg, coordinates) for arg in node.args)) for node in nodes)
     return Function(expression, coordinates, extra, None, needs_normals, call, data)
+
+
+@lru_cache(maxsize=1024)
+def _lambdified(symbols: tuple[sp.Symbol, ...], expression: sp.Expr) -> Callable[..., Any]:
+    return sp.lambdify(symbols, expression, ["numpy", "scipy"], cse=True)  # type: ignore[no-any-return]
 
 
 def _not_numerical(expression: sp.Expr, error: Exception) -> ProblemError:
