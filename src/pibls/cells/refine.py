@@ -424,5 +424,4 @@ class Follower:
         """Return the size of the terms of a condition, by field."""
         if not statement.form.is_linear:
             return np.ones(1)
-        terms, _ = self.rows.lowered(statement, part, rule.points, rule.normals)
-        return self.rows.sizes(terms, part.half)
+        return self.rows.sizes(self.rows.only_terms(statement, part, rule.points, rule.normals), part.half)

@@ -4,17 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from itertools import islice
+from typing import Any, cast
 
 import numpy as np
 import sympy as sp
+from sympy.printing.numpy import SciPyPrinter
 
 from pibls.checks import FloatArray, cut
 from pibls.errors import ProblemError
 from pibls.problem.printing import text
 from pibls.problem.symbols import Data, Normal
 
-__all__ = ["Function", "compile_function"]
+__all__ = ["Function", "compile_function", "lambdified"]
+
+_SHORT = 40  # nodes: in an expression of fewer there is little to share
 
 
 @dataclass(frozen=True)
@@ -115,6 +119,33 @@ def _call_data(node: Data, arguments: tuple[Function, ...], X: FloatArray) -> Fl
         return np.broadcast_to(values.astype(np.float64), (X.shape[0],))
 
 
+class _Printer(SciPyPrinter):  # type: ignore[misc]
+    """Writes code with names of its own for symbols: a coordinate may be called "sin"."""
+
+    def __init__(self, names: dict[sp.Symbol, str]) -> None:
+        super().__init__({"fully_qualified_modules": False, "inline": True, "allow_unknown_functions": True})
+        self._names = names
+
+    def _print_Symbol(self, symbol: sp.Symbol) -> str:  # noqa: N802 - SymPy looks for this name
+        return self._names.get(symbol) or super()._print_Symbol(symbol)
+
+    _print_Dummy = _print_Symbol  # noqa: N815
+
+
+def lambdified(expression: Any, symbols: Sequence[sp.Symbol]) -> Callable[..., Any]:
+    """Return an expression, or a list of them, as a function of arrays, one per symbol.
+
+    >>> sine = sp.Symbol("sin")
+    >>> lambdified([sp.cos(sine) + 1, sine], [sine])(np.zeros(2))
+    [array([2., 2.]), array([0., 0.])]
+    """
+    names = {symbol: f"v{number}" for number, symbol in enumerate(symbols)}
+    nodes = sum(1 for _ in islice(sp.preorder_traversal(expression), _SHORT))
+    arguments = [sp.Symbol(name) for name in names.values()]
+    found = sp.lambdify(arguments, expression, ["numpy", "scipy"], printer=_Printer(names), cse=nodes == _SHORT)
+    return cast(Callable[..., Any], found)
+
+
 def compile_function(
     expression: sp.Expr, coordinates: tuple[sp.Symbol, ...], extra: tuple[sp.Symbol, ...] = ()
 ) -> Function:
@@ -131,11 +162,11 @@ def compile_function(
     needs_normals = bool(expression.free_symbols & set(normals))
     if not nodes and not expression.free_symbols:
         return Function(expression, coordinates, extra, _constant(expression), False, float, ())
-    symbols = (*coordinates, *(normals if needs_normals else ()), *extra)
-    # Dummies keep user-chosen names out of the generated code: a coordinate may be called "sin".
-    stand_ins = {node: sp.Dummy(real=True) for node in (*symbols, *nodes)}
+    stand_ins = {node: sp.Dummy(real=True) for node in nodes}
+    symbols = (*coordinates, *(normals if needs_normals else ()), *extra, *stand_ins.values())
+    plain = expression.xreplace(stand_ins) if nodes else expression
     try:
-        call = sp.lambdify(tuple(stand_ins.values()), expression.xreplace(stand_ins), ["numpy", "scipy"], cse=True)
+        call = lambdified(plain, symbols)
     except Exception as error:
         raise _not_numerical(expression, error) from error
     data = tuple((node, tuple(compile_function(arg, coordinates) for arg in node.args)) for node in nodes)

@@ -16,7 +16,7 @@ from scipy.linalg import lapack, solve_triangular
 from pibls.checks import FloatArray
 from pibls.errors import SolveError
 
-__all__ = ["Eliminated", "Leaf", "absorb", "merge", "triangle"]
+__all__ = ["Eliminated", "Leaf", "Triangle", "absorb", "merge"]
 
 _BLOCK = 32
 _SINGULAR = 1e-14
@@ -47,22 +47,59 @@ class Eliminated:
         return np.asarray(solve_triangular(self.triangle, right, check_finite=False))
 
 
-def triangle(rows: FloatArray, columns: int) -> FloatArray:
-    """Return rows, right-hand sides appended, as a square triangle over their first columns; the rest of them too.
+@dataclass(frozen=True, eq=False)
+class Triangle:
+    """Rows rotated into a triangle over their unknowns, once for any right-hand side.
 
-    >>> np.abs(triangle(np.array([[3.0, 1.0], [4.0, 1.0]]), 1)).round(6)
-    array([[5. , 1.4],
-           [0. , 0.2]])
+    Attributes
+    ----------
+    upper
+        The triangle.
+    order
+        The column that each of its unknowns was.
     """
-    if rows.shape[0] == 0:
-        return np.zeros((columns, rows.shape[1]))
-    factored, _, _, info = lapack.dgeqrf(rows)
-    if info != 0:
-        raise SolveError("A front could not be factorised; its rows are not finite.")
-    found: FloatArray = np.triu(factored)
-    if len(found) < columns:
-        found = np.vstack([found, np.zeros((columns - len(found), rows.shape[1]))])
-    return found
+
+    upper: FloatArray
+    order: Any
+    _rotations: tuple[FloatArray, FloatArray]
+    _damped: tuple[FloatArray, FloatArray]
+
+    @classmethod
+    def of(cls, rows: FloatArray, ridge: float, order: Any = None) -> Triangle:
+        """Factorise rows, and those of a ridge, which say that every unknown is zero, below them.
+
+        Left out, the order is such that unknowns come first that the rows determine best.
+
+        >>> triangle = Triangle.of(np.array([[3.0, 6.0], [4.0, 8.0]]), 1e-9)
+        >>> np.abs(triangle.upper).round(6).tolist(), triangle.order.tolist()
+        ([[10.0, 5.0], [0.0, 0.0]], [1, 0])
+        >>> right, lost = triangle.rotated(np.array([[1.0], [1.0]]))
+        >>> abs(float(right[0, 0])).__round__(6), round(lost, 6)
+        (1.4, 0.04)
+        """
+        width = rows.shape[1]
+        rows = np.vstack([rows, np.zeros((max(width - len(rows), 0), width))])
+        if order is None:
+            factored, columns, scales, _, info = lapack.dgeqp3(np.asfortranarray(rows), 64 * width, overwrite_a=True)
+            order = columns - 1
+        else:
+            factored, scales, _, info = lapack.dgeqrf(np.asfortranarray(rows[:, order]), 64 * width, overwrite_a=True)
+        upper = np.triu(factored[:width]).copy(order="F")
+        least = np.diag(np.full(width, ridge)).copy(order="F")
+        block = min(_BLOCK, width)
+        upper, *damped, more = lapack.dtpqrt(width, block, upper, least, overwrite_a=True, overwrite_b=True)
+        if info or more:
+            raise SolveError("A front could not be factorised; its rows are not finite.")
+        return cls(upper, order, (factored, scales), (damped[0], damped[1]))
+
+    def rotated(self, right: FloatArray) -> tuple[FloatArray, float]:
+        """Return what right-hand sides become, and the square sum of what nothing can fulfil of the first one."""
+        (factored, scales), width, sides = self._rotations, len(self.upper), right.shape[1]
+        right = np.vstack([right, np.zeros((len(factored) - len(right), sides))])
+        found, _, _ = lapack.dormqr("L", "T", factored, scales, right, 64 * max(64, sides))
+        none = np.zeros((width, sides))
+        top, damped, _ = lapack.dtpmqrt(width, *self._damped, found[:width], none, side="L", trans="T")
+        return top, float(np.square(found[width:, 0]).sum() + np.square(damped[:, 0]).sum())
 
 
 def absorb(
