@@ -150,13 +150,8 @@ class Rows:
         if key is None or key not in self.known:
             if key is not None:
                 self.known.add(key)
-            values = self.values(part, None, self._indices(self.equations))
-            equation = np.concatenate(
-                [
-                    self._combined(found, values, part.half, units) * (r * roots)[:, None]
-                    for r, (found, _) in zip(rows, lowered, strict=True)
-                ]
-            )
+            found = self._at(part, None, [terms for terms, _ in lowered], units)
+            equation = np.concatenate([own * (r * roots)[:, None] for r, own in zip(rows, found, strict=True)])
             shares = part.integrals / roots
             means = np.array([shares @ own for own in np.split(equation, len(rows))]) / rows[:, None]
             if key is not None:
@@ -227,14 +222,14 @@ class Rows:
         flows = [np.empty((len(self.equations), 0))]
         for place, rule in part.boundary.items():
             own = [s for s in self.problem.statements if s.place is place or s.place == place]
-            values = self.values(part, rule.points, self._indices(own))
             depth = float((np.abs(rule.normals) @ (2 * part.half)).mean())
             lowered: list[tuple[list[Term], float]] = []
-            for statement in own:
-                found, source = self.lowered(statement, part, rule.points, rule.normals)
+            known = [self.lowered(statement, part, rule.points, rule.normals) for statement in own]
+            rows = self._at(part, rule.points, [terms for terms, _ in known], units)
+            for statement, (found, source), block in zip(own, known, rows, strict=True):
                 factor = self.factor(statement, part, found, units)
                 factors = factor * np.sqrt(rule.weights * depth)
-                blocks.append(self._combined(found, values, part.half, units) * factors[:, None])
+                blocks.append(block * factors[:, None])
                 rights.append(-factors[:, None] * self._sources(statement, part, rule.points, rule.normals, source))
                 lowered.append((found, factor))
             flows.append(self.flux.of_conditions(part, rule, lowered, depth))
@@ -263,7 +258,6 @@ class Rows:
         assert isinstance(statement.place, AtPoints)
         X = statement.place.points[mine]
         found, source = self.lowered(statement, part, X, None)
-        values = self.values(part, X, self._indices([statement]))
         share = np.sqrt(self.layout.volume / len(statement.place.points))
         factors = np.full(len(X), self.factor(statement, part, found, units) * share)
         if statement.noise is not None:
@@ -271,7 +265,7 @@ class Rows:
         if statement.targets is not None:
             source = source - statement.targets[mine]
         right = -factors[:, None] * self._sources(statement, part, X, None, source)
-        return self._combined(found, values, part.half, units) * factors[:, None], right
+        return self._at(part, X, [found], units)[0] * factors[:, None], right
 
     @cached_property
     def flux(self) -> Flux:
@@ -289,31 +283,26 @@ class Rows:
         if not len(X):
             return np.zeros(self.width), np.zeros(self.sides)
         found, source = self.lowered(statement, part, X, None)
-        values = self.values(part, None if X is part.points else X, self._indices([statement]))
         factor = statement.weight * (_EXACT if statement.exact else 1.0) / np.sqrt(self.layout.volume)
-        row = (factor * weights) @ self._combined(found, values, part.half, units)
-        return row, -factor * weights @ self._sources(statement, part, X, None, source)
+        (row,) = self._at(part, None if X is part.points else X, [found], units, factor * weights[None])
+        return row[0], -factor * weights @ self._sources(statement, part, X, None, source)
 
     def _traces(self, part: CellPart, face: Face, units: FloatArray) -> list[FloatArray]:
         """Return, for every field and derivative that is continuous across a face, its coefficients there, as rows."""
         X, unit, depth = self.on_side(part, face), self.face_units(face), face.thickness
         wanted = self.shared(face)
         terms = [self.flux.shared_terms(part, face, number, order) for number, order in wanted]
-        indices = list(dict.fromkeys(index for own in terms for _, index, _ in own))
         scales = [np.sqrt(depth) * (depth / 2) ** order / unit[number] for number, order in wanted]
         if face.whole and not any(np.ndim(value) for own in terms for _, _, value in own):
-            values = self.layout.moments(part, face, X, indices)
+            values = self.layout.moments(part, face, X, _indices(terms))
             share = np.sqrt(face.area / 2 ** (len(part.half) - 1))
             return [
                 self._combined(own, values, part.half, units) * (scale * share)
                 for scale, own in zip(scales, terms, strict=True)
             ]
-        values = self.values(part, X, indices)
         polynomials = (face.basis * np.sqrt(face.weights)[:, None]).T
-        return [
-            scale * (polynomials @ self._combined(own, values, part.half, units))
-            for scale, own in zip(scales, terms, strict=True)
-        ]
+        found = self._at(part, X, terms, units, polynomials)
+        return [scale * own for scale, own in zip(scales, found, strict=True)]
 
     def on_side(self, part: CellPart, face: Face) -> FloatArray:
         """Return the points of a face as the part on one side of it has them: on a torus, those differ."""
@@ -380,9 +369,6 @@ class Rows:
         """Return the derivative of an order along an axis."""
         return tuple(order if i == axis else 0 for i in range(self.layout.reference.dimension))
 
-    def _indices(self, statements: Sequence[Statement]) -> list[MultiIndex]:
-        return list(dict.fromkeys(term.multi_index for s in statements for term in s.form.terms))
-
     def values(self, part: CellPart, X: FloatArray | None, indices: list[MultiIndex]) -> dict[MultiIndex, FloatArray]:
         """Return derivatives of the functions in the coordinates of the part: at points, or at its own."""
         return self.layout.nodes(part, part.points if X is None else X, indices)
@@ -439,6 +425,38 @@ class Rows:
             found[number] = max(found[number], size)
         return found
 
+    def _at(
+        self,
+        part: CellPart,
+        X: FloatArray | None,
+        terms: list[list[Term]],
+        units: FloatArray,
+        left: FloatArray | None = None,
+    ) -> list[FloatArray]:
+        """Return rows of all functions of a part for lists of terms, at points or summed over them, or at its own.
+
+        What is asked once is summed up before it is spelt out in functions; elsewhere their derivatives are kept.
+        """
+        indices = _indices(terms)
+        again = part.whole or (left is None and (self.state is not None or self.columns is not None))
+        fields = [(k, number) for k, own in enumerate(terms) for number in dict.fromkeys(n for n, _, _ in own)]
+        if again or (left is None and len(fields) > len(indices)):
+            values = self.values(part, X, indices)
+            found = [self._combined(own, values, part.half, units) for own in terms]
+            return found if left is None else [left @ own for own in found]
+        points = part.points if X is None else X
+        forms: list[dict[MultiIndex, Any]] = [{} for _ in fields]
+        for form, (k, number) in zip(forms, fields, strict=True):
+            for _, index, value in (own for own in terms[k] if own[0] == number):
+                scale = units[number] / float(np.prod(part.half ** np.array(index)))
+                form[index] = form.get(index, 0.0) + value * scale
+        made = self.layout.reference.combine(part.local(points), forms, left)
+        size = self.layout.reference.size
+        found = [np.zeros((len(points) if left is None else len(left), self.width)) for _ in terms]
+        for (k, number), own in zip(fields, made, strict=True):
+            found[k][:, number * size : (number + 1) * size] = own
+        return found
+
     def _combined(
         self, coefficients: list[Term], values: dict[MultiIndex, FloatArray], half: FloatArray, units: FloatArray
     ) -> FloatArray:
@@ -450,3 +468,8 @@ class Rows:
             block = values[index] * (scale[:, None] if np.ndim(scale) else scale)
             found[:, number * k : (number + 1) * k] += block
         return found
+
+
+def _indices(terms: list[list[Term]]) -> list[MultiIndex]:
+    """Return the derivatives in lists of terms."""
+    return list(dict.fromkeys(index for own in terms for _, index, _ in own))

@@ -98,6 +98,25 @@ class Reference:
         nodes = self.network.evaluate(X, list(multi_indices))
         return {index: nodes[index] @ self.transform for index in multi_indices}
 
+    def combine(
+        self, X: FloatArray, forms: Sequence[Mapping[MultiIndex, Any]], left: FloatArray | None = None
+    ) -> list[FloatArray]:
+        """Return linear differential forms of all functions at points of the cube, or sums of these over the points.
+
+        Nodes are summed up before they become functions, which takes most of the work.
+
+        Parameters
+        ----------
+        X
+            The points.
+        forms
+            Multi-index to coefficient, a number or one per point.
+        left
+            Rows of weights of the points, for sums.
+        """
+        nodes = self.network.combine(X, forms)
+        return [(own if left is None else left @ own) @ self.transform for own in nodes]
+
     @cached_property
     def _memory(self) -> Memory:
         return Memory()
