@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
@@ -121,8 +122,9 @@ class Reducer:
         else:
             leaf, sizes = self._alike[key]
             below, count = np.zeros((leaf.count, self.rows.sides)), len(rows.given)
+            below[: len(rows.value)] = self.rows.emphasis(part) * rows.value
             below[leaf.count - 2 * count : leaf.count - count] = (
-                -_STIFF * self._unit_of_sums(part)[:, None] * rows.given
+                -_STIFF * self._unit_of_sums(part)[:, None] * (rows.given + rows.flows @ rows.value)
             )
         self.flops += 4.0 * len(below) * (len(upper) + len(leaf.front))
         return *leaf.solved(self.rows.emphasis(part) * right, below), sizes
@@ -155,19 +157,26 @@ class Reducer:
 
     def _configuration(self, part: CellPart, faces: tuple[Any, ...], rows: PartRows) -> Any:
         """Return what parts have in common whose rows are the same, or None where they are a part's own."""
-        plain = rows.key is not None and not len(rows.value) and not self.rows.averages
+        plain = rows.key is not None and not self.rows.averages
         if not plain or not all(isinstance(face, Face) and face.whole for face in faces):
             return None
+        boundary = self.rows.boundary_key(part, rows)
+        if boundary is None:
+            return None
         shared = self.shared(faces)
-        return rows.key, tuple(
-            (
-                self.rows.layout.place(part, self.rows.on_side(part, face)),
-                float(f"{face.thickness:.12g}"),
-                bool(face.shift),
-                *(float(f"{unit:.12g}") for unit in self.rows.face_units(face)),
-                *self._on_wall(face, shared),
-            )
-            for face in faces
+        return (
+            rows.key,
+            boundary,
+            tuple(
+                (
+                    self.rows.layout.place(part, self.rows.on_side(part, face)),
+                    float(f"{face.thickness:.12g}"),
+                    bool(face.shift),
+                    *(float(f"{unit:.12g}") for unit in self.rows.face_units(face)),
+                    *self._on_wall(face, shared),
+                )
+                for face in faces
+            ),
         )
 
     def _on_wall(self, face: Face, shared: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -308,8 +317,9 @@ class Reducer:
 
 def _shape(part: CellPart) -> Any:
     """Return what parts of nearly the same shape and size have in common."""
-    shape = tuple(np.round(2 * np.log2(part.half / part.half.max())).astype(int).tolist())
-    return shape, int(np.round(np.log2(part.half.max())))
+    sides = part.half.tolist()
+    largest = max(sides)
+    return tuple(round(2 * math.log2(side / largest)) for side in sides), round(math.log2(largest))
 
 
 def by_crossing(faces: tuple[Any, ...]) -> dict[Crossing, list[Link]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -16,7 +17,8 @@ from pibls.cells.parts import CellPart, Face
 from pibls.checks import FloatArray
 from pibls.errors import ProblemError
 from pibls.features import MultiIndex
-from pibls.problem import AtPoints, Average, Opposite, Problem, Statement
+from pibls.features.reference import on_grid
+from pibls.problem import AtPoints, Average, Form, Opposite, Problem, Statement
 
 __all__ = ["PartRows", "Rows"]
 
@@ -25,6 +27,7 @@ State = Callable[[CellPart, FloatArray, Sequence[tuple[str, MultiIndex]]], list[
 Columns = Callable[[Statement, CellPart, FloatArray, FloatArray | None], FloatArray]
 
 _EXACT = 1e5
+_DIGITS = 12
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,6 +97,7 @@ class Rows:
     _traced: dict[Any, FloatArray] = field(default_factory=dict)
     _face_units: dict[Face, FloatArray] = field(default_factory=dict)
     _weights: dict[Any, FloatArray] = field(default_factory=dict)
+    _on: dict[Any, list[Statement]] = field(default_factory=dict)
 
     def forget(self) -> None:
         """Scale rows anew."""
@@ -126,8 +130,7 @@ class Rows:
     @cached_property
     def is_constant(self) -> bool:
         """Whether all coefficients of the equations are numbers."""
-        linear = all(e.form.is_linear for e in self.equations)
-        return linear and all(f.constant is not None for e in self.equations for f in e.form.coefficient_functions)
+        return all(e.form.is_linear and _is_constant(e.form) for e in self.equations)
 
     @property
     def width(self) -> int:
@@ -208,8 +211,11 @@ class Rows:
         """
         if self.layout.reference.dimension == 1:
             return 1.0
-        power = max(float(self.orders.max()) - 1.0, 0.0) / 2
-        return float((self.layout.root.size / part.cell.size).min() ** power)
+        return float((self.layout.root.size / part.cell.size).min() ** self._emphasised)
+
+    @cached_property
+    def _emphasised(self) -> float:
+        return max(float(self.orders.max()) - 1.0, 0.0) / 2
 
     def only_terms(self, statement: Statement, part: CellPart, X: FloatArray, normals: FloatArray | None) -> list[Term]:
         """Return the terms of a statement at points of a part, without its source."""
@@ -221,7 +227,7 @@ class Rows:
         blocks, rights = [np.empty((0, self.width))], [np.empty((0, self.sides))]
         flows = [np.empty((len(self.equations), 0))]
         for place, rule in part.boundary.items():
-            own = [s for s in self.problem.statements if s.place is place or s.place == place]
+            own = self.on(place)
             depth = float((np.abs(rule.normals) @ (2 * part.half)).mean())
             lowered: list[tuple[list[Term], float]] = []
             known = [self.lowered(statement, part, rule.points, rule.normals) for statement in own]
@@ -242,6 +248,25 @@ class Rows:
                     rights.append(right)
                     flows.append(np.zeros((len(self.equations), len(right))))
         return np.concatenate(blocks), np.concatenate(rights), np.hstack(flows)
+
+    def on(self, place: Any) -> list[Statement]:
+        """Return the conditions that hold on a part of the boundary."""
+        if place not in self._on:
+            self._on[place] = [s for s in self.problem.statements if s.place is place or s.place == place]
+        return self._on[place]
+
+    def boundary_key(self, part: CellPart, rows: PartRows) -> Any:
+        """Return what whole parts have in common that have equal rows of conditions; None where they are its own."""
+        found, count = [], 0
+        for place, rule in part.boundary.items():
+            forms = [statement.form for statement in self.on(place)]
+            if not all(form.is_linear and _is_constant(form) for form in forms):
+                return None
+            shares = np.round(rule.weights / rule.weights.sum(), _DIGITS)
+            arrays = (on_grid(part.local(rule.points)), shares, np.round(rule.normals, _DIGITS) + 0.0)
+            found.append((place, float(f"{rule.weights.sum():.12g}"), *(array.tobytes() for array in arrays)))
+            count += len(forms) * len(rule.weights)
+        return tuple(found) if count == len(rows.value) else None
 
     def factor(self, statement: Statement, part: CellPart, found: list[Term], units: FloatArray) -> float:
         """Return what the rows of a condition on a part are multiplied with, beside the roots of weights."""
@@ -421,8 +446,8 @@ class Rows:
         """Return the largest term of every field."""
         found = np.zeros(len(self.problem.field_names))
         for number, index, value in coefficients:
-            size = float(np.sqrt(np.mean(np.square(value)))) / float(np.prod(half ** np.array(index)))
-            found[number] = max(found[number], size)
+            size = float(np.sqrt(np.mean(np.square(value)))) if np.ndim(value) else abs(value)
+            found[number] = max(found[number], size / _power(half, index))
         return found
 
     def _at(
@@ -448,7 +473,7 @@ class Rows:
         forms: list[dict[MultiIndex, Any]] = [{} for _ in fields]
         for form, (k, number) in zip(forms, fields, strict=True):
             for _, index, value in (own for own in terms[k] if own[0] == number):
-                scale = units[number] / float(np.prod(part.half ** np.array(index)))
+                scale = units[number] / _power(part.half, index)
                 form[index] = form.get(index, 0.0) + value * scale
         made = self.layout.reference.combine(part.local(points), forms, left)
         size = self.layout.reference.size
@@ -464,7 +489,7 @@ class Rows:
         first = next(iter(values.values()))
         found = np.zeros((len(first), self.width))
         for number, index, value in coefficients:
-            scale = value * (units[number] / float(np.prod(half ** np.array(index))))
+            scale = value * (units[number] / _power(half, index))
             block = values[index] * (scale[:, None] if np.ndim(scale) else scale)
             found[:, number * k : (number + 1) * k] += block
         return found
@@ -473,3 +498,13 @@ class Rows:
 def _indices(terms: list[list[Term]]) -> list[MultiIndex]:
     """Return the derivatives in lists of terms."""
     return list(dict.fromkeys(index for own in terms for _, index, _ in own))
+
+
+def _is_constant(form: Form) -> bool:
+    """Tell whether all coefficients of a form are numbers."""
+    return all(function.constant is not None for function in form.coefficient_functions)
+
+
+def _power(half: FloatArray, index: MultiIndex) -> float:
+    """Return the product of half sides to the powers of a derivative."""
+    return math.prod(float(side) ** order for side, order in zip(half.tolist(), index, strict=True))

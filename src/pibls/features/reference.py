@@ -118,13 +118,14 @@ class Reference:
         return [(own if left is None else left @ own) @ self.transform for own in nodes]
 
     @cached_property
-    def _memory(self) -> Memory:
+    def memory(self) -> Memory:
+        """Derivatives of the functions at places that many cells have in common."""
         return Memory()
 
     def evaluate_again(self, X: FloatArray, multi_indices: Sequence[MultiIndex]) -> dict[MultiIndex, FloatArray]:
         """Return :meth:`evaluate` at points rounded to a fine grid, from memory where it was asked there before."""
         grid = on_grid(X)
-        return self._memory.recalled(grid.tobytes(), multi_indices, lambda missing: self.evaluate(grid, missing))
+        return self.memory.recalled(grid.tobytes(), multi_indices, lambda missing: self.evaluate(grid, missing))
 
     def on_rule(self, multi_indices: Sequence[MultiIndex]) -> dict[MultiIndex, FloatArray]:
         """Return derivatives of all functions at the points of the rule; each is computed once and kept."""

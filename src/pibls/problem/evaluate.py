@@ -86,9 +86,12 @@ class Function:
                 f"{text(self.expression)} is not real at some points; write complex problems as a system of the real "
                 "and imaginary parts."
             )
-        result = np.broadcast_to(values.astype(np.float64, copy=False), (X.shape[0],))
-        bad = np.flatnonzero(~np.isfinite(result))
-        if bad.size:
+        result: FloatArray = values.astype(np.float64, copy=False).view()
+        if result.shape != (X.shape[0],):
+            result = np.broadcast_to(result, (X.shape[0],))
+        result.flags.writeable = False  # it may be a coordinate itself
+        if not np.isfinite(result).all():
+            bad = np.flatnonzero(~np.isfinite(result))
             place = ", ".join(f"{s}={v:.6g}" for s, v in zip(self.coordinates, X[bad[0]], strict=True))
             raise ProblemError(
                 f"{cut(text(self.expression), 120)} is not finite at {bad.size} of {X.shape[0]} points, first at "

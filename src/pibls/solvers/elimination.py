@@ -8,6 +8,7 @@ Nothing is squared: branches of very different size keep their digits.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -44,7 +45,7 @@ class Eliminated:
                 least = np.diag(np.where(diagonal <= _SINGULAR * diagonal.max(), _SINGULAR * diagonal.max(), 0.0))
                 return np.asarray(solve_triangular(self.triangle + least, right, check_finite=False))
             return np.asarray(np.linalg.lstsq(self.triangle, right, rcond=_SINGULAR)[0])
-        return np.asarray(solve_triangular(self.triangle, right, check_finite=False))
+        return np.asarray(lapack.dtrtrs(self.triangle, right)[0])
 
 
 @dataclass(frozen=True, eq=False)
@@ -231,9 +232,9 @@ def merge(
     count, sides = len(sums), one.shape[1] - len(one)
     gone, left = count + shared, count + width
     fronts = (one, two)
-    tops = [
-        _placed(front[:gone, gone:], place + count, left, sides) for front, place in zip(fronts, places, strict=True)
-    ]
+    last = slice(left, left + sides)
+    runs = [[*_runs(place + count), (last, slice(len(place), len(place) + sides))] for place in places]
+    tops = [_placed(front[:gone, gone:], own, left + sides) for front, own in zip(fronts, runs, strict=True)]
     # The sums of the first front are those of the merged one less those of the second.
     first = one[:gone, :gone].copy(order="F")
     tops[0][:, :count] = first[:, :count]
@@ -245,15 +246,13 @@ def merge(
     rest[np.arange(count), np.arange(count)] = sums
     # What both fronts still share with others has rows in both: those of the second one are rotated into the first's.
     again = np.isin(places[1], places[0])
-    for front, place, fresh in zip(fronts, places, (np.ones(len(places[0]), dtype=bool), ~again), strict=True):
-        every = _runs(place + count)
-        for into, taken in [*every, (slice(left, left + sides), slice(len(place), len(place) + sides))]:
-            for down, through in _runs(place + count, fresh):
+    fresh = [runs[0][:-1], _runs(places[1] + count, ~again) if again.any() else runs[1][:-1]]
+    for front, own, rows in zip(fronts, runs, fresh, strict=True):
+        for into, taken in own:
+            for down, through in rows:
                 rest[down, into] = front[gone:, gone:][through, taken]
     if again.any():
-        bottom = np.asfortranarray(
-            np.vstack([bottom, _placed(two[gone:, gone:][again], places[1] + count, left, sides)])
-        )
+        bottom = np.asfortranarray(np.vstack([bottom, _placed(two[gone:, gone:][again], runs[1], left + sides)]))
     if not left:
         return eliminated, rest, float(np.square(bottom).sum(axis=0)[0]) if sides and len(bottom) else 0.0
     _, _, over = absorb(rest[:, :left], rest[:, left:], bottom[:, :left], bottom[:, left:])
@@ -261,9 +260,9 @@ def merge(
     return eliminated, rest, lost
 
 
-def _placed(block: FloatArray, place: Any, width: int, sides: int) -> FloatArray:
-    found = np.zeros((len(block), width + sides), order="F")
-    for into, taken in _runs(np.append(place, np.arange(width, width + sides))):
+def _placed(block: FloatArray, runs: list[tuple[slice, slice]], width: int) -> FloatArray:
+    found = np.zeros((len(block), width), order="F")
+    for into, taken in runs:
         found[:, into] = block[:, taken]
     return found
 
@@ -271,10 +270,13 @@ def _placed(block: FloatArray, place: Any, width: int, sides: int) -> FloatArray
 def _runs(places: Any, chosen: Any = None) -> list[tuple[slice, slice]]:
     """Return increasing places, or some of them, as runs: where each stands, and which of the places it takes in."""
     numbers = np.arange(len(places)) if chosen is None else np.flatnonzero(chosen)
+    if not len(numbers):
+        return []
     own = places[numbers]
-    starts = np.flatnonzero((np.diff(own, prepend=-2) != 1) | (np.diff(numbers, prepend=-2) != 1))
-    ends = np.append(starts, len(own))[1:]
+    breaks = (own[1:] - own[:-1] != 1) | (numbers[1:] - numbers[:-1] != 1)
+    starts = [0, *(np.flatnonzero(breaks) + 1).tolist()]
+    lengths = [b - a for a, b in pairwise([*starts, len(own)])]
     return [
-        (slice(own[a], own[a] + b - a), slice(numbers[a], numbers[a] + b - a))
-        for a, b in zip(starts.tolist(), ends.tolist(), strict=True)
+        (slice(into, into + length), slice(taken, taken + length))
+        for into, taken, length in zip(own[starts].tolist(), numbers[starts].tolist(), lengths, strict=True)
     ]
