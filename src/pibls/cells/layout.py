@@ -120,6 +120,11 @@ class Layout:
         parts = self.cutter.parts(cell)
         return mine[self.cutter.part_at(cell, X[mine]) == parts.index(part)] if len(parts) > 1 else mine
 
+    @property
+    def least_degree(self) -> int:
+        """Degree of what cells tell each other of a solution: on faces it is less than inside."""
+        return self.reference.degree if self.reference.dimension == 1 else self.walls.degree
+
     @cached_property
     def volume(self) -> float:
         """Measure of the domain."""

@@ -404,8 +404,8 @@ def first_tree(follower: Follower, tol: float, root: Cell | None = None, *, budg
             if len(leaves(root)) > _FEWEST_CELLS:
                 break
         root = split_at_planes(root)
-    most = budget * RATE / (PER_CELL + _PER_WEIGHT * rows.width**3)
-    return follower.followed(root, tol, max(_FEWEST_CELLS, int(_DATA_BUDGET * most)))
+    most = max(_FEWEST_CELLS, int(_DATA_BUDGET * budget * RATE / (PER_CELL + _PER_WEIGHT * rows.width**3)))
+    return follower.followed(follower.waved(root, tol, most), tol, most)
 
 
 def solve_cells(
