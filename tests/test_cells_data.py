@@ -174,6 +174,48 @@ class TestTrees:
         assert planes(x**2 + y**2 < R(1, 4)) == []
 
 
+class TestWaves:
+    """An equation says itself how short its waves are, where no source does."""
+
+    @staticmethod
+    def first(equation, domain=SQUARE, most=1000):
+        problem = pb.Problem(equation, domain, [pb.Dirichlet(u, 0)])
+        follower = Follower(Rows(Layout(problem, draw_reference(2, 13, 0))))
+        return leaves(follower.waved(follower.rows.layout.root, 1e-6, most))
+
+    def test_cells_are_as_short_as_waves_along_each_axis(self):
+        along = {len(self.first(u.diff(x, 2) + u.diff(y, 2) + k**2 * u)) for k in (40, 42)}
+        assert along == {64}
+        # Waves along y are ten times as long.
+        cells = self.first(u.diff(x, 2) + 100 * u.diff(y, 2) + 1600 * u)
+        assert {tuple(cell.size.tolist()) for cell in cells} == {(1 / 8, 1.0)}
+
+    @pytest.mark.parametrize("order", [2, 4])
+    def test_what_decays_is_left_to_where_it_shows(self, order):
+        sign = (-1) ** (order // 2)
+        plate = u.diff(x, order) + u.diff(y, order)
+        assert len(self.first(plate + sign * 40**order * u)) == 1
+        assert len(self.first(plate - sign * 40**order * u)) == 64
+
+    def test_only_where_a_coefficient_says_so(self):
+        sizes = {
+            cell.low[0] < 0.5: cell.size[0] for cell in self.first(pb.laplacian(u) + 3600 * sp.exp(-20 * x**2) * u)
+        }
+        assert sizes[True] < sizes[False]
+
+    def test_too_many_cells_are_none_at_all(self):
+        assert len(self.first(pb.laplacian(u) + 1e6 * u, most=100)) == 1
+
+    def test_waves_that_only_the_boundary_speaks_of(self):
+        exact = sp.sin(36 * x + 48 * y)
+        disk = pb.Disk((x, y), (0, 0), R(1, 4))
+        problem = pb.Problem(pb.laplacian(u) + 3600 * u, disk, [pb.Dirichlet(u, exact)], exact=exact)
+        solution = solved(problem, 1e-6)
+        assert solution.status == "converged"
+        assert len(solution.diagnostics.stages) <= 2
+        assert solution.true_error() < 1e-6
+
+
 def test_what_a_cut_cell_does_outside_the_domain_is_not_rough():
     domain = SQUARE - pb.Rectangle((x, R(3, 10), 1), (y, R(3, 10), 1))
     layout = Layout(pb.Problem(pb.laplacian(u), domain, [pb.Dirichlet(u, 0)]), draw_reference(2, 9))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from pibls.solvers.elimination import Eliminated, Leaf, absorb, merge, triangle
+from pibls.solvers.elimination import Eliminated, Leaf, Triangle, absorb, merge
 
 
 def graded(rng, rows, columns, decades):
@@ -18,19 +18,38 @@ def residual(A, b, w):
     return float(np.square(A @ w - b).sum())
 
 
+def triangle(rows, columns):
+    """Rows as a triangle over their first columns, and what is left of them below."""
+    return np.linalg.qr(np.vstack([rows, np.zeros((columns, rows.shape[1]))]), mode="complete")[1]
+
+
 def front_of(rows, width):
     """Rows with a right-hand side as a front, and the square sum that it leaves out."""
     found = triangle(np.asfortranarray(rows), width)
     return np.asfortranarray(found[:width]), float(np.square(found[width:, -1]).sum())
 
 
+@pytest.mark.parametrize("given", [False, True])
 @pytest.mark.parametrize("shape", [(30, 8), (8, 8), (5, 8), (0, 8)])
-def test_a_triangle_has_the_lengths_of_its_rows(shape):
-    rows = np.random.default_rng(0).standard_normal((shape[0], shape[1] + 1))
-    found = triangle(np.asfortranarray(rows), shape[1])
-    assert len(found) >= shape[1]
-    assert (found[: shape[1], : shape[1]] == np.triu(found[: shape[1], : shape[1]])).all()
-    np.testing.assert_allclose(found.T @ found, rows.T @ rows, atol=1e-12)
+def test_a_triangle_has_the_lengths_of_its_rows_and_of_the_ridge(shape, given):
+    rng, ridge = np.random.default_rng(0), 1e-3
+    rows, right = rng.standard_normal(shape), rng.standard_normal((shape[0], 2))
+    order = rng.permutation(shape[1]) if given else None
+    found = Triangle.of(rows, ridge, order)
+    assert (found.upper == np.triu(found.upper)).all()
+    assert sorted(found.order.tolist()) == list(range(shape[1]))
+    if given:
+        assert (found.order == order).all()
+    turned, lost = found.rotated(right)
+    own = rows[:, found.order]
+    np.testing.assert_allclose(found.upper.T @ found.upper, own.T @ own + ridge**2 * np.eye(shape[1]), atol=1e-12)
+    np.testing.assert_allclose(found.upper.T @ turned, own.T @ right, atol=1e-12)
+    assert lost + np.square(turned[:, 0]).sum() == pytest.approx(np.square(right[:, 0]).sum(), abs=1e-12)
+
+
+def test_a_triangle_begins_with_what_its_rows_determine_best():
+    rows = np.random.default_rng(0).standard_normal((20, 3)) * [1e-6, 1.0, 1e-3]
+    assert Triangle.of(rows, 1e-12).order.tolist() == [1, 2, 0]
 
 
 @pytest.mark.parametrize("decades", [0, 8])

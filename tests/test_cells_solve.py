@@ -76,6 +76,26 @@ def test_functions_of_a_degree_end_at_a_floor_and_stay_there(degree, floor):
     assert np.abs(values - problem.exact_values(X)["u"]).max() < floor
 
 
+def test_cells_along_the_boundary_that_share_a_factorisation_are_solved_as_if_each_had_its_own(monkeypatch):
+    values = {SQUARE.left: sp.cos(3 * x * y), SQUARE.bottom: x**2, SQUARE.right: sp.exp(y)}
+    conditions = [pb.Neumann(u, x - y, on=SQUARE.top), *(pb.Dirichlet(u, own, on=on) for on, own in values.items())]
+    problem = pb.Problem(sp.Eq(-laplace(u) + u, sp.sin(5 * x + y)), SQUARE, conditions)
+    fits, counts = [], []
+    for shared in (True, False):
+        glue = Glue(Rows(Layout(problem, draw_reference(2, 7, 0))))
+        if not shared:
+            monkeypatch.setattr(glue.reducer, "_configuration", lambda *_: None)
+        root = glue.layout.root
+        for _ in range(3):
+            root = refined(root, {leaf: [(0, None), (1, None)] for leaf in leaves(root)})
+        fit = glue.solve(root)
+        counts.append(len(glue.reducer._alike))
+        fits.append(network_of(glue.layout, fit).evaluate(SQUARE.sample(300), [(0, 0)])[0, 0])
+    assert 0 < counts[0] < 32
+    assert counts[1] == 0
+    np.testing.assert_allclose(*fits, rtol=0, atol=1e-10)
+
+
 @pytest.mark.parametrize("tol", [1e-3, 1e-6, 1e-10])
 def test_tolerances_are_met_and_estimates_are_near(tol):
     peak = sp.exp(-20 * ((x - 0.3) ** 2 + y**2))

@@ -6,8 +6,15 @@
 ('converged', True)
 """
 
-from pibls.cells.loop import solve_cells, suits_cells
+from pibls.cells.loop import attempt_cells, solve_cells, suits_cells
 from pibls.cells.newton import solve_cells_nonlinear
 from pibls.cells.posed import even_answers, unbalanced
 
-__all__ = ["even_answers", "solve_cells", "solve_cells_nonlinear", "suits_cells", "unbalanced"]
+__all__ = [
+    "attempt_cells",
+    "even_answers",
+    "solve_cells",
+    "solve_cells_nonlinear",
+    "suits_cells",
+    "unbalanced",
+]

@@ -183,10 +183,12 @@ def crossings(ground: Ground, marks: FloatArray) -> tuple[Crossing, ...]:
         or problem.domain.time is not None
         or len(equations) != 1
         or not equations[0].form.is_linear
+        or all(function.constant is not None for function in equations[0].form.coefficient_functions)
         or any(isinstance(s.place, Across | AtPoints | Average) for s in problem.statements)
     ):
         return ()
-    found = (_crossing(ground, equations[0], point) for point in _candidates(ground, marks))
+    candidates = [point for point in _candidates(ground, marks) if ground.inside(point[None]).all()]
+    found = (_crossing(ground, equations[0], point) for point in candidates)
     return tuple(one for one in found if one is not None)
 
 

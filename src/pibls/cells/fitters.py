@@ -113,6 +113,13 @@ class Linear:
             self._richer = self.enriched(2)
         return self._richer
 
+    def of_degree(self, degree: int) -> Linear:
+        """Return what solves the same problem with functions of a degree, with all that is known already."""
+        for own in (self, self._richer):
+            if own is not None and own.layout.reference.degree == degree:
+                return own
+        return self.enriched(degree - self.layout.reference.degree)
+
     def enriched(self, degrees: int) -> Linear:
         """Return what solves the same problem with functions of so many degrees more."""
         return Linear(Glue(Rows(self.layout.enriched(degrees))))

@@ -102,11 +102,11 @@ class Layout:
         """
 
         def made(missing: list[MultiIndex]) -> dict[MultiIndex, FloatArray]:
-            values = self.reference.evaluate(on_grid(part.local(X)), missing)
-            roots = np.sqrt(self.walls.whole[1])[:, None]
-            return {index: face.basis.T @ (roots * values[index]) for index in missing}
+            left = (face.basis * np.sqrt(self.walls.whole[1])[:, None]).T
+            forms = [{index: 1.0} for index in missing]
+            return dict(zip(missing, self.reference.combine(on_grid(part.local(X)), forms, left), strict=True))
 
-        return self._memory.recalled(self.place(part, X), indices, made)
+        return self.reference.memory.recalled(("moments", self.place(part, X)), indices, made)
 
     def place(self, part: CellPart, X: FloatArray) -> bytes:
         """Return where points of a whole face lie in the coordinates of a part."""
@@ -119,6 +119,11 @@ class Layout:
         mine = np.flatnonzero((above & (cell.high >= X)).all(axis=1))
         parts = self.cutter.parts(cell)
         return mine[self.cutter.part_at(cell, X[mine]) == parts.index(part)] if len(parts) > 1 else mine
+
+    @property
+    def least_degree(self) -> int:
+        """Degree of what cells tell each other of a solution: on faces it is less than inside."""
+        return self.reference.degree if self.reference.dimension == 1 else self.walls.degree
 
     @cached_property
     def volume(self) -> float:

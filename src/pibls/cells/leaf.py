@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.linalg import qr
 
 from pibls.cells.crossings import Crossing
 from pibls.cells.parts import CellPart, Face
@@ -16,7 +16,7 @@ from pibls.cells.tree import Cell
 from pibls.checks import FloatArray
 from pibls.features.reference import on_grid
 from pibls.problem import Statement
-from pibls.solvers.elimination import Eliminated, Leaf, triangle
+from pibls.solvers.elimination import Eliminated, Leaf, Triangle
 
 __all__ = ["PER_CELL", "Link", "Reduced", "Reducer", "Wall", "by_crossing"]
 
@@ -87,7 +87,7 @@ class Reducer:
     flops: float = 0.0
     count: int = 0
     _reduced: dict[CellPart, Reduced] = field(default_factory=dict)
-    _shared: dict[Any, tuple[FloatArray, FloatArray]] = field(default_factory=dict)
+    _triangles: dict[Any, Triangle] = field(default_factory=dict)  # of equations, by the keys of parts
     _alike: dict[Any, tuple[Leaf, tuple[int, ...]]] = field(default_factory=dict)
     _unit: FloatArray | None = None
 
@@ -122,8 +122,9 @@ class Reducer:
         else:
             leaf, sizes = self._alike[key]
             below, count = np.zeros((leaf.count, self.rows.sides)), len(rows.given)
+            below[: len(rows.value)] = self.rows.emphasis(part) * rows.value
             below[leaf.count - 2 * count : leaf.count - count] = (
-                -_STIFF * self._unit_of_sums(part)[:, None] * rows.given
+                -_STIFF * self._unit_of_sums(part)[:, None] * (rows.given + rows.flows @ rows.value)
             )
         self.flops += 4.0 * len(below) * (len(upper) + len(leaf.front))
         return *leaf.solved(self.rows.emphasis(part) * right, below), sizes
@@ -133,65 +134,49 @@ class Reducer:
         if part in self._reduced:
             return self._reduced[part]
         rows = self.rows.of(part)
-        width = self.rows.width
-        order = self.order(part, rows)
-        if rows.key is None:
+        found = self._triangles.get(rows.key)
+        if found is None:
             assert rows.equation is not None
-            ridge = _RIDGE * np.sqrt(part.volume) * np.eye(width)
-            stacked = np.asfortranarray(
-                np.vstack(
-                    [
-                        np.column_stack([rows.equation[:, order], rows.source]),
-                        np.column_stack([ridge, np.zeros((width, self.rows.sides))]),
-                    ]
-                )
-            )
-            found = triangle(stacked, width)
-            self.flops += 2.0 * len(stacked) * width**2
-            upper, right = found[:width, :width], found[:width, width:]
-            lost = float(np.square(found[width:, width]).sum())
-        else:
-            if rows.equation is not None:
-                ridge = _RIDGE * np.sqrt(part.volume) * np.eye(width)
-                orthogonal, triangular = np.linalg.qr(np.vstack([rows.equation[:, order], ridge]))
-                self._shared[rows.key] = orthogonal[: len(rows.equation)], np.asfortranarray(triangular)
-                self.flops += 4.0 * len(rows.equation) * width**2
-            orthogonal, upper = self._shared[rows.key]
-            right = orthogonal.T @ rows.source
-            lost = max(0.0, float(np.square(rows.source[:, 0]).sum() - np.square(right[:, 0]).sum()))
+            key = _shape(part)
+            found = Triangle.of(rows.equation, _RIDGE * np.sqrt(part.volume), self.orders.get(key))
+            self.orders.setdefault(key, found.order)
+            self.flops += 2.0 * (len(rows.equation) + self.rows.width) * self.rows.width**2
+            if rows.key is not None:
+                self._triangles[rows.key] = found
         # The triangle says all that the rows do.
-        self._reduced[part] = Reduced(replace(rows, equation=None), np.asfortranarray(upper), right, lost)
+        self._reduced[part] = Reduced(replace(rows, equation=None), found.upper, *found.rotated(rows.source))
         return self._reduced[part]
 
-    def order(self, part: CellPart, rows: PartRows) -> Any:
+    def order(self, part: CellPart) -> Any:
         """Return an order of the unknowns of a part in which those come first that its equations determine best.
 
         Cells of nearly the same shape share one. Rows of an equation are many times larger than those of values; in
         this order rounding in the ones does not reach the others.
         """
-        shape = tuple(np.round(2 * np.log2(part.half / part.half.max())).astype(int).tolist())
-        key = (shape, int(np.round(np.log2(part.half.max()))))
-        if key not in self.orders:
-            assert rows.equation is not None
-            upper = np.linalg.qr(rows.equation, mode="r")
-            self.orders[key] = qr(upper, mode="r", pivoting=True, check_finite=False)[1]
-        return self.orders[key]
+        return self.orders[_shape(part)]
 
     def _configuration(self, part: CellPart, faces: tuple[Any, ...], rows: PartRows) -> Any:
         """Return what parts have in common whose rows are the same, or None where they are a part's own."""
-        plain = rows.key is not None and not len(rows.value) and not self.rows.averages
+        plain = rows.key is not None and not self.rows.averages
         if not plain or not all(isinstance(face, Face) and face.whole for face in faces):
             return None
+        boundary = self.rows.boundary_key(part, rows)
+        if boundary is None:
+            return None
         shared = self.shared(faces)
-        return rows.key, tuple(
-            (
-                self.rows.layout.place(part, self.rows.on_side(part, face)),
-                float(f"{face.thickness:.12g}"),
-                bool(face.shift),
-                *(float(f"{unit:.12g}") for unit in self.rows.face_units(face)),
-                *self._on_wall(face, shared),
-            )
-            for face in faces
+        return (
+            rows.key,
+            boundary,
+            tuple(
+                (
+                    self.rows.layout.place(part, self.rows.on_side(part, face)),
+                    float(f"{face.thickness:.12g}"),
+                    bool(face.shift),
+                    *(float(f"{unit:.12g}") for unit in self.rows.face_units(face)),
+                    *self._on_wall(face, shared),
+                )
+                for face in faces
+            ),
         )
 
     def _on_wall(self, face: Face, shared: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -231,7 +216,7 @@ class Reducer:
             below, bottom = np.vstack([below, sums]), np.vstack([bottom, theirs])
         balance, theirs = self._balance(part, carried, rows, below, bottom, columns)
         emphasis = self.rows.emphasis(part)
-        below = np.asfortranarray(np.vstack([emphasis * below, balance])[:, self.order(part, rows)])
+        below = np.asfortranarray(np.vstack([emphasis * below, balance])[:, self.order(part)])
         bottom = np.asfortranarray(np.vstack([emphasis * bottom, theirs]))
         self.flops += 2.0 * len(below) * len(upper) * (len(upper) + 2 * width) + 2.0 * len(below) * width**2
         leaf = Leaf.of(np.multiply(emphasis, upper, order="F"), below, bottom[:, :width])
@@ -328,6 +313,13 @@ class Reducer:
     def counts(self, part: CellPart, cell: Cell) -> FloatArray:
         """Return how much the sums of a branch count."""
         return np.asarray(self.rows.weights(part, cell.size / 2) / self._unit_of_sums(part))
+
+
+def _shape(part: CellPart) -> Any:
+    """Return what parts of nearly the same shape and size have in common."""
+    sides = part.half.tolist()
+    largest = max(sides)
+    return tuple(round(2 * math.log2(side / largest)) for side in sides), round(math.log2(largest))
 
 
 def by_crossing(faces: tuple[Any, ...]) -> dict[Crossing, list[Link]]:

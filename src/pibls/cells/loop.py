@@ -6,6 +6,7 @@ import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from typing import cast
 
 import numpy as np
 
@@ -28,7 +29,7 @@ from pibls.solution.sizes import reference_sizes
 from pibls.solution.stages import more_budget
 from pibls.status import Status
 
-__all__ = ["Loop", "first_tree", "solve_cells", "suits_cells"]
+__all__ = ["Loop", "attempt_cells", "first_tree", "solve_cells", "suits_cells"]
 
 _HIGHEST = {1: 0, 2: 19, 3: 12}  # degrees up to which cells become richer in the course of a solve
 _PER_WEIGHT = 20.0  # operations of a cell by the third power of its weights
@@ -403,11 +404,18 @@ def first_tree(follower: Follower, tol: float, root: Cell | None = None, *, budg
             if len(leaves(root)) > _FEWEST_CELLS:
                 break
         root = split_at_planes(root)
-    most = budget * RATE / (PER_CELL + _PER_WEIGHT * rows.width**3)
-    return follower.followed(root, tol, max(_FEWEST_CELLS, int(_DATA_BUDGET * most)))
+    most = max(_FEWEST_CELLS, int(_DATA_BUDGET * budget * RATE / (PER_CELL + _PER_WEIGHT * rows.width**3)))
+    return follower.followed(follower.waved(root, tol, most), tol, most)
 
 
 def solve_cells(
+    problem: Problem, tol: float, budget: Budget | float, seed: int, report: Callable[..., None], **limits: float
+) -> Solution:
+    """Solve a linear problem in one to three coordinates by cells."""
+    return attempt_cells(problem, tol, budget, seed, report, **limits)[0]
+
+
+def attempt_cells(
     problem: Problem,
     tol: float,
     budget: Budget | float,
@@ -415,8 +423,8 @@ def solve_cells(
     report: Callable[..., None],
     *,
     undetermined: float = _UNDETERMINED,
-) -> Solution:
-    """Solve a linear problem in one to three coordinates by cells."""
+) -> tuple[Solution, Linear]:
+    """Return a solution with what solved it last, which knows the domain and its cells."""
     d = len(problem.domain.coordinates)
     rows = Rows(Layout(problem, draw_reference(d, degree_for(d, tol), seed), seed))
     linear = Linear(Glue(rows))
@@ -424,6 +432,7 @@ def solve_cells(
     shared = Budget.of(budget)
     loop = Loop(linear, tol, shared, seed, report, follower, undetermined)
     try:
-        return loop.run(linear.fit(first_tree(follower, tol, budget=shared.left), None))
+        solution = loop.run(linear.fit(first_tree(follower, tol, budget=shared.left), None))
+        return solution, cast(Linear, loop.fitter)
     finally:
         shared.spend(loop.flops)

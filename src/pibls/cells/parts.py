@@ -108,8 +108,9 @@ class Face:
 def part_values(reference: Reference, part: CellPart, weights: FloatArray, X: FloatArray) -> FloatArray:
     """Return the fields of a part at points: (points, fields)."""
     zero = (0,) * reference.dimension
-    evaluate = reference.evaluate_again if part.whole else reference.evaluate
-    return np.asarray(evaluate(part.local(X), [zero])[zero] @ weights.T)
+    if part.whole:
+        return np.asarray(reference.evaluate_again(part.local(X), [zero])[zero] @ weights.T)
+    return np.asarray(reference.network.evaluate(part.local(X), [zero])[zero] @ (reference.transform @ weights.T))
 
 
 def exact_weights(

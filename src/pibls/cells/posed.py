@@ -12,6 +12,7 @@ from typing import cast
 
 import numpy as np
 
+from pibls.cells.fitters import Linear
 from pibls.cells.layout import Layout
 from pibls.cells.outcome import network_of
 from pibls.cells.parts import CellPart, part_values
@@ -87,8 +88,8 @@ class Answers:
         )
 
 
-def even_answers(problem: Problem, seed: int = 0) -> Answers:
-    """Return how strongly the solutions of a linear problem answer on even trees.
+def even_answers(problem: Problem, seed: int = 0, near: Linear | None = None) -> Answers:
+    """Return how strongly the solutions of a linear problem answer on even trees; what solved it may be given.
 
     Examples
     --------
@@ -101,19 +102,28 @@ def even_answers(problem: Problem, seed: int = 0) -> Answers:
     >>> [even_answers(p).is_unseen for p in (enough, too_few)]
     [False, True]
     """
-    d = len(problem.domain.coordinates)
-    layout = Layout(problem, draw_reference(d, _DEGREE[d], seed))
-    glue = Glue(Rows(layout))
-    root = _even(split_at_planes(layout.root), glue.rows.periodic)
-    sizes: list[float] = []
-    weights: dict[CellPart, FloatArray] = {}
-    for level in range(_LEVELS[d]):
-        root = root if level == 0 else _even(root, tuple(range(d)))
+    glue = _glue(problem, seed, near)
+    d, layout, before = len(problem.domain.coordinates), glue.layout, glue.flops
+    roots = [_even(split_at_planes(layout.root), glue.rows.periodic)]
+    while len(roots) < _LEVELS[d]:
+        roots.append(_even(roots[-1], tuple(range(d))))
+    # The finest first: it is the likeliest to have been solved before.
+    found = []
+    for root in reversed(roots):
         fit = glue.solve(root)
-        size, weights = glue.weakest(seed)
-        sizes.append(size)
+        found.append((fit, *glue.weakest(seed)))
+    fit, _, weights = found[0]
     place, name = _largest(layout, Fit(fit.root, fit.parts, weights, {}, 0, 0))
-    return Answers(problem, tuple(sizes), place, name, glue.flops, _is_local(layout, weights))
+    sizes = tuple(size for _, size, _ in reversed(found))
+    return Answers(problem, sizes, place, name, glue.flops - before, _is_local(layout, weights))
+
+
+def _glue(problem: Problem, seed: int, near: Linear | None) -> Glue:
+    """Return what solves a problem on even trees."""
+    degree = _DEGREE[len(problem.domain.coordinates)]
+    if near is not None:
+        return near.of_degree(degree).glue
+    return Glue(Rows(Layout(problem, draw_reference(len(problem.domain.coordinates), degree, seed))))
 
 
 def _is_local(layout: Layout, weights: dict[CellPart, FloatArray]) -> bool:
@@ -126,7 +136,7 @@ def _is_local(layout: Layout, weights: dict[CellPart, FloatArray]) -> bool:
     return len(squares) > 2 and not largest.whole and squares[largest] > _ALONE * sum(squares.values())
 
 
-def unbalanced(problem: Problem, seed: int = 0) -> str:
+def unbalanced(problem: Problem, seed: int = 0, near: Linear | None = None) -> str:
     """Say how far what equations make is from what conditions let out, where conditions say all that flows out.
 
     Equations with constant coefficients that see no constants say what a flow adds up to, and where every condition
@@ -151,8 +161,7 @@ def unbalanced(problem: Problem, seed: int = 0) -> str:
         or any(isinstance(s.place, Across) for s in problem.statements)
     ):
         return ""
-    d = len(problem.domain.coordinates)
-    layout = Layout(problem, draw_reference(d, _DEGREE[d], seed))
+    d, layout = len(problem.domain.coordinates), _glue(problem, seed, near).layout
     rows = Rows(layout)
     if not rows.is_constant or rows.periodic or problem.domain.time is not None or not _is_covered(problem, boundary):
         return ""

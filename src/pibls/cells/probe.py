@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 
@@ -16,6 +17,7 @@ from pibls.cells.layout import Layout
 from pibls.cells.parts import CellPart
 from pibls.cells.spots import Spots
 from pibls.cells.surface import Piece
+from pibls.cells.tree import Cell
 from pibls.checks import FloatArray
 from pibls.features.reference import rule_count
 from pibls.geometry.sampling import kronecker
@@ -85,6 +87,7 @@ class Probe:
     _known: dict[Function, FloatArray] = field(default_factory=dict)
     _spots: dict[Function, Spots] = field(default_factory=dict)
     _points: dict[int, FloatArray] = field(default_factory=dict)
+    _held: dict[tuple[Cell, int], Any] = field(default_factory=dict)
 
     def missed(self, part: CellPart, function: Function) -> FloatArray:
         """Return the L2 norm of what the points of a whole part miss of a function, by axis."""
@@ -142,10 +145,17 @@ class Probe:
             low, high = self.layout.root.low, self.layout.root.high
             X = low + (high - low) * kronecker(count, len(low))
             self._points[count] = X[self.layout.ground.inside(X)]
-        points = self._points[count]
         if function not in self._known:
-            self._known[function] = function(points)
-        mine = ((points > part.cell.low) & (points < part.cell.high)).all(axis=1)
-        values = np.abs(self._known[function][mine])
+            self._known[function] = function(self._points[count])
+        values = np.abs(self._known[function][self._inside(part.cell, count)])
         large = values[values > _OUTLIER * np.abs(function(part.points)).max()]
         return float(np.sqrt(part.volume / max(len(values), 1) * np.square(large).sum()))
+
+    def _inside(self, cell: Cell, count: int) -> Any:
+        """Return which of the scattered points are in a cell."""
+        if (cell, count) not in self._held:
+            points = self._points[count]
+            above = np.arange(len(points)) if cell.parent is None else self._inside(cell.parent, count)
+            own = points[above]
+            self._held[cell, count] = above[((own > cell.low) & (own < cell.high)).all(axis=1)]
+        return self._held[cell, count]

@@ -37,6 +37,7 @@ _REST, _LEAST_REST, _MOST_REST = 0.3, 1e-4, 0.02  # of all that is rough (square
 _LACKING_SHARE = 0.5  # of all that rows lack, likewise
 _SIDEWAYS = 0.1  # an axis this much smoother than the roughest one is not split
 _DATA_SHARE = 100.0  # data need not be better than this many tolerances: solving smooths them
+_WAVE_SHARE = 1000.0  # waves need not either: richer cells make up for that, and coarser ones do not find them
 _ROUGHEST = 0.03  # of their size, however large the tolerance is
 _SMALL = 1 / 16  # of a cell: boundary pieces that are smaller are not lost in it
 _ROUNDS = 60
@@ -44,6 +45,7 @@ _NONE = 1e-300
 _PLAINLY = 0.02  # share of a function that is rough at the points of a cell
 _LEVELS = 3  # towards a landmark, at once
 _SLOWLY = 3.0  # what is missed, over what halves of a cell make of it: integrals may converge slowly
+_FEW = 4  # points along an axis, to look at coefficients
 _PAYS = 0.75  # what halves of a cell may miss of an integral, over what the cell does
 
 
@@ -230,10 +232,61 @@ class Follower:
         """Looks for what points miss."""
         return Probe(self.rows.layout)
 
+    def waved(self, root: Cell, tol: float, most: int) -> Cell:
+        """Split cells until they resolve the waves that equations let through, unless there would be too many.
+
+        Conditions on the boundary may send waves through all of a domain that no source speaks of. On coarser cells
+        they are not found at all, and what is found says little of where to split.
+        """
+        first, count = root, self.rows.layout.least_degree + 1
+        share = min(_WAVE_SHARE * tol, _ROUGHEST)
+        # What polynomials miss of a wave, by half a cell in radians: (e h / 2n)^n.
+        longest = 2.0 * count / math.e * share ** (1.0 / count)
+        for _ in range(_ROUNDS if self.rows.problem.is_linear else 0):
+            turns = {cell: self._wave_numbers(cell) * cell.size / 2 for cell in self._within(root)}
+            if len(turns) > most:
+                return first
+            splits: Splits = {
+                cell: [(int(axis), None) for axis in np.flatnonzero(own > longest)] for cell, own in turns.items()
+            }
+            if not any(splits.values()):
+                return root
+            root = refined(root, splits)
+        return root
+
+    def _within(self, root: Cell) -> list[Cell]:
+        """Return the cells of a tree that have something of the domain."""
+        ground = self.rows.layout.ground
+        return [
+            cell
+            for cell in leaves(root)
+            if any(ground.pieces(cell).values()) or ground.inside((cell.low + cell.high)[None] / 2).all()
+        ]
+
+    def _wave_numbers(self, cell: Cell) -> FloatArray:
+        """Return the largest number of radians per length along each axis with which solutions oscillate in a cell."""
+        found = np.zeros(len(cell.low))
+        X = cell.low + cell.size * _halved_rules(len(cell.low), _FEW)[0] / 2 + cell.size / 2
+        X = X[self.rows.layout.ground.inside(X)]
+        for equation in self.rows.equations if len(X) else ():
+            try:
+                terms = {term[:2]: term[2] for term in self.rows.terms(equation, X, None, [])}
+            except ProblemError:
+                continue
+            for (number, index), value in terms.items():
+                axis, order = int(np.argmax(index)), sum(index)
+                rest = terms.get((number, (0,) * len(index)))
+                if rest is None or order != max(index) or order % 2 or order < self.rows.orders[number, axis]:
+                    continue
+                with np.errstate(all="ignore"):
+                    powers = np.nan_to_num((-1) ** (order // 2 + 1) * rest / value, posinf=0.0)
+                found[axis] = max(found[axis], float(np.max(powers)) ** (1.0 / order) if np.max(powers) > 0 else 0.0)
+        return found
+
     def followed(self, root: Cell, tol: float, most: int) -> Cell:
         """Split cells until sources, coefficients and boundary values are resolved on each, or there are too many."""
         for _ in range(_ROUNDS):
-            cells = leaves(root)
+            cells = self._within(root)
             splits: Splits = {}
             limit, relative = self._limits(cells, tol)
             for cell in cells:
@@ -424,5 +477,4 @@ class Follower:
         """Return the size of the terms of a condition, by field."""
         if not statement.form.is_linear:
             return np.ones(1)
-        terms, _ = self.rows.lowered(statement, part, rule.points, rule.normals)
-        return self.rows.sizes(terms, part.half)
+        return self.rows.sizes(self.rows.only_terms(statement, part, rule.points, rule.normals), part.half)

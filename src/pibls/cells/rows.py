@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -16,7 +17,8 @@ from pibls.cells.parts import CellPart, Face
 from pibls.checks import FloatArray
 from pibls.errors import ProblemError
 from pibls.features import MultiIndex
-from pibls.problem import AtPoints, Average, Opposite, Problem, Statement
+from pibls.features.reference import on_grid
+from pibls.problem import AtPoints, Average, Form, Opposite, Problem, Statement
 
 __all__ = ["PartRows", "Rows"]
 
@@ -25,6 +27,7 @@ State = Callable[[CellPart, FloatArray, Sequence[tuple[str, MultiIndex]]], list[
 Columns = Callable[[Statement, CellPart, FloatArray, FloatArray | None], FloatArray]
 
 _EXACT = 1e5
+_DIGITS = 12
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,6 +97,7 @@ class Rows:
     _traced: dict[Any, FloatArray] = field(default_factory=dict)
     _face_units: dict[Face, FloatArray] = field(default_factory=dict)
     _weights: dict[Any, FloatArray] = field(default_factory=dict)
+    _on: dict[Any, list[Statement]] = field(default_factory=dict)
 
     def forget(self) -> None:
         """Scale rows anew."""
@@ -126,8 +130,7 @@ class Rows:
     @cached_property
     def is_constant(self) -> bool:
         """Whether all coefficients of the equations are numbers."""
-        linear = all(e.form.is_linear for e in self.equations)
-        return linear and all(f.constant is not None for e in self.equations for f in e.form.coefficient_functions)
+        return all(e.form.is_linear and _is_constant(e.form) for e in self.equations)
 
     @property
     def width(self) -> int:
@@ -150,13 +153,8 @@ class Rows:
         if key is None or key not in self.known:
             if key is not None:
                 self.known.add(key)
-            values = self.values(part, None, self._indices(self.equations))
-            equation = np.concatenate(
-                [
-                    self._combined(found, values, part.half, units) * (r * roots)[:, None]
-                    for r, (found, _) in zip(rows, lowered, strict=True)
-                ]
-            )
+            found = self._at(part, None, [terms for terms, _ in lowered], units)
+            equation = np.concatenate([own * (r * roots)[:, None] for r, own in zip(rows, found, strict=True)])
             shares = part.integrals / roots
             means = np.array([shares @ own for own in np.split(equation, len(rows))]) / rows[:, None]
             if key is not None:
@@ -213,8 +211,11 @@ class Rows:
         """
         if self.layout.reference.dimension == 1:
             return 1.0
-        power = max(float(self.orders.max()) - 1.0, 0.0) / 2
-        return float((self.layout.root.size / part.cell.size).min() ** power)
+        return float((self.layout.root.size / part.cell.size).min() ** self._emphasised)
+
+    @cached_property
+    def _emphasised(self) -> float:
+        return max(float(self.orders.max()) - 1.0, 0.0) / 2
 
     def only_terms(self, statement: Statement, part: CellPart, X: FloatArray, normals: FloatArray | None) -> list[Term]:
         """Return the terms of a statement at points of a part, without its source."""
@@ -226,15 +227,15 @@ class Rows:
         blocks, rights = [np.empty((0, self.width))], [np.empty((0, self.sides))]
         flows = [np.empty((len(self.equations), 0))]
         for place, rule in part.boundary.items():
-            own = [s for s in self.problem.statements if s.place is place or s.place == place]
-            values = self.values(part, rule.points, self._indices(own))
+            own = self.on(place)
             depth = float((np.abs(rule.normals) @ (2 * part.half)).mean())
             lowered: list[tuple[list[Term], float]] = []
-            for statement in own:
-                found, source = self.lowered(statement, part, rule.points, rule.normals)
+            known = [self.lowered(statement, part, rule.points, rule.normals) for statement in own]
+            rows = self._at(part, rule.points, [terms for terms, _ in known], units)
+            for statement, (found, source), block in zip(own, known, rows, strict=True):
                 factor = self.factor(statement, part, found, units)
                 factors = factor * np.sqrt(rule.weights * depth)
-                blocks.append(self._combined(found, values, part.half, units) * factors[:, None])
+                blocks.append(block * factors[:, None])
                 rights.append(-factors[:, None] * self._sources(statement, part, rule.points, rule.normals, source))
                 lowered.append((found, factor))
             flows.append(self.flux.of_conditions(part, rule, lowered, depth))
@@ -247,6 +248,25 @@ class Rows:
                     rights.append(right)
                     flows.append(np.zeros((len(self.equations), len(right))))
         return np.concatenate(blocks), np.concatenate(rights), np.hstack(flows)
+
+    def on(self, place: Any) -> list[Statement]:
+        """Return the conditions that hold on a part of the boundary."""
+        if place not in self._on:
+            self._on[place] = [s for s in self.problem.statements if s.place is place or s.place == place]
+        return self._on[place]
+
+    def boundary_key(self, part: CellPart, rows: PartRows) -> Any:
+        """Return what whole parts have in common that have equal rows of conditions; None where they are its own."""
+        found, count = [], 0
+        for place, rule in part.boundary.items():
+            forms = [statement.form for statement in self.on(place)]
+            if not all(form.is_linear and _is_constant(form) for form in forms):
+                return None
+            shares = np.round(rule.weights / rule.weights.sum(), _DIGITS)
+            arrays = (on_grid(part.local(rule.points)), shares, np.round(rule.normals, _DIGITS) + 0.0)
+            found.append((place, float(f"{rule.weights.sum():.12g}"), *(array.tobytes() for array in arrays)))
+            count += len(forms) * len(rule.weights)
+        return tuple(found) if count == len(rows.value) else None
 
     def factor(self, statement: Statement, part: CellPart, found: list[Term], units: FloatArray) -> float:
         """Return what the rows of a condition on a part are multiplied with, beside the roots of weights."""
@@ -263,7 +283,6 @@ class Rows:
         assert isinstance(statement.place, AtPoints)
         X = statement.place.points[mine]
         found, source = self.lowered(statement, part, X, None)
-        values = self.values(part, X, self._indices([statement]))
         share = np.sqrt(self.layout.volume / len(statement.place.points))
         factors = np.full(len(X), self.factor(statement, part, found, units) * share)
         if statement.noise is not None:
@@ -271,7 +290,7 @@ class Rows:
         if statement.targets is not None:
             source = source - statement.targets[mine]
         right = -factors[:, None] * self._sources(statement, part, X, None, source)
-        return self._combined(found, values, part.half, units) * factors[:, None], right
+        return self._at(part, X, [found], units)[0] * factors[:, None], right
 
     @cached_property
     def flux(self) -> Flux:
@@ -289,31 +308,26 @@ class Rows:
         if not len(X):
             return np.zeros(self.width), np.zeros(self.sides)
         found, source = self.lowered(statement, part, X, None)
-        values = self.values(part, None if X is part.points else X, self._indices([statement]))
         factor = statement.weight * (_EXACT if statement.exact else 1.0) / np.sqrt(self.layout.volume)
-        row = (factor * weights) @ self._combined(found, values, part.half, units)
-        return row, -factor * weights @ self._sources(statement, part, X, None, source)
+        (row,) = self._at(part, None if X is part.points else X, [found], units, factor * weights[None])
+        return row[0], -factor * weights @ self._sources(statement, part, X, None, source)
 
     def _traces(self, part: CellPart, face: Face, units: FloatArray) -> list[FloatArray]:
         """Return, for every field and derivative that is continuous across a face, its coefficients there, as rows."""
         X, unit, depth = self.on_side(part, face), self.face_units(face), face.thickness
         wanted = self.shared(face)
         terms = [self.flux.shared_terms(part, face, number, order) for number, order in wanted]
-        indices = list(dict.fromkeys(index for own in terms for _, index, _ in own))
         scales = [np.sqrt(depth) * (depth / 2) ** order / unit[number] for number, order in wanted]
         if face.whole and not any(np.ndim(value) for own in terms for _, _, value in own):
-            values = self.layout.moments(part, face, X, indices)
+            values = self.layout.moments(part, face, X, _indices(terms))
             share = np.sqrt(face.area / 2 ** (len(part.half) - 1))
             return [
                 self._combined(own, values, part.half, units) * (scale * share)
                 for scale, own in zip(scales, terms, strict=True)
             ]
-        values = self.values(part, X, indices)
         polynomials = (face.basis * np.sqrt(face.weights)[:, None]).T
-        return [
-            scale * (polynomials @ self._combined(own, values, part.half, units))
-            for scale, own in zip(scales, terms, strict=True)
-        ]
+        found = self._at(part, X, terms, units, polynomials)
+        return [scale * own for scale, own in zip(scales, found, strict=True)]
 
     def on_side(self, part: CellPart, face: Face) -> FloatArray:
         """Return the points of a face as the part on one side of it has them: on a torus, those differ."""
@@ -380,9 +394,6 @@ class Rows:
         """Return the derivative of an order along an axis."""
         return tuple(order if i == axis else 0 for i in range(self.layout.reference.dimension))
 
-    def _indices(self, statements: Sequence[Statement]) -> list[MultiIndex]:
-        return list(dict.fromkeys(term.multi_index for s in statements for term in s.form.terms))
-
     def values(self, part: CellPart, X: FloatArray | None, indices: list[MultiIndex]) -> dict[MultiIndex, FloatArray]:
         """Return derivatives of the functions in the coordinates of the part: at points, or at its own."""
         return self.layout.nodes(part, part.points if X is None else X, indices)
@@ -435,8 +446,40 @@ class Rows:
         """Return the largest term of every field."""
         found = np.zeros(len(self.problem.field_names))
         for number, index, value in coefficients:
-            size = float(np.sqrt(np.mean(np.square(value)))) / float(np.prod(half ** np.array(index)))
-            found[number] = max(found[number], size)
+            size = float(np.sqrt(np.mean(np.square(value)))) if np.ndim(value) else abs(value)
+            found[number] = max(found[number], size / _power(half, index))
+        return found
+
+    def _at(
+        self,
+        part: CellPart,
+        X: FloatArray | None,
+        terms: list[list[Term]],
+        units: FloatArray,
+        left: FloatArray | None = None,
+    ) -> list[FloatArray]:
+        """Return rows of all functions of a part for lists of terms, at points or summed over them, or at its own.
+
+        What is asked once is summed up before it is spelt out in functions; elsewhere their derivatives are kept.
+        """
+        indices = _indices(terms)
+        again = part.whole or (left is None and (self.state is not None or self.columns is not None))
+        fields = [(k, number) for k, own in enumerate(terms) for number in dict.fromkeys(n for n, _, _ in own)]
+        if again or (left is None and len(fields) > len(indices)):
+            values = self.values(part, X, indices)
+            found = [self._combined(own, values, part.half, units) for own in terms]
+            return found if left is None else [left @ own for own in found]
+        points = part.points if X is None else X
+        forms: list[dict[MultiIndex, Any]] = [{} for _ in fields]
+        for form, (k, number) in zip(forms, fields, strict=True):
+            for _, index, value in (own for own in terms[k] if own[0] == number):
+                scale = units[number] / _power(part.half, index)
+                form[index] = form.get(index, 0.0) + value * scale
+        made = self.layout.reference.combine(part.local(points), forms, left)
+        size = self.layout.reference.size
+        found = [np.zeros((len(points) if left is None else len(left), self.width)) for _ in terms]
+        for (k, number), own in zip(fields, made, strict=True):
+            found[k][:, number * size : (number + 1) * size] = own
         return found
 
     def _combined(
@@ -446,7 +489,22 @@ class Rows:
         first = next(iter(values.values()))
         found = np.zeros((len(first), self.width))
         for number, index, value in coefficients:
-            scale = value * (units[number] / float(np.prod(half ** np.array(index))))
+            scale = value * (units[number] / _power(half, index))
             block = values[index] * (scale[:, None] if np.ndim(scale) else scale)
             found[:, number * k : (number + 1) * k] += block
         return found
+
+
+def _indices(terms: list[list[Term]]) -> list[MultiIndex]:
+    """Return the derivatives in lists of terms."""
+    return list(dict.fromkeys(index for own in terms for _, index, _ in own))
+
+
+def _is_constant(form: Form) -> bool:
+    """Tell whether all coefficients of a form are numbers."""
+    return all(function.constant is not None for function in form.coefficient_functions)
+
+
+def _power(half: FloatArray, index: MultiIndex) -> float:
+    """Return the product of half sides to the powers of a derivative."""
+    return math.prod(float(side) ** order for side, order in zip(half.tolist(), index, strict=True))

@@ -310,7 +310,7 @@ class Glue:
             assert isinstance(part, CellPart)
             units = self.reducer.reduced(part).rows.units
             found = np.empty((own.shape[1], self.rows.width))
-            found[:, self.reducer.order(part, self.reducer.reduced(part).rows)] = own.T
+            found[:, self.reducer.order(part)] = own.T
             every = found.reshape(len(found), len(units), -1) * units[:, None]
             for crossing, links in by_crossing(front.faces).items():
                 if (crossing, part) not in self._projected:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 import sympy as sp
@@ -18,7 +18,7 @@ from sympy.core.relational import Relational
 from pibls.checks import BoolArray, FloatArray
 from pibls.errors import ProblemError
 from pibls.geometry.sampling import kronecker
-from pibls.problem.evaluate import Function, compile_function
+from pibls.problem.evaluate import Function, compile_function, lambdified
 from pibls.problem.symbols import Data
 
 __all__ = ["Spots"]
@@ -87,10 +87,7 @@ class Spots:
 
     @cached_property
     def _call(self) -> Callable[..., Any]:
-        plain = [inner for inner in self._inner if not inner.has(Data)]
-        stand_ins = {symbol: sp.Dummy(real=True) for symbol in self.function.coordinates}
-        own = [inner.xreplace(stand_ins) for inner in plain]
-        return cast(Callable[..., Any], sp.lambdify(tuple(stand_ins.values()), own, ["numpy", "scipy"], cse=True))
+        return lambdified([inner for inner in self._inner if not inner.has(Data)], self.function.coordinates)
 
     def _heights(self, X: FloatArray) -> FloatArray:
         """Return all heights at points, shape (heights, points); those that are not finite are lowest."""

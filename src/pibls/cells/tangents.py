@@ -51,22 +51,26 @@ def _on_piece(piece: Piece, timed: bool) -> FloatArray:
     for axis in range(sampled.shape[1] - timed):
         sizes = np.abs(sampled[:, axis]).reshape(grid.shape[:-1])
         highest, count_of = label((sizes == maximum_filter(sizes, 3)) & (sizes > _NEAR), np.ones((3,) * len(box)))
+        if not count_of:
+            continue
         # Of a plateau, as flat pieces make them, one place is enough.
-        for start in (grid[highest == number + 1][0] for number in range(count_of)):
-            U = _climbed(normals, axis, box[:, 0] + start * step, step, box)
-            if 1.0 - np.abs(normals(U[None])[0, axis]) < _PARALLEL:
-                X = piece.patch.at(np.append(U, middle)[None])[0][0]
-                X[len(X) - timed :] = np.nan
-                found.append(np.append(axis, X)[None])
+        starts = np.array([grid[highest == number + 1][0] for number in range(count_of)])
+        U = _climbed(normals, axis, box[:, 0] + starts * step, step, box)
+        X = np.array(piece.patch.at(np.hstack([U, np.tile(middle, (len(U), 1))]))[0])
+        X[:, X.shape[1] - timed :] = np.nan
+        parallel = 1.0 - np.abs(normals(U)[:, axis]) < _PARALLEL
+        found.append(np.column_stack([np.full(len(X), axis), X])[parallel])
     return np.concatenate(found)
 
 
 def _climbed(
     normals: Callable[[FloatArray], FloatArray], axis: int, U: FloatArray, step: FloatArray, box: FloatArray
 ) -> FloatArray:
-    """Return where normals are nearest to an axis, near a first place."""
-    around = np.stack(np.meshgrid(*[np.linspace(-1.0, 1.0, 5)] * len(U), indexing="ij"), axis=-1).reshape(-1, len(U))
+    """Return where normals are nearest to an axis, near each of some first places."""
+    count, d = U.shape
+    around = np.stack(np.meshgrid(*[np.linspace(-1.0, 1.0, 5)] * d, indexing="ij"), axis=-1).reshape(-1, d)
     for _ in range(_ROUNDS):
-        tried = np.clip(U + around * step, box[:, 0], box[:, 1])
-        U, step = tried[np.abs(normals(tried)[:, axis]).argmax()], step / 2
+        tried = np.clip(U[:, None] + around * step, box[:, 0], box[:, 1])
+        heights = np.abs(normals(tried.reshape(-1, d))[:, axis]).reshape(count, -1)
+        U, step = tried[np.arange(count), heights.argmax(axis=1)], step / 2
     return U

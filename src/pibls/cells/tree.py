@@ -92,6 +92,16 @@ class Cell:
         [[0.5, 1.0], [1.0, 1.0]]
         """
         where = self._middle(axis) if at is None else at
+        if (axis, where) not in self._halved:
+            self._halved[axis, where] = self._made(axis, where)
+        return self._halved[axis, where]
+
+    @cached_property
+    def _halved(self) -> dict[tuple[int, float], Cell]:
+        """What it became where it was halved: the same cells, for whoever asks."""
+        return {}
+
+    def _made(self, axis: int, where: float) -> Cell:
         below, above = self.high.copy(), self.low.copy()
         below[axis] = above[axis] = where
         ends = ((self.low, below), (above, self.high))

@@ -45,8 +45,8 @@ class Walls:
     @cached_property
     def whole(self) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray | None]:
         """Points between two reference cells and their weights, the polynomials there and their rise."""
-        U, weights = cube_rule(self.reference.dimension - 1, self._degree + 3)
-        return (U, weights, *polynomials(U, weights, self._degree))
+        U, weights = cube_rule(self.reference.dimension - 1, self.degree + 3)
+        return (U, weights, *polynomials(U, weights, self.degree))
 
     def common(self, U: FloatArray) -> FloatArray:
         """Return the polynomials of a whole face by those of a larger one whose coordinates its points have.
@@ -56,17 +56,18 @@ class Walls:
         place = on_grid(U[[0, -1]]).tobytes()
         if place not in self._common:
             _, weights, basis, _ = self.whole
-            self._common[place] = (basis * np.sqrt(weights)[:, None]).T @ (legendre(U, self._degree) @ self._combined)
+            self._common[place] = (basis * np.sqrt(weights)[:, None]).T @ (legendre(U, self.degree) @ self._combined)
         return self._common[place]
 
     @cached_property
     def _combined(self) -> FloatArray:
         """What of Legendre's polynomials those on a whole face are."""
         U, weights, basis, _ = self.whole
-        return np.asarray(np.linalg.lstsq(legendre(U, self._degree) * np.sqrt(weights)[:, None], basis)[0])
+        return np.asarray(np.linalg.lstsq(legendre(U, self.degree) * np.sqrt(weights)[:, None], basis)[0])
 
     @property
-    def _degree(self) -> int:
+    def degree(self) -> int:
+        """Degree of the polynomials on faces."""
         return round(_TRACE_SHARE * self.reference.degree)
 
     def faces(self, contact: Contact) -> list[Face]:

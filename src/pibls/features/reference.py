@@ -98,14 +98,34 @@ class Reference:
         nodes = self.network.evaluate(X, list(multi_indices))
         return {index: nodes[index] @ self.transform for index in multi_indices}
 
+    def combine(
+        self, X: FloatArray, forms: Sequence[Mapping[MultiIndex, Any]], left: FloatArray | None = None
+    ) -> list[FloatArray]:
+        """Return linear differential forms of all functions at points of the cube, or sums of these over the points.
+
+        Nodes are summed up before they become functions, which takes most of the work.
+
+        Parameters
+        ----------
+        X
+            The points.
+        forms
+            Multi-index to coefficient, a number or one per point.
+        left
+            Rows of weights of the points, for sums.
+        """
+        nodes = self.network.combine(X, forms)
+        return [(own if left is None else left @ own) @ self.transform for own in nodes]
+
     @cached_property
-    def _memory(self) -> Memory:
+    def memory(self) -> Memory:
+        """Derivatives of the functions at places that many cells have in common."""
         return Memory()
 
     def evaluate_again(self, X: FloatArray, multi_indices: Sequence[MultiIndex]) -> dict[MultiIndex, FloatArray]:
         """Return :meth:`evaluate` at points rounded to a fine grid, from memory where it was asked there before."""
         grid = on_grid(X)
-        return self._memory.recalled(grid.tobytes(), multi_indices, lambda missing: self.evaluate(grid, missing))
+        return self.memory.recalled(grid.tobytes(), multi_indices, lambda missing: self.evaluate(grid, missing))
 
     def on_rule(self, multi_indices: Sequence[MultiIndex]) -> dict[MultiIndex, FloatArray]:
         """Return derivatives of all functions at the points of the rule; each is computed once and kept."""

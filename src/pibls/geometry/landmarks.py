@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from itertools import product
 
 import numpy as np
 
 from pibls.checks import BoolArray, FloatArray, check_number, shorten
 from pibls.errors import GeometryError
 from pibls.geometry.base import Domain, Region
+from pibls.geometry.box import Box
 from pibls.geometry.outline import Outline
 from pibls.geometry.product import Product
 from pibls.geometry.slices import ends
@@ -73,6 +75,10 @@ def corners(domain: Domain, above: float = math.pi) -> tuple[Corner, ...]:
         rows = zip(*(values.tolist() for values in shape.wedges), strict=True)
         turned = [Corner((a, b), angle, math.remainder(way, 2 * math.pi)) for (a, b), angle, way in rows]
         return tuple(c for c in turned if _is_corner(c.angle, limit))
+    if isinstance(shape, Box):
+        sides = [((low, -1.0), (high, 1.0)) for low, high in zip(shape.lower, shape.upper, strict=True)]
+        plain = [Corner((a, b), math.pi / 2, math.atan2(up, right)) for (a, right), (b, up) in product(*sides)]
+        return tuple(c for c in plain if _is_corner(c.angle, limit))
     found = []
     candidates = _vertices(shape)
     for i, point in enumerate(candidates):

@@ -46,6 +46,11 @@ class Warp:
                 return series, sums
             panels, previous = 2 * panels, sums[-1]
 
+    @cached_property
+    def _rises(self) -> FloatArray:
+        """Coefficients of the integrals of the density from the start of each panel, in panels of length two."""
+        return np.asarray(legint(self._table[0], lbnd=-1))
+
     @property
     def total(self) -> float:
         """The integral of the density."""
@@ -61,11 +66,11 @@ class Warp:
         panels = len(sums) - 1
         target = np.clip(fraction, 0.0, 1.0) * sums[-1]
         panel = np.clip(np.searchsorted(sums, target, side="right") - 1, 0, panels - 1)
-        slopes = series[:, panel]
         # In panels of length two, in which series are at home.
-        rises = legint(slopes, lbnd=-1)
+        slopes, rises = series[:, panel], self._rises[:, panel]
         target = (target - sums[panel]) * (2 * panels)
-        low, high, s = np.full(len(target), -1.0), np.ones(len(target)), np.zeros(len(target))
+        low, high = np.full(len(target), -1.0), np.ones(len(target))
+        s = np.clip(target / np.where(slopes[0] > 0.0, slopes[0], np.inf) - 1.0, -1.0, 1.0)
         for _ in range(_ROUNDS if len(s) else 0):
             miss, slope = legval(s, rises, tensor=False) - target, legval(s, slopes, tensor=False)
             low, high = np.where(miss <= 0.0, s, low), np.where(miss > 0.0, s, high)

@@ -5,17 +5,21 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
+from itertools import islice
+from typing import Any, cast
 
 import numpy as np
 import sympy as sp
+from sympy.printing.numpy import SciPyPrinter
 
 from pibls.checks import FloatArray, cut
 from pibls.errors import ProblemError
 from pibls.problem.printing import text
 from pibls.problem.symbols import Data, Normal
 
-__all__ = ["Function", "compile_function"]
+__all__ = ["Function", "compile_function", "lambdified"]
+
+_SHORT = 40  # nodes: in an expression of fewer there is little to share
 
 
 @dataclass(frozen=True)
@@ -83,9 +87,12 @@ class Function:
                 f"{text(self.expression)} is not real at some points; write complex problems as a system of the real "
                 "and imaginary parts."
             )
-        result = np.broadcast_to(values.astype(np.float64, copy=False), (X.shape[0],))
-        bad = np.flatnonzero(~np.isfinite(result))
-        if bad.size:
+        result: FloatArray = values.astype(np.float64, copy=False).view()
+        if result.shape != (X.shape[0],):
+            result = np.broadcast_to(result, (X.shape[0],))
+        result.flags.writeable = False  # it may be a coordinate itself
+        if not np.isfinite(result).all():
+            bad = np.flatnonzero(~np.isfinite(result))
             place = ", ".join(f"{s}={v:.6g}" for s, v in zip(self.coordinates, X[bad[0]], strict=True))
             raise ProblemError(
                 f"{cut(text(self.expression), 120)} is not finite at {bad.size} of {X.shape[0]} points, first at "
@@ -116,6 +123,33 @@ def _call_data(node: Data, arguments: tuple[Function, ...], X: FloatArray) -> Fl
         return np.broadcast_to(values.astype(np.float64), (X.shape[0],))
 
 
+class _Printer(SciPyPrinter):  # type: ignore[misc]
+    """Writes code with names of its own for symbols: a coordinate may be called "sin"."""
+
+    def __init__(self, names: dict[sp.Symbol, str]) -> None:
+        super().__init__({"fully_qualified_modules": False, "inline": True, "allow_unknown_functions": True})
+        self._names = names
+
+    def _print_Symbol(self, symbol: sp.Symbol) -> str:  # noqa: N802 - SymPy looks for this name
+        return self._names.get(symbol) or super()._print_Symbol(symbol)
+
+    _print_Dummy = _print_Symbol  # noqa: N815
+
+
+def lambdified(expression: Any, symbols: Sequence[sp.Symbol]) -> Callable[..., Any]:
+    """Return an expression, or a list of them, as a function of arrays, one per symbol.
+
+    >>> sine = sp.Symbol("sin")
+    >>> lambdified([sp.cos(sine) + 1, sine], [sine])(np.zeros(2))
+    [array([2., 2.]), array([0., 0.])]
+    """
+    names = {symbol: f"v{number}" for number, symbol in enumerate(symbols)}
+    nodes = sum(1 for _ in islice(sp.preorder_traversal(expression), _SHORT))
+    arguments = [sp.Symbol(name) for name in names.values()]
+    found = sp.lambdify(arguments, expression, ["numpy", "scipy"], printer=_Printer(names), cse=nodes == _SHORT)
+    return cast(Callable[..., Any], found)
+
+
 def compile_function(
     expression: sp.Expr, coordinates: tuple[sp.Symbol, ...], extra: tuple[sp.Symbol, ...] = ()
 ) -> Function:
@@ -132,13 +166,12 @@ def compile_function(
     needs_normals = bool(expression.free_symbols & set(normals))
     if not nodes and not expression.free_symbols:
         return Function(expression, coordinates, extra, _constant(expression), False, float, ())
-    symbols = (*coordinates, *(normals if needs_normals else ()), *extra)
     # Decimals are arguments too: the same formula with other numbers is not made anew, and no digit is lost in print.
     numbers = list(dict.fromkeys(n for n in sp.preorder_traversal(expression) if isinstance(n, sp.Float)))
-    # Symbols of our own keep user-chosen names out of the generated code: a coordinate may be called "sin".
-    stand_ins = {node: sp.Symbol(f"_{i}", real=True) for i, node in enumerate((*symbols, *nodes, *numbers))}
+    stand_ins = {node: sp.Symbol(f"value {i}", real=True) for i, node in enumerate((*nodes, *numbers))}
+    symbols = (*coordinates, *(normals if needs_normals else ()), *extra, *stand_ins.values())
     try:
-        made = _lambdified(tuple(stand_ins.values()), expression.xreplace(stand_ins))
+        made = _lambdified(expression.xreplace(stand_ins) if stand_ins else expression, symbols)
     except Exception as error:
         raise _not_numerical(expression, error) from error
     values = [float(number) for number in numbers]
@@ -150,9 +183,7 @@ def compile_function(
     return Function(expression, coordinates, extra, None, needs_normals, call, data)
 
 
-@lru_cache(maxsize=1024)
-def _lambdified(symbols: tuple[sp.Symbol, ...], expression: sp.Expr) -> Callable[..., Any]:
-    return sp.lambdify(symbols, expression, ["numpy", "scipy"], cse=True)  # type: ignore[no-any-return]
+_lambdified = lru_cache(maxsize=1024)(lambdified)
 
 
 def _not_numerical(expression: sp.Expr, error: Exception) -> ProblemError:

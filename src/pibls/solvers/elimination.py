@@ -8,6 +8,7 @@ Nothing is squared: branches of very different size keep their digits.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,7 @@ from scipy.linalg import lapack, solve_triangular
 from pibls.checks import FloatArray
 from pibls.errors import SolveError
 
-__all__ = ["Eliminated", "Leaf", "absorb", "merge", "triangle"]
+__all__ = ["Eliminated", "Leaf", "Triangle", "absorb", "merge"]
 
 _BLOCK = 32
 _SINGULAR = 1e-14
@@ -44,25 +45,62 @@ class Eliminated:
                 least = np.diag(np.where(diagonal <= _SINGULAR * diagonal.max(), _SINGULAR * diagonal.max(), 0.0))
                 return np.asarray(solve_triangular(self.triangle + least, right, check_finite=False))
             return np.asarray(np.linalg.lstsq(self.triangle, right, rcond=_SINGULAR)[0])
-        return np.asarray(solve_triangular(self.triangle, right, check_finite=False))
+        return np.asarray(lapack.dtrtrs(self.triangle, right)[0])
 
 
-def triangle(rows: FloatArray, columns: int) -> FloatArray:
-    """Return rows, right-hand sides appended, as a square triangle over their first columns; the rest of them too.
+@dataclass(frozen=True, eq=False)
+class Triangle:
+    """Rows rotated into a triangle over their unknowns, once for any right-hand side.
 
-    >>> np.abs(triangle(np.array([[3.0, 1.0], [4.0, 1.0]]), 1)).round(6)
-    array([[5. , 1.4],
-           [0. , 0.2]])
+    Attributes
+    ----------
+    upper
+        The triangle.
+    order
+        The column that each of its unknowns was.
     """
-    if rows.shape[0] == 0:
-        return np.zeros((columns, rows.shape[1]))
-    factored, _, _, info = lapack.dgeqrf(rows)
-    if info != 0:
-        raise SolveError("A front could not be factorised; its rows are not finite.")
-    found: FloatArray = np.triu(factored)
-    if len(found) < columns:
-        found = np.vstack([found, np.zeros((columns - len(found), rows.shape[1]))])
-    return found
+
+    upper: FloatArray
+    order: Any
+    _rotations: tuple[FloatArray, FloatArray]
+    _damped: tuple[FloatArray, FloatArray]
+
+    @classmethod
+    def of(cls, rows: FloatArray, ridge: float, order: Any = None) -> Triangle:
+        """Factorise rows, and those of a ridge, which say that every unknown is zero, below them.
+
+        Left out, the order is such that unknowns come first that the rows determine best.
+
+        >>> triangle = Triangle.of(np.array([[3.0, 6.0], [4.0, 8.0]]), 1e-9)
+        >>> np.abs(triangle.upper).round(6).tolist(), triangle.order.tolist()
+        ([[10.0, 5.0], [0.0, 0.0]], [1, 0])
+        >>> right, lost = triangle.rotated(np.array([[1.0], [1.0]]))
+        >>> abs(float(right[0, 0])).__round__(6), round(lost, 6)
+        (1.4, 0.04)
+        """
+        width = rows.shape[1]
+        rows = np.vstack([rows, np.zeros((max(width - len(rows), 0), width))])
+        if order is None:
+            factored, columns, scales, _, info = lapack.dgeqp3(np.asfortranarray(rows), 64 * width, overwrite_a=True)
+            order = columns - 1
+        else:
+            factored, scales, _, info = lapack.dgeqrf(np.asfortranarray(rows[:, order]), 64 * width, overwrite_a=True)
+        upper = np.triu(factored[:width]).copy(order="F")
+        least = np.diag(np.full(width, ridge)).copy(order="F")
+        block = min(_BLOCK, width)
+        upper, *damped, more = lapack.dtpqrt(width, block, upper, least, overwrite_a=True, overwrite_b=True)
+        if info or more:
+            raise SolveError("A front could not be factorised; its rows are not finite.")
+        return cls(upper, order, (factored, scales), (damped[0], damped[1]))
+
+    def rotated(self, right: FloatArray) -> tuple[FloatArray, float]:
+        """Return what right-hand sides become, and the square sum of what nothing can fulfil of the first one."""
+        (factored, scales), width, sides = self._rotations, len(self.upper), right.shape[1]
+        right = np.vstack([right, np.zeros((len(factored) - len(right), sides))])
+        found, _, _ = lapack.dormqr("L", "T", factored, scales, right, 64 * max(64, sides))
+        none = np.zeros((width, sides))
+        top, damped, _ = lapack.dtpmqrt(width, *self._damped, found[:width], none, side="L", trans="T")
+        return top, float(np.square(found[width:, 0]).sum() + np.square(damped[:, 0]).sum())
 
 
 def absorb(
@@ -194,9 +232,9 @@ def merge(
     count, sides = len(sums), one.shape[1] - len(one)
     gone, left = count + shared, count + width
     fronts = (one, two)
-    tops = [
-        _placed(front[:gone, gone:], place + count, left, sides) for front, place in zip(fronts, places, strict=True)
-    ]
+    last = slice(left, left + sides)
+    runs = [[*_runs(place + count), (last, slice(len(place), len(place) + sides))] for place in places]
+    tops = [_placed(front[:gone, gone:], own, left + sides) for front, own in zip(fronts, runs, strict=True)]
     # The sums of the first front are those of the merged one less those of the second.
     first = one[:gone, :gone].copy(order="F")
     tops[0][:, :count] = first[:, :count]
@@ -208,15 +246,13 @@ def merge(
     rest[np.arange(count), np.arange(count)] = sums
     # What both fronts still share with others has rows in both: those of the second one are rotated into the first's.
     again = np.isin(places[1], places[0])
-    for front, place, fresh in zip(fronts, places, (np.ones(len(places[0]), dtype=bool), ~again), strict=True):
-        every = _runs(place + count)
-        for into, taken in [*every, (slice(left, left + sides), slice(len(place), len(place) + sides))]:
-            for down, through in _runs(place + count, fresh):
+    fresh = [runs[0][:-1], _runs(places[1] + count, ~again) if again.any() else runs[1][:-1]]
+    for front, own, rows in zip(fronts, runs, fresh, strict=True):
+        for into, taken in own:
+            for down, through in rows:
                 rest[down, into] = front[gone:, gone:][through, taken]
     if again.any():
-        bottom = np.asfortranarray(
-            np.vstack([bottom, _placed(two[gone:, gone:][again], places[1] + count, left, sides)])
-        )
+        bottom = np.asfortranarray(np.vstack([bottom, _placed(two[gone:, gone:][again], runs[1], left + sides)]))
     if not left:
         return eliminated, rest, float(np.square(bottom).sum(axis=0)[0]) if sides and len(bottom) else 0.0
     _, _, over = absorb(rest[:, :left], rest[:, left:], bottom[:, :left], bottom[:, left:])
@@ -224,9 +260,9 @@ def merge(
     return eliminated, rest, lost
 
 
-def _placed(block: FloatArray, place: Any, width: int, sides: int) -> FloatArray:
-    found = np.zeros((len(block), width + sides), order="F")
-    for into, taken in _runs(np.append(place, np.arange(width, width + sides))):
+def _placed(block: FloatArray, runs: list[tuple[slice, slice]], width: int) -> FloatArray:
+    found = np.zeros((len(block), width), order="F")
+    for into, taken in runs:
         found[:, into] = block[:, taken]
     return found
 
@@ -234,10 +270,13 @@ def _placed(block: FloatArray, place: Any, width: int, sides: int) -> FloatArray
 def _runs(places: Any, chosen: Any = None) -> list[tuple[slice, slice]]:
     """Return increasing places, or some of them, as runs: where each stands, and which of the places it takes in."""
     numbers = np.arange(len(places)) if chosen is None else np.flatnonzero(chosen)
+    if not len(numbers):
+        return []
     own = places[numbers]
-    starts = np.flatnonzero((np.diff(own, prepend=-2) != 1) | (np.diff(numbers, prepend=-2) != 1))
-    ends = np.append(starts, len(own))[1:]
+    breaks = (own[1:] - own[:-1] != 1) | (numbers[1:] - numbers[:-1] != 1)
+    starts = [0, *(np.flatnonzero(breaks) + 1).tolist()]
+    lengths = [b - a for a, b in pairwise([*starts, len(own)])]
     return [
-        (slice(own[a], own[a] + b - a), slice(numbers[a], numbers[a] + b - a))
-        for a, b in zip(starts.tolist(), ends.tolist(), strict=True)
+        (slice(into, into + length), slice(taken, taken + length))
+        for into, taken, length in zip(own[starts].tolist(), numbers[starts].tolist(), lengths, strict=True)
     ]

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from pibls.budget import Budget
-from pibls.cells import even_answers, solve_cells, solve_cells_nonlinear, unbalanced
+from pibls.cells import attempt_cells, even_answers, solve_cells_nonlinear, unbalanced
 from pibls.lines import Evolution, find_evolution
 from pibls.lines.posed import grows_without_bound
 from pibls.problem import Across, OnPart, Problem
@@ -43,13 +43,13 @@ def solve_by_cells(
     tell = partial(_tell, report, budget.elapsed)
     with blas_threads(most=1):
         limits = {"undetermined": np.inf} if assume_well_posed else {}
-        solution = solve_cells(problem, tol, budget, seed, tell, **limits)
+        solution, solver = attempt_cells(problem, tol, budget, seed, tell, **limits)
         if assume_well_posed or budget.late:
             return solution
-        message = unbalanced(problem, seed) or _runaway(solution)
+        message = unbalanced(problem, seed, solver) or _runaway(solution)
         unmet = _is_in_doubt(solution, tol)
         if not message and (unmet or (solution.diagnostics.condition or 0.0) > _SENSITIVE):
-            answers = even_answers(problem, seed)
+            answers = even_answers(problem, seed, solver)
             budget.spend(answers.operations)
             if answers.is_unseen or answers.is_unstable:
                 message = answers.in_words()
