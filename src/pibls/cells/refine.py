@@ -242,7 +242,8 @@ class Follower:
         share = min(_WAVE_SHARE * tol, _ROUGHEST)
         # What polynomials miss of a wave, by half a cell in radians: (e h / 2n)^n.
         longest = 2.0 * count / math.e * share ** (1.0 / count)
-        for _ in range(_ROUNDS if self.rows.problem.is_linear else 0):
+        may_wave = any(term.order == 0 for equation in self.rows.equations for term in equation.form.terms)
+        for _ in range(_ROUNDS if may_wave and self.rows.problem.is_linear else 0):
             turns = {cell: self._wave_numbers(cell) * cell.size / 2 for cell in self._within(root)}
             if len(turns) > most:
                 return first
