@@ -166,6 +166,12 @@ def test_what_data_do_not_determine_is_no_number(name):
     assert all(np.isnan(found.parameters[key].value) for key in lost)
 
 
+def test_what_is_determined_is_found_beside_what_is_not():
+    found = pb.solve(inverse.unidentifiable()["times_zero"].problem(0))
+    assert abs(found.parameters["q"].value - 2) < 2e-3
+    assert "does not fit" not in found.diagnostics.message
+
+
 def test_the_combination_that_is_determined_is_named():
     found = pb.solve(rod(pb.unknown("a", start=2.0) * pb.unknown("b", start=0.5), 3 * SHAPE))
     assert "only a*b = 3 is determined" in found.diagnostics.message

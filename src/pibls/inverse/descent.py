@@ -92,13 +92,13 @@ def descend(
         weighed = measurements.weighed(here.lacking)
         rows, right = weighed.rows(here, coordinates)
         fits = float(right @ right) <= _FITS * len(right)
-        whole, promised = _step(rows, right, 0.0, here, coordinates)
-        if fits or promised <= _ENOUGH or (rough and measurements.within_error(here.slopes @ whole)):
+        whole, promised, cut = _step(rows, right, 0.0, here, coordinates)
+        if fits or promised <= _ENOUGH or (rough and measurements.within_error(cut * here.slopes @ whole)):
             settled = True
             break
         found = None
         while damping < _MOST_DAMPING:
-            step, promised = _step(rows, right, damping, here, coordinates)
+            step, promised, cut = _step(rows, right, damping, here, coordinates)
             if promised <= _ENOUGH * 1e-3:
                 break
             target = np.clip(here.point + step, coordinates.low, coordinates.high)
@@ -111,7 +111,7 @@ def descend(
                 damping /= 10.0 if -gained > 0.5 * promised else 1.5
                 damping = damping if damping >= _LEAST_DAMPING else 0.0
                 break
-            if measurements.within_error(here.slopes @ step):
+            if measurements.within_error(cut * here.slopes @ step):
                 # Not the model of the step is wrong: solutions are not smoother than that.
                 break
             damping = max(8.0 * damping, _LEAST_DAMPING)
@@ -143,8 +143,11 @@ def place_at(
 
 def _step(
     rows: FloatArray, right: FloatArray, damping: float, here: Place, coordinates: Coordinates
-) -> tuple[FloatArray, float]:
-    """Return a damped step, not longer than is to be trusted, and by how much it should lower the square sum."""
+) -> tuple[FloatArray, float, float]:
+    """Return a damped step, not longer than is to be trusted, and by how much it should lower the square sum.
+
+    The last number is how many times as long it would have been.
+    """
     sizes = np.linalg.norm(rows, axis=0)
     sizes = np.maximum(sizes, _LEAST_CURVATURE * max(float(sizes.max(initial=0.0)), 1e-300))
     scaled = rows / sizes
@@ -155,7 +158,7 @@ def _step(
     free = ~(((here.point <= coordinates.low) & (step < 0)) | ((here.point >= coordinates.high) & (step > 0)))
     step = np.where(free, step, 0.0)
     limits = np.where(coordinates.logarithmic, _LONGEST, 2.0 * np.maximum(1.0, np.abs(here.point)))
-    step = step / max(1.0, float((np.abs(step) / limits).max(initial=0.0)))
-    change = rows @ step
+    cut = max(1.0, float((np.abs(step) / limits).max(initial=0.0)))
+    change = rows @ step / cut
     own = right[: len(rows)]
-    return step, float(-2.0 * own @ change - change @ change)
+    return step / cut, float(-2.0 * own @ change - change @ change), cut
