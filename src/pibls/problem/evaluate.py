@@ -10,6 +10,7 @@ from typing import Any, cast
 
 import numpy as np
 import sympy as sp
+from scipy import special
 from sympy.printing.numpy import SciPyPrinter
 
 from pibls.checks import FloatArray, cut
@@ -140,9 +141,15 @@ def lambdified(expression: Any, symbols: Sequence[sp.Symbol]) -> Callable[..., A
     """Return an expression, or a list of them, as a function of arrays, one per symbol.
 
     >>> sine = sp.Symbol("sin")
-    >>> lambdified([sp.cos(sine) + 1, sine], [sine])(np.zeros(2))
-    [array([2., 2.]), array([0., 0.])]
+    >>> lambdified([sp.sin(sine) + 1, sine], [sine])(np.zeros(2))
+    [array([1., 1.]), array([0., 0.])]
     """
+    # What SymPy knows of symbols by their names would hide functions of the same names.
+    hiding = {symbol: sp.Dummy() for symbol in symbols if hasattr(np, symbol.name) or hasattr(special, symbol.name)}
+    if hiding:
+        plain = [one.xreplace(hiding) for one in (expression if isinstance(expression, list) else [expression])]
+        expression = plain if isinstance(expression, list) else plain[0]
+        symbols = [hiding.get(symbol, symbol) for symbol in symbols]
     names = {symbol: f"v{number}" for number, symbol in enumerate(symbols)}
     nodes = sum(1 for _ in islice(sp.preorder_traversal(expression), _SHORT))
     arguments = [sp.Symbol(name) for name in names.values()]
@@ -171,7 +178,7 @@ def compile_function(
     stand_ins = {node: sp.Symbol(f"value {i}", real=True) for i, node in enumerate((*nodes, *numbers))}
     symbols = (*coordinates, *(normals if needs_normals else ()), *extra, *stand_ins.values())
     try:
-        made = _lambdified(expression.xreplace(stand_ins) if stand_ins else expression, symbols)
+        made = _remembered(expression.xreplace(stand_ins) if stand_ins else expression, symbols)
     except Exception as error:
         raise _not_numerical(expression, error) from error
     values = [float(number) for number in numbers]
@@ -183,7 +190,9 @@ def compile_function(
     return Function(expression, coordinates, extra, None, needs_normals, call, data)
 
 
-_lambdified = lru_cache(maxsize=1024)(lambdified)
+@lru_cache(maxsize=1024)
+def _remembered(expression: sp.Expr, symbols: tuple[sp.Symbol, ...]) -> Callable[..., Any]:
+    return lambdified(expression, symbols)
 
 
 def _not_numerical(expression: sp.Expr, error: Exception) -> ProblemError:

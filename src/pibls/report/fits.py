@@ -100,7 +100,7 @@ def _noise(solution: Solution, statement: Statement) -> FloatArray:
 def _positions(own: _Set, left: FloatArray) -> tuple[FloatArray, str]:
     place = own.statement.place
     if own.axis is None or not isinstance(place, AtPoints):
-        return own.measured - left, "fitted"
+        return own.measured - left, "fit"
     return place.points[:, own.axis], own.solution.coordinate_names[own.axis]
 
 
@@ -114,7 +114,7 @@ def _draw_along(axes: Any, own: _Set, axis: int, positions: FloatArray) -> None:
     if own.field is not None and own.solution.posterior is not None:
         low, high = (_of(end, own.field) for end in own.solution.credible_band(line))
         axes.fill_between(line[:, axis], low, high, color=BLUE, alpha=0.25, linewidth=0, label="95 % band")
-    axes.plot(line[:, axis], dense, color=BLUE, linewidth=1.4, label="fitted")
+    axes.plot(line[:, axis], dense, color=BLUE, linewidth=1.4, label="fit")
     axes.errorbar(positions, own.measured, own.noise, fmt=".", color=INK, markersize=5, linewidth=0.8, label="measured")
     axes.set_xlabel(own.solution.coordinate_names[axis])
     axes.legend(fontsize=8, frameon=False)
@@ -126,7 +126,7 @@ def _draw_against(axes: Any, own: _Set, left: FloatArray) -> None:
     ends = [min(fitted.min(), own.measured.min()), max(fitted.max(), own.measured.max())]
     axes.plot(ends, ends, color=BLUE, linewidth=1.4)
     axes.errorbar(fitted, own.measured, own.noise, fmt=".", color=INK, markersize=4, linewidth=0.6)
-    axes.set_xlabel("fitted")
+    axes.set_xlabel("fit")
     axes.set_ylabel("measured")
 
 
