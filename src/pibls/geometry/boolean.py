@@ -91,7 +91,7 @@ class Combination(Region):
         assert isinstance(second, Region)
         return first, second
 
-    @property
+    @cached_property
     def bounds(self) -> FloatArray:
         """A box around the set, from the boxes around the two shapes."""
         one, two = self.first.bounds, self.second.bounds
@@ -101,13 +101,13 @@ class Combination(Region):
         low, high = (np.minimum, np.maximum) if wider else (np.maximum, np.minimum)
         return np.stack([low(one[:, 0], two[:, 0]), high(one[:, 1], two[:, 1])], axis=1)
 
-    @property
+    @cached_property
     def thickness(self) -> float:
         """The smaller of the two, and of the box around them."""
         extent = self.bounds[:, 1] - self.bounds[:, 0]
         return min(self.first.thickness, self.second.thickness, float(extent.min()))
 
-    @property
+    @cached_property
     def rounding(self) -> float:
         """The larger of the two."""
         return max(self.first.rounding, self.second.rounding)
@@ -189,7 +189,9 @@ class Combination(Region):
         keep = Visible(self, owner, once)
         flipped = self.operation == "difference" and owner == 1
         patches: list[Patch] = [FlippedPatch(patch) if flipped else patch for patch in part.patches]
-        return self._part(part.name, *(RestrictedPatch(patch, keep) for patch in patches))
+        left = (RestrictedPatch(patch, keep) for patch in patches)
+        # What is seen of a curve as a whole stays as it is: after many holes, the first has not as many layers.
+        return self._part(part.name, *(one.base if one.parameters == 1 and one.is_whole else one for one in left))
 
     def _is_empty(self) -> bool:
         if self.operation == "union":

@@ -122,6 +122,11 @@ class RestrictedPatch(DerivedPatch):
         return self.base.measure * self._fraction
 
     @property
+    def is_whole(self) -> bool:
+        """Whether the condition keeps everything, as far as can be seen."""
+        return self._fraction == 1.0
+
+    @property
     def exact(self) -> bool:
         """Exact on curves, and where everything is kept."""
         return self.base.exact and (self.parameters <= 1 or self._fraction in (0.0, 1.0))
@@ -160,7 +165,7 @@ class RestrictedPatch(DerivedPatch):
         """Return the base's rule if all is kept, Gauss on the pieces of a curve, equal weights on a surface."""
         if self.atoms is not None:
             return *self.atoms, np.ones(len(self.atoms.points))
-        if self._fraction == 1.0:
+        if self.is_whole:
             return self.base.quadrature(n)
         if self.parameters == 1:
             return self._rule_on_pieces(n)
