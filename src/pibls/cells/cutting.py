@@ -58,7 +58,7 @@ class Cutter:
                     self.ground.kinds(outline.points[:1] - _STEP * float(cell.size.min()) * outline.normals[:1])[0]
                 )
                 return self._cut(cell, outline, rules, kind)
-            if not self.ground.inside(middle[None])[0]:
+            if not self.ground.inside(middle[None], cell)[0]:
                 return ()
         U, weights = self.reference.rule
         half = cell.size / 2
@@ -102,7 +102,7 @@ class Cutter:
         low, high = cell.low, cell.high
         grid = np.empty((0, len(low)))
         for _ in range(_FITS):
-            grid, labels, step = self._labelled(low, high, kind)
+            grid, labels, step = self._labelled(cell, low, high, kind)
             found = np.concatenate([grid - step / 2, grid + step / 2, near]) if len(grid) else near
             new_low, new_high = np.maximum(found.min(axis=0), cell.low), np.minimum(found.max(axis=0), cell.high)
             if (new_high <= new_low).any():
@@ -111,13 +111,13 @@ class Cutter:
             low, high = new_low, new_high
             if not shrunk.any():
                 break
-        grid, labels, step = self._labelled(low, high, kind)
+        grid, labels, step = self._labelled(cell, low, high, kind)
         if not len(grid):
             return ()
         groups = []
 
         def owned(X: FloatArray, strict: bool = False) -> Any:
-            return owners_in_sight(grid, labels, step, X, lambda Y: self.ground.is_kind(Y, kind), strict=strict)
+            return owners_in_sight(grid, labels, step, X, lambda Y: self.ground.is_kind(Y, kind, cell), strict=strict)
 
         def beside(rule: Rule) -> Any:
             return rule.together(owned(rule.points - _STEP * float(cell.size.min()) * rule.normals))
@@ -134,7 +134,7 @@ class Cutter:
             def is_own(X: FloatArray, label: int = int(label)) -> Any:
                 return owned(X, strict=True) == label
 
-            inside, volume = self._candidates(*box, kind, is_own)
+            inside, volume = self._candidates(cell, *box, kind, is_own)
             if not len(inside):
                 continue
             inside = inside[: self.wanted]
@@ -200,7 +200,9 @@ class Cutter:
                     return X
 
                 step = self.ground.aside(cell) * normal
-                found_in = ranges(lambda s, at=placed, step=step: self.ground.columns(at(s), kind, step), 0.0, 1.0)
+                found_in = ranges(
+                    lambda s, at=placed, step=step: self.ground.columns(at(s), kind, step, cell), 0.0, 1.0
+                )
                 for a, b in self.ground.at_tips(found_in, cell, axis, end, cell.size):
                     X = placed(a + (b - a) * (nodes[:, 0] + 1) / 2)
                     length = (b - a) * cell.size[1 - axis]
@@ -212,26 +214,28 @@ class Cutter:
         """Number of points inside a part that determine its functions."""
         return int(_OVERSAMPLING * self.reference.size) + 10
 
-    def _labelled(self, low: FloatArray, high: FloatArray, kind: int) -> tuple[FloatArray, Any, FloatArray]:
+    def _labelled(self, cell: Cell, low: FloatArray, high: FloatArray, kind: int) -> tuple[FloatArray, Any, FloatArray]:
         """Return points of a grid inside the domain, the number of the piece each is in, and the spacing."""
         d = len(low)
         count = _GRID[d]
         step = (high - low) / count
         axes = [low[i] + step[i] * (np.arange(count) + 0.5) for i in range(d)]
         grid = np.stack([g.ravel() for g in np.meshgrid(*axes, indexing="ij")], axis=1)
-        inside = self.ground.is_kind(grid, kind)
+        inside = self.ground.is_kind(grid, kind, cell)
         labels, _ = ndimage.label(inside.reshape((count,) * d))
-        found = joined_in_sight(grid[inside], labels.ravel()[inside], step, lambda X: self.ground.is_kind(X, kind))
+        found = joined_in_sight(
+            grid[inside], labels.ravel()[inside], step, lambda X: self.ground.is_kind(X, kind, cell)
+        )
         return grid[inside], found, step
 
     def _candidates(
-        self, low: FloatArray, high: FloatArray, kind: int, own: Callable[[FloatArray], Any]
+        self, cell: Cell, low: FloatArray, high: FloatArray, kind: int, own: Callable[[FloatArray], Any]
     ) -> tuple[FloatArray, float]:
         """Return points inside the domain and a box that are of a piece, and the volume of the piece."""
         tries = 4 * self.wanted
         while True:
             X = low + (high - low) * kronecker(tries, len(low))
-            X = X[self.ground.is_kind(X, kind)]
+            X = X[self.ground.is_kind(X, kind, cell)]
             X = X[own(X)] if len(X) else X
             if len(X) >= 2 * self.wanted or tries >= _CANDIDATES:
                 return X, float(np.prod(high - low)) * len(X) / tries
@@ -249,10 +253,6 @@ class Cutter:
         for kind in np.unique(kinds).tolist():
             rows, theirs = kinds == kind, np.isin(numbers, np.flatnonzero(own == kind))
             theirs |= not theirs.any()
-            clear = (
-                (lambda Y, kind=kind: self.ground.inside(Y) & (self.ground.kinds(Y) == kind))
-                if self.ground.seams
-                else None
-            )
+            clear = (lambda Y, kind=kind: self.ground.is_kind(Y, kind, cell)) if self.ground.seams else None
             found[rows] = owners_in_sight(points[theirs], numbers[theirs], cell.size, X[rows], clear)
         return found

@@ -17,7 +17,7 @@ from pibls.cells.tree import Cell
 from pibls.checks import FloatArray
 from pibls.geometry import Box, Domain, Product, TimeInterval
 from pibls.geometry import Part as BoundaryPart
-from pibls.geometry.base import Region
+from pibls.geometry.base import LevelIn, Region
 from pibls.geometry.landmarks import corners
 from pibls.geometry.patch import TimedPatch
 from pibls.geometry.sampling import kronecker
@@ -31,6 +31,7 @@ __all__ = ["FLAT", "Ground", "on_faces"]
 FLAT = 1e-9  # of a cell: what is closer to a wall lies in it
 _ALONG = 32  # points on a piece of the boundary
 _TIE, _ROUNDING = 1e-12, 1e-15
+_BESIDE = 1e-6  # of a cell: what is just beside it counts as of it, too
 
 
 @dataclass(eq=False)
@@ -39,6 +40,7 @@ class Ground:
 
     problem: Problem
     _pieces: dict[Cell, dict[Any, list[Piece]]] = field(default_factory=dict)
+    _levels_in: dict[Cell, LevelIn] = field(default_factory=dict)
 
     @property
     def domain(self) -> Domain:
@@ -179,7 +181,7 @@ class Ground:
         return self.branch(X).astype(np.int64) if self.seams else np.zeros(len(X), dtype=np.int64)
 
     @cached_property
-    def extents(self) -> list[tuple[FloatArray, FloatArray]]:
+    def extents(self) -> tuple[list[FloatArray], FloatArray]:
         """Points on each piece of the boundary, and how far it extends; through time that is NaN."""
         found = []
         for piece in self._all_pieces:
@@ -194,7 +196,8 @@ class Ground:
             rule = sheet.rule(self.root.low, self.root.high, _ALONG)
             if rule is not None:
                 found.append((rule.points, np.ptp(rule.points, axis=0)))
-        return found
+        extents = np.array([extent for _, extent in found]).reshape(-1, len(self.domain.coordinates))
+        return [X for X, _ in found], extents
 
     @cached_property
     def places(self) -> dict[Any, BoundaryPart]:
@@ -207,13 +210,28 @@ class Ground:
             found[None] = self.domain.boundary
         return found
 
-    def inside(self, X: FloatArray) -> Any:
-        """Tell which points of the box lie strictly inside the domain."""
-        space = self.domain.domain if isinstance(self.domain, Product) else self.domain
-        if not isinstance(space, Region):
+    def inside(self, X: FloatArray, cell: Cell | None = None) -> Any:
+        """Tell which points lie strictly inside the domain; of a cell, which saves looking at what is far from it."""
+        space = self._space
+        if space is None:
             return np.ones(len(X), dtype=bool)
+        level = space.level if cell is None else self._level_in(space, cell)
+        if isinstance(level, bool):
+            return np.full(len(X), level)
         own = X[:, :-1] if isinstance(self.domain, Product) else X
-        return np.asarray(space.level(own) > 1e-13 * space.thickness + space.rounding)
+        return np.asarray(level(own) > 1e-13 * space.thickness + space.rounding)
+
+    @cached_property
+    def _space(self) -> Region | None:
+        space = self.domain.domain if isinstance(self.domain, Product) else self.domain
+        return space if isinstance(space, Region) else None
+
+    def _level_in(self, space: Region, cell: Cell) -> LevelIn:
+        if cell not in self._levels_in:
+            slack = _BESIDE * cell.size
+            own = slice(len(space.coordinates))
+            self._levels_in[cell] = space.level_in((cell.low - slack)[own], (cell.high + slack)[own])
+        return self._levels_in[cell]
 
     def aside(self, cell: Cell) -> float:
         """Return how far from a wall of a cell it is plain on which side of it one is, and hardly farther."""
@@ -221,13 +239,13 @@ class Ground:
             _TIE * cell.size.min() + _ROUNDING * np.abs(self.root.low).max() + _ROUNDING * self.root.high.max()
         )
 
-    def is_kind(self, X: FloatArray, kind: int) -> Any:
-        """Tell which points lie inside the domain, on given sides of all seams."""
-        return self.inside(X) & (self.kinds(X) == kind) if self.seams else self.inside(X)
+    def is_kind(self, X: FloatArray, kind: int, cell: Cell) -> Any:
+        """Tell which points of a cell lie inside the domain, on given sides of all seams."""
+        return self.inside(X, cell) & (self.kinds(X) == kind) if self.seams else self.inside(X, cell)
 
-    def columns(self, X: FloatArray, kind: int, step: FloatArray) -> Any:
+    def columns(self, X: FloatArray, kind: int, step: FloatArray, cell: Cell) -> Any:
         """Return the same for points of a wall, seen from one side of it, with a column for each thing to be."""
-        found = np.ones(len(X), dtype=bool) if self.is_box else self.inside(X)
+        found = np.ones(len(X), dtype=bool) if self.is_box else self.inside(X, cell)
         return np.stack([found, self.kinds(X - step) == kind], axis=1) if self.seams else found
 
     def pieces(self, cell: Cell) -> dict[Any, list[Piece]]:

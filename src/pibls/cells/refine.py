@@ -374,11 +374,12 @@ class Follower:
             for part in self.rows.layout.parts(cell):
                 self._inside(part, found)
                 self._boundary(part, found)
-            for points, extent in self.rows.layout.ground.extents:
-                small = (extent < _SMALL * cell.size) | np.isnan(extent)
-                inside = (points >= cell.low) & (points <= cell.high)
-                if small.all() and inside.all(axis=1).any():
-                    found.coefficients = np.where(np.isnan(extent), found.coefficients, np.inf)
+            pieces, extents = self.rows.layout.ground.extents
+            small = (extents < _SMALL * cell.size) | np.isnan(extents)
+            for k in np.flatnonzero(small.all(axis=1)).tolist():
+                inside = (pieces[k] >= cell.low) & (pieces[k] <= cell.high)
+                if inside.all(axis=1).any():
+                    found.coefficients = np.where(np.isnan(extents[k]), found.coefficients, np.inf)
         return self._done[cell]
 
     def _inside(self, part: CellPart, found: _Roughness) -> None:

@@ -100,13 +100,21 @@ class Walls:
             return [Face(below[0], above[0], contact.axis, X, weights * share, basis, rise, contact.shift, True)]
         if not others:
             X = contact.low[None]
-            return [self._face(contact, below[0], above[0], X, np.ones(1))] if self.ground.inside(X)[0] else []
+            return (
+                [self._face(contact, below[0], above[0], X, np.ones(1))]
+                if self.ground.inside(X, contact.below)[0]
+                else []
+            )
         if len(others) == 1:
             found = self._wall_ranges(contact, below, above, lambda s: placed(s[:, None]))
             rules = [(placed(a + (b - a) * (U + 1) / 2), weights / 2 * area * (b - a)) for a, b in found]
         else:
             X = placed(kronecker(4 * len(U), len(others)))
-            if not self.ground.inside(X).all() or np.ptp(self.ground.kinds(X)) or len(below) + len(above) > 2:
+            if (
+                not self.ground.inside(X, contact.below).all()
+                or np.ptp(self.ground.kinds(X))
+                or len(below) + len(above) > 2
+            ):
                 return self._scattered_faces(contact, below, above, len(U))
             rules = [(placed((U + 1) / 2), weights * area / 2 ** len(others))]
         faces = []
@@ -135,7 +143,7 @@ class Walls:
             while True:
                 X = np.tile(contact.low, (tries, 1))
                 X[:, others] = low + (high - low) * kronecker(tries, len(low))
-                held = self.ground.inside(X)
+                held = self.ground.inside(X, contact.below)
                 sides = self._sides(contact, X[held])
                 held[held] = (sides[0] == i) & (sides[1] == j)
                 if held.sum() >= wanted or tries >= _CANDIDATES:
@@ -153,7 +161,7 @@ class Walls:
     ) -> list[tuple[float, float]]:
         """Return the intervals of a wall in a plane that lie inside the domain, each between two kinds."""
         if not self.ground.seams:
-            return ranges(lambda s: self.ground.inside(placed(s)), 0.0, 1.0)
+            return ranges(lambda s: self.ground.inside(placed(s), contact.below), 0.0, 1.0)
         step, away = self._across(contact)
         found = []
         for one in dict.fromkeys(part.kind for part in below):
@@ -161,8 +169,8 @@ class Walls:
 
                 def columns(s: FloatArray, one: int = one, two: int = two) -> Any:
                     X = placed(s)
-                    held = self.ground.columns(X, one, step), self.ground.columns(X - away, two, -step)
-                    return np.hstack(held)
+                    one_side = self.ground.columns(X, one, step, contact.below)
+                    return np.hstack([one_side, self.ground.columns(X - away, two, -step, contact.above)])
 
                 found += [(start, stop) for start, stop in ranges(columns, 0.0, 1.0) if stop - start > FLAT]
         span = contact.high - contact.low

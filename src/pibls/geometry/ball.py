@@ -11,7 +11,7 @@ import sympy as sp
 
 from pibls.checks import BoolArray, FloatArray, check_number, shorten
 from pibls.errors import GeometryError
-from pibls.geometry.base import Region, check_coordinates, describe, written
+from pibls.geometry.base import LevelIn, Region, check_coordinates, describe, written
 from pibls.geometry.part import Part
 from pibls.geometry.patch import Located, Patch, SurfaceRule
 from pibls.geometry.rules import gauss, periodic, side, tensor
@@ -186,6 +186,15 @@ class Ball(Region):
     def level(self, X: FloatArray) -> FloatArray:
         """Return the distance from the sphere, negative outside."""
         return np.asarray(self.radius - np.linalg.norm(X - np.array(self.center), axis=1))
+
+    def level_in(self, low: FloatArray, high: FloatArray) -> LevelIn:
+        """Return the level, unless the sphere is not in the box."""
+        center, slack = np.array(self.center), self.tolerance
+        nearest = float(np.linalg.norm(np.maximum(np.maximum(low - center, center - high), 0.0)))
+        farthest = float(np.linalg.norm(np.maximum(np.abs(low - center), np.abs(high - center))))
+        if nearest > self.radius + slack:
+            return False
+        return True if farthest < self.radius - slack else self.level
 
     def embed(self, U: FloatArray) -> tuple[FloatArray, BoolArray | None]:
         """Map the unit cube to the cube around the ball, or straight to the ball in many dimensions."""

@@ -31,6 +31,7 @@ __all__ = [
 
 Encoder = Callable[[sp.Expr], Any]
 Decoder = Callable[[Any], sp.Expr]
+LevelIn = Callable[[FloatArray], FloatArray] | bool
 
 _SHAPES: dict[str, type[Domain]] = {}
 
@@ -326,6 +327,22 @@ class Region(Domain):
     @abstractmethod
     def level(self, X: FloatArray) -> FloatArray:
         """Return a function positive inside, negative outside and, near the boundary, the distance from it."""
+
+    def level_in(self, low: FloatArray, high: FloatArray) -> LevelIn:
+        """Return a function for points of a box that is the level as far as signs and small values go.
+
+        Where the whole box is inside, or outside, it is true or false instead. What a shape has elsewhere takes no time
+        then.
+
+        >>> from pibls.geometry import Disk, Rectangle
+        >>> x, y = sp.symbols("x y")
+        >>> plate = Rectangle((x, 0, 4), (y, 0, 4)) - Disk((x, y), (1, 1), 0.5) - Disk((x, y), (3, 3), 0.5)
+        >>> plate.level_in(np.array([2.0, 0.5]), np.array([2.5, 1.0])), plate.level_in(np.ones(2), np.full(2, 1.1))
+        (True, False)
+        """
+        lowest, highest = self.bounds.T
+        slack = self.tolerance
+        return False if (low > highest + slack).any() or (high < lowest - slack).any() else self.level
 
     def contains(self, X: npt.ArrayLike) -> BoolArray:
         """Tell which points lie in the closed domain, up to 1e-9 of its size."""

@@ -13,7 +13,7 @@ import sympy as sp
 
 from pibls.checks import BoolArray, FloatArray, check_choice, shorten
 from pibls.errors import GeometryError
-from pibls.geometry.base import Decoder, Domain, Encoder, ForeignPartError, Region
+from pibls.geometry.base import Decoder, Domain, Encoder, ForeignPartError, LevelIn, Region
 from pibls.geometry.part import Part
 from pibls.geometry.patch import FlippedPatch, Patch
 from pibls.geometry.restricted import RestrictedPatch
@@ -130,6 +130,19 @@ class Combination(Region):
         if self.operation == "union":
             return np.maximum(one, two)
         return np.minimum(one, two if self.operation == "intersection" else -two)
+
+    def level_in(self, low: FloatArray, high: FloatArray) -> LevelIn:
+        """Return what is left of the level in a box: of an operand that is not there, nothing."""
+        one, two = (shape.level_in(low, high) for shape in self._operands)
+        if self.operation == "difference":
+            two = (lambda X, own=two: -own(X)) if callable(two) else not two
+        decides = self.operation == "union"
+        if one is decides or two is decides:
+            return decides
+        if isinstance(one, bool) or isinstance(two, bool):
+            return two if isinstance(one, bool) else one
+        first, second, chosen = one, two, np.maximum if decides else np.minimum
+        return lambda X: np.asarray(chosen(first(X), second(X)))
 
     def quadrature(self, n: int) -> tuple[FloatArray, FloatArray]:
         """Return a rule with about ``n`` nodes: in the plane Gauss points on lines across, else a Sobol' sequence."""

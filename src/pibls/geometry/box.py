@@ -15,7 +15,7 @@ import sympy as sp
 
 from pibls.checks import BoolArray, FloatArray, check_number, check_points, shorten
 from pibls.errors import GeometryError
-from pibls.geometry.base import Decoder, Encoder, Region, check_coordinates, describe
+from pibls.geometry.base import Decoder, Encoder, LevelIn, Region, check_coordinates, describe
 from pibls.geometry.part import Part
 from pibls.geometry.patch import AffinePatch, Patch, interval_tolerance
 from pibls.geometry.rules import gauss, side, tensor
@@ -134,6 +134,13 @@ class Box(Region):
     def level(self, X: FloatArray) -> FloatArray:
         """Return the distance from the nearest face plane, negative outside."""
         return np.asarray(np.minimum(X - self.lower, self.upper - X).min(axis=1))
+
+    def level_in(self, low: FloatArray, high: FloatArray) -> LevelIn:
+        """Return the level, unless no face is in the other box."""
+        lowest, highest = self.bounds.T
+        slack = self.tolerance
+        within = (low > lowest + slack).all() and (high < highest - slack).all()
+        return True if within else super().level_in(low, high)
 
     def contains(self, X: npt.ArrayLike) -> BoolArray:
         """Tell which points lie in the closed box, up to 1e-9 of each side."""

@@ -15,7 +15,7 @@ import sympy as sp
 
 from pibls.checks import BoolArray, FloatArray, IntArray
 from pibls.errors import GeometryError
-from pibls.geometry.base import Region, check_coordinates
+from pibls.geometry.base import LevelIn, Region, check_coordinates
 from pibls.geometry.boxtree import BoxTree
 from pibls.geometry.part import Part
 from pibls.geometry.patch import AffinePatch
@@ -144,25 +144,38 @@ class Outline(Region):
 
         Far from a shape of many edges it is the distance from another edge, which takes less time to find.
         """
-        pairs = len(X) * len(self._starts)
-        if len(self._starts) <= _FEW or pairs <= _FEW_PAIRS:
-            return np.concatenate([self._directly(own) for own in np.array_split(X, pairs // _FEW_PAIRS + 1)])
+        every = np.arange(len(self._starts))
+        if len(every) <= _FEW or len(X) * len(every) <= _FEW_PAIRS:
+            return self._directly(X, every, every)
         bound = self._distance(X, self._middles.query(X)[1])
         reach = np.minimum(bound, _NEAR * self.thickness)
         exact, _ = self._tree.nearest(X, reach, lambda rows, items: self._distance(X[rows], items))
         distance = np.where(np.isfinite(exact), exact, bound)
         return np.asarray(np.where(self._inside(X), distance, -distance))
 
-    def _directly(self, X: FloatArray) -> FloatArray:
-        """Return the level by a look at all edges."""
-        offset = X[:, None] - self._starts
-        a, b = self._edges.T
-        along = np.clip((offset[:, :, 0] * a + offset[:, :, 1] * b) / (a * a + b * b), 0.0, 1.0)
-        distance = np.hypot(offset[:, :, 0] - along * a, offset[:, :, 1] - along * b).min(axis=1)
-        above = X[:, 1:] >= self._starts[:, 1]
-        cuts = above != above[:, self._next]
-        share = np.divide(offset[:, :, 1], b, out=np.zeros(cuts.shape), where=cuts)
-        left = offset[:, :, 0] < a * share
+    def level_in(self, low: FloatArray, high: FloatArray) -> LevelIn:
+        """Return the level by the edges in a box and those beside it."""
+        stops = self._starts[self._next]
+        lowest, highest = np.minimum(self._starts, stops), np.maximum(self._starts, stops)
+        near = (lowest <= high + self.tolerance) & (highest >= low - self.tolerance)
+        (beside,) = np.nonzero(near[:, 1] & (highest[:, 0] >= low[0]))
+        (within,) = np.nonzero(near.all(axis=1))
+        if not len(within):
+            return bool(self.level((low + high)[None] / 2)[0] > 0.0)
+        return lambda X: self._directly(X, within, beside)
+
+    def _directly(self, X: FloatArray, near: IntArray, beside: IntArray) -> FloatArray:
+        """Return the level by a look at all edges that may be the nearest, and at those that may be on the right."""
+        parts = len(X) * max(len(near), len(beside)) // _FEW_PAIRS + 1
+        if parts > 1:
+            return np.concatenate([self._directly(own, near, beside) for own in np.array_split(X, parts)])
+        (a, b), (x, y) = self._edges[near].T, (X[:, None] - self._starts[near]).transpose(2, 0, 1)
+        along = np.clip((x * a + y * b) / (a * a + b * b), 0.0, 1.0)
+        distance = np.hypot(x - along * a, y - along * b).min(axis=1)
+        (a, b), (x, y) = self._edges[beside].T, (X[:, None] - self._starts[beside]).transpose(2, 0, 1)
+        # Compared with the vertices themselves: differences round, and two edges would disagree about their vertex.
+        cuts = (X[:, 1:] >= self._starts[beside, 1]) != (X[:, 1:] >= self._starts[self._next[beside], 1])
+        left = x < a * np.divide(y, b, out=np.zeros(cuts.shape), where=cuts)
         return np.asarray(np.where((cuts & left).sum(axis=1) % 2 == 1, distance, -distance))
 
     def _inside(self, X: FloatArray) -> BoolArray:
@@ -172,7 +185,6 @@ class Outline(Region):
         crossings = np.zeros(len(X), dtype=np.int64)
         for rows, items in self._tree.pairs(len(X), meets):
             height = X[rows, 1]
-            # Compared with the vertices themselves: differences round, and two edges would disagree about their vertex.
             cuts = (height >= self._starts[items, 1]) != (height >= self._starts[self._next[items], 1])
             rows, items = rows[cuts], items[cuts]
             offset, edge = X[rows] - self._starts[items], self._edges[items]

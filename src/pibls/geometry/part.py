@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -47,6 +48,14 @@ class Part(FieldState):
     domain: Domain
     name: str
     patches: tuple[Patch, ...]
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    @cached_property
+    def _hash(self) -> int:
+        """Its hash: of a boundary of many pieces that takes a while, and is asked for whenever it is looked up."""
+        return hash((self.name, self.patches))
 
     def __repr__(self) -> str:
         return f"<{self.name} of {shorten(self.domain)}>"

@@ -52,10 +52,12 @@ def owners_in_sight(
     [8]
     """
     owners = np.asarray(owners)
+    if (owners == owners[0]).all():
+        return np.full(len(X), owners[0])
     finder = cKDTree(samples / scale)
-    if clear is None or not len(X) or (owners == owners[0]).all():
-        return owners[finder.query(X / scale)[1]]
     found = owners[finder.query(X / scale)[1]]
+    if clear is None or not len(X):
+        return found
     rows = np.arange(len(X))
     # All samples at first, then those of each piece: at the tip of a thin one, all that are near may be of others.
     for some in (np.arange(len(samples)), *(np.flatnonzero(owners == owner) for owner in np.unique(owners))):

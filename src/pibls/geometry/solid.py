@@ -14,7 +14,7 @@ import sympy as sp
 
 from pibls.checks import FloatArray, IntArray, check_points, shorten
 from pibls.errors import GeometryError
-from pibls.geometry.base import Decoder, Encoder, Region, check_coordinates
+from pibls.geometry.base import Decoder, Encoder, LevelIn, Region, check_coordinates
 from pibls.geometry.part import Part
 from pibls.geometry.rings import check_names
 from pibls.geometry.sheets import TrianglePatch, make_patches
@@ -27,6 +27,7 @@ __all__ = ["Solid"]
 _MOST_TRIANGLES = 200_000
 _MOST_FACES = 100
 _NEAR = 1e-3
+_FEW = 64  # triangles that are all looked at faster than the nearest are found
 
 
 @dataclass(frozen=True, init=False, repr=False)
@@ -102,6 +103,16 @@ class Solid(Region):
         """Return the distance from the nearest triangle, negative outside; that of another one far away."""
         distance, _ = self.surface.nearest(X, _NEAR * self.thickness)
         return np.where(self.surface.inside(X), distance, -distance)
+
+    def level_in(self, low: FloatArray, high: FloatArray) -> LevelIn:
+        """Return the level by the triangles in a box and those above it."""
+        lowest, highest = self.surface.corners.min(axis=1), self.surface.corners.max(axis=1)
+        near = (lowest <= high + self.tolerance) & (highest >= low - self.tolerance)
+        (above,) = np.nonzero(near[:, :2].all(axis=1) & (highest[:, 2] >= low[2]))
+        (within,) = np.nonzero(near.all(axis=1))
+        if not len(within):
+            return bool(self.surface.inside((low + high)[None] / 2)[0])
+        return self.level if len(above) > _FEW else lambda X: self.surface.directly(X, within, above)
 
     @cached_property
     def _labels(self) -> IntArray:

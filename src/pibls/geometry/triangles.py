@@ -115,6 +115,19 @@ class Surface(FieldState):
             np.add.at(crossings, rows[self._is_below(X[rows], items)], 1)
         return np.asarray(crossings % 2 == 1)
 
+    def directly(self, X: FloatArray, near: IntArray, above: IntArray) -> FloatArray:
+        """Return distances, negative outside, by a look at all triangles that may be the nearest, or above a point."""
+
+        def pairs(items: IntArray) -> tuple[FloatArray, IntArray]:
+            return np.repeat(X, len(items), axis=0), np.tile(items, len(X))
+
+        points, items = pairs(near)
+        distance = triangle_distance(points, self.corners[items]).reshape(len(X), -1).min(axis=1)
+        points, items = pairs(above)
+        over = self._covers(points, items)
+        over[over] = self._is_below(points[over], items[over])
+        return np.asarray(np.where(over.reshape(len(X), -1).sum(axis=1) % 2 == 1, distance, -distance))
+
     def _covers(self, X: FloatArray, items: IntArray) -> BoolArray:
         """Tell which points lie over triangles seen from above: two that share an edge agree about it exactly."""
         inside = np.zeros(len(X), dtype=np.bool_)
