@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import combinations
 
 import numpy as np
@@ -75,6 +76,27 @@ def test_splits_do_not_go_through_marks_at_which_the_boundary_is_along_them():
     assert cell.halved(0).at == 0.4
     assert cell.halved(1).at == 0.4
     assert sum(half.has_corner for half in cell.halved(0).halves) == 1
+
+
+def test_cells_are_halved_across_the_edges_in_them_not_along():
+    upright = [[1.0, 1.0, 0.0], [1.0, 1.0, 2.0]]
+    slanted = [[0.0, 0.0, 3.0], [3.0, 3.0, 3.0]]
+    root = Cell(np.zeros(3), np.full(3, 3.0), edges=np.array([upright]))
+    assert root.across == [0, 1]
+    assert Cell(np.zeros(3), np.ones(3), edges=np.empty((0, 2, 3))).across == [0, 1, 2]
+    assert root.has_corner
+    halved = refined(root, {root: [(axis, None) for axis in range(3)]})
+    assert halved.at == 1.0  # through the edge
+    held = [cell for cell in leaves(halved) if cell.has_corner]
+    # Four around its lower half, four around what of the upper half is below its end.
+    assert len(held) == 8
+    tall = replace(root, edges=np.array([[[1.0, 1.0, 0.0], [1.0, 1.0, 1.5]]]))
+    tall = refined(tall, {tall: [(axis, None) for axis in range(3)]})
+    # Where only the end of an edge touches a cell, there is nothing along it.
+    assert sum(cell.has_corner for cell in leaves(tall)) == 4
+    both = Cell(np.zeros(3), np.full(3, 3.0), edges=np.array([upright, slanted]))
+    assert both.across == [0, 1, 2]
+    assert Cell(np.zeros(3), np.full(3, 3.0), edges=np.array([slanted])).across == [0, 1, 2]
 
 
 def test_planes_among_the_marks_run_through_cells_until_they_are_split_there():

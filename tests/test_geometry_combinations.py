@@ -204,6 +204,19 @@ def test_coincident_boundaries_count_once_and_touching_ones_vanish():
     assert (points[:, 0] == 0).sum() == pytest.approx(200, abs=2)
 
 
+def test_shapes_of_many_holes_are_as_simple_as_their_parts():
+    plate = Rectangle((x, 0, 8), (y, 0, 8))
+    holes = [Disk((x, y), (0.5 + i, 0.7 + j), 0.1 + 0.02 * i) for i in range(8) for j in range(5)]
+    for hole in holes:
+        plate = plate - hole
+    assert plate.measure == pytest.approx(64 - sum(hole.measure for hole in holes), rel=1e-9)
+    assert len(plate.boundary.patches) == 44
+    lifted = plate.lift(holes[0].boundary).patches[0]
+    for patch in (lifted, *plate.boundary.patches):
+        # Nothing is cut off, and no layer remembers what might have been.
+        assert type(getattr(patch, "base", patch)).__name__ in ("AffinePatch", "SpherePatch")
+
+
 def test_lift_turns_the_normals_of_a_hole_and_keeps_what_is_visible():
     square, disk = PLATE.first, PLATE.second
     hole = PLATE.lift(disk.boundary)

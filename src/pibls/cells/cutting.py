@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from scipy import ndimage
 
+from pibls.cells.filling import filled
 from pibls.cells.ground import Ground, on_faces
 from pibls.cells.parts import CellPart, exact_weights
 from pibls.cells.surface import Rule, ranges
@@ -29,6 +30,7 @@ _STEP = 1e-7
 _EXACT = 3  # degrees more than those of cells, for integrals: sines are a little more than polynomials
 _CANDIDATES = 2**15
 _OVERSAMPLING = 2.2
+_LINES = 24  # through a part in space, across each axis
 
 
 @dataclass(eq=False)
@@ -144,6 +146,8 @@ class Cutter:
             }
             weights, center = np.full(len(inside), volume / len(inside)), (box[0] + box[1]) / 2
             integral = None
+            if len(low) == 3:
+                weights = weights * (self._volume(cell, outline, box, kind, is_own) / volume)
             if shell is not None:
                 around = Rule.joined([outline.chosen(owner == label), shell.chosen(walls == label)])
                 integral = exact_weights(
@@ -163,6 +167,21 @@ class Cutter:
                 )
             )
         return tuple(groups)
+
+    def _volume(
+        self,
+        cell: Cell,
+        outline: Rule,
+        box: tuple[FloatArray, FloatArray],
+        kind: int,
+        own: Callable[[FloatArray], Any],
+    ) -> float:
+        """Return the volume of a part in space, by many lines that meet its boundary head-on."""
+        axis = int((outline.weights @ np.abs(outline.normals)).argmax())
+        nodes = 1
+        X, weights, stretch = filled(lambda Y: self.ground.is_kind(Y, kind, cell), *box, axis, _LINES, nodes)
+        chosen = own(X[nodes // 2 :: nodes])[stretch]
+        return float(weights[chosen].sum())
 
     def _filled(
         self,

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from pibls.cells.crossings import Crossing, crossings
+from pibls.cells.edges import inner_edges
 from pibls.cells.seams import Sheet, along, seam_pieces, split_at
 from pibls.cells.surface import Piece, pieces
 from pibls.cells.tangents import tangents
@@ -31,6 +32,7 @@ __all__ = ["FLAT", "Ground", "on_faces"]
 FLAT = 1e-9  # of a cell: what is closer to a wall lies in it
 _ALONG = 32  # points on a piece of the boundary
 _TIE, _ROUNDING = 1e-12, 1e-15
+_COVERED = 0.99  # of the boundary, by measures that may be estimates
 _BESIDE = 1e-6  # of a cell: what is just beside it counts as of it, too
 
 
@@ -64,6 +66,7 @@ class Ground:
             bounds[:, 1].copy(),
             marks=np.unique(np.concatenate([self.landmarks, self._planes, *points]), axis=0),
             tangents=tangents(self._all_pieces, len(bounds)),
+            edges=inner_edges(self.domain),
         )
 
     @cached_property
@@ -209,6 +212,12 @@ class Ground:
         if not self.is_box:
             found[None] = self.domain.boundary
         return found
+
+    @cached_property
+    def is_covered(self) -> bool:
+        """Whether conditions hold on all of the boundary."""
+        covered = sum(part.measure for place, part in self.places.items() if place is not None)
+        return bool(covered > _COVERED * self.domain.boundary.measure)
 
     def inside(self, X: FloatArray, cell: Cell | None = None) -> Any:
         """Tell which points lie strictly inside the domain; of a cell, which saves looking at what is far from it."""

@@ -284,14 +284,15 @@ class Reducer:
         little by themselves; without these sums they could be a source that is felt everywhere.
         """
         count = len(rows.given)
-        balance, theirs = rows.means.copy(), np.zeros((2 * count, bottom.shape[1]))
+        theirs = np.zeros((2 * count, bottom.shape[1]))
         conditions = len(rows.value)
-        balance -= rows.flows @ rows.condition
+        balance = np.zeros_like(rows.means) if rows.told else rows.means - rows.flows @ rows.condition
         theirs[:count, bottom.shape[1] - self.rows.sides :] = -rows.given - rows.flows @ rows.value
         row = conditions
         for face, matrix in carried.items():
             own, shared = self.rows.flux.across(part, face, below[row : row + len(matrix)])
-            balance -= own
+            if not rows.told:
+                balance -= own
             there = slice(columns[face], columns[face] + matrix.shape[1])
             theirs[:count, there] += shared @ matrix
             known = bottom[row : row + len(matrix)].copy()

@@ -99,7 +99,9 @@ class Marker:
     def cuts(self, cell: Cell, tails: FloatArray) -> list[tuple[int, float | None]]:
         """Return the axes to halve a cell across: those along which it is rough."""
         axes = np.flatnonzero(tails >= _SIDEWAYS * tails.max()) if tails.max() > 0 else [int(cell.size.argmax())]
-        return [(int(axis), None) for axis in axes]
+        # What is rough across an edge, a cell cannot tell from what is rough along it.
+        spared = set(range(len(tails))) - {*cell.across, int(tails.argmax())}
+        return [(int(axis), None) for axis in axes if axis not in spared]
 
     def is_smooth(self, fit: Fit) -> bool:
         """Tell whether a solution is smooth on all parts."""
@@ -118,7 +120,7 @@ class Marker:
             marks = {mark for mark, count in levels.items() if count > level}
             around = {part.cell for part in fit.parts if not marks.isdisjoint(part.cell.corners)}
             marked = [leaf for leaf in leaves(root) if leaf.has_corner and _comes_from(leaf, around)]
-            root = refined(root, {leaf: [(axis, None) for axis in range(len(leaf.low))] for leaf in marked})
+            root = refined(root, {leaf: [(axis, None) for axis in leaf.across] for leaf in marked})
         return root, share
 
     def _levels(self, fit: Fit, sizes: FloatArray, splits: Splits) -> dict[Mark, int]:
@@ -135,7 +137,7 @@ class Marker:
                 # What is singular at a point is so in all cells around it; of a cut cell, coefficients tell little. A
                 # cell with several corners is too large to tell which of them it is.
                 if not self.tails.is_smooth(fit.weights[part]):
-                    deep = alone and (part.cell in splits or not part.whole)
+                    deep = alone and (part.cell in splits or not part.whole) and not len(part.cell.edges)
                     found[mark] = max(found[mark], _LEVELS if deep else 1)
         return {mark: count * (2 if around[mark] > total / 2 else 1) for mark, count in found.items()}
 

@@ -13,7 +13,8 @@ import numpy as np
 from pibls.cells.balance import balanced
 from pibls.cells.flux import Flux
 from pibls.cells.layout import Layout
-from pibls.cells.parts import CellPart, Face
+from pibls.cells.parts import CellPart, Face, polynomials
+from pibls.cells.surface import Rule
 from pibls.checks import FloatArray
 from pibls.errors import ProblemError
 from pibls.features import MultiIndex
@@ -28,6 +29,8 @@ Columns = Callable[[Statement, CellPart, FloatArray, FloatArray | None], FloatAr
 
 _EXACT = 1e5
 _DIGITS = 12
+_ALIKE, _MANY = 6, 4  # digits of normals, and how many different ones there are on a boundary of many flat pieces
+_SEEN = 0.62  # degree of functions on such a boundary, by that of the cells
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,6 +49,8 @@ class PartRows:
         Integrals of the equations over the part: rows, and the integrals of their sources.
     flows
         How the balance of every equation depends on the rows of the conditions.
+    told
+        Whether conditions say all that flows out through the boundary; else integrals over the part tell.
     key
         Parts with equal keys have equal equation rows; None where they are its own.
     """
@@ -58,6 +63,7 @@ class PartRows:
     means: FloatArray
     given: FloatArray
     flows: FloatArray
+    told: bool
     key: Any
 
 
@@ -162,7 +168,26 @@ class Rows:
         means = self._means[key] if key is not None else means
         given = np.array([part.integrals @ values for values in sources])
         condition, value, flows = self._conditions(part, units)
-        return PartRows(units, equation, source, condition, value, means, given, flows, key)
+        told = self._is_told(part, flows)
+        return PartRows(units, equation, source, condition, value, means, given, flows, told, key)
+
+    def _is_told(self, part: CellPart, flows: FloatArray) -> bool:
+        """Tell whether conditions say all that flows out of a part cut in space, and equations what it is that flows.
+
+        The integrals of a thin part, over its volume and its surface, do not agree as they should: they are not needed.
+        """
+        indices = [term.multi_index for equation in self.equations for term in equation.form.terms]
+        plain = self.is_constant and all(sum(index) == max(index) == 2 for index in indices)
+        if part.whole or len(part.half) < 3 or not plain or not self.layout.ground.is_covered:
+            return False
+        start = 0
+        for place, rule in part.boundary.items():
+            count = len(self.on(place))
+            stop = start + count * (len(rule.weights) if (seen := self._seen(part, rule)) is None else seen.shape[1])
+            if not flows[:, start:stop].any(axis=1).all():
+                return False
+            start = stop
+        return True
 
     def _sources(
         self, statement: Statement, part: CellPart, X: FloatArray, normals: FloatArray | None, own: FloatArray
@@ -230,15 +255,18 @@ class Rows:
             own = self.on(place)
             depth = float((np.abs(rule.normals) @ (2 * part.half)).mean())
             lowered: list[tuple[list[Term], float]] = []
+            seen = self._seen(part, rule)
             known = [self.lowered(statement, part, rule.points, rule.normals) for statement in own]
             rows = self._at(part, rule.points, [terms for terms, _ in known], units)
             for statement, (found, source), block in zip(own, known, rows, strict=True):
                 factor = self.factor(statement, part, found, units)
                 factors = factor * np.sqrt(rule.weights * depth)
-                blocks.append(block * factors[:, None])
-                rights.append(-factors[:, None] * self._sources(statement, part, rule.points, rule.normals, source))
+                right = -factors[:, None] * self._sources(statement, part, rule.points, rule.normals, source)
+                blocks.append(block * factors[:, None] if seen is None else seen.T @ (block * factors[:, None]))
+                rights.append(right if seen is None else seen.T @ right)
                 lowered.append((found, factor))
-            flows.append(self.flux.of_conditions(part, rule, lowered, depth))
+            flow = self.flux.of_conditions(part, rule, lowered, depth)
+            flows.append(flow if seen is None else flow @ np.kron(np.eye(len(own)), seen))
         for statement in self.problem.statements:
             if isinstance(statement.place, AtPoints):
                 mine = self.layout.owned(part, statement.place.points)
@@ -275,6 +303,20 @@ class Rows:
             size = float((self.sizes(found, part.half) * units).max())
             self._factors[key] = statement.weight * (_EXACT if statement.exact else 1.0) / (size if size > 0 else 1.0)
         return self._factors[key]
+
+    def _seen(self, part: CellPart, rule: Rule) -> FloatArray | None:
+        """Return smooth functions on a boundary in space of many flat pieces, times roots of weights; else None.
+
+        Cells are not graded towards blunt edges. What conditions lack at these alternates from piece to piece, and
+        counts as far as smooth functions see it: else a solution would rather be flat there than lack it.
+        """
+        if part.whole or len(part.half) < 3:
+            return None
+        pieces = len(np.unique(rule.normals.round(_ALIKE), axis=0))
+        # A flat piece has as many points as a square; a curved one has a normal at each, or along a line.
+        if pieces < _MANY or 2 * len(rule.normals) < pieces * (self.layout.reference.degree + 1) ** 2:
+            return None
+        return polynomials(part.local(rule.points), rule.weights, round(_SEEN * self.layout.reference.degree))[0]
 
     def _at_points(
         self, part: CellPart, units: FloatArray, statement: Statement, mine: Any

@@ -22,6 +22,8 @@ _PLACES = (0.5, 0.4, 0.6, 0.3, 0.7, 0.35, 0.65)  # for a split, as shares of the
 _DEEPEST = 40  # halvings of every axis, beyond which digits run out
 _BESIDE = 1e-3  # of a side: a wall is kept off a place just beside a cell, too
 _TOUCHING = 1e-6  # of the side: a mark at which the boundary is along the wall
+_EDGE = 1e-9  # of a side: an edge beside a cell that runs along it, too
+_ALONG = 1 - 1e-9  # of an edge, along an axis
 _CLEAR = 0.08  # of the side, between a split and a place where it would touch the boundary
 
 
@@ -40,6 +42,8 @@ class Cell:
     marks
         Points through which it is halved, rather than through its middle, where they are not too near its ends. A
         coordinate that is NaN is any.
+    edges
+        Ends of lines through which it is halved likewise.
     tangents
         Where walls across an axis would touch the boundary, and are not put: the axis, then the point.
     """
@@ -53,6 +57,7 @@ class Cell:
     halves: tuple[Cell, ...] = field(default=())
     marks: FloatArray = field(default_factory=lambda: np.empty((0, 0)))
     tangents: FloatArray = field(default_factory=lambda: np.empty((0, 0)))
+    edges: FloatArray = field(default_factory=lambda: np.empty((0, 2, 0)))
 
     @property
     def size(self) -> FloatArray:
@@ -61,16 +66,24 @@ class Cell:
 
     @property
     def has_corner(self) -> bool:
-        """Whether a mark of it is a point, or a line in time, rather than a plane."""
+        """Whether a mark of it is a point, or a line, rather than a plane."""
         return bool(self.corners)
 
     @cached_property
     def corners(self) -> frozenset[tuple[float, ...]]:
-        """Its marks that are points, or lines in time."""
+        """Its marks that are points, or lines in time, and its edges."""
         finite = np.isfinite(self.marks)
-        return frozenset(
-            tuple(mark[own].tolist()) for mark, own in zip(self.marks, finite, strict=True) if own.sum() > 1
-        )
+        points = (tuple(mark[own].tolist()) for mark, own in zip(self.marks, finite, strict=True) if own.sum() > 1)
+        return frozenset([*points, *(tuple(edge.ravel().tolist()) for edge in self.edges)])
+
+    @property
+    def across(self) -> list[int]:
+        """The axes it is halved across towards its corners: if these are edges, not the axis that they run along."""
+        ways = self.edges[:, 1] - self.edges[:, 0]
+        if not len(ways) or len(ways) < len(self.corners):
+            return list(range(len(self.low)))
+        along = np.abs(ways) > _ALONG * np.linalg.norm(ways, axis=1, keepdims=True)
+        return np.flatnonzero(~along.all(axis=0)).tolist()
 
     def crossed(self) -> tuple[int, float] | None:
         """Return the axis and place of a plane among its marks that runs through its inside."""
@@ -111,6 +124,7 @@ class Cell:
                 self,
                 self.depth + 1,
                 marks=self.marks[_held(self.marks, *end)],
+                edges=self.edges[_crossing(self.edges, *end)],
                 tangents=self.tangents[_held(self.tangents[:, 1:], *end, slack=_BESIDE)],
             )
             for end in ends
@@ -124,8 +138,9 @@ class Cell:
         def clear(places: FloatArray, room: float) -> npt.NDArray[np.bool_]:
             return np.asarray(np.abs(places[:, None] - touched).min(axis=1, initial=np.inf) > room * (high - low))
 
-        if len(self.marks):
-            values = self.marks[:, axis]
+        if len(self.marks) or len(self.edges):
+            level = self.edges[self.edges[:, 0, axis] == self.edges[:, 1, axis], 0, axis] if len(self.edges) else []
+            values = np.concatenate([self.marks[:, axis] if len(self.marks) else [], level])
             values = values[(values > low + _NEAREST * (high - low)) & (values < high - _NEAREST * (high - low))]
             values = values[clear(values, _TOUCHING)]
             if len(values):
@@ -153,6 +168,21 @@ def _held(points: FloatArray, low: FloatArray, high: FloatArray, slack: float = 
     room = slack * (high - low)
     inside = (points >= low - room) & (points <= high + room)
     return np.asarray((inside | np.isnan(points)).all(axis=1))
+
+
+def _crossing(edges: FloatArray, low: FloatArray, high: FloatArray) -> npt.NDArray[np.bool_]:
+    """Tell which lines have more than a point in a box, its sides included."""
+    if not len(edges):
+        return np.zeros(0, dtype=np.bool_)
+    start, way = edges[:, 0], edges[:, 1] - edges[:, 0]
+    room = _EDGE * (high - low)
+    level = way == 0.0
+    inside = (start >= low - room) & (start <= high + room)
+    first, last = ((end - start) / np.where(level, 1.0, way) for end in (low - room, high + room))
+    begin = np.where(level, np.where(inside, 0.0, 1.0), np.minimum(first, last)).max(axis=1)
+    end = np.where(level, np.where(inside, 1.0, 0.0), np.maximum(first, last)).min(axis=1)
+    shared = np.minimum(end, 1.0) - np.maximum(begin, 0.0)
+    return np.asarray(shared * np.abs(way).max(axis=1) > 2.0 * room.max())
 
 
 def leaves(cell: Cell) -> list[Cell]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import product
 from typing import Any
 
@@ -12,6 +12,7 @@ import numpy as np
 import sympy as sp
 
 from pibls.cells.cutting import Cutter
+from pibls.cells.filling import filled
 from pibls.cells.ground import FLAT, Ground, on_faces
 from pibls.cells.parts import CellPart, Face, legendre, polynomials
 from pibls.cells.seams import Sheet
@@ -27,7 +28,7 @@ from pibls.problem.evaluate import Function, compile_function
 __all__ = ["Walls"]
 
 _STEP = 1e-7
-_CANDIDATES = 2**15
+_LINES, _NODES = 32, 4  # across a wall in space, and points on each stretch
 _TRACE_SHARE = 0.62  # degree of what cells share on a face, by that of the cells: more brings nothing
 
 
@@ -115,7 +116,7 @@ class Walls:
                 or np.ptp(self.ground.kinds(X))
                 or len(below) + len(above) > 2
             ):
-                return self._scattered_faces(contact, below, above, len(U))
+                return self._cut_wall(contact, below, above)
             rules = [(placed((U + 1) / 2), weights * area / 2 ** len(others))]
         faces = []
         for X, own in rules:
@@ -128,33 +129,36 @@ class Walls:
         step, away = self._across(contact)
         return self.cutter.part_at(contact.below, X - step), self.cutter.part_at(contact.above, X + step - away)
 
-    def _scattered_faces(
-        self, contact: Contact, below: Sequence[CellPart], above: Sequence[CellPart], wanted: int
-    ) -> list[Face]:
-        """Return the pieces of a wall in space: points are scattered where two parts can meet."""
+    def _cut_wall(self, contact: Contact, below: Sequence[CellPart], above: Sequence[CellPart]) -> list[Face]:
+        """Return the pieces of a wall in space, with points on lines that meet what cuts it head-on."""
+        others = np.flatnonzero(np.arange(len(contact.low)) != contact.axis)
+
+        def placed(V: FloatArray) -> FloatArray:
+            X = np.tile(contact.low, (len(V), 1))
+            X[:, others] = V
+            return X
+
         faces = []
-        others = np.arange(len(contact.low)) != contact.axis
         for (i, one), (j, two) in product(enumerate(below), enumerate(above)):
+            # What two small parts share may be small, and has as many lines as any other piece.
             low = np.maximum(contact.low, np.maximum(one.center - one.half, two.center - two.half))[others]
             high = np.minimum(contact.high, np.minimum(one.center + one.half, two.center + two.half))[others]
             if (high <= low).any():
                 continue
-            tries, held = 4 * wanted, np.empty(0, dtype=bool)
-            while True:
-                X = np.tile(contact.low, (tries, 1))
-                X[:, others] = low + (high - low) * kronecker(tries, len(low))
-                held = self.ground.inside(X, contact.below)
-                sides = self._sides(contact, X[held])
-                held[held] = (sides[0] == i) & (sides[1] == j)
-                if held.sum() >= wanted or tries >= _CANDIDATES:
-                    break
-                tries *= 4
-            if held.any():
-                weights = np.full(int(held.sum()), float(np.prod(high - low)) / tries)
-                few = np.linspace(0, len(weights) - 1, min(len(weights), 4 * wanted)).round().astype(int)
-                share = len(weights) / len(few)
-                faces.append(self._face(contact, one, two, X[held][few], share * weights[few]))
+            rules = [rule.normals for part in (one, two) for rule in part.boundary.values()]
+            normals = np.concatenate([np.zeros((1, len(contact.low))), *rules])
+            axis = int(np.abs(normals[:, others]).sum(axis=0).argmax())
+            inside = partial(self._within, contact, placed)
+            V, weights, stretch = filled(inside, low, high, axis, _LINES, _NODES)
+            X = placed(V)
+            sides = self._sides(contact, X[_NODES // 2 :: _NODES])
+            own = ((sides[0] == i) & (sides[1] == j))[stretch]
+            if own.any():
+                faces.append(self._face(contact, one, two, X[own], weights[own]))
         return faces
+
+    def _within(self, contact: Contact, placed: Any, V: FloatArray) -> Any:
+        return self.ground.inside(placed(V), contact.below)
 
     def _wall_ranges(
         self, contact: Contact, below: Sequence[CellPart], above: Sequence[CellPart], placed: Any

@@ -108,11 +108,12 @@ class Solid(Region):
         """Return the level by the triangles in a box and those above it."""
         lowest, highest = self.surface.corners.min(axis=1), self.surface.corners.max(axis=1)
         near = (lowest <= high + self.tolerance) & (highest >= low - self.tolerance)
-        (above,) = np.nonzero(near[:, :2].all(axis=1) & (highest[:, 2] >= low[2]))
+        level = self.surface.normals[:, 2] != 0.0  # upright ones are above nothing
+        (above,) = np.nonzero(near[:, :2].all(axis=1) & (highest[:, 2] >= low[2]) & level)
         (within,) = np.nonzero(near.all(axis=1))
         if not len(within):
             return bool(self.surface.inside((low + high)[None] / 2)[0])
-        return self.level if len(above) > _FEW else lambda X: self.surface.directly(X, within, above)
+        return self.level if len(above) > _FEW else lambda X: self.surface.directly(X, within, above, self.tolerance)
 
     @cached_property
     def _labels(self) -> IntArray:

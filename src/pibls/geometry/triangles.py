@@ -115,34 +115,34 @@ class Surface(FieldState):
             np.add.at(crossings, rows[self._is_below(X[rows], items)], 1)
         return np.asarray(crossings % 2 == 1)
 
-    def directly(self, X: FloatArray, near: IntArray, above: IntArray) -> FloatArray:
-        """Return distances, negative outside, by a look at all triangles that may be the nearest, or above a point."""
+    def directly(self, X: FloatArray, near: IntArray, above: IntArray, reach: float) -> FloatArray:
+        """Return distances up to a reach, negative outside, by a look at all triangles that may be near or above."""
+        distance = np.full(len(X), reach)
+        normals = self.normals[near]
+        heights = X @ normals.T - (self.corners[near, 0] * normals).sum(axis=1)
+        rows, columns = np.nonzero(np.abs(heights) <= reach)
+        if len(rows):
+            np.minimum.at(distance, rows, triangle_distance(X[rows], self.corners[near[columns]]))
+        over = np.zeros(len(X), dtype=np.bool_)
+        for item in above:
+            over ^= self._covers(X, item) & self._is_below(X, item)
+        return np.where(over, distance, -distance)
 
-        def pairs(items: IntArray) -> tuple[FloatArray, IntArray]:
-            return np.repeat(X, len(items), axis=0), np.tile(items, len(X))
-
-        points, items = pairs(near)
-        distance = triangle_distance(points, self.corners[items]).reshape(len(X), -1).min(axis=1)
-        points, items = pairs(above)
-        over = self._covers(points, items)
-        over[over] = self._is_below(points[over], items[over])
-        return np.asarray(np.where(over.reshape(len(X), -1).sum(axis=1) % 2 == 1, distance, -distance))
-
-    def _covers(self, X: FloatArray, items: IntArray) -> BoolArray:
+    def _covers(self, X: FloatArray, items: Any) -> BoolArray:
         """Tell which points lie over triangles seen from above: two that share an edge agree about it exactly."""
         inside = np.zeros(len(X), dtype=np.bool_)
         for k in range(3):
-            ends = np.sort(self.triangles[items][:, [k, (k + 1) % 3]], axis=1)
-            a, b = self.vertices[ends[:, 0]], self.vertices[ends[:, 1]]
-            cuts = (X[:, 1] >= a[:, 1]) != (X[:, 1] >= b[:, 1])
-            rise = np.where(cuts, b[:, 1] - a[:, 1], 1.0)
-            inside ^= cuts & (X[:, 0] - a[:, 0] < (b[:, 0] - a[:, 0]) * ((X[:, 1] - a[:, 1]) / rise))
+            ends = np.sort(self.triangles[items][..., [k, (k + 1) % 3]], axis=-1)
+            a, b = self.vertices[ends[..., 0]], self.vertices[ends[..., 1]]
+            cuts = (X[:, 1] >= a[..., 1]) != (X[:, 1] >= b[..., 1])
+            rise = np.where(cuts, b[..., 1] - a[..., 1], 1.0)
+            inside ^= cuts & (X[:, 0] - a[..., 0] < (b[..., 0] - a[..., 0]) * ((X[:, 1] - a[..., 1]) / rise))
         return inside
 
-    def _is_below(self, X: FloatArray, items: IntArray) -> BoolArray:
+    def _is_below(self, X: FloatArray, items: Any) -> BoolArray:
         normal = self._crosses[items]
         height = ((X - self.corners[items, 0]) * normal).sum(axis=1)
-        return np.asarray(height * np.sign(normal[:, 2]) < 0.0)
+        return np.asarray(height * np.sign(normal[..., 2]) < 0.0)
 
 
 def triangle_distance(X: FloatArray, corners: FloatArray) -> FloatArray:

@@ -1,0 +1,116 @@
+"""The straight edges in space at which a solid is more than half around: solutions are not smooth there."""
+
+from __future__ import annotations
+
+from itertools import combinations
+
+import numpy as np
+
+from pibls.cells.surface import ranges
+from pibls.checks import BoolArray, FloatArray
+from pibls.geometry.base import Domain, Region
+from pibls.geometry.patch import Patch
+from pibls.geometry.rules import tensor
+from pibls.geometry.solid import Solid
+from pibls.geometry.triangles import Surface
+
+__all__ = ["inner_edges"]
+
+_BLUNT = 1.15  # of half a turn: at blunter edges solutions are nearly smooth
+_CIRCLE = 48
+_RADIUS = 1e-4  # of the shape
+_FLAT = 1e-9
+_SAME, _DIGITS = 1e-7, 9
+
+
+def inner_edges(domain: Domain) -> FloatArray:
+    """Return the ends of the straight edges at which a solid in space is much more than half around, (edges, 2, 3).
+
+    Those of curved faces are not found.
+
+    Examples
+    --------
+    >>> import sympy as sp
+    >>> from pibls.geometry import Box
+    >>> x, y, z = sp.symbols("x y z")
+    >>> bar = Box((x, 0, 2), (y, 0, 2), (z, 0, 1)) - Box((x, 1, 2), (y, 1, 2), (z, 0, 1))
+    >>> inner_edges(bar).round(9).tolist()
+    [[[1.0, 1.0, 0.0], [1.0, 1.0, 1.0]]]
+    """
+    if not isinstance(domain, Region) or domain.dimension != 3:
+        return np.empty((0, 2, 3))
+    if isinstance(domain, Solid):
+        return _joined(_folds(domain.surface), domain)
+    flat = [found for patch in domain.boundary.patches if (found := _plane(patch)) is not None]
+    pairs = (_along(domain, one, two) for one, two in combinations(flat, 2))
+    return _joined(np.concatenate([np.empty((0, 2, 3)), *pairs]), domain)
+
+
+def _folds(surface: Surface) -> FloatArray:
+    """Return the edges of triangles between which a surface turns back towards the outside."""
+    ends = surface.ends
+    edges = ends[np.lexsort(np.sort(ends, axis=1).T)][::2]
+    pairs = surface.neighbours
+    one, two = surface.normals[pairs].transpose(1, 0, 2)
+    start, stop = surface.vertices[edges].transpose(1, 0, 2)
+    along = stop - start
+    along = along / np.linalg.norm(along, axis=1, keepdims=True)
+    # The edge runs the way its first triangle does, which has the inside on its left.
+    turn = np.arctan2((np.cross(one, two) * along).sum(axis=1), (one * two).sum(axis=1))
+    return np.asarray(np.stack([start, stop], axis=1)[-turn > (_BLUNT - 1.0) * np.pi])
+
+
+def _plane(patch: Patch) -> tuple[FloatArray, FloatArray] | None:
+    """Return the normal of a flat patch, and its corners; None for a curved one."""
+    ends = (np.array([0.0, 1.0, 0.3]), np.ones(3))
+    X, normals, _ = patch.at(tensor(ends, ends)[0])
+    level = np.ptp(normals, axis=0).max() < _FLAT and np.ptp(X @ normals[0]) < _FLAT * np.ptp(X, axis=0).max()
+    return (normals[0], X) if level else None
+
+
+def _along(shape: Region, one: tuple[FloatArray, FloatArray], two: tuple[FloatArray, FloatArray]) -> FloatArray:
+    """Return what of the line in which two flat patches can meet is an inner edge."""
+    none = np.empty((0, 2, 3))
+    (first, X), (second, Y) = one, two
+    way = np.cross(first, second)
+    low = np.maximum(X.min(axis=0), Y.min(axis=0)) - shape.tolerance
+    high = np.minimum(X.max(axis=0), Y.max(axis=0)) + shape.tolerance
+    if np.linalg.norm(way) < _FLAT or (low > high).any():
+        return none
+    way = np.where(np.abs(way) > _FLAT, way, 0.0) / np.linalg.norm(way)
+    start = np.linalg.solve(np.stack([first, second, way]), [first @ X[0], second @ Y[0], way @ X[0]])
+    moving = way != 0.0
+    ends = np.sort(((np.stack([low, high]) - start) / np.where(moving, way, 1.0))[:, moving], axis=0)
+    begin, end = float(ends[0].max()) + shape.tolerance, float(ends[1].min()) - shape.tolerance
+    if end - begin <= _RADIUS * shape.thickness or ((start < low) | (start > high))[~moving].any():
+        return none
+    angle = 2 * np.pi * (np.arange(_CIRCLE) + 0.5) / _CIRCLE
+    circle = np.outer(np.cos(angle), first) + np.outer(np.sin(angle), np.cross(way, first))
+
+    def is_inner(t: FloatArray) -> BoolArray:
+        around = start + t[:, None, None] * way + _RADIUS * shape.thickness * circle
+        share = (shape.level(around.reshape(-1, 3)) > 0.0).reshape(len(t), -1).mean(axis=1)
+        return np.asarray((share > _BLUNT / 2) & (share < 1.0))
+
+    spans = [(start + t * way) for span in ranges(is_inner, begin, end) for t in span]
+    return np.array(spans).reshape(-1, 2, 3)
+
+
+def _joined(segments: FloatArray, shape: Region) -> FloatArray:
+    """Return segments with those of one line that touch made one."""
+    slack = _SAME * float(np.ptp(shape.bounds, axis=1).max())
+    left, found = segments.tolist(), []
+    while left:
+        one = np.array(left.pop())
+        for k, two in enumerate(left):
+            both = np.concatenate([one, two])
+            way = one[1] - one[0]
+            place = (both - one[0]) @ way / (way @ way)
+            off = np.abs(both - one[0] - place[:, None] * way).max()
+            gap = np.linalg.norm(way) * (np.ptp(place) - np.ptp(place[:2]) - np.ptp(place[2:]))
+            if off <= slack and gap <= slack:
+                left[k] = both[[place.argmin(), place.argmax()]].tolist()
+                break
+        else:
+            found.append(one[np.lexsort(one.round(_DIGITS).T[::-1])])
+    return np.array(found).reshape(-1, 2, 3)

@@ -1,0 +1,64 @@
+"""Edges of solids at which solutions are not smooth: where they are, and that cells are graded towards them."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import sympy as sp
+
+import pibls as pb
+from pibls.cells.edges import inner_edges
+from test_shapes_reading import box
+
+x, y, z = pb.coordinates("x y z")
+CUBE = pb.Box((x, 0, 2), (y, 0, 2), (z, 0, 2))
+L = [(0, 0), (2, 0), (2, 1), (1, 1), (1, 2), (0, 2)]
+
+
+def test_a_cube_without_an_eighth_has_three_edges_that_meet():
+    found = inner_edges(CUBE - pb.Box((x, 1, 2), (y, 1, 2), (z, 1, 2)))
+    expected = [[np.ones(3), np.where(np.arange(3) == axis, 2.0, 1.0)] for axis in range(3)]
+    order = np.argsort(found[:, 1].argmax(axis=1))
+    np.testing.assert_allclose(found[order], expected, atol=1e-9)
+
+
+def test_ways_to_make_an_angle_have_the_same_edge():
+    drawn = pb.Extrusion(pb.Polygon((x, y), L), (z, 0, 1))
+    cut = pb.Box((x, 0, 2), (y, 0, 2), (z, 0, 1)) - pb.Box((x, 1, 2), (y, 1, 2), (z, 0, 1))
+    for shape in (drawn, cut):
+        np.testing.assert_allclose(inner_edges(shape), [[[1, 1, 0], [1, 1, 1]]], atol=1e-9)
+
+
+@pytest.mark.parametrize("turn", [0.0, 0.3])
+def test_edges_of_triangles_are_joined_and_turn_with_the_solid(turn):
+    bar = np.array([*((a, b, 0.0) for a, b in L), *((a, b, 1.0) for a, b in L), (1.0, 1.0, 0.4)])
+    ring = [(i, (i + 1) % 6) for i in range(6)]
+    sides = [t for i, j in ring if 3 not in (i, j) for t in ((i, j, j + 6), (i, j + 6, i + 6))]
+    # The inner edge in two pieces, around a vertex between its ends.
+    sides += [(2, 3, 12), (2, 12, 8), (8, 12, 9), (3, 4, 12), (12, 4, 10), (12, 10, 9)]
+    floor = [(0, 1, 3), (1, 2, 3), (0, 3, 5), (3, 4, 5)]
+    caps = [t for a, b, c in floor for t in ((a, c, b), (a + 6, b + 6, c + 6))]
+    rotation = np.array([[1, 0, 0], [0, np.cos(turn), -np.sin(turn)], [0, np.sin(turn), np.cos(turn)]])
+    found = inner_edges(pb.Solid((x, y, z), bar @ rotation.T, [*sides, *caps]))
+    ends = np.array([[1, 1, 0], [1, 1, 1]]) @ rotation.T
+    np.testing.assert_allclose(found, [ends[np.lexsort(ends.T[::-1])]], atol=1e-9)
+
+
+def test_convex_round_and_blunt_solids_have_none():
+    corners = [(np.cos(a), np.sin(a)) for a in 2 * np.pi * np.arange(24) / 24]
+    pierced = pb.Rectangle((x, -2, 2), (y, -2, 2)) - pb.Polygon((x, y), corners)
+    solids = [CUBE, CUBE - pb.Ball((x, y, z), (1, 1, 1), 0.5), pb.Solid((x, y, z), *box((0, 0, 0), (1, 2, 1)))]
+    for solid in (*solids, pb.Extrusion(pierced, (z, 0, 1)), pb.Rectangle((x, 0, 1), (y, 0, 1))):
+        assert len(inner_edges(solid)) == 0
+
+
+def test_a_root_of_the_distance_from_an_edge_is_found():
+    bar = pb.Box((x, -1, 1), (y, -1, 1), (z, 0, 1)) - pb.Box((x, 0, 1), (y, -1, 0), (z, 0, 1))
+    u = pb.field("u", x, y, z)
+    around = sp.atan2(-x - y, y - x)  # from the middle of the bar
+    exact = sp.cbrt(x**2 + y**2) * sp.cos(sp.Rational(2, 3) * around) * sp.exp(z / 4)
+    source = sp.exp(z / 4) * sp.cbrt(x**2 + y**2) * sp.cos(sp.Rational(2, 3) * around) / 16
+    problem = pb.Problem(sp.Eq(pb.laplacian(u), source), bar, [pb.Dirichlet(u, exact)], exact=exact)
+    solution = pb.solve(problem, tol=1e-3)
+    assert solution.status == "converged", solution.diagnostics.message
+    assert solution.true_error(20_000) < 1e-3
