@@ -74,9 +74,9 @@ def test_noise_that_was_found_is_the_unit_of_residuals():
 
 def test_expressions_and_scattered_points_have_no_band():
     slopes = solved(2 * (0.5 - PLACES), U.diff(X), noise=0.01).plot("fit").axes[0]
-    assert [text.get_text() for text in slopes.get_legend().get_texts()] == ["fitted", "measured"]
+    assert [text.get_text() for text in slopes.get_legend().get_texts()] == ["fit", "measured"]
     scattered = pb.solve(pb.problems.inverse.robin_coefficient(noise=0.01)).plot("fit").axes[0]
-    assert (scattered.get_xlabel(), scattered.get_ylabel()) == ("fitted", "measured")
+    assert (scattered.get_xlabel(), scattered.get_ylabel()) == ("fit", "measured")
 
 
 def test_a_fit_needs_measurements():

@@ -267,7 +267,7 @@ def test_the_quick_profile_trains_nothing():
 def test_a_line_on_the_terminal(toy, tmp_path, capsys, monkeypatch):
     monkeypatch.setenv("FORCE_COLOR", "1")
     run_study(tmp_path, workers=1, progress=True, only=["advection", "PI-ELM", "time"])
-    assert "start" in capsys.readouterr().err
+    assert "1/1 after" in capsys.readouterr().err
 
 
 def test_a_line_per_batch_where_there_is_no_terminal(toy, tmp_path, capsys):

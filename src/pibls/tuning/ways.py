@@ -25,6 +25,8 @@ __all__ = ["Ways"]
 
 _SOLID = 4  # three dimensions of space, and time
 _FIRST = 0.1  # share of the budget for the first of two ways, where the second one is cheap
+_FLAT = 3  # two dimensions of space, and time
+_HALF = 0.5  # share for the first of two ways that are as dear
 _ROUNDING = 1e-10  # what stalls below this is limited by round-off
 
 
@@ -47,19 +49,28 @@ class Ways:
         guessed = self.guesses["start"] is not None or bool(self.guesses["continuation"])
         reason = ""
         if time == "lines" or (time is None and not guessed and suits_lines(self.problem)):
-            evolved = self._by_lines()
+            # Cells of a plane and time are dearer than lines.
+            either = time is None and self._may_change_way and len(self.problem.domain.coordinates) < _FLAT
+            evolved = self._by_lines(_HALF if either else 1.0)
             if isinstance(evolved, Solution):
+                if either and self._is_limited(evolved) and self.budget.left > 0.0 and not self.budget.late:
+                    return self._in_space_time_instead(evolved)
                 return self._timed(self._off_device(evolved))
             if time == "lines":
                 raise InputError(f"This problem cannot be solved with time='lines': {evolved.reason}.")
             reason = f"It cannot be followed in time instead: {evolved.reason}."
         solution = self._in_space_time()
-        limited = solution.status == Status.STALLED and (solution.error_estimate or 0.0) > _ROUNDING
+        limited = self._is_limited(solution)
         if limited and reason:
             solution = _with_words(solution, reason)
         elif limited and time is None and self._may_change_way:
             return self._by_lines_instead(solution)
         return self._timed(solution)
+
+    @staticmethod
+    def _is_limited(solution: Solution) -> bool:
+        """Tell whether a solve stalled, and not for rounding."""
+        return solution.status == Status.STALLED and (solution.error_estimate or 0.0) > _ROUNDING
 
     def _in_space_time(self) -> Solution:
         """Solve with time, if there is one, as one more coordinate."""
@@ -83,13 +94,18 @@ class Ways:
         finally:
             self.budget.spend(share.operations)
 
-    def _by_lines(self) -> Solution | Unsuitable:
+    def _by_lines(self, share: float = 1.0) -> Solution | Unsuitable:
         begun = self.budget.elapsed
+        own = self.budget if share == 1.0 else replace(self.budget, nominal=share * self.budget.left, operations=0.0)
 
         def tell(stage: str, seconds: float, *facts: Any) -> None:
             self.report(Progress(stage, begun + seconds, *facts))
 
-        found = evolve(self.problem, tol=self.tol, seed=self.seed, budget=self.budget, report=tell)
+        try:
+            found = evolve(self.problem, tol=self.tol, seed=self.seed, budget=own, report=tell)
+        finally:
+            if own is not self.budget:
+                self.budget.spend(own.operations)
         return self._assumed(found) if isinstance(found, Solution) else found
 
     @property
@@ -98,6 +114,22 @@ class Ways:
         flat = self.problem.is_linear and self.device is None and len(self.problem.domain.coordinates) < _SOLID
         late = bool(self.budget.late) or self.budget.left == 0.0
         return flat and suits_cells(self.problem) and not late and isinstance(find_evolution(self.problem), Evolution)
+
+    def _in_space_time_instead(self, first: Solution) -> Solution:
+        """Try cells with what is left of the budget: they are graded to where what is given at the start jumps."""
+        until = self.budget.elapsed
+        try:
+            other = self._in_space_time()
+        except (PiblsError, KeyboardInterrupt) as error:
+            said = "was interrupted" if isinstance(error, KeyboardInterrupt) else f"failed as well: {error}"
+            return self._timed(_with_words(first, f"In space and time at once it {said}."), until, ("lines", "cells"))
+        if other.status == Status.ILL_POSED or not _better(other, first):
+            words = f"In space and time at once it is no better ({_known(other)})."
+            return self._timed(_with_words(first, words), until, ("lines", "cells"))
+        words = f"It was solved in space and time at once, as followed in time it stalled ({_known(first)})."
+        stages = tuple(replace(stage, seconds=until + stage.seconds) for stage in other.diagnostics.stages)
+        other = replace(other, diagnostics=replace(other.diagnostics, stages=stages))
+        return self._timed(_with_words(other, words), until, ("lines", "cells"))
 
     def _by_lines_instead(self, first: Solution) -> Solution:
         """Try lines with what is left of the budget; whatever comes of that, the first solution is not lost."""
@@ -119,11 +151,13 @@ class Ways:
         other = replace(other, diagnostics=replace(other.diagnostics, stages=stages))
         return self._timed(_with_words(other, words), until)
 
-    def _timed(self, solution: Solution, until: float | None = None) -> Solution:
+    def _timed(
+        self, solution: Solution, until: float | None = None, names: tuple[str, str] = ("cells", "lines")
+    ) -> Solution:
         """Return a solution with the time of all that was tried: by way, where there were two."""
         record, total = solution.diagnostics, self.budget.elapsed
         if until is not None:
-            seconds: Mapping[str, float] = {"cells": until, "lines": total - until}
+            seconds: Mapping[str, float] = dict(zip(names, (until, total - until), strict=True))
         else:
             seconds = {"total": total} if "total" in record.seconds else record.seconds
         return replace(solution, diagnostics=replace(record, seconds=seconds))
