@@ -1,7 +1,7 @@
 """Plain ``pb.solve`` on everyday problems, and on others of the same kinds that took no part in any choice.
 
-    python -m benchmarks.held_out [--set everyday|held_out|fresh|families] [--seeds 1] [--tol 1e-4 ...]
-        [--problems NAME ...] [--processes 1]
+    python -m benchmarks.held_out [--set everyday|held_out|fresh|families|zoo] [--seeds 1]
+        [--tol 1e-4 ...] [--problems NAME ...] [--processes 1]
 
 A line per run: status, estimate, true error, nominal seconds (operations counted by cells, over 10¹⁰) and those of the
 processor, on one thread.
@@ -32,7 +32,7 @@ from benchmarks.held_out_problems import Case, held_out
 from pibls.cells import loop
 from pibls.runtime import RATE, blas_threads
 
-SETS = ("everyday", "held_out", "fresh", "families")
+SETS = ("everyday", "held_out", "fresh", "families", "zoo")
 FIELDS = ("problem", "kind", "tol", "seed", "status", "error", "estimate", "nominal", "seconds", "verdict", "message")
 NUMBERS = ("tol", "error", "estimate", "nominal", "seconds")
 ROUND_OFF = 1e-12
@@ -46,8 +46,9 @@ def cases(name: str) -> dict[str, Case]:
         return held_out()
     if name == "fresh":
         return dict(fresh)
-    if name == "families":
-        return {of: Case(make, lambda solution: solution.true_error(20_000)) for of, make in FAMILIES.items()}
+    if name in ("families", "zoo"):
+        known = FAMILIES if name == "families" else pb.problems.catalogue()
+        return {of: Case(make, lambda solution: solution.true_error(20_000)) for of, make in known.items()}
 
     def judged(of: str) -> Callable[[pb.Solution], float]:
         return lambda solution: pb.problems.everyday_error(of, solution)
