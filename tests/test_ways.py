@@ -387,6 +387,23 @@ def test_a_contradiction_is_told_where_little_is_asked(tol):
     r = pb.coordinates("r")
     w, line = pb.field("w", r), pb.Interval((r, 0, 1))
     ends = [pb.Dirichlet(w, 0, on=line.left), pb.Dirichlet(w, 2, on=line.right)]
-    solution = pb.solve(pb.Problem(sp.Eq(w.diff(r), sp.cos(r)), line, ends), tol=tol)
+    solution = pb.solve(pb.Problem(sp.Eq(w.diff(r) - w / 10, sp.cos(r)), line, ends), tol=tol)
     assert (solution.status, solution.error_estimate) == ("ill-posed", 1.0)
     assert "contradict each other: the equation keeps a residual" in solution.diagnostics.message
+
+
+@pytest.mark.parametrize("inertia", [0, 1])
+def test_a_box_that_leaks_is_told_at_once(inertia):
+    x, y = pb.coordinates("x y")
+    u, v, p = (pb.field(name, x, y) for name in "uvp")
+    box = pb.Rectangle((x, 0, 1), (y, 0, 1))
+    equations = [
+        sp.Eq(-pb.laplacian(of) + inertia * (u * of.diff(x) + v * of.diff(y)) + p.diff(axis), 0)
+        for of, axis in ((u, x), (v, y))
+    ]
+    sides = box.right | box.top | box.bottom
+    conditions = [pb.Dirichlet(u, y * (1 - y), on=box.left), pb.Dirichlet(u, 0, on=sides), pb.Dirichlet(v, 0)]
+    problem = pb.Problem([*equations, sp.Eq(u.diff(x) + v.diff(y), 0)], box, [*conditions, pb.Mean(p, 0)])
+    solution = pb.solve(problem, tol=1e-3, budget=0.5)
+    assert (solution.status, solution.error_estimate) == ("ill-posed", 1.0)
+    assert "equation 3 makes 0, and by the values on the boundary -0.167 flows out" in solution.diagnostics.message

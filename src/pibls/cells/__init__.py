@@ -6,6 +6,7 @@
 ('converged', True)
 """
 
+from pibls.cells.leaking import leaking
 from pibls.cells.loop import attempt_cells, solve_cells, suits_cells
 from pibls.cells.newton import solve_cells_nonlinear
 from pibls.cells.posed import even_answers, unbalanced
@@ -13,6 +14,7 @@ from pibls.cells.posed import even_answers, unbalanced
 __all__ = [
     "attempt_cells",
     "even_answers",
+    "leaking",
     "solve_cells",
     "solve_cells_nonlinear",
     "suits_cells",

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from pibls.budget import Budget
-from pibls.cells import attempt_cells, even_answers, solve_cells_nonlinear, unbalanced
+from pibls.cells import attempt_cells, even_answers, leaking, solve_cells_nonlinear, unbalanced
 from pibls.lines import Evolution, find_evolution
 from pibls.lines.posed import grows_without_bound
 from pibls.problem import Across, OnPart, Problem
@@ -28,6 +28,7 @@ _UNMET, _WIDELY = 0.02, 0.25  # share of the size of a statement that it lacks, 
 _PLAINLY = 0.25  # share of its size that a statement lacks of what is called a solution
 _LITTLE = 0.01  # of the size of a solution
 _POINTS = 200
+_GLANCE = 0.3  # nominal seconds for what has no solution
 
 
 def solve_by_cells(
@@ -43,6 +44,13 @@ def solve_by_cells(
     tell = partial(_tell, report, budget.elapsed)
     with blas_threads(most=1):
         limits = {"undetermined": np.inf} if assume_well_posed else {}
+        lost = "" if assume_well_posed else leaking(problem)
+        if lost:
+            # Any compromise will do.
+            glance = replace(budget, nominal=min(_GLANCE, budget.left), operations=0.0)
+            solution, _ = attempt_cells(problem, tol, glance, seed, tell, **limits)
+            budget.spend(glance.operations)
+            return _as_told(solution, lost)
         solution, solver = attempt_cells(problem, tol, budget, seed, tell, **limits)
         if assume_well_posed or budget.late:
             return solution
@@ -56,6 +64,11 @@ def solve_by_cells(
             # What answers strongly may be unmet because it is not found.
             elif unmet and max(answers.sizes) < _SENSITIVE and not _has_interface(problem):
                 message = _contradiction(solution, seed, budget)
+    return _as_told(solution, message)
+
+
+def _as_told(solution: Solution, message: str) -> Solution:
+    """Return a solution with what is wrong with its problem, if anything is."""
     if not message:
         return solution
     told = replace(solution.diagnostics, message=message)
@@ -97,7 +110,8 @@ def solve_nonlinear_by_cells(
     options |= {"undetermined": np.inf} if assume_well_posed else {}
     tell = partial(_tell, report, budget.elapsed)
     with blas_threads(most=1):
-        return solve_cells_nonlinear(problem, tol, budget, seed, tell, **options)
+        solution = solve_cells_nonlinear(problem, tol, budget, seed, tell, **options)
+    return solution if assume_well_posed else _as_told(solution, leaking(problem))
 
 
 def _tell(report: Callable[[Progress], None], begun: float, stage: str, seconds: float, *facts: Any) -> None:
