@@ -36,5 +36,6 @@ def substituted(problem: Problem, values: Mapping[sp.Symbol, sp.Expr], further: 
         [*(equation.xreplace(values) for equation in problem.equations), *further],
         problem.domain,
         [condition(own) for own in problem.conditions],
-        problem.exact,
+        # Further fields are not part of what is known to be true.
+        None if further else problem.exact,
     )
