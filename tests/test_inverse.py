@@ -67,6 +67,17 @@ def test_answers_on_cells_are_derivatives():
     assert np.abs(found.slopes[:, 0] + np.pi**2 * where[:, 1] * values).max() < 1e-7
 
 
+def test_answers_after_a_long_step_are_those_there():
+    """Of −k u″ = 1, u = x (1 − x) / 2k: three times k makes answers nine times as small."""
+    k = pb.unknown("k", bounds=(0, None))
+    stated = pb.Problem(-k * U.diff(X, 2) - 1, LINE, [pb.Dirichlet(U, 0), pb.Observation(U, {X: PLACES}, SHAPE)])
+    parametric = Parametric(stated)
+    forward = ByCells.around(parametric, np.array([1.0]), 1e-9, Budget(10.0), 0, None)
+    there = forward.respond(np.array([3.0]), forward.respond(np.array([1.0])))
+    found = predicted(parametric, parametric.observations[0], there, np.array([3.0]))
+    assert found.slopes[:, 0] == pytest.approx(-SHAPE / 9, rel=1e-6)
+
+
 def test_answers_by_lines_are_derivatives():
     t = pb.coordinates("t")
     y, k = pb.field("y", t), pb.unknown("k")
@@ -87,6 +98,26 @@ def test_deviations_are_those_of_cramer_and_rao():
     assert abs(found.value - 0.1) < 1e-2 * bound  # data without noise, of which it is told that they have some
     assert abs(found.deviation / bound - 1) < 1e-3
     assert found.interval == pytest.approx(0.1 * np.exp(np.array([-1.96, 1.96]) * bound / 0.1), rel=1e-3)
+
+
+def test_deviations_by_lines_are_those_of_cramer_and_rao():
+    """Of u′ = r u (1 − u), u(0) = a: r and a make up for each other, and answers during a search are old ones."""
+    t = pb.coordinates("t")
+    u, r, a = pb.field("u", t), pb.unknown("r", start=1.5, bounds=(0, None)), pb.unknown("a", start=0.03, bounds=(0, 1))
+    times = np.linspace(0.5, 10, 12)
+
+    def logistic(r, a):
+        return 1 / (1 + (1 / a - 1) * np.exp(-r * times))
+
+    values = logistic(1.2, 0.01) + 0.02 * np.random.default_rng(0).standard_normal(12)
+    observed = pb.Observation(u, times[:, None], values, noise=0.02)
+    found = pb.solve(pb.Problem(u.diff(t) - r * u * (1 - u), pb.TimeInterval(t, 0, 10), [pb.Initial(u, a), observed]))
+    (rate, start), step = (found.parameters[name] for name in "ra"), 1e-6
+    by_rate = (logistic(rate.value + step, start.value) - logistic(rate.value - step, start.value)) / (2 * step)
+    by_start = (logistic(rate.value, start.value + step) - logistic(rate.value, start.value - step)) / (2 * step)
+    information = np.column_stack([by_rate, by_start]) / 0.02
+    bound = np.sqrt(np.diag(np.linalg.inv(information.T @ information)))
+    assert [rate.deviation, start.deviation] == pytest.approx(bound, rel=1e-2)
 
 
 def test_intervals_hold_the_truth():
@@ -238,6 +269,45 @@ def test_starts_far_away_end_in_the_same_answer():
         conditions = [pb.Dirichlet(U, 1, on=LINE.left), pb.Observation(U, {X: PLACES}, values)]
         found = pb.solve(pb.Problem(U.diff(X) + k * U, LINE, conditions))
         assert found.parameters["k"].value == pytest.approx(2.0, rel=1e-8)
+
+
+@pytest.mark.parametrize("bounds", [None, (0, None)])
+@pytest.mark.parametrize("share", [None, 0.01])
+@pytest.mark.parametrize("size", [1e-12, 1e12])
+def test_data_may_be_in_any_unit(size, share, bounds):
+    """Whatever a start gives, and whether or not noise is stated."""
+    off = 0.0 if share is None else noise(0, share * 0.1 * size)
+    settings = {} if share is None else {"noise": share * 0.1 * size}
+    found = pb.solve(rod(pb.unknown("q", bounds=bounds), size * SHAPE + off, **settings))
+    assert found.status == "converged"
+    assert found.parameters["q"].value / size == pytest.approx(1.0, abs=1e-9 if share is None else 0.02)
+
+
+@pytest.mark.parametrize("size", [1e-12, 1e12])
+def test_coefficients_may_be_in_any_unit(size):
+    k = pb.unknown("k", bounds=(0, None))
+    observed = pb.Observation(U, {X: PLACES}, SHAPE / size, noise=1e-3 / size)
+    found = pb.solve(pb.Problem(-k * U.diff(X, 2) - 1, LINE, [pb.Dirichlet(U, 0), observed]))
+    assert found.status == "converged"
+    assert found.parameters["k"].value / size == pytest.approx(1.0, rel=1e-3)
+
+
+def test_where_nothing_fits_data_are_not_said_to_tell_nothing():
+    """A positive strength bends the rod to one side only, and data are on the other: it goes to nothing."""
+    found = pb.solve(rod(pb.unknown("q", bounds=(0, None)), -SHAPE, noise=1e-3))
+    assert found.status == "stalled"
+    assert not found.parameters["q"].is_determined
+    assert "The search ended at q = " in found.diagnostics.message
+    assert "The model does not fit" in found.diagnostics.message
+
+
+def test_a_factor_that_a_function_makes_up_for_is_no_number():
+    q, k, places = pb.field("q", X, prior=pb.Smooth()), pb.unknown("k", bounds=(0, None)), np.linspace(0.05, 0.95, 30)
+    observed = pb.Observation(U, {X: places}, np.sin(np.pi * places) + 0.01 * np.cos(57 * places), noise=0.01)
+    found = pb.solve(pb.Problem(-k * U.diff(X, 2) - q, LINE, [pb.Dirichlet(U, 0), observed]))
+    assert found.status == "ill-posed"
+    assert "The data do not determine k: unknown functions can make up for it." in found.diagnostics.message
+    assert not found.parameters["k"].is_determined
 
 
 def test_an_unknown_function_and_its_band():

@@ -35,6 +35,8 @@ _TELLS = 5.0  # residuals of more than so many times the error of solutions are 
 _BASIS = 1e-4  # of what was measured, that the basis of an unknown function may miss
 _SHORTEST = 0.75  # of the most waves of a basis, that the shortest ones have more than
 _MOST_NODES = 60  # nodes that bands are made of: what is left has next to no share in them
+_RANK = 1e-12
+_SEEN = 1.0  # in units of the noise: changes by as much show in data
 _POINTS = 200
 
 
@@ -58,6 +60,10 @@ class Answer:
         Of the coordinates, without discretisation.
     shift
         By how much the error of solutions moves each coordinate.
+    error
+        By how much predictions are wrong.
+    tol
+        What was asked for.
     """
 
     measurements: Measurements
@@ -69,9 +75,12 @@ class Answer:
     covariance: FloatArray
     shift: FloatArray
     error: FloatArray
+    tol: float
 
     @classmethod
-    def of(cls, measurements: Measurements, found: Descent, forward: Forward, coordinates: Coordinates) -> Answer:
+    def of(
+        cls, measurements: Measurements, found: Descent, forward: Forward, coordinates: Coordinates, tol: float
+    ) -> Answer:
         """Linearise about the end of a search."""
         spread, error = Spread.of(measurements, found.place, coordinates), _error(measurements, forward)
         return cls(
@@ -84,6 +93,7 @@ class Answer:
             spread.covariance,
             spread.answers @ error,
             error,
+            tol,
         )
 
     @property
@@ -111,15 +121,16 @@ class Answer:
     def undetermined(self) -> Undetermined:
         """What the data say nothing about."""
         place, numbers = self.found.place, len(self._names)
-        rows = self.weighed.rows(place, self.coordinates)[0]
+        sizes = self.coordinates.sizes(place.point)
+        rows = self.weighed.rows(place, self.coordinates)[0] * sizes
         own, others = rows[:, :numbers], rows[:, numbers:]
         # Unknown functions may make up for what numbers do.
-        basis = np.linalg.qr(others)[0]
-        own = own - basis @ (basis.T @ own)
+        basis = _basis(np.column_stack([others, self._resized(rows)]))
+        alone, own = own, own - basis @ (basis.T @ own)
         estimate = self.forward.solution.error_estimate or 0.0
         doubtful = max(_ACCURACY * estimate, _FINEST) * self.measurements.sizes / self.weighed.noise
         accuracy = float(np.linalg.norm(doubtful)) if len(place.lacking) else 0.0
-        vector, rates = self.coordinates.vector(place.point), self.coordinates.rates(place.point)
+        vector, rates = self.coordinates.vector(place.point), self.coordinates.rates(place.point) * sizes
         logarithmic = self.coordinates.logarithmic[:numbers]
 
         def change(moved: FloatArray) -> float:
@@ -130,7 +141,26 @@ class Answer:
             gap = self.weighed.rows(there, self.coordinates)[1] - self.weighed.rows(place, self.coordinates)[1]
             return float(np.linalg.norm(gap - basis @ (basis.T @ gap)))
 
-        return find_undetermined(own, accuracy, self._names, vector[:numbers], rates[:numbers], logarithmic, change)
+        replaced = np.linalg.norm(alone, axis=0) > max(accuracy, _SEEN)
+        found = find_undetermined(
+            own, accuracy, self._names, vector[:numbers], rates[:numbers], logarithmic, change, replaced
+        )
+        if not found.remarks or not self.misfits:
+            return found
+        ended = ", ".join(f"{n} = {v:.4g}" for n, v in zip(self._names, vector, strict=False))
+        first, *more = (f"There the{remark.removeprefix('The')}" for remark in found.remarks)
+        return replace(found, remarks=(f"The search ended at {ended}. {first}", *more))
+
+    def _resized(self, rows: FloatArray) -> FloatArray:
+        """Return what functions do that become larger as a whole: no prior minds where data say how large they are."""
+        m, count, found = self.measurements, len(self.found.place.lacking), []
+        functions = m.parametric.problem.unknown_functions
+        for function, span in zip(functions, m.parametric.spans(), strict=True):
+            own = slice(span.start - len(self._names), span.stop - len(self._names))
+            if function.prior is None or function.prior.size is None:
+                column = rows[:, span] @ (self.found.place.point[span] - m.means[own])
+                found.append(np.where(np.arange(len(rows)) < count, column, 0.0))
+        return np.array(found).reshape(-1, len(rows)).T
 
     @cached_property
     def parameters(self) -> Parameters:
@@ -174,12 +204,13 @@ class Answer:
         pairs = zip(self.measurements.parametric.measured, self.measurements.spans, strict=False)
         return {s.name: float(np.sqrt(np.mean(np.square(self.weighed.noise[span])))) for s, span in pairs}
 
-    def misfits(self, tol: float) -> list[str]:
+    @cached_property
+    def misfits(self) -> list[str]:
         """Say which residuals do not look like noise."""
         lacking, found = self.found.place.lacking, []
         domain = self.measurements.parametric.problem.domain
         extents = np.ptp(np.asarray(domain.bounds), axis=1)
-        least = max(tol, _BASIS) if self.measurements.parametric.bases else tol
+        least = max(self.tol, _BASIS) if self.measurements.parametric.bases else self.tol
         for s, span in zip(self.measurements.parametric.measured, self.measurements.spans, strict=False):
             own, noise = lacking[span], self.weighed.noise[span]
             robust = s.loss == "huber"
@@ -199,7 +230,7 @@ class Answer:
         return found
 
     def solution(
-        self, tol: float, ambiguous: Sequence[FloatArray], starts: int, budget: Budget, priors: Mapping[str, str]
+        self, ambiguous: Sequence[FloatArray], starts: int, budget: Budget, priors: Mapping[str, str]
     ) -> Solution:
         """Return everything as a solution."""
         parametric, made = self.measurements.parametric, self.forward.solution
@@ -209,7 +240,7 @@ class Answer:
         posterior = replace(posterior, degrees=max(self._degrees, 1.0))
         problem = substituted(parametric.problem, parametric.replacements(vector))
         weights = np.eye(len(problem.fields), network.size)
-        status, message = self._verdict(tol, ambiguous)
+        status, message = self._verdict(ambiguous)
         settings = {**made.diagnostics.settings, "starts": starts, **priors}
         record = replace(made.diagnostics, settings=settings, message=message, seconds={"total": budget.elapsed})
         found = Solution(
@@ -254,9 +285,9 @@ class Answer:
 
         return known
 
-    def _verdict(self, tol: float, ambiguous: Sequence[FloatArray]) -> tuple[Status, str]:
+    def _verdict(self, ambiguous: Sequence[FloatArray]) -> tuple[Status, str]:
         """Return a status and what to say."""
-        estimate, misfits = self.forward.solution.error_estimate, self.misfits(tol)
+        estimate, misfits, tol = self.forward.solution.error_estimate, self.misfits, self.tol
         known = f"The estimated error of the solution is {estimate:.1e}." if estimate is not None else ""
         told = ", ".join(str(entry) for entry in self.parameters.entries if entry.is_determined)
         words = [f"{told}." if told else "", *self.undetermined.remarks]
@@ -274,18 +305,27 @@ class Answer:
             words.append(f"The model does not fit: {'; '.join(misfits)}. Check equations, conditions and noise.")
         if at_end := self._at_bounds():
             words.append(f"{' and '.join(at_end)} ended at a bound. Check the bounds.")
-        if self.undetermined.remarks or ambiguous:
+        # What data cannot tell at values that do not explain them, they may tell at others.
+        open_ones = bool(ambiguous) or (bool(self.undetermined.remarks) and not misfits)
+        if open_ones:
             status = Status.ILL_POSED
         for other in ambiguous[:2]:
             pairs = zip(self._names, other[: len(self._names)], strict=True)
             words.append(f"Other values fit as well: {', '.join(f'{n} = {v:.4g}' for n, v in pairs)}.")
-        if self.undetermined.remarks or ambiguous:
+        if open_ones:
             words.append("Measure elsewhere or something else, or give priors.")
         return status, " ".join(word for word in [*words, known] if word)
 
     def _at_bounds(self) -> list[str]:
         point = self.found.place.point
         return [n for i, n in enumerate(self._names) if point[i] in (self.coordinates.low[i], self.coordinates.high[i])]
+
+
+def _basis(columns: FloatArray) -> FloatArray:
+    """Return an orthonormal basis of what columns reach."""
+    sizes = np.linalg.norm(columns, axis=0)
+    left, values, _ = np.linalg.svd(columns[:, sizes > 0] / sizes[sizes > 0], full_matrices=False)
+    return np.asarray(left[:, values > _RANK * values.max(initial=0.0)])
 
 
 def _with(point: FloatArray, number: int, value: float) -> FloatArray:

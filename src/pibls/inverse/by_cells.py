@@ -31,6 +31,7 @@ from pibls.solution.posterior import Posterior
 __all__ = ["ByCells", "CellResponse", "Known", "banding", "ordering"]
 
 _STEP = 1e-6  # of an unknown: half of the digits of a solution
+_FORETOLD = 0.01  # of the fields, that they may differ by from what answers foretold
 
 Known = Callable[[FloatArray], FloatArray]
 """Unknown functions at points as they were found, and then, side by side, how uncertain they are: as columns."""
@@ -152,11 +153,17 @@ class ByCells:
             state = self._solved(layout, state)
         if jumps:
             return CellResponse(self, layout, self._differences(vector, layout, state), vector)
+        fit = self._answered(vector, layout, state)
+        if problem.is_linear and _gap(state, fit.weights) > _FORETOLD:
+            # Fields after a long step are not what answers foretold, and answers to those are others.
+            fit = self._answered(vector, layout, fit.weights)
+        return CellResponse(self, layout, fit, vector)
+
+    def _answered(self, vector: FloatArray, layout: Layout, state: Mapping[CellPart, FloatArray]) -> Fit:
+        """Return fields and answers from one elimination; answers are those at a state."""
+        columns = self._columns(layout.problem, vector, layout, state)
         sides = 1 + self.parametric.size
-        rows = Rows(
-            layout, TreeState(layout, state), columns=self._columns(problem, vector, layout, state), sides=sides
-        )
-        return CellResponse(self, layout, self._eliminated(rows), vector)
+        return self._eliminated(Rows(layout, TreeState(layout, state), columns=columns, sides=sides))
 
     def _differences(self, vector: FloatArray, layout: Layout, state: Mapping[CellPart, FloatArray]) -> Fit:
         """Return answers by differences: what flows through a jump depends on the unknowns in ways of its own."""
@@ -217,6 +224,12 @@ class ByCells:
             weights[part] = np.concatenate([fields, functions[part]] if functions else [fields])[order]
         network = network_of(layout, Fit(fit.root, fit.parts, weights, {}, 0, 0))
         return network, banding(len(self.parametric.problem.fields), factor.shape[1])
+
+
+def _gap(one: Mapping[CellPart, FloatArray], two: Mapping[CellPart, FloatArray]) -> float:
+    """Return by how much weights differ from others, as a share of these."""
+    gap = sum(float(np.square(one[part] - own).sum()) for part, own in two.items())
+    return float(np.sqrt(gap / max(sum(float(np.square(own).sum()) for own in two.values()), 1e-300)))
 
 
 def ordering(parametric: Parametric, sides: int) -> list[int]:

@@ -21,9 +21,11 @@ __all__ = ["Descent", "Place", "descend", "place_at"]
 
 _STEPS = 25
 _ENOUGH = 1e-6  # squared length of a step, in standard deviations, that changes nothing
+_CHANCE = 9.0  # square of the standard deviations that chance may make up
 _FITS = 1e-6  # square of residuals, by that of the noise, that are better than data deserve
 _FIRST_DAMPING, _LEAST_DAMPING, _MOST_DAMPING = 1e-3, 1e-6, 1e9  # below the least, none
 _LONGEST = 1.5  # logarithms change by no more in a step, and others by no more than twice as many scales
+_FARTHER, _FORETOLD = 10.0, 0.1  # steps may be so many times as long after one that gained what was promised, nearly
 _LEAST_CURVATURE = 1e-6  # of the largest, that damping acts as if every unknown had
 
 
@@ -87,38 +89,41 @@ def descend(
 
     A ``rough`` search ends where steps change less than solutions are wrong by.
     """
-    damping, settled = 0.0 if nearby else _FIRST_DAMPING, False
+    damping, reach, last, settled = 0.0 if nearby else _FIRST_DAMPING, 1.0, 0.0, False
     for _ in range(_STEPS):
         weighed = measurements.weighed(here.lacking)
         rows, right = weighed.rows(here, coordinates)
         fits = float(right @ right) <= _FITS * len(right)
-        whole, promised, cut = _step(rows, right, 0.0, here, coordinates)
-        if fits or promised <= _ENOUGH or (rough and measurements.within_error(cut * here.slopes @ whole)):
+        whole = _step(rows, right, 0.0, here, coordinates)
+        hopeful = whole.is_hopeful(last)
+        idle = whole.promised <= _ENOUGH and not hopeful
+        if fits or idle or (rough and measurements.within_error(here.slopes @ whole.full)):
             settled = True
             break
         found = None
         while damping < _MOST_DAMPING:
-            step, promised, cut = _step(rows, right, damping, here, coordinates)
-            if promised <= _ENOUGH * 1e-3:
+            step = _step(rows, right, damping, here, coordinates, reach)
+            if step.promised <= _ENOUGH * 1e-3 and not hopeful:
                 break
-            target = np.clip(here.point + step, coordinates.low, coordinates.high)
+            target = np.clip(here.point + step.taken, coordinates.low, coordinates.high)
             there = place_at(forward, measurements, coordinates, target, here.response)
             if there is not None and there.response.is_aged:
                 there = there.corrected(here)
             gained = np.inf if there is None else weighed.misfit(there, coordinates) - weighed.misfit(here, coordinates)
             if there is not None and gained < 0:
                 found = there
-                damping /= 10.0 if -gained > 0.5 * promised else 1.5
+                damping /= 10.0 if -gained > 0.5 * step.promised else 1.5
                 damping = damping if damping >= _LEAST_DAMPING else 0.0
+                reach = _FARTHER * reach if abs(gained / step.promised + 1.0) < _FORETOLD else 1.0
                 break
-            if measurements.within_error(cut * here.slopes @ step):
+            if measurements.within_error(here.slopes @ step.full):
                 # Not the model of the step is wrong: solutions are not smoother than that.
                 break
-            damping = max(8.0 * damping, _LEAST_DAMPING)
+            damping, reach, hopeful = max(8.0 * damping, _LEAST_DAMPING), 1.0, False
         if found is None:
             settled = True
             break
-        here = found
+        here, last = found, whole.promised
         if forward.is_spent:
             break
     return Descent(here, measurements.weighed(here.lacking).misfit(here, coordinates), settled)
@@ -141,24 +146,38 @@ def place_at(
     return Place(point, response, lacking, slopes * coordinates.rates(point))
 
 
-def _step(
-    rows: FloatArray, right: FloatArray, damping: float, here: Place, coordinates: Coordinates
-) -> tuple[FloatArray, float, float]:
-    """Return a damped step, not longer than is to be trusted, and by how much it should lower the square sum.
+@dataclass(frozen=True, eq=False)
+class _Step:
+    """A step as it is taken and in full length, and by how much these should lower the square sum."""
 
-    The last number is how many times as long it would have been.
-    """
+    taken: FloatArray
+    full: FloatArray
+    promised: float
+    hoped: float
+    misfit: float
+
+    def is_hopeful(self, before: float) -> bool:
+        """Tell whether steps in full length would gain more than chance does, and more than the step before promised.
+
+        Where data are far off, steps that are short for a start gain next to nothing, but more and more.
+        """
+        return self.hoped > min(_CHANCE, 0.5 * self.misfit) and self.promised > 2.0 * before
+
+
+def _step(
+    rows: FloatArray, right: FloatArray, damping: float, here: Place, coordinates: Coordinates, reach: float = 1.0
+) -> _Step:
+    """Return a damped step, taken no farther than the model is to be trusted: the more where it foretold the last."""
     sizes = np.linalg.norm(rows, axis=0)
     sizes = np.maximum(sizes, _LEAST_CURVATURE * max(float(sizes.max(initial=0.0)), 1e-300))
-    scaled = rows / sizes
+    scaled, own = rows / sizes, right
     if damping:
         scaled = np.vstack([scaled, np.sqrt(damping) * np.eye(len(sizes))])
         right = np.concatenate([right, np.zeros(len(sizes))])
-    step = -np.linalg.lstsq(scaled, right, rcond=1e-12)[0] / sizes
-    free = ~(((here.point <= coordinates.low) & (step < 0)) | ((here.point >= coordinates.high) & (step > 0)))
-    step = np.where(free, step, 0.0)
-    limits = np.where(coordinates.logarithmic, _LONGEST, 2.0 * np.maximum(1.0, np.abs(here.point)))
-    cut = max(1.0, float((np.abs(step) / limits).max(initial=0.0)))
-    change = rows @ step / cut
-    own = right[: len(rows)]
-    return step / cut, float(-2.0 * own @ change - change @ change), cut
+    full = -np.linalg.lstsq(scaled, right, rcond=1e-12)[0] / sizes
+    free = ~(((here.point <= coordinates.low) & (full < 0)) | ((here.point >= coordinates.high) & (full > 0)))
+    full = np.where(free, full, 0.0)
+    limits = np.where(coordinates.logarithmic, _LONGEST, 2.0 * reach * np.maximum(1.0, np.abs(here.point)))
+    taken = full / max(1.0, float((np.abs(full) / limits).max(initial=0.0)))
+    promised, hoped = (float(-2.0 * own @ change - change @ change) for change in (rows @ taken, rows @ full))
+    return _Step(taken, full, promised, hoped, float(own @ own))

@@ -37,6 +37,7 @@ def find_undetermined(
     rates: FloatArray,
     logarithmic: BoolArray,
     change: Callable[[FloatArray], float],
+    replaced: BoolArray | None = None,
 ) -> Undetermined:
     """Find directions that the rows of a step do not see.
 
@@ -51,6 +52,8 @@ def find_undetermined(
         The numbers, their values, the derivative of these by their coordinates, and which of these are logarithms.
     change
         By how much predictions change if the numbers do, in units of the noise.
+    replaced
+        Which numbers data would depend on if there were no unknown functions.
 
     Examples
     --------
@@ -78,7 +81,9 @@ def find_undetermined(
         natural = natural / np.linalg.norm(natural, axis=1, keepdims=True)
         open_ones += [dict(zip(labels, row.tolist(), strict=True)) for row in natural]
         if len(own) == 1:
-            remarks.append(f"The data do not depend on {labels[0]}: it is not determined.")
+            made_up = replaced is not None and bool(replaced[own[0]])
+            why = "unknown functions can make up for it" if made_up else "it is not determined"
+            remarks.append(f"The data do not {'determine' if made_up else 'depend on'} {labels[0]}: {why}.")
             continue
         moving = _Moving(vector, rates, own, float(np.linalg.norm(rows[:, own], 2)), accuracy, change)
         candidates = _candidates(group[:, own] * rates[own], vector[own], rates[own], labels)

@@ -15,7 +15,7 @@ from pibls.errors import ProblemError
 from pibls.inverse.basis import Basis
 from pibls.problem import AtPoints, Field, MultiIndex, OnPart, Problem, Statement, data
 from pibls.problem.evaluate import Function, compile_function
-from pibls.problem.lowering import Term, lower
+from pibls.problem.lowering import Form, Term, lower
 
 __all__ = ["Dependence", "Parametric"]
 
@@ -92,13 +92,22 @@ class Parametric:
     def at(self, vector: FloatArray) -> Problem:
         """Return the problem with numbers and known functions in the place of the unknowns, without measurements."""
         values = self.replacements(vector)
-        statements = [
-            replace(s, form=lower(self._replaced(s.form.expression, values, vector), s.form.coordinates))
-            for s in self.stated
-        ]
+        statements = [replace(s, form=self._lowered(s.form, values, vector)) for s in self.stated]
         fields = [f for f in self.problem.fields if f.label in self.names]
         equations = [self._replaced(e, values, vector) for e in self.problem.equations]
         return self.problem.with_statements(statements, fields, equations)
+
+    def _lowered(self, form: Form, values: dict[sp.Expr, sp.Expr], vector: FloatArray) -> Form:
+        """Return a form with numbers and known functions in the place of the unknowns.
+
+        Numbers are put into what was differentiated before; a zero, or a function, may change which terms there are.
+        """
+        if set(form.fields) <= set(self.names):
+            terms = tuple(replace(t, coefficient=t.coefficient.xreplace(values)) for t in form.terms)
+            if all(made.coefficient != 0 or own.coefficient == 0 for made, own in zip(terms, form.terms, strict=True)):
+                whole, residual, source = (e.xreplace(values) for e in (form.expression, form.residual, form.source))
+                return replace(form, expression=whole, residual=residual, terms=terms, source=source)
+        return lower(self._replaced(form.expression, values, vector), form.coordinates)
 
     def replacements(self, vector: FloatArray) -> dict[sp.Expr, sp.Expr]:
         """Return the numbers in the place of their symbols."""

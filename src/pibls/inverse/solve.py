@@ -119,7 +119,7 @@ class Search:
         tol = max(self.tol, self._coarse)
         found, forward = self._found(tol)
         while True:
-            answer = Answer.of(self._measurements(forward), found, forward, self.coordinates)
+            answer = Answer.of(self._measurements(forward), found, forward, self.coordinates, self.tol)
             self.report("solve", self.budget.elapsed, forward.solution.diagnostics.nodes, answer.rms, None)
             exact = answer.rms <= _SMALL * tol
             enough = answer.shift_share <= _NEGLIGIBLE and tol <= self.tol
@@ -133,8 +133,16 @@ class Search:
             if finer is None:
                 break
             found, forward = finer
-        answer = Answer.of(self._measurements(forward), found, forward, self.coordinates)
-        return answer.solution(self.tol, self.ambiguous, self.starts, self.budget, self._priors())
+        found = self._renewed(found, forward)
+        answer = Answer.of(self._measurements(forward), found, forward, self.coordinates, self.tol)
+        return answer.solution(self.ambiguous, self.starts, self.budget, self._priors())
+
+    def _renewed(self, found: Descent, forward: Forward) -> Descent:
+        """Return the end of a search with answers made there: old ones do for steps, but not for deviations."""
+        if not found.place.response.is_aged:
+            return found
+        place = place_at(forward, self._measurements(forward), self.coordinates, found.place.point, None)
+        return found if place is None else replace(found, place=place)
 
     @property
     def _coarse(self) -> float:
@@ -170,8 +178,9 @@ class Search:
         forward = self._forward(point, self.tol)
         response = forward.respond(self.coordinates.vector(point), None)
         nothing = Place(point, response, np.zeros(0), np.zeros((0, len(point))))
-        answer = Answer.of(self._measurements(forward), Descent(nothing, 0.0, True), forward, self.coordinates)
-        return answer.solution(self.tol, [], 1, self.budget, {})
+        ended = Descent(nothing, 0.0, True)
+        answer = Answer.of(self._measurements(forward), ended, forward, self.coordinates, self.tol)
+        return answer.solution([], 1, self.budget, {})
 
     def _found(self, tol: float) -> tuple[Descent, Forward]:
         """Search from the first start, and from others if that comes to nothing or bounds leave room."""
@@ -327,7 +336,8 @@ class Search:
         factors = (np.sqrt(weighed.weights) / weighed.noise)[:, None]
         spans = self.parametric.spans()
         own = np.concatenate([np.arange(s.start + 1, s.stop) for s in spans])
-        others = np.setdiff1d(np.arange(len(place.point)), own)
+        # Numbers stay as they are: they could explain a function away that is known up to a factor.
+        others = np.setdiff1d(np.arange(self._numbers, len(place.point)), own)
         rows = place.slopes * factors
         right = rows[:, own] @ (place.point[own] - self._means[own - self._numbers]) - place.lacking * factors[:, 0]
         priors = [f.prior for f in self.parametric.problem.unknown_functions]

@@ -77,6 +77,11 @@ class Coordinates:
         """Return the derivative of every unknown by its coordinate."""
         return np.where(self.logarithmic, self.vector(point), self.scales)
 
+    def sizes(self, point: FloatArray) -> FloatArray:
+        """Return what a large change of every coordinate is: of numbers that nothing limits, their own size."""
+        limited = self.logarithmic | np.isfinite(self.deviations) | (np.isfinite(self.low) & np.isfinite(self.high))
+        return np.where(limited, 1.0, np.maximum(1.0, np.abs(point)))
+
     def others(self, numbers: int, count: int) -> list[FloatArray]:
         """Return further starts for the numbers, spread evenly over bounds or over decades about the first start."""
         found = []
