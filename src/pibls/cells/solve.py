@@ -14,7 +14,7 @@ from pibls.cells.parts import CellPart, Face, part_values
 from pibls.cells.rows import Rows
 from pibls.cells.tree import Cell, Contact, contacts, leaves
 from pibls.checks import FloatArray
-from pibls.solvers.elimination import Eliminated, merge
+from pibls.solvers.elimination import Eliminated, merge, merging
 
 __all__ = ["Fit", "Glue"]
 
@@ -241,7 +241,7 @@ class Glue:
             for front in (one, two)
         )
         count, width = sum(sizes[f] for f in shared), sum(sizes[f] for f in rest)
-        self._merging += 4.0 * count**2 * width + 2.0 * count * width**2 + 2.0 * count**3
+        self._merging += merging(count, width)
         assert one.sample is not None
         counts = self.reducer.counts(one.sample, cell)
         own, rows, lost = merge(one.rows, two.rows, count, (one_place, two_place), width, counts)
