@@ -36,9 +36,8 @@ class Fitter(Protocol):
     def flops(self) -> float:
         """Operations so far."""
 
-    @property
-    def unit(self) -> float:
-        """Operations that a cell takes."""
+    def work(self, cells: float, new: float) -> float:
+        """Return the operations that a tree of so many cells takes, so many of them new."""
 
     @property
     def held(self) -> float:
@@ -77,10 +76,9 @@ class Linear:
         """Operations so far."""
         return self.glue.flops + (0.0 if self._richer is None else self._richer.glue.flops)
 
-    @property
-    def unit(self) -> float:
-        """Operations that a cell takes."""
-        return self.glue.unit
+    def work(self, cells: float, new: float) -> float:
+        """Return the operations that a tree of so many cells takes, so many of them new."""
+        return self.glue.work(cells, new)
 
     @property
     def held(self) -> float:

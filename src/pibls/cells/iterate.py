@@ -88,11 +88,12 @@ class Newton:
     _reached: dict[Fit, Descent] = field(default_factory=dict)
     _orders: dict[Any, Any] = field(default_factory=dict)
     _last: Glue | None = None
+    _steps: float = 0.0  # on the last tree
 
-    @property
-    def unit(self) -> float:
-        """Operations that a cell takes: some steps."""
-        return 0.0 if self._last is None else _STEPS * self._last.unit
+    def work(self, cells: float, new: float) -> float:
+        """Return the operations that a tree of so many cells takes: some steps, in each of which all cells are new."""
+        del new
+        return 0.0 if self._last is None else max(_STEPS, self._steps) * self._last.work(cells, cells)
 
     @property
     def held(self) -> float:
@@ -135,6 +136,7 @@ class Newton:
     ) -> Descent:
         """Iterate from weights on a tree, with a share of the nonlinearity or a multiple of the diffusion."""
         walk = _Walk(self, Rows(self.layout, share=share, diffusion=diffusion), root, weights)
+        self._steps = 0.0
         for _ in range(most):
             if walk.advance():
                 break
@@ -148,6 +150,7 @@ class Newton:
         self._last = glue = Glue(rows, self._orders)
         found = glue.solve(root)
         self.flops += glue.flops
+        self._steps += 1.0
         return found
 
     def apart(self, one: Weights, two: Weights, like: Weights | None = None) -> float:

@@ -16,7 +16,7 @@ from pibls.cells.tree import Cell
 from pibls.checks import FloatArray
 from pibls.features.reference import on_grid
 from pibls.problem import Statement
-from pibls.solvers.elimination import Eliminated, Leaf, Triangle
+from pibls.solvers.elimination import Eliminated, Leaf, Triangle, counted
 
 __all__ = ["PER_CELL", "Link", "Reduced", "Reducer", "Wall", "by_crossing"]
 
@@ -89,6 +89,7 @@ class Reducer:
     _reduced: dict[CellPart, Reduced] = field(default_factory=dict)
     _triangles: dict[Any, Triangle] = field(default_factory=dict)  # of equations, by the keys of parts
     _alike: dict[Any, tuple[Leaf, tuple[int, ...]]] = field(default_factory=dict)
+    _numbers: int = 0  # of all that are remembered
     _unit: FloatArray | None = None
 
     @property
@@ -112,13 +113,11 @@ class Reducer:
         self.count += 1
         self.flops += PER_CELL
         rows, upper, right, _ = self.reduced(part)
-        key = self._configuration(part, faces, rows)
+        key, alike = self._configuration(part, faces, rows)
         if key is None or key not in self._alike:
-            leaf, sizes, below = self._factorised(part, faces, rows, upper)
+            leaf, sizes, below = self._factorised(part, alike, rows, upper)
             if key is not None:
-                if len(self._alike) * leaf.size > _REMEMBERED:
-                    self._alike.clear()
-                self._alike[key] = leaf, sizes
+                self._remember(key, leaf, sizes)
         else:
             leaf, sizes = self._alike[key]
             below, count = np.zeros((leaf.count, self.rows.sides)), len(rows.given)
@@ -126,8 +125,32 @@ class Reducer:
             below[leaf.count - 2 * count : leaf.count - count] = (
                 -_STIFF * self._unit_of_sums(part)[:, None] * (rows.given + rows.flows @ rows.value)
             )
+        if key is not None:
+            leaf, sizes = self._in_order(key, leaf, sizes, self.shared(alike), self.shared(faces))
         self.flops += 4.0 * len(below) * (len(upper) + len(leaf.front))
         return *leaf.solved(self.rows.emphasis(part) * right, below), sizes
+
+    def _remember(self, key: Any, leaf: Leaf, sizes: tuple[int, ...]) -> None:
+        self._numbers += leaf.size
+        while self._numbers > _REMEMBERED and self._alike:
+            self._numbers -= self._alike.pop(next(iter(self._alike)))[0].size
+        self._alike[key] = leaf, sizes
+
+    def _in_order(
+        self, key: Any, leaf: Leaf, sizes: tuple[int, ...], given: tuple[Any, ...], wanted: tuple[Any, ...]
+    ) -> tuple[Leaf, tuple[int, ...]]:
+        """Return a leaf with what it shares in another order: only its front has to be rotated for that."""
+        order = tuple(given.index(one) for one in wanted)
+        if order == tuple(range(len(order))):
+            return leaf, sizes
+        if (key, order) not in self._alike:
+            width = len(leaf.front)
+            ends = width - sum(sizes) + np.cumsum([0, *sizes])
+            blocks = [np.arange(ends[place], ends[place + 1]) for place in order]
+            self.flops += counted(4.0 / 3.0 * width**3, width)
+            turned = leaf.ordered(np.concatenate([np.arange(ends[0]), *blocks]))
+            self._remember((key, order), turned, tuple(sizes[place] for place in order))
+        return self._alike[key, order]
 
     def reduced(self, part: CellPart) -> Reduced:
         """Return the rows of a part, its equations as a triangle, and what of them nothing can fulfil."""
@@ -140,7 +163,8 @@ class Reducer:
             key = _shape(part)
             found = Triangle.of(rows.equation, _RIDGE * np.sqrt(part.volume), self.orders.get(key))
             self.orders.setdefault(key, found.order)
-            self.flops += 2.0 * (len(rows.equation) + self.rows.width) * self.rows.width**2
+            width = self.rows.width
+            self.flops += counted(2.0 * (len(rows.equation) + width) * width**2, width)
             if rows.key is not None:
                 self._triangles[rows.key] = found
         # The triangle says all that the rows do.
@@ -155,29 +179,29 @@ class Reducer:
         """
         return self.orders[_shape(part)]
 
-    def _configuration(self, part: CellPart, faces: tuple[Any, ...], rows: PartRows) -> Any:
-        """Return what parts have in common whose rows are the same, or None where they are a part's own."""
+    def _configuration(self, part: CellPart, faces: tuple[Any, ...], rows: PartRows) -> tuple[Any, tuple[Any, ...]]:
+        """Return what parts have in common whose rows are the same, and the faces in the order in which they are.
+
+        That is None where they are a part's own.
+        """
         plain = rows.key is not None and not self.rows.averages
         if not plain or not all(isinstance(face, Face) and face.whole for face in faces):
-            return None
+            return None, faces
         boundary = self.rows.boundary_key(part, rows)
         if boundary is None:
-            return None
-        shared = self.shared(faces)
-        return (
-            rows.key,
-            boundary,
-            tuple(
-                (
-                    self.rows.layout.place(part, self.rows.on_side(part, face)),
-                    float(f"{face.thickness:.12g}"),
-                    bool(face.shift),
-                    *(float(f"{unit:.12g}") for unit in self.rows.face_units(face)),
-                    *self._on_wall(face, shared),
-                )
-                for face in faces
-            ),
-        )
+            return None, faces
+        found = {
+            face: (
+                self.rows.layout.place(part, self.rows.on_side(part, face)),
+                float(f"{face.thickness:.12g}"),
+                bool(face.shift),
+                *(float(f"{unit:.12g}") for unit in self.rows.face_units(face)),
+            )
+            for face in faces
+        }
+        alike = tuple(sorted(faces, key=found.__getitem__))
+        shared = self.shared(alike)
+        return (rows.key, boundary, tuple((*found[face], *self._on_wall(face, shared)) for face in alike)), alike
 
     def _on_wall(self, face: Face, shared: tuple[Any, ...]) -> tuple[Any, ...]:
         """Return which wall a face is a piece of, and which piece."""
@@ -218,7 +242,8 @@ class Reducer:
         emphasis = self.rows.emphasis(part)
         below = np.asfortranarray(np.vstack([emphasis * below, balance])[:, self.order(part)])
         bottom = np.asfortranarray(np.vstack([emphasis * bottom, theirs]))
-        self.flops += 2.0 * len(below) * len(upper) * (len(upper) + 2 * width) + 2.0 * len(below) * width**2
+        operations = 2.0 * len(below) * (len(upper) * (len(upper) + 2 * width) + width**2)
+        self.flops += counted(operations, width)
         leaf = Leaf.of(np.multiply(emphasis, upper, order="F"), below, bottom[:, :width])
         return leaf, sizes, bottom[:, width:]
 

@@ -31,8 +31,8 @@ from pibls.status import Status
 
 __all__ = ["Loop", "attempt_cells", "first_tree", "solve_cells", "suits_cells"]
 
-_HIGHEST = {1: 0, 2: 19, 3: 12}  # degrees up to which cells become richer in the course of a solve
-_PER_WEIGHT = 20.0  # operations of a cell by the third power of its weights
+_HIGHEST = {1: 0, 2: 19, 3: 16}  # degrees up to which cells become richer in the course of a solve
+_PER_WEIGHT = 8.0  # operations of a cell by the third power of its weights
 _DATA_BUDGET, _FEWEST_CELLS = 0.2, 16
 _DOUBTFUL = 8  # so many trees in a row without a solution: there is none, or none can be found
 _UNDETERMINED = 1e9  # answers beyond this are those of a solution to which something can be added
@@ -42,7 +42,9 @@ _FALLS = 0.2  # rows that lack so much less than three trees before: the solutio
 _ROUNDING = 1e-10
 _PATIENCE, _RESOLVED = 4, 1e-3  # trees in a row that bring nothing, where a solution is known to some digits
 _PAYS = 0.5  # what estimates must fall to, from the mean over so many trees to that over the next
-_GROWTH = {1: 2.0, 2: 2.0, 3: 6.0}  # what the next tree costs, over what the last one did
+_RICHER = 2.0  # power of the number of functions that the work of a cell goes with
+_MORE, _TRIES = 1.25, 60  # steps in which numbers of cells are tried
+_GROWTH = 1.5  # what the next tree may cost at least, over what the last one does: less brings little
 _STRONG, _STRONGEST = 1e2, 1e6  # answers that magnify what cells cannot tell; more of that is not made up for
 _MAGNIFIED = 0.01  # share of the worst case, in which all that rows lack is magnified most; all of it beyond that
 _EPSILON = 2e-16
@@ -113,7 +115,6 @@ class Loop:
         doubtful = 0
         try:
             while True:
-                before = self.flops
                 sizes = field_sizes(self.fitter.layout, fit)
                 found = self._magnified(self.compared(fit), sizes)
                 answers.append(found.answer)
@@ -128,7 +129,7 @@ class Loop:
                 if found.estimate <= self.tol and not doubt and self._is_settled(fit, answers, sizes):
                     message = f"The estimated error {found.estimate:.1e} is within the tolerance {self.tol:g}."
                     return self.solution(found, found.estimate, Status.CONVERGED, message)
-                limit = self._limit(self.flops - before, answers)
+                limit = self._limit(found, sizes, answers)
                 if doubtful == _DOUBTFUL:
                     limit = "Finer cells do not help."
                 if self.fitter.layout.ground.hidden and len(self.stages) > 1:
@@ -138,9 +139,10 @@ class Loop:
                 if self._wants_digits(answers):
                     fit = self.fitter.fit(fit.root, fit)
                     continue
-                fit = (
-                    found.other if self._accepts(found, sizes) else self._more_cells(fit, sizes, self._short(found))[0]
-                )
+                if self._accepts(found, sizes):
+                    fit = found.other
+                else:
+                    fit = self._more_cells(fit, sizes, self._short(found), 1.0 + self._richer_work())[0]
         except KeyboardInterrupt:
             if found is None:
                 raise
@@ -161,23 +163,42 @@ class Loop:
         grows = now > max(_ORDINARY, _GROWS * before) and now * fit.residual > self.tol * float(sizes.max())
         return now < self.undetermined and not grows
 
-    def _more_cells(self, fit: Fit, sizes: FloatArray, goal: float = 1.0) -> tuple[Fit, float]:
+    def _more_cells(self, fit: Fit, sizes: FloatArray, goal: float = 1.0, times: float = 1.0) -> tuple[Fit, float]:
         """Return the solution on a finer tree, and the share of what is rough in the cells that are split for it."""
-        root, share = self.marker.refined(fit, sizes, goal, self._room(fit))
+        room = self._room(fit, times)
+        root, share = self.marker.refined(fit, sizes, goal, room)
         if self.follower is not None:
-            root = self.follower.summed(root, _SUMMED * self.tol * float(sizes.max()), self._room(fit))
+            root = self.follower.summed(root, _SUMMED * self.tol * float(sizes.max()), room)
         return self.fitter.fit(root, fit), share
 
     def _short(self, found: Compared) -> float:
         """Return what the error has to fall to, as a share of itself."""
         return min(self.tol / found.estimate, 1.0) if found.estimate > 0 else 1.0
 
-    def _room(self, fit: Fit) -> float:
-        """Return how many more cells there can be within budget and memory: at least about as many as there are."""
+    def _room(self, fit: Fit, times: float = 1.0) -> float:
+        """Return how many more cells there can be within memory and budget, if solving with them costs so many times.
+
+        The first solution has to be compared with another: there are at least about as many as there are already.
+        """
         cells = len(fit.parts)
-        work = (self.budget.left * RATE - self.flops) / max(self.fitter.unit, 1.0)
+        work = 1.0 if self.stages else float(cells)
+        for _ in range(_TRIES):
+            more = _MORE * work
+            if not self.budget.affords(self.flops + times * self.fitter.work(cells + more, more)):
+                break
+            work = more
         memory = cells * (available_memory() / (_FRONTS * max(self.fitter.held, 1.0)) - 1.0)
-        return min(max(work, cells), max(memory, 1.0))
+        return min(work, max(memory, 1.0))
+
+    def _affords_richer(self, fit: Fit, times: float = 1.0) -> bool:
+        """Tell whether a solution can be had with two degrees more on the same tree, beside others of its cost."""
+        cells = len(fit.parts)
+        return self.budget.affords(self.flops + times * self._richer_work() * self.fitter.work(cells, cells))
+
+    def _richer_work(self) -> float:
+        """Return what the work of cells of two degrees more is, over that of those there are."""
+        d, degree = self.fitter.layout.reference.dimension, self.fitter.layout.reference.degree
+        return float((math.comb(degree + 2 + d, d) / math.comb(degree + d, d)) ** _RICHER)
 
     def _magnified(self, found: Compared, sizes: FloatArray) -> Compared:
         """Return a comparison with an estimate that is not less than what rounding, rows and integrals leave open."""
@@ -252,10 +273,10 @@ class Loop:
         steps = 1 if gain <= hoped else math.ceil(math.log(hoped) / math.log(gain)) if gain < 1.0 else math.inf
         if richer is None or old.degree + steps * (new.degree - old.degree) > _HIGHEST[new.dimension]:
             return False
-        more = (new.size / old.size) ** 3
-        splits, _ = self.marker.splits(found.fit, sizes, short)
-        cells = 1.0 + sum(2 ** len(axes) - 1 for axes in splits.values()) / len(found.fit.parts)
-        if more ** (steps + 1) > cells * (1.0 + more):
+        more, here = self._richer_work(), len(found.fit.parts)
+        cells = self._wanted(found.fit, sizes, short)
+        splitting = self.fitter.work(here + cells, cells) / self.fitter.work(here, here)
+        if more ** (steps + 1) > splitting * (1.0 + more) or not self._affords_richer(found.fit, more):
             return False
         self._replace(richer)
         return True
@@ -267,7 +288,8 @@ class Loop:
 
     def compared(self, fit: Fit) -> Compared:
         """Compare a solution with a better one: by richer cells where it is smooth, on a finer tree elsewhere."""
-        found = self._with_richer_cells(fit) if self.marker.is_smooth(fit) else None
+        richer = self.marker.is_smooth(fit) and (not self.stages or self._affords_richer(fit))
+        found = self._with_richer_cells(fit) if richer else None
         return self._with_more_cells(fit) if found is None else found
 
     def _with_more_cells(self, fit: Fit) -> Compared:
@@ -326,7 +348,8 @@ class Loop:
             return ""
         return "A source, a coefficient or a condition has features that are too narrow for the cells there can be."
 
-    def _limit(self, flops: float, answers: list[float]) -> str:
+    def _limit(self, found: Compared, sizes: FloatArray, answers: list[float]) -> str:
+        """Return why not to go on, as a sentence, or an empty string."""
         last = [s.estimate or 0.0 for s in self.stages]
         if min(answers[-2:]) > self.undetermined:
             return "Nothing determines it."
@@ -341,16 +364,24 @@ class Loop:
             return "Splitting cells no longer pays: what limits it is not where cells are."
         if len(last) > 1 and self.stages[-1].nodes == self.stages[-2].nodes:
             return "Cells cannot be split any further."
-        growth = _GROWTH[self.fitter.layout.reference.dimension]
-        needed = growth * self.fitter.held
+        same = found.layout is found.own
+        fit, times = (found.other, 1.0) if same else (found.fit, 1.0 + self._richer_work())
+        cells, wanted = len(fit.parts), self._wanted(fit, sizes)
+        needed = self.fitter.held * (1.0 + min(wanted, self._room(fit, times)) / cells) ** _FRONTS
         if needed > available_memory():
             return f"The memory limits it: a finer tree of cells would take about {format_bytes(needed)}."
-        if not self.budget.affords(self.flops + growth * flops):
+        work = times * min(self.fitter.work(cells + wanted, wanted), _GROWTH * self.fitter.work(cells, cells))
+        richer = self.marker.is_smooth(fit) and self._affords_richer(fit, 1.0 if same else self._richer_work())
+        if not richer and not self.budget.affords(self.flops + work):
             return (
                 f"The budget limits it: a finer tree of cells would take more than {self.budget.nominal:g} nominal "
                 f"seconds. {more_budget(self.budget.nominal, self.stages)}"
             )
         return self.budget.late
+
+    def _wanted(self, fit: Fit, sizes: FloatArray, goal: float = 1.0) -> int:
+        """Return how many more cells a solution asks for."""
+        return sum(2 ** len(axes) - 1 for axes in self.marker.splits(fit, sizes, goal)[0].values())
 
     def _relative(self, apart: FloatArray, size: FloatArray) -> float:
         own = dict(zip(self.problem.field_names, size.tolist(), strict=True))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import InitVar, dataclass, field
 from itertools import pairwise
 from typing import Any
@@ -14,7 +15,7 @@ from pibls.cells.parts import CellPart, Face, part_values
 from pibls.cells.rows import Rows
 from pibls.cells.tree import Cell, Contact, contacts, leaves
 from pibls.checks import FloatArray
-from pibls.solvers.elimination import Eliminated, merge
+from pibls.solvers.elimination import Eliminated, merge, merging
 
 __all__ = ["Fit", "Glue"]
 
@@ -86,6 +87,7 @@ class Glue:
     _projected: dict[Any, FloatArray] = field(default_factory=dict)
     _top: _Front = field(init=False)
     _level: int = 0
+    _last: tuple[int, float] = (1, 0.0)  # cells of the last tree, and operations of its merges
 
     def __post_init__(self, orders: dict[Any, Any] | None) -> None:
         self.reducer = Reducer(self.rows, {} if orders is None else orders)
@@ -100,10 +102,15 @@ class Glue:
         """The domain."""
         return self.rows.layout
 
-    @property
-    def unit(self) -> float:
-        """Operations that a cell has taken."""
-        return self.flops / max(self.reducer.count, 1)
+    def work(self, cells: float, new: float) -> float:
+        """Return the operations that a tree of so many cells takes, so many of them new, by those of the last one.
+
+        What branches share grows more slowly than they do, and merges go with its third power.
+        """
+        d, (count, merged) = self.layout.reference.dimension, self._last
+        unit = self.reducer.flops / max(self.reducer.count, 1)
+        power: float = max(3.0 * (d - 1) / d, 1.0)
+        return unit * new + merged * math.pow(cells / count, power)
 
     @property
     def held(self) -> float:
@@ -137,13 +144,15 @@ class Glue:
                 held.setdefault(face.above, []).append(face)
         self._chain(root, paths, held, depths)
         self._level = root.depth
-        before, self._fronts = self._fronts, {}
+        before, self._fronts, merged = self._fronts, {}, self._merging
         top = self._top = self._front(root, held, depths, before)
         weights: dict[CellPart, FloatArray] = {}
         residuals: dict[CellPart, float] = {}
         self._columns = {}
         self._back(top, self._total(top), {}, weights, residuals)
         parts = tuple(weights)
+        if self._merging > merged:
+            self._last = len(parts), self._merging - merged
         self.reducer.keep(parts)
         return Fit(root, parts, weights, residuals, len(parts) * self.rows.width, 0, self._columns)
 
@@ -241,7 +250,7 @@ class Glue:
             for front in (one, two)
         )
         count, width = sum(sizes[f] for f in shared), sum(sizes[f] for f in rest)
-        self._merging += 4.0 * count**2 * width + 2.0 * count * width**2 + 2.0 * count**3
+        self._merging += merging(count, width)
         assert one.sample is not None
         counts = self.reducer.counts(one.sample, cell)
         own, rows, lost = merge(one.rows, two.rows, count, (one_place, two_place), width, counts)

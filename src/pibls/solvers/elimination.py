@@ -7,7 +7,7 @@ Nothing is squared: branches of very different size keep their digits.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
 
@@ -17,10 +17,25 @@ from scipy.linalg import lapack, solve_triangular
 from pibls.checks import FloatArray
 from pibls.errors import SolveError
 
-__all__ = ["Eliminated", "Leaf", "Triangle", "absorb", "merge"]
+__all__ = ["Eliminated", "Leaf", "Triangle", "absorb", "counted", "merge", "merging"]
 
 _BLOCK = 32
+_LARGE, _SMALL = 0.25, 50.0  # what an operation counts in blocks of any size, and beside that by their size
 _SINGULAR = 1e-14
+
+
+def counted(operations: float, size: float) -> float:
+    """Return what rotations count that go through blocks of some size: in large ones they are many times as fast.
+
+    >>> counted(1e9, 50), counted(1e9, 500)
+    (1250000000.0, 350000000.0)
+    """
+    return (_LARGE + _SMALL / max(size, 1.0)) * operations
+
+
+def merging(shared: float, width: float) -> float:
+    """Return what :func:`merge` counts, by the unknowns that are eliminated and those that are left."""
+    return counted(2.0 * shared * width * (shared + width) + 2.0 / 3.0 * shared**3, shared)
 
 
 @dataclass(frozen=True, eq=False)
@@ -153,12 +168,13 @@ class Leaf:
     front: FloatArray
     _absorbed: tuple[FloatArray, FloatArray]
     _left: tuple[FloatArray, FloatArray]
+    _turned: tuple[FloatArray, ...] = ()  # what rotates the front of another order into this one
 
     @property
     def size(self) -> int:
-        """How many numbers it holds."""
-        arrays = (self.triangle, self.coupling, self.front, *self._absorbed, *self._left)
-        return sum(array.size for array in arrays)
+        """How many numbers it holds that the one in another order does not."""
+        common = () if self._turned else (self.triangle, *self._absorbed, *self._left)
+        return sum(array.size for array in (self.coupling, self.front, *self._turned, *common))
 
     @property
     def count(self) -> int:
@@ -189,6 +205,21 @@ class Leaf:
         front[: len(found)] = found
         return cls(new, top, front, (reflectors, factors), (factored[:, : len(scales)], scales))
 
+    def ordered(self, columns: Any) -> Leaf:
+        """Return the same with the others in another order: ``columns`` are the places they had.
+
+        >>> leaf = Leaf.of(np.eye(1), np.ones((2, 1)), np.array([[1.0, 0.0], [-1.0, 2.0]]))
+        >>> right, below = np.ones((1, 1)), np.array([[2.0], [0.0]])
+        >>> fronts = [own.solved(right, below)[1] for own in (leaf, leaf.ordered([1, 0]))]
+        >>> [np.linalg.solve(front[:, :2], front[:, 2]).round(6).tolist() for front in fronts]
+        [[1.0, 0.0], [0.0, 1.0]]
+        """
+        factored, scales, _, info = lapack.dgeqrf(self.front[:, columns])
+        if info:
+            raise SolveError("A front could not be factorised; its rows are not finite.")
+        front = np.asfortranarray(np.triu(factored))
+        return replace(self, coupling=self.coupling[:, columns], front=front, _turned=(factored, scales))
+
     def solved(self, right: FloatArray, below: FloatArray) -> tuple[Eliminated, FloatArray, float]:
         """Return the unknowns of its own, the front with right-hand sides appended, and what nothing can fulfil.
 
@@ -200,6 +231,9 @@ class Leaf:
         front = np.zeros((width, width + right.shape[1]), order="F")
         front[:, :width] = self.front
         front[: len(rest), width:] = rest[:width]
+        if self._turned:
+            workspace = 64 * max(64, right.shape[1])
+            front[:, width:], _, _ = lapack.dormqr("L", "T", *self._turned, front[:, width:], workspace)
         return Eliminated(self.triangle, self.coupling, top), front, float(np.square(rest[width:, 0]).sum())
 
 
