@@ -118,6 +118,8 @@ def test_deviations_by_lines_are_those_of_cramer_and_rao():
     information = np.column_stack([by_rate, by_start]) / 0.02
     bound = np.sqrt(np.diag(np.linalg.inv(information.T @ information)))
     assert [rate.deviation, start.deviation] == pytest.approx(bound, rel=1e-2)
+    left = information.T @ (logistic(rate.value, start.value) - values) / 0.02  # nothing, at the best fit
+    assert np.abs(np.linalg.solve(information.T @ information, left) / bound).max() < 1e-3
 
 
 def test_intervals_hold_the_truth():

@@ -119,6 +119,10 @@ def descend(
             if measurements.within_error(here.slopes @ step.full):
                 # Not the model of the step is wrong: solutions are not smoother than that.
                 break
+            if here.response.is_aged:
+                # Old answers may be what is wrong: make new ones before steps become shorter.
+                found = place_at(forward, measurements, coordinates, here.point, None)
+                break
             damping, reach, hopeful = max(8.0 * damping, _LEAST_DAMPING), 1.0, False
         if found is None:
             settled = True
