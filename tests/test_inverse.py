@@ -303,6 +303,12 @@ def test_where_nothing_fits_data_are_not_said_to_tell_nothing():
     assert "The model does not fit" in found.diagnostics.message
 
 
+def test_other_values_that_fit_are_told_once():
+    found = pb.solve(rod(pb.unknown("q", start=1, bounds=(-10, 10)) ** 2, 4 * SHAPE, noise=1e-3))
+    assert found.status == "ill-posed"
+    assert found.diagnostics.message.count("Other values fit as well: q = -2.") == 1
+
+
 def test_a_factor_that_a_function_makes_up_for_is_no_number():
     q, k, places = pb.field("q", X, prior=pb.Smooth()), pb.unknown("k", bounds=(0, None)), np.linspace(0.05, 0.95, 30)
     observed = pb.Observation(U, {X: places}, np.sin(np.pi * places) + 0.01 * np.cos(57 * places), noise=0.01)
@@ -321,6 +327,21 @@ def test_an_unknown_function_and_its_band():
     assert np.linalg.norm(values - truth) < 0.15 * np.linalg.norm(truth)
     assert np.mean(np.abs(values - truth) < 2.5 * deviations) > 0.8
     assert found.parameters.entries == ()
+
+
+def test_a_straight_line_is_within_its_band():
+    """Of (a u′)′ = −1 with a = 2 + x: priors of long waves would be sure of another function."""
+    a, places = pb.field("a", X, prior=pb.Smooth(), start=1), np.linspace(0.01, 0.99, 50)
+    # a u′ = c − x, with c such that both ends are zero
+    exact = (np.log1p(places / 2) / np.log(1.5)) - places
+    size, held = 0.005 * np.sqrt(np.mean(exact**2)), []
+    for seed in range(8):
+        values = exact + size * np.random.default_rng(seed).standard_normal(50)
+        observed = pb.Observation(U, {X: places}, values, noise=size)
+        found = pb.solve(pb.Problem((a * U.diff(X)).diff(X) + 1, LINE, [pb.Dirichlet(U, 0), observed]))
+        off = found(places[:, None])["a"] - 2 - places
+        held.append(np.mean(np.abs(off) < 1.96 * found.standard_deviation(places[:, None])["a"]))
+    assert np.mean(held) > 0.85
 
 
 def test_a_function_without_noise_is_within_its_band():

@@ -13,7 +13,9 @@ from pibls.inverse.basis import Basis
 
 __all__ = ["Linear", "Smoothness", "most_probable"]
 
-_LENGTHS = np.geomspace(0.05, 2.0, 9)  # of the extent of the domain
+_LENGTHS = 0.05 * 10.0 ** np.linspace(
+    0.0, 0.8, 5
+)  # of the extent of the domain; longer ones are sure of no straight line
 _ORDERS = (1.5, 3.5)  # priors with more derivatives are too sure of what lies between data
 _SIZES = np.geomspace(1e-3, 1e9, 49)  # of the function's own size, in units of the noise supposed so far
 _RANK = 1e-12

@@ -217,8 +217,10 @@ class Search:
                 continue
             self.starts += 1
             other = descend(forward, measurements, self.coordinates, here)
-            if self._good(other, tol) and self._apart(found, other):
-                self.ambiguous.append(self.coordinates.vector(other.place.point))
+            vector = self.coordinates.vector(other.place.point)
+            known = any(np.allclose(vector, one, rtol=_SAME) for one in self.ambiguous)
+            if self._good(other, tol) and self._apart(found, other) and not known:
+                self.ambiguous.append(vector)
 
     @cached_property
     def _times(self) -> FloatArray | None:
