@@ -503,3 +503,16 @@ def test_what_cannot_be_done_is_refused():
         pb.solve(pb.Problem(-U.diff(X, 2) - q, LINE, [pb.Dirichlet(U, 0)]))
     with pytest.raises(InputError, match="'method' parameter of solve does not go with unknown"):
         pb.solve(rod(q, SHAPE), method=pb.PIELM())
+
+
+def test_what_cannot_be_solved_is_not_called_undetermined():
+    # At a speed of 400 the wave goes to and fro two hundred times; a little work does not tell what data say of it.
+    x, t = pb.coordinates("x t")
+    u, c, times = pb.field("u", x, t), pb.unknown("c", start=400, bounds=(0, None)), np.linspace(0.1, 0.9, 9)
+    conditions = [pb.Dirichlet(u, 0), pb.Initial(u, sp.sin(sp.pi * x)), pb.Initial(u.diff(t), 0)]
+    measured = pb.Observation(u, {x: 0.5, t: times}, np.cos(np.pi * 1.3 * times), noise=0.01)
+    domain = pb.Interval((x, 0, 1)) * pb.TimeInterval(t, 0, 1)
+    problem = pb.Problem(sp.Eq(u.diff(t, 2), c**2 * u.diff(x, 2)), domain, [*conditions, measured])
+    found = pb.solve(problem, budget=0.3)
+    assert found.status == "stalled"
+    assert "do not depend on c" not in found.diagnostics.message

@@ -290,7 +290,11 @@ class Answer:
         estimate, misfits, tol = self.forward.solution.error_estimate, self.misfits, self.tol
         known = f"The estimated error of the solution is {estimate:.1e}." if estimate is not None else ""
         told = ", ".join(str(entry) for entry in self.parameters.entries if entry.is_determined)
-        words = [f"{told}." if told else "", *self.undetermined.remarks]
+        remarks = self.undetermined.remarks
+        accurate = estimate is not None and _ACCURACY * estimate < 1.0
+        if remarks and not accurate:
+            remarks = ("Solutions are too inaccurate to tell whether the data determine all unknowns.",)
+        words = [f"{told}." if told else "", *remarks]
         status = Status.CONVERGED
         if self.forward.solution.status == Status.ILL_POSED:
             return Status.ILL_POSED, f"At the unknowns found: {self.forward.solution.diagnostics.message}"
@@ -306,7 +310,7 @@ class Answer:
         if at_end := self._at_bounds():
             words.append(f"{' and '.join(at_end)} ended at a bound. Check the bounds.")
         # What data cannot tell at values that do not explain them, they may tell at others.
-        open_ones = bool(ambiguous) or (bool(self.undetermined.remarks) and not misfits)
+        open_ones = bool(ambiguous) or (bool(remarks) and accurate and not misfits)
         if open_ones:
             status = Status.ILL_POSED
         for other in ambiguous[:2]:
