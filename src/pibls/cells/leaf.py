@@ -243,7 +243,7 @@ class Reducer:
         below = np.asfortranarray(np.vstack([emphasis * below, balance])[:, self.order(part)])
         bottom = np.asfortranarray(np.vstack([emphasis * bottom, theirs]))
         operations = 2.0 * len(below) * (len(upper) * (len(upper) + 2 * width) + width**2)
-        self.flops += counted(operations, width)
+        self.flops += counted(operations, len(upper))
         leaf = Leaf.of(np.multiply(emphasis, upper, order="F"), below, bottom[:, :width])
         return leaf, sizes, bottom[:, width:]
 
