@@ -25,6 +25,7 @@ __all__ = ["Ways"]
 
 _SOLID = 4  # three dimensions of space, and time
 _FIRST = 0.1  # share of the budget for the first of two ways, where the second one is cheap
+_MOST = 0.7  # share for the first of two ways, where the second one needs some
 _FLAT = 3  # two dimensions of space, and time
 _HALF = 0.5  # share for the first of two ways that are as dear
 _ROUNDING = 1e-10  # what stalls below this is limited by round-off
@@ -59,7 +60,7 @@ class Ways:
             if time == "lines":
                 raise InputError(f"This problem cannot be solved with time='lines': {evolved.reason}.")
             reason = f"It cannot be followed in time instead: {evolved.reason}."
-        solution = self._in_space_time()
+        solution = self._in_space_time(_MOST if time is None and not reason and self._may_change_way else 1.0)
         limited = self._is_limited(solution)
         if limited and reason:
             solution = _with_words(solution, reason)
@@ -72,31 +73,39 @@ class Ways:
         """Tell whether a solve stalled, and not for rounding."""
         return solution.status == Status.STALLED and (solution.error_estimate or 0.0) > _ROUNDING
 
-    def _in_space_time(self) -> Solution:
-        """Solve with time, if there is one, as one more coordinate."""
+    def _in_space_time(self, share: float = 1.0) -> Solution:
+        """Solve with time, if there is one, as one more coordinate, within a share of the budget."""
         common = (self.problem, self.tol, self.budget, self.seed, self.report)
         if not self.problem.domain.space and self.problem.is_linear and self._may_change_way:
-            return self._alone_in_time()
+            # Growth by many powers of ten is beyond cells, not beyond lines.
+            return self._by_cells(_FIRST)
         own = {**self.guesses, "assume_well_posed": self.assume_well_posed}
         if self.device is not None or not suits_cells(self.problem):
             return solve_wide(*common, device=self.device, **own)
         if self.problem.is_linear:
-            return solve_by_cells(*common, assume_well_posed=self.assume_well_posed)
+            return self._by_cells(share)
         return self._assumed(solve_nonlinear_by_cells(*common, **own))
 
-    def _alone_in_time(self) -> Solution:
-        """Solve by cells with a share of the budget: growth by many powers of ten is beyond them, not beyond lines."""
-        share = replace(self.budget, nominal=_FIRST * self.budget.left, operations=0.0)
+    def _by_cells(self, share: float) -> Solution:
+        own = self._part(share)
         try:
             return solve_by_cells(
-                self.problem, self.tol, share, self.seed, self.report, assume_well_posed=self.assume_well_posed
+                self.problem, self.tol, own, self.seed, self.report, assume_well_posed=self.assume_well_posed
             )
         finally:
-            self.budget.spend(share.operations)
+            self._settle(own)
+
+    def _part(self, share: float) -> Budget:
+        """Return a share of what is left of the budget."""
+        return self.budget if share == 1.0 else replace(self.budget, nominal=share * self.budget.left, operations=0.0)
+
+    def _settle(self, own: Budget) -> None:
+        if own is not self.budget:
+            self.budget.spend(own.operations)
 
     def _by_lines(self, share: float = 1.0) -> Solution | Unsuitable:
         begun = self.budget.elapsed
-        own = self.budget if share == 1.0 else replace(self.budget, nominal=share * self.budget.left, operations=0.0)
+        own = self._part(share)
 
         def tell(stage: str, seconds: float, *facts: Any) -> None:
             self.report(Progress(stage, begun + seconds, *facts))
@@ -104,8 +113,7 @@ class Ways:
         try:
             found = evolve(self.problem, tol=self.tol, seed=self.seed, budget=own, report=tell)
         finally:
-            if own is not self.budget:
-                self.budget.spend(own.operations)
+            self._settle(own)
         return self._assumed(found) if isinstance(found, Solution) else found
 
     @property
