@@ -97,6 +97,7 @@ class Loop:
     _apart: float = 0.0
     _falls: list[float] = field(default_factory=list)
     _least: Compared | None = None
+    _enriched: float | None = None  # the estimate before cells became richer
 
     @property
     def flops(self) -> float:
@@ -265,7 +266,10 @@ class Loop:
         """
         if found.layout is found.own:
             return True
-        richer = self.fitter.richer()
+        # What coefficients promise need not come: where degrees brought nothing, cells are split.
+        paid = self._enriched is None or found.estimate <= _PAYS * self._enriched
+        self._enriched = None
+        richer = self.fitter.richer() if paid else None
         old, new = found.own.reference, found.layout.reference
         short = self._short(found)
         hoped = _HOPE * short
@@ -278,6 +282,7 @@ class Loop:
         splitting = self.fitter.work(here + cells, cells) / self.fitter.work(here, here)
         if more ** (steps + 1) > splitting * (1.0 + more) or not self._affords_richer(found.fit, more):
             return False
+        self._enriched = found.estimate
         self._replace(richer)
         return True
 
