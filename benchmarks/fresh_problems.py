@@ -25,6 +25,7 @@ from benchmarks.held_out_problems import (
     collected,
     course,
     dirichlet,
+    eccentric,
     h,
     p,
     s,
@@ -172,12 +173,7 @@ def stream_past_a_wire() -> pb.Problem:
 
 @case("small hole")
 def narrow_gap() -> pb.Problem:
-    a, size = R(3, 5), R(1, 2)
-    centre, radius = a * (1 - size**2) / (1 - a**2 * size**2), size * (1 - a**2) / (1 - a**2 * size**2)
-    hole = pb.Disk((x, y), (centre, 0), radius)
-    exact = sp.log(((x - a) ** 2 + y**2) / ((1 - a * x) ** 2 + a**2 * y**2)) / (2 * sp.log(size))
-    conditions = [pb.Dirichlet(u, 0, on=DISK.boundary), pb.Dirichlet(u, 1, on=hole.boundary)]
-    return pb.Problem(LAPLACE, DISK - hole, conditions, exact=exact)
+    return eccentric(R(3, 5), R(1, 2))
 
 
 @case("small hole")

@@ -188,14 +188,18 @@ def heated_strip() -> pb.Problem:
 # Small holes ----------------------------------------------------------------------------------------------------------
 
 
-@case("small hole")
-def eccentric_wire() -> pb.Problem:
-    a, size = R(3, 5), R(1, 20)
+def eccentric(a: sp.Expr, size: sp.Expr) -> pb.Problem:
+    """Return the potential between a disk and a round hole that is not in its middle."""
     centre, radius = a * (1 - size**2) / (1 - a**2 * size**2), size * (1 - a**2) / (1 - a**2 * size**2)
     hole = pb.Disk((x, y), (centre, 0), radius)
     exact = sp.log(((x - a) ** 2 + y**2) / ((1 - a * x) ** 2 + a**2 * y**2)) / (2 * sp.log(size))
     conditions = [pb.Dirichlet(u, 0, on=DISK.boundary), pb.Dirichlet(u, 1, on=hole.boundary)]
     return pb.Problem(LAPLACE, DISK - hole, conditions, exact=exact)
+
+
+@case("small hole")
+def eccentric_wire() -> pb.Problem:
+    return eccentric(R(3, 5), R(1, 20))
 
 
 @case("small hole")

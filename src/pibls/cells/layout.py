@@ -62,8 +62,7 @@ class Layout:
     @property
     def domain(self) -> Domain:
         """The domain."""
-        domain: Domain = self.problem.domain  # type: ignore[assignment]
-        return domain
+        return self.ground.domain
 
     @property
     def root(self) -> Cell:

@@ -28,6 +28,10 @@ _FIRST = 0.1  # share of the budget for the first of two ways, where the second 
 _MOST = 0.7  # share for the first of two ways, where the second one needs some
 _FLAT = 3  # two dimensions of space, and time
 _HALF = 0.5  # share for the first of two ways that are as dear
+_WORDS = {
+    "lines": ("Following it in time", "followed in time"),
+    "cells": ("Solving it in space and time at once", "solved in space and time at once"),
+}
 _ROUNDING = 1e-10  # what stalls below this is limited by round-off
 
 
@@ -55,7 +59,8 @@ class Ways:
             evolved = self._by_lines(_HALF if either else 1.0)
             if isinstance(evolved, Solution):
                 if either and self._is_limited(evolved) and self.budget.left > 0.0 and not self.budget.late:
-                    return self._in_space_time_instead(evolved)
+                    # Cells are graded to where what is given at the start jumps.
+                    return self._again(evolved, self._in_space_time, ("lines", "cells"))
                 return self._timed(self._off_device(evolved))
             if time == "lines":
                 raise InputError(f"This problem cannot be solved with time='lines': {evolved.reason}.")
@@ -65,7 +70,7 @@ class Ways:
         if limited and reason:
             solution = _with_words(solution, reason)
         elif limited and time is None and self._may_change_way:
-            return self._by_lines_instead(solution)
+            return self._again(solution, self._by_lines, ("cells", "lines"))
         return self._timed(solution)
 
     @staticmethod
@@ -123,44 +128,32 @@ class Ways:
         late = bool(self.budget.late) or self.budget.left == 0.0
         return flat and suits_cells(self.problem) and not late and isinstance(find_evolution(self.problem), Evolution)
 
-    def _in_space_time_instead(self, first: Solution) -> Solution:
-        """Try cells with what is left of the budget: they are graded to where what is given at the start jumps."""
+    def _again(
+        self, first: Solution, other_way: Callable[[], Solution | Unsuitable], names: tuple[str, str]
+    ) -> Solution:
+        """Try another way with what is left of the budget; whatever comes of that, the first solution is not lost."""
         until = self.budget.elapsed
+        doing, done = _WORDS[names[1]]
         try:
-            other = self._in_space_time()
-        except (PiblsError, KeyboardInterrupt) as error:
-            said = "was interrupted" if isinstance(error, KeyboardInterrupt) else f"failed as well: {error}"
-            return self._timed(_with_words(first, f"In space and time at once it {said}."), until, ("lines", "cells"))
-        if other.status == Status.ILL_POSED or not _better(other, first):
-            words = f"In space and time at once it is no better ({_known(other)})."
-            return self._timed(_with_words(first, words), until, ("lines", "cells"))
-        words = f"It was solved in space and time at once, as followed in time it stalled ({_known(first)})."
-        stages = tuple(replace(stage, seconds=until + stage.seconds) for stage in other.diagnostics.stages)
-        other = replace(other, diagnostics=replace(other.diagnostics, stages=stages))
-        return self._timed(_with_words(other, words), until, ("lines", "cells"))
-
-    def _by_lines_instead(self, first: Solution) -> Solution:
-        """Try lines with what is left of the budget; whatever comes of that, the first solution is not lost."""
-        until = self.budget.elapsed
-        try:
-            other = self._by_lines()
+            other = other_way()
         except PiblsError as error:
-            return self._timed(_with_words(first, f"Following it in time failed as well: {error}"), until)
+            return self._timed(_with_words(first, f"{doing} failed as well: {error}"), until, names)
         except KeyboardInterrupt:
-            return self._timed(_with_words(first, "Following it in time was interrupted."), until)
+            return self._timed(_with_words(first, f"{doing} was interrupted."), until, names)
         # What is linear neither blows up nor ceases to exist.
         if isinstance(other, Unsuitable) or other.status == Status.ILL_POSED:
             reason = other.reason if isinstance(other, Unsuitable) else other.diagnostics.message
-            return self._timed(_with_words(first, f"It cannot be followed in time instead: {reason}"), until)
+            return self._timed(_with_words(first, f"It cannot be {done} instead: {reason}"), until, names)
         if not _better(other, first):
-            return self._timed(_with_words(first, f"Followed in time it is no better ({_known(other)})."), until)
-        words = f"It was followed in time, as in space and time at once it stalled ({_known(first)})."
+            words = f"{done.capitalize()} it is no better ({_known(other)})."
+            return self._timed(_with_words(first, words), until, names)
+        words = f"It was {done}, as {_WORDS[names[0]][1].removeprefix('solved ')} it stalled ({_known(first)})."
         stages = tuple(replace(stage, seconds=until + stage.seconds) for stage in other.diagnostics.stages)
         other = replace(other, diagnostics=replace(other.diagnostics, stages=stages))
-        return self._timed(_with_words(other, words), until)
+        return self._timed(_with_words(other, words), until, names)
 
     def _timed(
-        self, solution: Solution, until: float | None = None, names: tuple[str, str] = ("cells", "lines")
+        self, solution: Solution, until: float | None = None, names: tuple[str, str] | tuple[()] = ()
     ) -> Solution:
         """Return a solution with the time of all that was tried: by way, where there were two."""
         record, total = solution.diagnostics, self.budget.elapsed
