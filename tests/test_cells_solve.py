@@ -351,3 +351,21 @@ def test_stages_tell_of_finer_and_finer_trees(singular):
     assert stages[-1].estimate == singular.error_estimate
     assert all(stage.nodes == stage.cells * singular.diagnostics.settings["functions"] for stage in stages)
     assert f"{singular.network.cells} cells" in str(singular.diagnostics)
+
+
+def test_small_cells_beyond_a_side_share_what_the_large_one_can_tell():
+    # One cell beside three of other widths: they share one set of polynomials with it, and nothing is lost by that.
+    problem = manufactured(laplace, WAVES, [pb.Dirichlet(u, WAVES)])
+    glue = Glue(Rows(Layout(problem, draw_reference(2, 13, 0))))
+    root = glue.layout.root.halved(0)
+    root = refined(root, {root.halves[1]: [(1, None)]})
+    lower, upper = root.halves[1].halves
+    root = refined(root, {lower: [(1, None)], upper: [(0, None), (0, None)]})
+    fit = glue.solve(root)
+    beside = [wall for wall in glue.reducer.walls.values() if wall.part.cell is root.halves[0]]
+    assert len(beside) == 3
+    assert len(set(beside)) == 1
+    X = SQUARE.sample(500, "kronecker", 0)
+    exact = sp.lambdify((x, y), WAVES)(*X.T)
+    apart = np.abs(network_of(glue.layout, fit).evaluate(X, [(0, 0)])[0, 0][:, 0] - exact).max()
+    assert apart < 1e-6 * np.abs(exact).max()
