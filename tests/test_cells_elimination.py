@@ -174,3 +174,14 @@ def test_a_factorised_leaf_solves_for_any_right_hand_side(rows):
         expected = np.linalg.lstsq(matrix, b, rcond=None)[0]
         np.testing.assert_allclose(matrix @ found, matrix @ expected, atol=1e-10)
         assert lost == pytest.approx(residual(matrix, b[:, 0], expected[:, 0]), abs=1e-10)
+
+
+def test_fronts_may_both_keep_an_unknown():
+    # The first unknown goes, the second is shared with others still: all rows of both fronts count.
+    rng = np.random.default_rng(0)
+    one, two = (np.asfortranarray(np.triu(rng.standard_normal((2, 3)))) for _ in range(2))
+    place = np.array([0])
+    _, rest, _ = merge(one, two, 1, (place, place), 1, np.zeros(0))
+    rows = np.vstack([one, two])
+    wanted = np.linalg.lstsq(rows[:, :2], rows[:, 2])[0][1]
+    assert rest[0, 1] / rest[0, 0] == pytest.approx(wanted, rel=1e-12)
