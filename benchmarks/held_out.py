@@ -1,6 +1,6 @@
 """Plain ``pb.solve`` on everyday problems, and on others of the same kinds that took no part in any choice.
 
-    python -m benchmarks.held_out [--set everyday|held_out|fresh|families|zoo] [--seeds 1]
+    python -m benchmarks.held_out [--set everyday|held_out|fresh|unseen|families|zoo] [--seeds 1]
         [--tol 1e-4 ...] [--problems NAME ...] [--processes 1]
 
 A line per run: status, estimate, true error, nominal seconds (operations counted by cells, over 10¹⁰) and those of the
@@ -29,10 +29,11 @@ import pibls as pb
 from benchmarks.cells import FAMILIES
 from benchmarks.fresh_problems import fresh
 from benchmarks.held_out_problems import Case, held_out
+from benchmarks.unseen_problems import unseen
 from pibls.cells import loop
 from pibls.runtime import RATE, blas_threads
 
-SETS = ("everyday", "held_out", "fresh", "families", "zoo")
+SETS = ("everyday", "held_out", "fresh", "unseen", "families", "zoo")
 FIELDS = ("problem", "kind", "tol", "seed", "status", "error", "estimate", "nominal", "seconds", "verdict", "message")
 NUMBERS = ("tol", "error", "estimate", "nominal", "seconds")
 ROUND_OFF = 1e-12
@@ -44,8 +45,8 @@ def cases(name: str) -> dict[str, Case]:
     """Return the problems of a set by name."""
     if name == "held_out":
         return held_out()
-    if name == "fresh":
-        return dict(fresh)
+    if name in ("fresh", "unseen"):
+        return dict(fresh if name == "fresh" else unseen)
     if name in ("families", "zoo"):
         known = FAMILIES if name == "families" else pb.problems.catalogue()
         return {of: Case(make, lambda solution: solution.true_error(20_000)) for of, make in known.items()}

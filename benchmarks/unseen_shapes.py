@@ -161,7 +161,10 @@ def blunt_inward_corner() -> pb.Problem:
 def sheared_crack() -> pb.Problem:
     """Shear a round bar of 2 cm with a crack of one degree, in N and m; no point of it is held, only its mean."""
     slope = sp.tan(sp.pi / 360)
-    bar, slit = _disk(0, 0, R(1, 50)), pb.Polygon((x, y), [(0, 0), (R(3, 100), -R(3, 100) * slope), (R(3, 100), R(3, 100) * slope)])
+    bar, slit = (
+        _disk(0, 0, R(1, 50)),
+        pb.Polygon((x, y), [(0, 0), (R(3, 100), -R(3, 100) * slope), (R(3, 100), R(3, 100) * slope)]),
+    )
     power, modulus = sp.pi / (2 * sp.pi - sp.pi / 180), 80 * 10**9
     exact = (50 * r) ** power * sp.sin(power * around(sp.pi)) / 10**6
     domain = bar - slit
@@ -262,7 +265,10 @@ def stream_past_three_rods() -> pb.Problem:
         domain = domain - _disk(*rod)
     flux = _flux(exact, domain)
     conditions = [pb.Neumann(u, flux, on=_disk(*rod).boundary) for rod in rods]
-    conditions += [pb.Neumann(u, flux, on=sheet.bottom | sheet.top), pb.Dirichlet(u, exact, on=sheet.left | sheet.right)]
+    conditions += [
+        pb.Neumann(u, flux, on=sheet.bottom | sheet.top),
+        pb.Dirichlet(u, exact, on=sheet.left | sheet.right),
+    ]
     return pb.Problem(LAPLACE, domain, conditions, exact=exact)
 
 
