@@ -10,16 +10,21 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 import sympy as sp
-
 from benchmarks.unseen_problems import unseen
-from pibls.problem import AtPoints, Form, Interface, MultiIndex, OnPart, Problem, Statement, normal
+
+from pibls.problem import Across, AtPoints, Form, Interface, MultiIndex, OnPart, Problem, Statement
 from pibls.problem.evaluate import compile_function
 from pibls.problem.fluxes import flux_of
+from pibls.problem.operators import resolve
 from pibls.problem.symbols import Data
 from test_problems_residuals import Derivatives, residual
 
 FloatArray = npt.NDArray[np.float64]
 WELL_POSED = [name for name, case in unseen.items() if case.error is not None]
+# Where coefficients or sources jump in space. (The discharge along two beds jumps, and nothing crosses there.)
+JUMPING = ["steel_in_a_notch", "three_metals_meet", "coated_fibre", "slanted_sandwich", "woven_plate"]
+JUMPING += ["front_that_moves", "double_layer_of_charge", "three_rings", "layered_ground", "ring_of_two_metals"]
+JUMPING += ["ball_bearing_in_resin", "stepped_beam", "beam_under_a_crate", "rail_on_ballast"]
 # Coefficients of differences, by the order of the derivative.
 STENCILS = {
     0: {0: 1.0},
@@ -82,16 +87,17 @@ def _terms(form: Form, derivatives: Known, X: FloatArray, normals: FloatArray | 
 
 
 def _relative(statement: Statement, problem: Problem, derivatives: Known) -> FloatArray:
-    """Return the residuals of a reference, each over the terms where it is, or their usual size inside."""
+    """Return the residuals of a reference over the size that the terms usually have inside."""
     form, place = statement.form, statement.place
     if isinstance(place, AtPoints):
         found = form.residual_function(place.points, None, derivatives(form, place.points))
     else:
         found = residual(statement, problem, derivatives)
-    inside = problem.domain.sample(64, seed=3)
+    inside = problem.domain.sample(256, seed=3)
     normals = np.tile(np.eye(inside.shape[1])[0], (len(inside), 1)) if isinstance(place, OnPart) else None
-    usual = float(np.median(_terms(form, derivatives, inside, normals)))
-    return np.abs(found) / (usual or 1.0)
+    sizes = _terms(form, derivatives, inside, normals)
+    # What is narrow, or singular in a point, is neither measured by where it is zero nor by its peak alone.
+    return np.abs(found) / (max(float(np.median(sizes)), 1e-3 * float(sizes.max())) or 1.0)
 
 
 @pytest.mark.parametrize("name", WELL_POSED)
@@ -100,18 +106,75 @@ def test_reference_fulfils_every_statement(name: str) -> None:
     derivatives = Known(problem)
     at_points = any(sp.sympify(value).has(Data) for value in (problem.exact or {}).values())
     for statement in problem.statements:
+        if isinstance(statement.place, Across):  # which the jumps below are about
+            continue
         found = _relative(statement, problem, derivatives)
-        print(name, statement.name, np.quantile(found, [0.5, 0.75, 1]), at_points)
+        if name == "clay_under_a_dam" and "initial" in statement.name:  # where its series overshoots
+            assert np.quantile(found, 0.75) < 2e-3
+        elif at_points:  # and some of the points are next to where it is singular
+            assert np.quantile(found, 0.75) < 1e-6, statement.name
+        else:
+            assert found.max() < 1e-10, statement.name
 
 
-if __name__ == "__main__":
-    import time
+def _levels(problem: Problem) -> set[sp.Expr]:
+    """Return the functions on whose zeros coefficients and sources jump, or conditions say that something does."""
+    told = [condition.condition for condition in problem.conditions if isinstance(condition, Interface)]
+    pieces = {piece for equation in problem.equations for piece in equation.atoms(sp.Piecewise)}
+    conditions = [*told, *(condition for piece in pieces for _, condition in piece.args)]
+    return {relation.lhs - relation.rhs for one in conditions for relation in one.atoms(sp.core.relational.Relational)}
 
-    for name in WELL_POSED:
-        start = time.process_time()
-        try:
-            test_reference_fulfils_every_statement(name)
-        except Exception as error:
-            print("FAILED", name, type(error).__name__, str(error)[:300])
-        if time.process_time() - start > 0.5:
-            print("   slow", name, time.process_time() - start)
+
+def _on_level(level: sp.Expr, problem: Problem) -> tuple[FloatArray, FloatArray]:
+    """Return points of the domain where a function is zero, and its unit gradient there."""
+    symbols = problem.domain.coordinates
+    value, slopes = compile_function(level, symbols), [compile_function(level.diff(k), symbols) for k in symbols]
+    X = problem.domain.sample(300, seed=4)
+    for _ in range(30):
+        slope = np.stack([one(X) for one in slopes], axis=1)
+        X = X - (value(X) / (slope**2).sum(axis=1))[:, None] * slope
+    slope = np.stack([one(X) for one in slopes], axis=1)
+    slope /= np.linalg.norm(slope, axis=1)[:, None]
+    away = 1e-6 * np.ptp(problem.domain.bounds, axis=1).min() * slope
+    both = problem.domain.contains(X + away) & problem.domain.contains(X - away)
+    return X[both], slope[both]
+
+
+def _kept(problem: Problem) -> list[sp.Expr]:
+    """Return what goes on across jumps of coefficients: values and fluxes, of a beam also slopes, moments and shear."""
+    forms, exact = [s.form for s in problem.statements if s.is_equation], problem.exact or {}
+    known = {field: sp.sympify(exact[field.label]) for field in problem.fields}
+    fourth = [term for form in forms for term in form.terms if term.order == 4]
+    if fourth:
+        (x,), (bent,) = problem.domain.coordinates, known.values()
+        moment = fourth[0].coefficient * bent.diff(x, 2)
+        return [bent, bent.diff(x), moment, moment.diff(x)]
+    fluxes = [flux_of(field, problem.equations, forms, problem.domain) for field in known]
+    return [*known.values(), *(resolve(flux, problem.domain.space).xreplace(known).doit() for flux in fluxes)]
+
+
+@pytest.mark.parametrize("name", JUMPING)
+def test_reference_goes_on_across_jumps(name: str) -> None:
+    problem = built(name)
+    symbols = problem.domain.coordinates
+    given = [c for c in problem.conditions if isinstance(c, Interface)]
+    jumps = [jump for c in given for jump in (c.jump, c.flux)]
+    step = 1e-9 * np.ptp(problem.domain.bounds, axis=1).min()
+    inside, tried = problem.domain.sample(300, seed=4), 0
+    along = np.eye(len(symbols))[np.arange(300) % len(symbols)]
+    for level in _levels(problem):
+        X, normals = _on_level(level, problem)
+        tried += len(X)
+        for number, expression in enumerate(_kept(problem)):
+            function = compile_function(expression, symbols)
+            before, after = (function(X + side * step * normals, normals) for side in (-1, 1))
+            jump = compile_function(jumps[number], symbols)(X) if jumps else 0.0
+            # A few points are next to where jumps meet, and fluxes change within the step.
+            usual = np.quantile(np.abs(after - before - jump), 0.9)
+            assert usual <= 1e-6 * np.abs(function(inside, along)).max()
+    assert tried > 20
+
+
+def test_ill_posed_ones_have_no_reference() -> None:
+    assert len(unseen) > 100
+    assert [name for name in unseen if built(name).exact is None] == [n for n in unseen if n not in WELL_POSED]
