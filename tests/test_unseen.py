@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import cache
 from typing import Any
 
@@ -41,8 +41,8 @@ def built(name: str) -> Problem:
 class Known(Derivatives):
     """Derivatives by SymPy, and by differences where a reference is known at points only."""
 
-    def __init__(self, problem: Problem) -> None:
-        super().__init__(problem.exact or {}, problem.domain.coordinates)
+    def __init__(self, problem: Problem, exact: Mapping[str, sp.Expr] | None = None) -> None:
+        super().__init__(exact or problem.exact or {}, problem.domain.coordinates)
         self._steps = 1e-4 * np.ptp(problem.domain.bounds, axis=1)
 
     def _function(self, field: str, multi_index: MultiIndex) -> Callable[..., Any]:
@@ -178,3 +178,42 @@ def test_reference_goes_on_across_jumps(name: str) -> None:
 def test_ill_posed_ones_have_no_reference() -> None:
     assert len(unseen) > 100
     assert [name for name in unseen if built(name).exact is None] == [n for n in unseen if n not in WELL_POSED]
+
+
+@pytest.mark.parametrize("name", ["microelectrode", "wire_over_ground", "steel_pipe", "lid_of_a_tank"])
+def test_reference_that_is_off_is_found(name: str) -> None:
+    problem = built(name)
+    off = {field: sp.Float(1.001) * value for field, value in (problem.exact or {}).items()}
+    derivatives = Known(problem, off)
+    worst = max(float(np.quantile(_relative(one, problem, derivatives), 0.75)) for one in problem.statements)
+    assert worst > 1e-4
+
+
+# What can be added to any solution.
+OPEN: Mapping[str, tuple[str, ...]] = {
+    "reed_without_a_start": ("sin(pi*x)*sin(pi**2*t)",),
+    "room_at_its_note": ("cos(pi*x/2)*cos(2*pi*y/3)",),
+    "disk_that_feeds_itself": ("x",),
+    "wind_along_the_wall": ("sin(y)",),
+    "string_held_all_round": ("sin(pi*x)*sin(pi*y)",),
+    "sheet_on_one_nail": ("1/2 - y", "x - 1/2"),
+    "one_equation_twice": ("diff((x*y*(1 - x)*(1 - y))**2, x)", "diff((x*y*(1 - x)*(1 - y))**2, y)"),
+    "half_a_wave_function": ("sin(pi*x)*sin(pi**2*t)", "sin(pi*x)*cos(pi**2*t)"),
+    "island_without_a_level": ("Piecewise((0, x < 0), (1, True))",),
+}
+
+
+@pytest.mark.parametrize("name", OPEN)
+def test_solutions_are_not_unique(name: str) -> None:
+    problem = built(name)
+    symbols = {symbol.name: symbol for symbol in problem.domain.coordinates}
+    added = {f: sp.sympify(e, symbols) for f, e in zip(problem.field_names, OPEN[name], strict=True)}
+    nothing = Known(problem, dict.fromkeys(problem.field_names, sp.S.Zero))
+    derivatives = Known(problem, added)
+    for statement in problem.statements:
+        if isinstance(statement.place, AtPoints):
+            X = statement.place.points
+            assert np.abs(derivatives(statement.form, X)).max() < 1e-12
+            continue
+        change = residual(statement, problem, derivatives) - residual(statement, problem, nothing)
+        assert np.abs(change).max() < 1e-9, statement.name
