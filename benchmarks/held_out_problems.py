@@ -33,11 +33,15 @@ LAPLACE = sp.Eq(pb.laplacian(u), 0)
 
 @dataclass(frozen=True)
 class Case:
-    """A problem, how to find the error of a solution (None: it is ill-posed), and what kind of problem it is."""
+    """A problem, how to find the error of a solution (None: it is ill-posed), what kind of problem it is.
+
+    Errors below the accuracy are those of the reference.
+    """
 
     problem: Callable[[], pb.Problem]
     error: Callable[[pb.Solution], float] | None
     kind: str = ""
+    accuracy: float = 0.0
 
 
 def _exact_error(solution: pb.Solution) -> float:

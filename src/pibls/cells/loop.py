@@ -54,6 +54,7 @@ _SLOWEST = 0.8  # share of an error that is left on the next tree
 _HOPE = 3.0  # what coefficients promise is less than what comes of it
 _FRONTS = 2.0  # more cells also share more with each other
 _MOST_COORDINATES = 3
+_VISIBLE = 0.03  # of the largest value: an error that is seen, at however few points
 _SUMMED = 0.1  # of the tolerance: what cells may miss of the integral of a source
 
 
@@ -96,6 +97,7 @@ class Loop:
     _spent: float = 0.0  # by fitters that richer ones replaced
     _apart: float = 0.0
     _falls: list[float] = field(default_factory=list)
+    _peaks: list[float] = field(default_factory=list)
     _least: Compared | None = None
     _enriched: float | None = None  # the estimate before cells became richer
 
@@ -127,7 +129,9 @@ class Loop:
                 doubt = self.fitter.layout.ground.hidden or unsolved or self._unmet(fit, found.other, sizes)
                 if found.estimate <= self.tol and not doubt:
                     doubt = self._unseen(fit)
-                if found.estimate <= self.tol and not doubt and self._is_settled(fit, answers, sizes):
+                settled = not doubt and self._is_settled(fit, answers, sizes)
+                done = found.estimate <= self.tol and settled
+                if done and not (self._is_seen() and not self._limit(found, sizes, answers)):
                     message = f"The estimated error {found.estimate:.1e} is within the tolerance {self.tol:g}."
                     return self.solution(found, found.estimate, Status.CONVERGED, message)
                 limit = self._limit(found, sizes, answers)
@@ -163,6 +167,11 @@ class Loop:
         before, now = answers[-2:]
         grows = now > max(_ORDINARY, _GROWS * before) and now * fit.residual > self.tol * float(sizes.max())
         return now < self.undetermined and not grows
+
+    def _is_seen(self) -> bool:
+        """Tell whether the error at some point is seen on a plot, and falls: where values jump it does not."""
+        falls = len(self._peaks) < 2 or self._peaks[-1] < _STAYS_THERE * self._peaks[-2]
+        return falls and self._peaks[-1] > max(_VISIBLE, 3.0 * self.tol)
 
     def _more_cells(self, fit: Fit, sizes: FloatArray, goal: float = 1.0, times: float = 1.0) -> tuple[Fit, float]:
         """Return the solution on a finer tree, and the share of what is rough in the cells that are split for it."""
@@ -233,7 +242,7 @@ class Loop:
         best = self._least
         if best is None or best is last:
             return last
-        apart = self._relative(*distances(best.own, best.fit, last.own, last.fit)[:2])
+        apart = self._apart_from(best.own, best.fit, last.own, last.fit)
         # How strongly the problem answers may show on finer trees only, and magnifies what coarse ones lack, too.
         best = replace(best, estimate=max(best.estimate, apart), answer=max(best.answer, last.answer))
         best = self._magnified(best, field_sizes(best.own, best.fit))
@@ -301,7 +310,7 @@ class Loop:
         other, share = self._more_cells(fit, field_sizes(self.fitter.layout, fit))
         layout = self.fitter.layout
         # Cells that were to be split and are not have their share of the error, too.
-        apart = self._relative(*distances(layout, fit, layout, other)[:2]) / math.sqrt(share)
+        apart = self._apart_from(layout, fit, layout, other) / math.sqrt(share)
         # What is left of the error after one more tree, and the next, falls as it did before.
         fall = min(apart / self._apart, _SLOWEST) if self._apart > 0 else 0.0
         self._falls = [*self._falls, apart / self._apart] if self._apart > 0 else []
@@ -315,7 +324,7 @@ class Loop:
             return None
         other = richer.fit(fit.root, fit)
         self._apart, self._falls = 0.0, []
-        estimate = self._relative(*distances(self.fitter.layout, fit, richer.layout, other)[:2])
+        estimate = self._apart_from(self.fitter.layout, fit, richer.layout, other)
         return Compared(fit, self.fitter.layout, other, richer.layout, estimate, richer.answer())
 
     def note(self, fit: Fit, estimate: float, answer: float) -> None:
@@ -388,10 +397,17 @@ class Loop:
         """Return how many more cells a solution asks for."""
         return sum(2 ** len(axes) - 1 for axes in self.marker.splits(fit, sizes, goal)[0].values())
 
-    def _relative(self, apart: FloatArray, size: FloatArray) -> float:
-        own = dict(zip(self.problem.field_names, size.tolist(), strict=True))
-        found = np.array(list(reference_sizes(self.problem, own).values()))
-        return float((apart / np.where(found > 0, found, 1.0)).max())
+    def _apart_from(self, own: Layout, fit: Fit, layout: Layout, other: Fit) -> float:
+        """Return how far a solution is from a better one, relative to its size, and note the same at a point."""
+        apart, size, peak = distances(own, fit, layout, other)
+        found = np.array(
+            list(
+                reference_sizes(self.problem, dict(zip(self.problem.field_names, size.tolist(), strict=True))).values()
+            )
+        )
+        scale = np.where(found > 0, found, 1.0)
+        self._peaks.append(float((peak * size / scale).max()))
+        return float((apart / scale).max())
 
     def solution(self, found: Compared, estimate: float, status: Status, message: str) -> Solution:
         """Return a fit as a solution, with its record."""

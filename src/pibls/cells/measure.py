@@ -159,13 +159,14 @@ def _samples(part: CellPart) -> tuple[FloatArray, FloatArray]:
     return X, np.full(len(X), part.volume / len(X))
 
 
-def distances(layout: Layout, coarse: Fit, finer: Layout, fine: Fit) -> tuple[FloatArray, FloatArray, list[int]]:
-    """Return the L2 distance of two solutions, the size of the finer one, per field, and which fields are unbounded.
+def distances(layout: Layout, coarse: Fit, finer: Layout, fine: Fit) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Return the L2 distance of two solutions and the size of the finer one, per field, and their largest distance.
 
-    Those have no size in L2, as the pressure beside the end of a moving lid: both are then weighted with the distance
-    from where they are infinite, in terms of the domain.
+    That is at a point, in terms of the largest value of a field. An unbounded field has none, and no size in L2, as the pressure
+    beside the end of a moving lid: both are weighted with the distance from where it is infinite, in terms of the
+    domain.
     """
-    apart, size = [], []
+    apart, size, peaks, largest = [], [], [], []
     cells = {part.cell for part in coarse.parts}
     for part in fine.parts:
         X, weights = _samples(part)
@@ -176,9 +177,13 @@ def distances(layout: Layout, coarse: Fit, finer: Layout, fine: Fit) -> tuple[Fl
             old = ancestor_values(layout, coarse, cells, part, X)
         apart.append(weights @ np.square(new - old))
         size.append(weights @ np.square(new))
+        peaks.append(np.abs(new - old).max(axis=0))
+        largest.append(np.abs(new).max(axis=0))
     shares = shares_of(layout, fine)
-    unbounded = np.flatnonzero(shares.min(axis=0) < 1.0).tolist()
-    return np.sqrt((shares**2 * apart).sum(axis=0)), np.sqrt((shares**2 * size).sum(axis=0)), unbounded
+    most, scale = np.max(peaks, axis=0), np.max(largest, axis=0)
+    bounded = (shares.min(axis=0) == 1.0) & (scale > 0.0)
+    peak = np.where(bounded, most / np.where(bounded, scale, 1.0), 0.0)
+    return np.sqrt((shares**2 * apart).sum(axis=0)), np.sqrt((shares**2 * size).sum(axis=0)), peak
 
 
 def shares_of(layout: Layout, fit: Fit) -> FloatArray:
