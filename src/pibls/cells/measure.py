@@ -162,9 +162,9 @@ def _samples(part: CellPart) -> tuple[FloatArray, FloatArray]:
 def distances(layout: Layout, coarse: Fit, finer: Layout, fine: Fit) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Return the L2 distance of two solutions and the size of the finer one, per field, and their largest distance.
 
-    That is at a point, in terms of the largest value of a field. An unbounded field has none, and no size in L2, as the pressure
-    beside the end of a moving lid: both are weighted with the distance from where it is infinite, in terms of the
-    domain.
+    That is at a point, in terms of the largest value of a field. An unbounded field has none, and no size in L2, as
+    the pressure beside the end of a moving lid: both are weighted with the distance from where it is infinite, in
+    terms of the domain.
     """
     apart, size, peaks, largest = [], [], [], []
     cells = {part.cell for part in coarse.parts}
