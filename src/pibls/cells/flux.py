@@ -13,7 +13,7 @@ from pibls.cells.surface import Rule
 from pibls.checks import FloatArray
 from pibls.errors import ProblemError
 from pibls.features import MultiIndex
-from pibls.problem import Across, Interior, OnPart, Statement
+from pibls.problem import Across, Form, Interior, OnPart, Statement
 from pibls.problem.fluxes import carriers, normal_flux
 from pibls.problem.statements import lowered
 from pibls.problem.switches import has_branches, switching_planes
@@ -49,6 +49,7 @@ class Flux:
     _taken: dict[Any, dict[tuple[int, int], Statement]] = field(default_factory=dict)
     _scales: dict[tuple[Face, int], float] = field(default_factory=dict)
     _jumps: dict[tuple[Face, int], bool] = field(default_factory=dict)
+    _steady: dict[int | None, bool] = field(default_factory=dict)  # whether coefficients along an axis are numbers
 
     def shared_terms(self, part: CellPart, face: Face, number: int, order: int) -> list[Term]:
         """Return what of a field is continuous across a face: its value, and derivatives along the normal or a flux."""
@@ -207,9 +208,7 @@ class Flux:
         shared, step = self.rows.shared(face), face.basis.shape[1]
         found = np.zeros((len(self.rows.equations), step * len(shared)))
         rises, own = np.zeros_like(found), np.zeros((len(found), self.rows.width))
-        X = face.points if self.rows.is_constant else self._inward(part, face)
-        for i, equation in enumerate(self.rows.equations):
-            terms = {(n, index): value for n, index, value in self.rows.only_terms(equation, part, X, None)}
+        for i, terms in enumerate(self._flowing(part, face)):
             for k, (number, order) in enumerate(shared):
                 scale = out * np.sqrt(area) * sign * unit[number] / (np.sqrt(depth) * (depth / 2) ** order)
                 found[i, k * step] = scale * self._mean(part, face, i, terms, number, order)
@@ -220,6 +219,15 @@ class Flux:
                         rises[i, k * step : (k + 1) * step] = out * share * face.ends * unit[number] / np.sqrt(depth)
                         own[i] += out * share * self._rise(part, face, number)
         return own + found @ below, found + rises
+
+    def _flowing(self, part: CellPart, face: Face) -> list[dict[tuple[int, MultiIndex], Any]]:
+        """Return by equation what it multiplies derivatives with beside a face: on a wall, those along its axis."""
+        axis = face.axis if face.normals is None else None
+        if axis not in self._steady:
+            self._steady[axis] = all(_is_steady(equation.form, axis) for equation in self.rows.equations)
+        X = face.points if self._steady[axis] else self._inward(part, face)
+        terms = [self.rows.only_terms(equation, part, X, None, axis) for equation in self.rows.equations]
+        return [{(n, index): value for n, index, value in own} for own in terms]
 
     def _mean(self, part: CellPart, face: Face, i: int, terms: Any, number: int, order: int) -> float:
         """Return the mean over a face of what an equation multiplies a shared derivative with where it flows."""
@@ -388,6 +396,13 @@ def _along_normals(number: int, order: int, normals: FloatArray) -> list[Term]:
                 longer[more] = longer.get(more, 0.0) + value * own
         found = longer
     return [(number, index, value) for index, value in found.items()]
+
+
+def _is_steady(form: Form, axis: int | None) -> bool:
+    """Tell whether a form multiplies derivatives with numbers: all of them, or those along an axis."""
+    pairs = zip(form.terms, form.coefficient_functions, strict=True) if form.is_linear else ()
+    own = [function.constant for term, function in pairs if axis is None or term.multi_index[axis]]
+    return form.is_linear and None not in own
 
 
 def _shares(

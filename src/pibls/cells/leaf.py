@@ -313,16 +313,17 @@ class Reducer:
         conditions = len(rows.value)
         balance = np.zeros_like(rows.means) if rows.told else rows.means - rows.flows @ rows.condition
         theirs[:count, bottom.shape[1] - self.rows.sides :] = -rows.given - rows.flows @ rows.value
-        row = conditions
+        row, crossed = conditions, by_crossing(tuple(columns))
         for face, matrix in carried.items():
             own, shared = self.rows.flux.across(part, face, below[row : row + len(matrix)])
             if not rows.told:
                 balance -= own
             there = slice(columns[face], columns[face] + matrix.shape[1])
             theirs[:count, there] += shared @ matrix
-            known = bottom[row : row + len(matrix)].copy()
-            known[:, there] = 0.0
-            theirs[:count] -= shared @ known
+            if crossed or face.crossed:
+                known = bottom[row : row + len(matrix)].copy()
+                known[:, there] = 0.0
+                theirs[:count] -= shared @ known
             row += len(matrix)
         scale = self._unit_of_sums(part)[:, None]
         theirs[:count] *= _STIFF * scale

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
@@ -138,7 +138,7 @@ class Rows:
         """Whether all coefficients of the equations are numbers."""
         return all(e.form.is_linear and _is_constant(e.form) for e in self.equations)
 
-    @property
+    @cached_property
     def width(self) -> int:
         """Number of unknowns of a part."""
         return self.layout.reference.size * len(self.problem.field_names)
@@ -242,10 +242,12 @@ class Rows:
     def _emphasised(self) -> float:
         return max(float(self.orders.max()) - 1.0, 0.0) / 2
 
-    def only_terms(self, statement: Statement, part: CellPart, X: FloatArray, normals: FloatArray | None) -> list[Term]:
-        """Return the terms of a statement at points of a part, without its source."""
+    def only_terms(
+        self, statement: Statement, part: CellPart, X: FloatArray, normals: FloatArray | None, axis: int | None = None
+    ) -> list[Term]:
+        """Return the terms of a statement at points of a part, without its source; those along an axis are enough."""
         if statement.form.is_linear:
-            return self.terms(statement, X, normals, [])
+            return self.terms(statement, X, normals, [], axis)
         return self.lowered(statement, part, X, normals)[0]
 
     def _conditions(self, part: CellPart, units: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
@@ -394,7 +396,7 @@ class Rows:
         step = face.basis.shape[1]
         wanted = self.shared(face)
         found = np.zeros((step * len(wanted), self.sides))
-        for k, block in enumerate(wanted):
+        for k, block in enumerate(wanted if face.crossed else ()):
             law = self.flux.law(part, face, *block)
             if law is not None:
                 roots = np.sqrt(face.thickness * face.weights) / law.size
@@ -413,7 +415,13 @@ class Rows:
             return self._periodic[face.axis]
         if face.normals is not None:
             return self.flux.across_seams
-        return [(f, order) for f, orders in enumerate(self.orders) for order in range(orders[face.axis])]
+        return self._continuous[face.axis]
+
+    @cached_property
+    def _continuous(self) -> list[list[tuple[int, int]]]:
+        """Fields and orders that are continuous across walls, by their axis."""
+        along = self.orders.T.tolist()
+        return [[(f, order) for f, most in enumerate(own) for order in range(most)] for own in along]
 
     @cached_property
     def _periodic(self) -> dict[int, list[tuple[int, int]]]:
@@ -434,7 +442,7 @@ class Rows:
 
     def along(self, axis: int, order: int) -> MultiIndex:
         """Return the derivative of an order along an axis."""
-        return tuple(order if i == axis else 0 for i in range(self.layout.reference.dimension))
+        return _along(self.layout.reference.dimension, axis, order)
 
     def values(self, part: CellPart, X: FloatArray | None, indices: list[MultiIndex]) -> dict[MultiIndex, FloatArray]:
         """Return derivatives of the functions in the coordinates of the part: at points, or at its own."""
@@ -461,13 +469,22 @@ class Rows:
         return mixed, self.share * source + (1.0 - self.share) * at_base
 
     def terms(
-        self, statement: Statement, X: FloatArray, normals: FloatArray | None, slots: list[FloatArray]
+        self,
+        statement: Statement,
+        X: FloatArray,
+        normals: FloatArray | None,
+        slots: list[FloatArray],
+        axis: int | None = None,
     ) -> list[Term]:
-        """Return the terms of a statement at points, where its fields and their derivatives are known if need be."""
+        """Return the terms of a statement at points, where its fields and their derivatives are known if need be.
+
+        With an axis, only those with derivatives along it.
+        """
         form, names = statement.form, self.problem.field_names
         return [
             (names.index(term.field), term.multi_index, f(X, normals, slots) if f.constant is None else f.constant)
             for term, f in zip(form.terms, form.coefficient_functions, strict=True)
+            if axis is None or term.multi_index[axis]
         ]
 
     def _tangent(
@@ -527,14 +544,24 @@ class Rows:
     def _combined(
         self, coefficients: list[Term], values: dict[MultiIndex, FloatArray], half: FloatArray, units: FloatArray
     ) -> FloatArray:
-        k = self.layout.reference.size
-        first = next(iter(values.values()))
-        found = np.zeros((len(first), self.width))
+        size = self.layout.reference.size
+        blocks: list[FloatArray | None] = [None] * len(units)
         for number, index, value in coefficients:
             scale = value * (units[number] / _power(half, index))
-            block = values[index] * (scale[:, None] if np.ndim(scale) else scale)
-            found[:, number * k : (number + 1) * k] += block
+            block, known = values[index] * (scale[:, None] if np.ndim(scale) else scale), blocks[number]
+            blocks[number] = block if known is None else np.add(known, block, out=known)
+        if len(blocks) == 1 and blocks[0] is not None:
+            return blocks[0]
+        found = np.zeros((len(next(iter(values.values()))), self.width))
+        for number, known in enumerate(blocks):
+            if known is not None:
+                found[:, number * size : (number + 1) * size] = known
         return found
+
+
+@lru_cache(maxsize=256)
+def _along(dimension: int, axis: int, order: int) -> MultiIndex:
+    return tuple(order if i == axis else 0 for i in range(dimension))
 
 
 def _indices(terms: list[list[Term]]) -> list[MultiIndex]:

@@ -83,6 +83,7 @@ class Glue:
     _columns: dict[CellPart, FloatArray] = field(default_factory=dict)
     _fronts: dict[Any, _Front] = field(default_factory=dict)
     _walls: dict[Any, Wall] = field(default_factory=dict)
+    _sides: dict[Face, tuple[CellPart, int, bool] | None] = field(default_factory=dict)  # which walls have them
     _links: dict[Any, Link] = field(default_factory=dict)
     _projected: dict[Any, FloatArray] = field(default_factory=dict)
     _top: _Front = field(init=False)
@@ -130,7 +131,9 @@ class Glue:
                 depths[face] = (-common, 0, len(depths))
                 held.setdefault(face.below, []).append(face)
                 held.setdefault(face.above, []).append(face)
-                if (key := _beside(contact, face)) is not None:
+                if face not in self._sides:
+                    self._sides[face] = _beside(contact, face)
+                if (key := self._sides[face]) is not None:
                     walls.setdefault(key, []).append(face)
         self._join(walls, depths)
         for leaf in leaves(root):
@@ -326,6 +329,8 @@ class Glue:
                     self._projected[crossing, part] = crossing.projected(self.layout, part)
                 every += np.tensordot(known[links[0]].T, self._projected[crossing, part], axes=1)
             weights[part] = every[0]
+            if rng is not None:
+                continue
             if len(every) > 1:
                 self._columns[part] = every[1:]
             # Rotations keep lengths: what the front cannot meet is all that the rows of the part do not.

@@ -8,6 +8,7 @@ Nothing is squared: branches of very different size keep their digits.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import pairwise
 from typing import Any
 
@@ -46,6 +47,13 @@ class Eliminated:
     coupling: FloatArray
     rhs: FloatArray
 
+    @cached_property
+    def _least(self) -> FloatArray | None:
+        """What is too small on the diagonal made large enough, and the rest left out; None where all is large."""
+        diagonal = np.abs(self.triangle.diagonal())
+        least = _SINGULAR * diagonal.max()
+        return None if diagonal.min() > least else np.diag(np.where(diagonal <= least, least, 0.0))
+
     def solve(self, others: FloatArray, rhs: FloatArray | None = None) -> FloatArray:
         """Return the unknowns, given the others; what nothing determines is as small as it can be.
 
@@ -54,11 +62,9 @@ class Eliminated:
         right = (self.rhs if rhs is None else rhs) - self.coupling @ others
         if not len(self.triangle):
             return right
-        diagonal = np.abs(np.diag(self.triangle))
-        if diagonal.min() <= _SINGULAR * diagonal.max():
+        if self._least is not None:
             if rhs is not None:
-                least = np.diag(np.where(diagonal <= _SINGULAR * diagonal.max(), _SINGULAR * diagonal.max(), 0.0))
-                return np.asarray(solve_triangular(self.triangle + least, right, check_finite=False))
+                return np.asarray(solve_triangular(self.triangle + self._least, right, check_finite=False))
             return np.asarray(np.linalg.lstsq(self.triangle, right, rcond=_SINGULAR)[0])
         return np.asarray(lapack.dtrtrs(self.triangle, right)[0])
 
@@ -279,7 +285,9 @@ def merge(
     rest = np.zeros((left, left + sides), order="F")
     rest[np.arange(count), np.arange(count)] = sums
     # What both fronts still share with others has rows in both: those of the second one are rotated into the first's.
-    again = np.isin(places[1], places[0])
+    held = np.zeros(width, dtype=bool)
+    held[places[0]] = True
+    again = held[places[1]]
     fresh = [runs[0][:-1], _runs(places[1] + count, ~again) if again.any() else runs[1][:-1]]
     for front, own, rows in zip(fronts, runs, fresh, strict=True):
         for into, taken in own:
