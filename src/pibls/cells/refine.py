@@ -44,6 +44,7 @@ _ROUNDS = 60
 _NONE = 1e-300
 _PLAINLY = 0.02  # share of a function that is rough at the points of a cell
 _LEVELS = 3  # towards a landmark, at once
+_FELT = 1e-5  # of all that is rough (squared): what is singular at a point is felt everywhere
 _SLOWLY = 3.0  # what is missed, over what halves of a cell make of it: integrals may converge slowly
 _FEW = 4  # points along an axis, to look at coefficients
 _PAYS = 0.75  # what halves of a cell may miss of an integral, over what the cell does
@@ -125,7 +126,7 @@ class Marker:
 
     def _levels(self, fit: Fit, sizes: FloatArray, splits: Splits) -> dict[Mark, int]:
         """Return how often cells are split towards each landmark."""
-        total, around, found = 0.0, defaultdict[Mark, float](float), Counter[Mark]()
+        total, around, found, flat = 0.0, defaultdict[Mark, float](float), Counter[Mark](), set[Mark]()
         # What a solution does at a crossing is known: cells only have to take it up.
         known = {tuple(crossing.point.tolist()) for crossing in self.layout.ground.crossings}
         for part, tails in self._rough(fit, sizes).items():
@@ -139,6 +140,8 @@ class Marker:
                 if not self.tails.is_smooth(fit.weights[part]):
                     deep = alone and (part.cell in splits or not part.whole) and not len(part.cell.edges)
                     found[mark] = max(found[mark], _LEVELS if deep else 1)
+                    flat |= {mark} if alone and not len(part.cell.edges) else set()
+        found |= Counter({mark: _LEVELS for mark in flat if around[mark] > _FELT * total})
         return {mark: count * (2 if around[mark] > total / 2 else 1) for mark, count in found.items()}
 
 
