@@ -168,11 +168,14 @@ def distances(layout: Layout, coarse: Fit, finer: Layout, fine: Fit) -> tuple[Fl
     """
     apart, size, peaks, largest = [], [], [], []
     cells = {part.cell for part in coarse.parts}
+    d = layout.reference.dimension
+    known, finely = (own.reference.evaluate_again(_sparse_rule(d)[0], [(0,) * d])[(0,) * d] for own in (layout, finer))
     for part in fine.parts:
         X, weights = _samples(part)
-        new = part_values(finer.reference, part, fine.weights[part], X)
+        new = finely @ fine.weights[part].T if part.whole else part_values(finer.reference, part, fine.weights[part], X)
         if part in coarse.weights:
-            old = part_values(layout.reference, part, coarse.weights[part], X)
+            own = coarse.weights[part]
+            old = known @ own.T if part.whole else part_values(layout.reference, part, own, X)
         else:
             old = ancestor_values(layout, coarse, cells, part, X)
         apart.append(weights @ np.square(new - old))

@@ -68,8 +68,10 @@ class Marker:
         that would give too many new cells only the roughest are split; the share of all that is rough in those that
         were chosen and are split comes with them.
         """
+        return self._chosen(fit, self._rough(fit, sizes), goal, most)
+
+    def _chosen(self, fit: Fit, tails: Mapping[CellPart, FloatArray], goal: float, most: float) -> tuple[Splits, float]:
         rest = min(max((_REST * goal) ** 2, _LEAST_REST), _MOST_REST)
-        tails = self._rough(fit, sizes)
         rough = {part: float(np.linalg.norm(values)) for part, values in tails.items()}
         chosen = [*_bulk(rough, 1.0 - rest), *_bulk(fit.residuals, _LACKING_SHARE)]
         splits: Splits = {}
@@ -114,9 +116,10 @@ class Marker:
         That is once, so that a finer solution is finer there, and more often the more of what is rough is around them.
         The share of what was to be split comes with it.
         """
-        splits, share = self.splits(fit, sizes, goal, most)
+        tails = self._rough(fit, sizes)
+        splits, share = self._chosen(fit, tails, goal, most)
         root = refined(fit.root, splits)
-        levels = self._levels(fit, sizes, splits)
+        levels = self._levels(fit, tails, splits)
         for level in range(max(levels.values(), default=0)):
             marks = {mark for mark, count in levels.items() if count > level}
             around = {part.cell for part in fit.parts if not marks.isdisjoint(part.cell.corners)}
@@ -124,12 +127,12 @@ class Marker:
             root = refined(root, {leaf: [(axis, None) for axis in leaf.across] for leaf in marked})
         return root, share
 
-    def _levels(self, fit: Fit, sizes: FloatArray, splits: Splits) -> dict[Mark, int]:
+    def _levels(self, fit: Fit, rough: Mapping[CellPart, FloatArray], splits: Splits) -> dict[Mark, int]:
         """Return how often cells are split towards each landmark."""
         total, around, found, flat = 0.0, defaultdict[Mark, float](float), Counter[Mark](), set[Mark]()
         # What a solution does at a crossing is known: cells only have to take it up.
         known = {tuple(crossing.point.tolist()) for crossing in self.layout.ground.crossings}
-        for part, tails in self._rough(fit, sizes).items():
+        for part, tails in rough.items():
             own = float(tails @ tails)
             total += own
             alone = len(part.cell.corners) == 1

@@ -64,6 +64,11 @@ class Cell:
         """Its sides."""
         return self.high - self.low
 
+    @cached_property
+    def ends(self) -> list[tuple[float, float]]:
+        """Its lower and upper end along each axis."""
+        return list(zip(self.low.tolist(), self.high.tolist(), strict=True))
+
     @property
     def has_corner(self) -> bool:
         """Whether a mark of it is a point, or a line, rather than a plane."""
@@ -240,8 +245,9 @@ def _within(cell: Cell) -> Iterator[Contact]:
 
 def _across(below: Cell, above: Cell, axis: int, shift: float) -> Iterator[Contact]:
     """Yield the contacts of the leaves of one box with those of the next one along an axis."""
-    others = np.arange(len(below.low)) != axis
-    if (np.minimum(below.high, above.high) <= np.maximum(below.low, above.low))[others].any():
+    # Many pairs are looked at, and few meet.
+    pairs = enumerate(zip(below.ends, above.ends, strict=True))
+    if any(other != axis and (one[1] <= two[0] or two[1] <= one[0]) for other, (one, two) in pairs):
         return
     if below.halves:
         for half in below.halves[1:] if below.axis == axis else below.halves:

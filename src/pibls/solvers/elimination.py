@@ -100,12 +100,13 @@ class Triangle:
         (1.4, 0.04)
         """
         width = rows.shape[1]
-        rows = np.vstack([rows, np.zeros((max(width - len(rows), 0), width))])
+        if len(rows) < width:
+            rows = np.vstack([rows, np.zeros((width - len(rows), width))])
         if order is None:
-            factored, columns, scales, _, info = lapack.dgeqp3(np.asfortranarray(rows), 64 * width, overwrite_a=True)
+            factored, columns, scales, _, info = lapack.dgeqp3(rows.copy(order="F"), 64 * width, overwrite_a=True)
             order = columns - 1
         else:
-            factored, scales, _, info = lapack.dgeqrf(np.asfortranarray(rows[:, order]), 64 * width, overwrite_a=True)
+            factored, scales, _, info = lapack.dgeqrf(rows.T[order].T, 64 * width, overwrite_a=True)
         upper = np.triu(factored[:width]).copy(order="F")
         least = np.diag(np.full(width, ridge)).copy(order="F")
         block = min(_BLOCK, width)
@@ -203,7 +204,7 @@ class Leaf:
         top, bottom, more = lapack.dtpmqrt(
             0, reflectors, factors, np.zeros((len(upper), width)), others, side="L", trans="T", overwrite_b=True
         )
-        factored, scales, _, last = lapack.dgeqrf(bottom)
+        factored, scales, _, last = lapack.dgeqrf(bottom, overwrite_a=True)
         if info or more or last:
             raise SolveError("A front could not be factorised; its rows are not finite.")
         front = np.zeros((width, width), order="F")
