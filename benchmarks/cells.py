@@ -1,27 +1,33 @@
 """Members of well-known families of problems for adaptive methods, and what cells cost.
 
-    python -m benchmarks.cells [--levels 6]
+    python -m benchmarks.cells [--sides 8 16 32 64 98] [--csv out/cells.csv]
 
 The families (peaks, layers, fronts, oscillations towards a point, singular lines, kinks, corners) are solved by
-``python -m benchmarks.held_out --set families``. Here an even tree is refined, and seconds and memory are fitted to a
-power of the number of weights.
+``python -m benchmarks.held_out --set families``. Here one problem is solved on even trees of so many cells along each
+side, up to a million weights: seconds of the processor, on one thread, and memory of the whole process.
 """
 
 from __future__ import annotations
 
 import argparse
+import csv
 import resource
 import time
 from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import replace
+from multiprocessing import get_context
+from pathlib import Path
 
 import numpy as np
 import sympy as sp
 
 import pibls as pb
 from pibls.cells.layout import Layout
+from pibls.cells.outcome import network_of
 from pibls.cells.rows import Rows
 from pibls.cells.solve import Glue
-from pibls.cells.tree import leaves, refined
+from pibls.cells.tree import Cell
 from pibls.features.reference import draw_reference
 from pibls.runtime import blas_threads
 
@@ -30,6 +36,7 @@ u = pb.field("u", x, y)
 SQUARE = pb.Rectangle((x, 0, 1), (y, 0, 1))
 WIDE = pb.Rectangle((x, -1, 1), (y, -1, 1))
 R = sp.Rational
+SIDES = [8, 16, 32, 64, 98]  # cells along each side, the last of them for a million weights
 
 
 def _minus_laplacian(w: sp.Expr) -> sp.Expr:
@@ -111,37 +118,64 @@ FAMILIES: dict[str, Callable[[], pb.Problem]] = {
 }
 
 
-def cost(levels: int) -> None:
-    """Refine an even tree for Helmholtz's equation with a varying coefficient, so that no two cells are alike."""
+def even(cell: Cell, counts: tuple[int, int]) -> Cell:
+    """Return a tree of so many equal cells along each axis."""
+    axis = int(np.argmax(counts))
+    if counts[axis] == 1:
+        return cell
+    first = counts[axis] // 2
+    halved = cell.halved(axis, float(cell.low[axis] + cell.size[axis] * first / counts[axis]))
+    shares = [tuple(own if a == axis else c for a, c in enumerate(counts)) for own in (first, counts[axis] - first)]
+    return replace(halved, halves=tuple(even(half, own) for half, own in zip(halved.halves, shares, strict=True)))
+
+
+def cost(side: int) -> dict[str, float]:
+    """Solve Helmholtz's equation with a varying coefficient, so that no two cells are alike, on an even tree."""
     exact = sp.sin(30 * x) * sp.sin(30 * y)
     operator = _minus_laplacian(u) - 900 * (1 + x * y) * u
     problem = pb.Problem(sp.Eq(operator, operator.subs(u, exact).doit()), SQUARE, [pb.Dirichlet(u, exact)], exact=exact)
-    weights, seconds = [], []
-    for level in range(levels + 1):
-        glue = Glue(Rows(Layout(problem, draw_reference(2, 13, 0))))
-        root = glue.layout.root
-        for _ in range(level):
-            root = refined(root, {leaf: [(0, None), (1, None)] for leaf in leaves(root)})
-        start = time.perf_counter()
-        with blas_threads(most=1):
-            fit = glue.solve(root)
-        weights.append(fit.unknowns)
-        seconds.append(time.perf_counter() - start)
-        peak_memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
-        print(
-            f"{len(fit.parts):6d} cells {weights[-1]:8d} weights {seconds[-1]:8.2f} s {peak_memory:6.2f} GiB",
-            flush=True,
-        )
-    tail = slice(-4, None)
-    exponent = np.polyfit(np.log(weights[tail]), np.log(seconds[tail]), 1)[0]
-    print(f"seconds ~ weights^{exponent:.2f} over the last four")
+    glue = Glue(Rows(Layout(problem, draw_reference(2, 13, 0))))
+    root = even(glue.layout.root, (side, side))
+    start, spent = time.perf_counter(), time.process_time()
+    with blas_threads(most=1):
+        fit = glue.solve(root)
+    wall, seconds = time.perf_counter() - start, time.process_time() - spent
+    true = glue.layout.problem.domain.sample(2000)
+    found = network_of(glue.layout, fit).evaluate(true, [(0, 0)])[0, 0]
+    known = np.sin(30 * true[:, 0]) * np.sin(30 * true[:, 1])
+    error = float(np.linalg.norm(found.sum(axis=1) - known) / np.linalg.norm(known))
+    memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
+    return {
+        "cells": len(fit.parts),
+        "weights": fit.unknowns,
+        "seconds": seconds,
+        "wall": wall,
+        "gib": memory,
+        "error": error,
+    }
 
 
 def main() -> None:
-    """Read the options."""
+    """Solve on one tree after another, each in a process of its own, as memory is that of the process."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--levels", type=int, default=6)
-    cost(parser.parse_args().levels)
+    parser.add_argument("--sides", type=int, nargs="+", default=SIDES)
+    parser.add_argument("--csv", type=Path, default=None)
+    options = parser.parse_args()
+    rows = []
+    for side in options.sides:
+        with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
+            rows.append(row := pool.submit(cost, side).result())
+        print(
+            f"{row['cells']:6d} cells {row['weights']:8d} weights {row['seconds']:8.2f} s {row['gib']:6.2f} GiB "
+            f"error {row['error']:.1e}",
+            flush=True,
+        )
+    if options.csv is not None:
+        options.csv.parent.mkdir(parents=True, exist_ok=True)
+        with options.csv.open("w", newline="") as file:
+            writer = csv.DictWriter(file, list(rows[0]))
+            writer.writeheader()
+            writer.writerows(rows)
 
 
 if __name__ == "__main__":

@@ -30,6 +30,7 @@ BLOCK = re.compile(r"<!-- table: ([\w-]+) -->(\n?).*?<!-- end -->", flags=re.DOT
 COMMANDS = {
     "accuracy": "python -m benchmarks.accuracy --csv out/accuracy.csv",
     "assembly": "OMP_NUM_THREADS=1 python -m benchmarks.assembly --sizes 10000x2000 --csv out/assembly.csv",
+    "cells": "python -m benchmarks.cells --csv out/cells.csv",
     "everyday": "python -m benchmarks.held_out --set everyday",
     "evolution": "python -m benchmarks.evolution --seeds 1 --csv out/evolution.csv",
     "gpu": "one fit of helmholtz_high per number of nodes, best of three",

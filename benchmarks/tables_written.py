@@ -153,6 +153,15 @@ def assembly() -> str:
     )
 
 
+def cells() -> str:
+    """Return what even trees cost, by the number of weights."""
+    lines = [
+        [r["cells"], r["weights"], f"{float(r['seconds']):.1f}", f"{float(r['gib']):.1f}", power(r["error"])]
+        for r in results("cells").rows
+    ]
+    return _table(("cells", "weights", "s", "GiB", "true error"), lines)
+
+
 def everyday() -> str:
     """Return plain solve over everyday problems, a line each."""
     rows = results("everyday").rows
@@ -331,7 +340,7 @@ def peers_inverse() -> str:
 TABLES: dict[str, Callable[[], str]] = {
     function.__name__.replace("_", "-"): function
     for function in (
-        *(linear, linear_words, linear_estimates, accuracy, few, few_enhanced, assembly),
+        *(linear, linear_words, linear_estimates, accuracy, few, few_enhanced, assembly, cells),
         *(everyday, everyday_words, nonlinear, nonlinear_words, evolution, gpu, pinn),
         *(reproduce, parameters, seconds, points, inverse_bound, inverse_coverage, peers_inverse),
     )
