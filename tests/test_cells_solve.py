@@ -332,6 +332,16 @@ def test_budgets_and_rounding_are_named_as_limits():
     assert fine.true_error() < 1e-11
 
 
+@pytest.mark.parametrize("name", ["biharmonic", "burgers_steady"])
+def test_where_rounding_makes_finer_cells_worse_the_best_solution_is_returned(name):
+    solution = pb.solve(getattr(pb.problems, name)(), tol=1e-11)
+    estimates = [stage.estimate for stage in solution.diagnostics.stages]
+    assert solution.status == "stalled"
+    assert "Round-off" in solution.diagnostics.message
+    assert solution.error_estimate == min(estimates) < estimates[-1]
+    assert solution.true_error() < solution.error_estimate < 1e-9
+
+
 def test_an_interrupt_returns_the_best_so_far(monkeypatch):
     seen = []
 

@@ -39,7 +39,8 @@ _UNDETERMINED = 1e9  # answers beyond this are those of a solution to which some
 _ORDINARY, _GROWS = 1.0, 2.0  # stronger answers are those of the problem once they no longer grow with finer cells
 _UNMET, _PLAIN, _MUCH, _STAYS, _STAYS_THERE = 100.0, 1e-3, 0.03, 0.5, 0.9
 _FALLS = 0.2  # rows that lack so much less than three trees before: the solution is still being found
-_ROUNDING = 1e-10
+_ROUNDING, _MANY_DIGITS = 1e-10, 1e-6
+_ROUNDED = "Round-off limits it: no more digits are to be had in double precision. Ask for a larger tol."
 _PATIENCE, _RESOLVED = 4, 1e-3  # trees in a row that bring nothing, where a solution is known to some digits
 _PAYS = 0.5  # what estimates must fall to, from the mean over so many trees to that over the next
 _RICHER = 2.0  # power of the number of functions that the work of a cell goes with
@@ -100,6 +101,7 @@ class Loop:
     _peaks: list[float] = field(default_factory=list)
     _least: Compared | None = None
     _enriched: float | None = None  # the estimate before cells became richer
+    _smooth: int = 0  # how many solutions in a row were smooth
 
     @property
     def flops(self) -> float:
@@ -242,6 +244,8 @@ class Loop:
         best = self._least
         if best is None or best is last:
             return last
+        if self._is_rounded and best.estimate == self.stages[-3].estimate:
+            return best
         apart = self._apart_from(best.own, best.fit, last.own, last.fit)
         # How strongly the problem answers may show on finer trees only, and magnifies what coarse ones lack, too.
         best = replace(best, estimate=max(best.estimate, apart), answer=max(best.answer, last.answer))
@@ -302,7 +306,8 @@ class Loop:
 
     def compared(self, fit: Fit) -> Compared:
         """Compare a solution with a better one: by richer cells where it is smooth, on a finer tree elsewhere."""
-        richer = self.marker.is_smooth(fit) and (not self.stages or self._affords_richer(fit))
+        self._smooth = self._smooth + 1 if self.marker.is_smooth(fit) else 0
+        richer = self._smooth > 0 and (not self.stages or self._affords_richer(fit))
         found = self._with_richer_cells(fit) if richer else None
         return self._with_more_cells(fit) if found is None else found
 
@@ -367,6 +372,8 @@ class Loop:
         last = [s.estimate or 0.0 for s in self.stages]
         if min(answers[-2:]) > self.undetermined:
             return "Nothing determines it."
+        if self._is_rounded:
+            return _ROUNDED
         falls = len(last) > 3 and (self.stages[-1].residual or 0.0) < _FALLS * (self.stages[-4].residual or 0.0)
         # What is not resolved yet may seem to stay as it is for a while.
         patience = _PATIENCE if min(last) < _RESOLVED else 2 * _PATIENCE
@@ -374,7 +381,7 @@ class Loop:
         # Means: one tree that happens to agree with the next says little.
         if earlier and last[-1] < 0.1 and _mean(recent) > _PAYS * _mean(earlier) and not falls:
             if last[-1] < _ROUNDING:
-                return "Round-off limits it: no more digits are to be had in double precision. Ask for a larger tol."
+                return _ROUNDED
             return "Splitting cells no longer pays: what limits it is not where cells are."
         if len(last) > 1 and self.stages[-1].nodes == self.stages[-2].nodes:
             return "Cells cannot be split any further."
@@ -392,6 +399,12 @@ class Loop:
                 f"seconds. {more_budget(self.budget.nominal, self.stages)}"
             )
         return self.budget.late
+
+    @property
+    def _is_rounded(self) -> bool:
+        """Whether more functions and more cells made a smooth solution worse, twice in a row: these are its digits."""
+        last = [s.estimate or 0.0 for s in self.stages[-3:]]
+        return self._smooth >= len(last) == 3 and last[0] < last[1] < last[2] < _MANY_DIGITS
 
     def _wanted(self, fit: Fit, sizes: FloatArray, goal: float = 1.0) -> int:
         """Return how many more cells a solution asks for."""
