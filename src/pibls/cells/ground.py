@@ -254,8 +254,12 @@ class Ground:
 
     def columns(self, X: FloatArray, kind: int, step: FloatArray, cell: Cell) -> Any:
         """Return the same for points of a wall, seen from one side of it, with a column for each thing to be."""
-        found = np.ones(len(X), dtype=bool) if self.is_box else self.inside(X, cell)
-        return np.stack([found, self.kinds(X - step) == kind], axis=1) if self.seams else found
+        found, kinds = self.seen(X, step, cell)
+        return np.stack([found, kinds == kind], axis=1) if self.seams else found
+
+    def seen(self, X: FloatArray, step: FloatArray, cell: Cell) -> tuple[Any, Any]:
+        """Return which points of a wall are inside, and of which kind what is on one side of it is."""
+        return np.ones(len(X), dtype=bool) if self.is_box else self.inside(X, cell), self.kinds(X - step)
 
     def pieces(self, cell: Cell) -> dict[Any, list[Piece]]:
         """Return the pieces of the boundary in a cell, by the conditions they carry."""

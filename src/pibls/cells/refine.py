@@ -43,7 +43,7 @@ _SMALL = 1 / 16  # of a cell: boundary pieces that are smaller are not lost in i
 _ROUNDS = 60
 _NONE = 1e-300
 _PLAINLY = 0.02  # share of a function that is rough at the points of a cell
-_LEVELS = 3  # towards a landmark, at once
+_LEVELS, _SOME_LEVELS = 3, 2  # towards a landmark, at once: where cells are split in any case, and elsewhere
 _FELT = 1e-5  # of all that is rough (squared): what is singular at a point is felt everywhere
 _SLOWLY = 3.0  # what is missed, over what halves of a cell make of it: integrals may converge slowly
 _FEW = 4  # points along an axis, to look at coefficients
@@ -144,7 +144,7 @@ class Marker:
                     deep = alone and (part.cell in splits or not part.whole) and not len(part.cell.edges)
                     found[mark] = max(found[mark], _LEVELS if deep else 1)
                     flat |= {mark} if alone and not len(part.cell.edges) else set()
-        found |= Counter({mark: _LEVELS for mark in flat if around[mark] > _FELT * total})
+        found |= Counter({mark: _SOME_LEVELS for mark in flat if around[mark] > _FELT * total})
         return {mark: count * (2 if around[mark] > total / 2 else 1) for mark, count in found.items()}
 
 

@@ -167,14 +167,23 @@ class Walls:
         if not self.ground.seams:
             return ranges(lambda s: self.ground.inside(placed(s), contact.below), 0.0, 1.0)
         step, away = self._across(contact)
+        known: dict[bytes, Any] = {}
+
+        def seen(s: FloatArray) -> Any:
+            """Return what is seen from both sides; all pairs of kinds ask at much the same places."""
+            if (key := s.tobytes()) not in known:
+                X = placed(s)
+                one, two = self.ground.seen(X, step, contact.below), self.ground.seen(X - away, -step, contact.above)
+                known[key] = *one, *two
+            return known[key]
+
         found = []
         for one in dict.fromkeys(part.kind for part in below):
             for two in dict.fromkeys(part.kind for part in above):
 
                 def columns(s: FloatArray, one: int = one, two: int = two) -> Any:
-                    X = placed(s)
-                    one_side = self.ground.columns(X, one, step, contact.below)
-                    return np.hstack([one_side, self.ground.columns(X - away, two, -step, contact.above)])
+                    below_in, below_kinds, above_in, above_kinds = seen(s)
+                    return np.stack([below_in, below_kinds == one, above_in, above_kinds == two], axis=1)
 
                 found += [(start, stop) for start, stop in ranges(columns, 0.0, 1.0) if stop - start > FLAT]
         span = contact.high - contact.low
