@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
@@ -27,7 +27,8 @@ Place = Callable[[FloatArray], FloatArray]
 
 _STEPS = (sp.tanh, sp.erf, sp.erfc, sp.atan, sp.sign, sp.Heaviside)
 _SAMPLES = {1: 65, 2: 128, 3: 256}
-_ROUNDS = 60
+_AROUND = {1: 17, 2: 9, 3: 5}  # places along each axis that are tried at once: fewer rounds
+_ROUNDS, _FINEST = 60, 1e-17
 _INSIDE, _NEAR = 1.0 - 1e-12, 1.0 - 1e-6  # not at the faces of a cell, and nearly there
 _STEEP = 15.0  # an argument that varies by less over a cell is no narrower than its points tell
 _EVEN = 0.01  # an argument that varies by less around a place is as large as it gets there
@@ -153,7 +154,7 @@ class Spots:
     def _climbed(self, place: Place, starts: FloatArray, numbers: Any) -> FloatArray:
         """Return the highest places of the cube for some heights, each near a first one."""
         count, d = starts.shape
-        around = np.stack(np.meshgrid(*[np.linspace(-1.0, 1.0, 5)] * d, indexing="ij"), axis=-1).reshape(-1, d)
+        around = _around(d)
         step, found, going = np.full((count, 1), 0.5), starts.copy(), np.arange(count)
         for _ in range(_ROUNDS):
             if not len(going):
@@ -164,10 +165,17 @@ class Spots:
             heights = heights.reshape(len(going), len(going), -1)[rows, rows]
             best = tried[rows, heights.argmax(axis=1)]
             moved = np.abs(best - found[going]).max(axis=1, keepdims=True) > 0.9 * step[going]
-            step[going], found[going] = np.where(moved, step[going], step[going] / 2), best
+            step[going], found[going] = np.where(moved, step[going], step[going] * 2 / (_AROUND[d] - 1)), best
             even = heights.max(axis=1) - heights.min(axis=1) <= _EVEN
-            going = going[~even | self._relative[numbers[going]]]
+            going = going[(~even | self._relative[numbers[going]]) & (step[going, 0] > _FINEST)]
         return found
+
+
+@lru_cache(maxsize=3)
+def _around(dimension: int) -> FloatArray:
+    """Return the places that are tried around one."""
+    along = np.linspace(-1.0, 1.0, _AROUND[dimension])
+    return np.stack(np.meshgrid(*[along] * dimension, indexing="ij"), axis=-1).reshape(-1, dimension)
 
 
 def _inner(expression: sp.Expr, switches: bool) -> Iterator[tuple[sp.Expr, Place]]:
