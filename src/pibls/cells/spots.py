@@ -83,6 +83,11 @@ class Spots:
         return np.array([_is_relative(inner, own) for inner, own in self._inner.items() for _ in own], dtype=np.bool_)
 
     @cached_property
+    def _asked(self) -> list[tuple[bool, list[Place]]]:
+        """Whether each expression inside has values of a user's function, and what of it is largest."""
+        return [(bool(inner.has(Data)), heights) for inner, heights in self._inner.items()]
+
+    @cached_property
     def _functions(self) -> list[Function]:
         return [compile_function(inner, self.function.coordinates) for inner in self._inner if inner.has(Data)]
 
@@ -92,16 +97,19 @@ class Spots:
 
     def _heights(self, X: FloatArray) -> FloatArray:
         """Return all heights at points, shape (heights, points); those that are not finite are lowest."""
-        data = iter(self._functions)
+        data, row = iter(self._functions), 0
+        found = np.empty((len(self._relative), len(X)))
         with np.errstate(all="ignore"):
             plain = iter(self._call(*X.T))
-            rows = []
-            for inner, heights in self._inner.items():
-                values = np.broadcast_to(_tried(next(data), X) if inner.has(Data) else next(plain), (len(X),))
-                contrast = _contrast(values) if _is_relative(inner, heights) else 1.0
-                rows += [height(values * contrast) for height in heights]
-        found = np.array(rows, dtype=np.float64).reshape(len(rows), len(X))
-        return np.where(np.isfinite(found), found, -np.inf)
+            for given, heights in self._asked:
+                values = np.broadcast_to(_tried(next(data), X) if given else next(plain), (len(X),))
+                if self._relative[row]:
+                    values = values * _contrast(values)
+                for height in heights:
+                    found[row] = height(values)
+                    row += 1
+        found[~np.isfinite(found)] = -np.inf
+        return found
 
     def missed(
         self, place: Place, values: Place, known: FloatArray, outer: BoolArray, *, unit: float | None = None
@@ -128,7 +136,7 @@ class Spots:
         size = max(abs(low), abs(high))
         if not self._inner:
             return found
-        U = _INSIDE * (2.0 * kronecker(_SAMPLES[dimension], dimension) - 1.0)
+        U = _samples(dimension)
         heights = self._heights(place(U))
         finite = np.isfinite(heights)
         spread = heights.max(axis=1) - np.where(finite, heights, np.inf).min(axis=1)
@@ -169,6 +177,12 @@ class Spots:
             even = heights.max(axis=1) - heights.min(axis=1) <= _EVEN
             going = going[(~even | self._relative[numbers[going]]) & (step[going, 0] > _FINEST)]
         return found
+
+
+@lru_cache(maxsize=3)
+def _samples(dimension: int) -> FloatArray:
+    """Return the places of the cube that are looked at first."""
+    return np.asarray(_INSIDE * (2.0 * kronecker(_SAMPLES[dimension], dimension) - 1.0))
 
 
 @lru_cache(maxsize=3)
