@@ -307,9 +307,17 @@ class Loop:
     def compared(self, fit: Fit) -> Compared:
         """Compare a solution with a better one: by richer cells where it is smooth, on a finer tree elsewhere."""
         self._smooth = self._smooth + 1 if self.marker.is_smooth(fit) else 0
-        richer = self._smooth > 0 and (not self.stages or self._affords_richer(fit))
+        richer = self._smooth > 0 or self._is_cheaper_richer(fit)
+        richer = richer and (not self.stages or self._affords_richer(fit))
         found = self._with_richer_cells(fit) if richer else None
         return self._with_more_cells(fit) if found is None else found
+
+    def _is_cheaper_richer(self, fit: Fit) -> bool:
+        """Tell whether richer cells take less than a finer tree, and tell as much."""
+        sizes, cells = field_sizes(self.fitter.layout, fit), len(fit.parts)
+        wanted = self._wanted(fit, sizes)
+        splitting = self.fitter.work(cells + wanted, wanted)
+        return self._richer_work() * self.fitter.work(cells, cells) < splitting and self.marker.seems_smooth(fit, sizes)
 
     def _with_more_cells(self, fit: Fit) -> Compared:
         other, share = self._more_cells(fit, field_sizes(self.fitter.layout, fit))

@@ -35,6 +35,7 @@ Mark = tuple[float, ...]
 
 _REST, _LEAST_REST, _MOST_REST = 0.3, 1e-4, 0.02  # of all that is rough (squared), in the cells that are not split
 _LACKING_SHARE = 0.5  # of all that rows lack, likewise
+_ELSEWHERE = 0.01  # of all that is rough (squared), in cells that may have it from others
 _SIDEWAYS = 0.1  # an axis this much smoother than the roughest one is not split
 _DATA_SHARE = 100.0  # data need not be better than this many tolerances: solving smooths them
 _WAVE_SHARE = 1000.0  # waves need not either: richer cells make up for that, and coarser ones do not find them
@@ -109,6 +110,17 @@ class Marker:
     def is_smooth(self, fit: Fit) -> bool:
         """Tell whether a solution is smooth on all parts."""
         return all(self.tails.is_smooth(weights) for weights in fit.weights.values())
+
+    def seems_smooth(self, fit: Fit, sizes: FloatArray) -> bool:
+        """Tell whether it is smooth where nearly all that is rough is, and can only be smooth elsewhere.
+
+        In cells in which a solution is next to nothing, coefficients are errors that come from others, and do not fall.
+        """
+        left = [part for part, weights in fit.weights.items() if not self.tails.is_smooth(weights)]
+        if any(part.cell.has_corner or not part.whole for part in left):
+            return False
+        rough = {part: float(tails @ tails) for part, tails in self._rough(fit, sizes).items()}
+        return sum(rough[part] for part in left) <= _ELSEWHERE * sum(rough.values())
 
     def refined(self, fit: Fit, sizes: FloatArray, goal: float = 1.0, most: float = math.inf) -> tuple[Cell, float]:
         """Return a finer tree, split towards the landmarks at which the solution is not smooth.
