@@ -11,8 +11,9 @@ import sympy as sp
 
 import pibls as pb
 from pibls.cells.layout import Layout
-from pibls.cells.outcome import network_of
+from pibls.cells.outcome import field_sizes, network_of
 from pibls.cells.parts import part_values
+from pibls.cells.refine import Marker
 from pibls.cells.rows import Rows
 from pibls.cells.solve import Glue
 from pibls.cells.tree import leaves, refined
@@ -316,6 +317,38 @@ def test_the_same_call_gives_the_same_bits(plain):
     other = solved(rescaled(), seed=1)
     assert (other(X) != plain(X)).any()
     np.testing.assert_allclose(other(X), plain(X), atol=3e-6)
+
+
+# Where cells are split
+
+
+def test_a_corner_keeps_pace_with_a_peak_beside_it():
+    # Singular at a corner of 7π/4, where cells are too small to show it, and felt everywhere.
+    power, polar = sp.Rational(4, 7), sp.atan2(y, x)
+    turn = sp.Piecewise((polar, polar >= 0), (polar + 2 * sp.pi, True))
+    domain = pb.Polygon((x, y), [(0, 0), (1, 0), (1, 1), (-1, 1), (-1, -1), (1, -1)])
+    peak = sp.exp(-100 * ((x + sp.Rational(1, 2)) ** 2 + (y - sp.Rational(2, 5)) ** 2))
+    exact = (x**2 + y**2) ** (power / 2) * sp.sin(power * turn) + peak
+    solution = solved(pb.Problem(pb.laplacian(u) - laplace(peak), domain, [pb.Dirichlet(u, exact)], exact=exact))
+    estimates = [stage.estimate for stage in solution.diagnostics.stages]
+    assert all(after < before / 2 for before, after in pairwise(estimates))
+    assert solution.true_error(20_000) < 2 * solution.error_estimate
+
+
+@pytest.mark.parametrize("is_point", [False, True])
+def test_cells_in_which_a_solution_is_next_to_nothing_are_no_rough_ones(is_point):
+    z = pb.coordinates("z")
+    field, box = pb.field("s", x, y, z), pb.Box((x, 0, 1), (y, 0, 1), (z, 0, 1))
+    place = (x - sp.Rational(2, 5)) ** 2 + (y - sp.Rational(1, 2)) ** 2 + (z - sp.Rational(1, 2)) ** 2
+    exact = sp.sqrt(place + sp.Rational(1, 10**4)) if is_point else sp.exp(-30 * place)
+    source = sum(exact.diff(axis, 2) for axis in (x, y, z))
+    layout = Layout(pb.Problem(pb.laplacian(field) - source, box, [pb.Dirichlet(field, exact)]), draw_reference(3, 6))
+    root = layout.root
+    for _ in range(2):
+        root = refined(root, {leaf: [(0, None), (1, None), (2, None)] for leaf in leaves(root)})
+    fit, marker = Glue(Rows(layout)).solve(root), Marker(layout)
+    assert not marker.is_smooth(fit)
+    assert marker.seems_smooth(fit, field_sizes(layout, fit)) != is_point
 
 
 # How it ends
