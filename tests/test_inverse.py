@@ -19,7 +19,7 @@ from pibls.inverse.parametric import Parametric
 from pibls.inverse.response import predicted
 from pibls.problems import inverse
 
-X = pb.coordinates("x")
+X, T = pb.coordinates("x t")
 U = pb.field("u", X)
 LINE = pb.Interval((X, 0, 1))
 PLACES = np.linspace(0.1, 0.9, 9)
@@ -307,6 +307,37 @@ def test_other_values_that_fit_are_told_once():
     found = pb.solve(rod(pb.unknown("q", start=1, bounds=(-10, 10)) ** 2, 4 * SHAPE, noise=1e-3))
     assert found.status == "ill-posed"
     assert found.diagnostics.message.count("Other values fit as well: q = -2.") == 1
+
+
+EVEN = np.linspace(0.5, 10, 20)
+
+
+def oscillation(start, times, rate, unit=1.0):
+    """Return u″ = −w u with values of an oscillation, in another unit of time."""
+    w, u, rng = pb.unknown("w", start=start * unit**2), pb.field("u", T), np.random.default_rng(0)
+    values = np.cos(rate * times) + 0.01 * rng.standard_normal(len(times))
+    conditions = [pb.Initial(u, 1), pb.Initial(u.diff(T), 0), pb.Observation(u, times / unit, values, noise=0.01)]
+    return pb.Problem(u.diff(T, 2) + w * u, pb.TimeInterval(T, 0, 10 / unit), conditions)
+
+
+@pytest.mark.parametrize("unit", [1.0, 1e3])
+def test_a_slower_oscillation_with_the_same_values_is_told(unit):
+    """The values of cos 2t half a unit apart are those of cos (4π − 2)t."""
+    fast, slow = (pb.solve(oscillation(start, EVEN, 2.0, unit)) for start in (100.0, 1.0))
+    assert fast.status == "ill-posed"
+    assert fast.parameters["w"].value == pytest.approx((4 * np.pi - 2) ** 2 * unit**2, rel=1e-3)
+    assert f"Other values fit as well: w = {slow.parameters['w'].value:.4g}." in fast.diagnostics.message
+    assert slow.status == "converged"
+    assert slow.parameters["w"].value == pytest.approx(4 * unit**2, rel=3e-3)
+
+
+def test_measurements_at_uneven_times_have_no_second_oscillation():
+    """As fast a one as before, seen as seldom, but no slower one has its values."""
+    times = np.append(EVEN[:-1] + np.random.default_rng(0).uniform(-0.2, 0.2, 19), 10.0)
+    found = pb.solve(oscillation(111.0, times, 4 * np.pi - 2))
+    assert found.status == "converged"
+    assert found.diagnostics.settings["starts"] > 1
+    assert found.parameters["w"].value == pytest.approx((4 * np.pi - 2) ** 2, rel=1e-3)
 
 
 def test_a_factor_that_a_function_makes_up_for_is_no_number():

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -25,6 +26,7 @@ from pibls.inverse.measurements import Measurements
 from pibls.inverse.parametric import Parametric
 from pibls.inverse.response import Forward, forwarded
 from pibls.inverse.unknowns import Coordinates
+from pibls.inverse.unseen import turns
 from pibls.lines import suits_lines
 from pibls.problem import AtPoints, Problem
 from pibls.problem.evaluate import compile_function
@@ -45,6 +47,8 @@ _SMALL = 30.0  # multiples of the tolerance that residuals may have for want of 
 _NEGLIGIBLE = 0.1  # share of the standard deviation that discretisation may add
 _ALTERNATIVES = 3  # further starts where bounds say that a number may be anywhere between
 _SAME = 0.05  # coordinates that differ by less are the same answer
+_SHOWN, _WELL_SHOWN = 1.0, 0.5  # turns from one measurement to the next that data can show, and clearly
+_FEWER = 0.9  # of the turns, that are left if a number has to do with them
 _SMOOTH = Smoothness(1.0, 0.5, 3.5)  # before data are seen; sizes are those of the function itself
 _EVIDENCE_ROUNDS = 3
 _OPEN = 1e6  # answers to changes of equations and conditions beyond this are those of fields that these leave open
@@ -184,12 +188,7 @@ class Search:
 
     def _found(self, tol: float) -> tuple[Descent, Forward]:
         """Search from the first start, and from others if that comes to nothing or bounds leave room."""
-        best = None
-        first = self._tried(self.coordinates.start, tol, None)
-        if first is not None and self._astray(first):
-            best = self._by_and_by(tol)
-        if best is None or not self._good(best[0], tol):
-            best = self._settled(self.coordinates.start, tol, None, first) or best
+        best = self._from(self.coordinates.start, tol)
         for start in self.coordinates.others(self._numbers, min(2 + 2 * self._numbers, 8)) if self._numbers else []:
             if best is not None and (self._good(best[0], tol) or best[1].is_spent):
                 break
@@ -202,13 +201,25 @@ class Search:
                 "The problem cannot be solved at any start of its unknowns. Give starts at which it has a solution, as "
                 "unknown('k', start=1.0), and bounds where it has one."
             )
-        self._look_elsewhere(*best, tol)
+        if self._good(best[0], tol):
+            self._look_elsewhere(*best, tol)
+            self._look_slower(*best, tol)
+        return best
+
+    def _from(self, start: FloatArray, tol: float) -> tuple[Descent, Forward] | None:
+        """Search from a start, with early measurements first where it explains them worse than a constant."""
+        best = None
+        first = self._tried(start, tol, None)
+        if first is not None and self._astray(first):
+            best = self._by_and_by(start, tol)
+        if best is None or not self._good(best[0], tol):
+            best = self._settled(start, tol, None, first) or best
         return best
 
     def _look_elsewhere(self, found: Descent, forward: Forward, tol: float) -> None:
         """Look for other values that fit as well, where bounds say that a number may be anywhere between."""
         bounds = [k.bounds for k in self.parametric.problem.parameters if not k.positive]
-        if not any(b is not None and None not in b for b in bounds) or not self._good(found, tol):
+        if not any(b is not None and None not in b for b in bounds):
             return
         measurements = self._measurements(forward)
         for start in self.coordinates.others(self._numbers, _ALTERNATIVES):
@@ -216,11 +227,39 @@ class Search:
             if here is None or forward.is_spent:
                 continue
             self.starts += 1
-            other = descend(forward, measurements, self.coordinates, here)
-            vector = self.coordinates.vector(other.place.point)
-            known = any(np.allclose(vector, one, rtol=_SAME) for one in self.ambiguous)
-            if self._good(other, tol) and self._apart(found, other) and not known:
-                self.ambiguous.append(vector)
+            self._compare(found, descend(forward, measurements, self.coordinates, here), tol)
+
+    def _compare(self, found: Descent, other: Descent, tol: float) -> None:
+        """Keep values that fit as well as those found and are others."""
+        vector = self.coordinates.vector(other.place.point)
+        known = any(np.allclose(vector, one, rtol=_SAME) for one in self.ambiguous)
+        if self._good(other, tol) and self._apart(found, other) and not known:
+            self.ambiguous.append(vector)
+
+    def _look_slower(self, found: Descent, forward: Forward, tol: float) -> None:
+        """Look for slower solutions that fit as well, where this one turns more often than measurements can show."""
+        if turns(self.parametric, found.place.response) <= _SHOWN:
+            return
+        for start in self._slower(found, forward):
+            self.starts += 1
+            other = self._from(start, tol)
+            if other is not None:
+                self._compare(found, other[0], tol)
+
+    def _slower(self, found: Descent, forward: Forward) -> Iterator[FloatArray]:
+        """Yield starts where solutions turn seldom enough: every number in turn, halved or doubled till then."""
+        measurements = self._measurements(forward)
+        for number, factor in product(range(self._numbers), (0.5, 2.0)):
+            vector, now = self.coordinates.vector(found.place.point), turns(self.parametric, found.place.response)
+            while now > _WELL_SHOWN and not forward.is_spent:
+                vector[number] *= factor
+                point = np.clip(self.coordinates.point(vector), self.coordinates.low, self.coordinates.high)
+                there = place_at(forward, measurements, self.coordinates, point, None)
+                before, now = now, np.inf if there is None else turns(self.parametric, there.response)
+                if now > _FEWER * before:
+                    break
+            else:
+                yield point
 
     @cached_property
     def _times(self) -> FloatArray | None:
@@ -239,10 +278,10 @@ class Search:
         lacking = forwarded(self.parametric, forward.solution, forward.vector) - measurements.targets
         return any(np.std(lacking[span]) > np.std(measurements.targets[span]) for span in measurements.spans)
 
-    def _by_and_by(self, tol: float) -> tuple[Descent, Forward] | None:
+    def _by_and_by(self, start: FloatArray, tol: float) -> tuple[Descent, Forward] | None:
         """Search with early measurements first, and later ones by and by: what runs apart later is alike at first."""
         assert self._times is not None
-        found, point, count = None, self.coordinates.start, _FEWEST * self.parametric.size
+        found, point, count = None, start, _FEWEST * self.parametric.size
         while count < len(self._times):
             self.until = float(self._times[count - 1])
             found = self._settled(point, tol, None)
