@@ -18,6 +18,7 @@ from pibls.inverse.evidence import Linear, Smoothness, most_probable
 from pibls.inverse.parametric import Parametric
 from pibls.inverse.response import predicted
 from pibls.problems import inverse
+from pibls.problems.inverse.data import values_of
 
 X, T = pb.coordinates("x t")
 U = pb.field("u", X)
@@ -385,6 +386,24 @@ def test_a_function_without_noise_is_within_its_band():
     assert found.status == "converged"
     assert np.linalg.norm(off) < 1e-6 * np.linalg.norm(true)
     assert np.mean(off <= 1.96 * spread) > 0.95
+    assert np.linalg.norm(spread) < 10 * np.linalg.norm(off)
+
+
+@pytest.mark.parametrize("name", ["heat_diffusivity", "robin_coefficient"])
+def test_without_noise_intervals_and_bands_are_those_of_discretisation(name):
+    """Solutions are wrong by more than rounding, and nothing else is."""
+    problem = getattr(inverse, name)()
+    found = pb.solve(problem)
+    (entry,) = found.parameters.entries
+    (truth,) = problem.truth.values()
+    assert entry.interval[0] <= truth <= entry.interval[1]
+    assert entry.deviation < 5 * abs(entry.value - truth)
+    where = problem.domain.sample(300, "halton", 5)
+    ((_, exact),) = problem.exact.items()
+    off = np.abs(found(where) - values_of(exact, problem.domain.coordinates, where))
+    deviations = found.standard_deviation(where)
+    assert np.mean(off <= 1.96 * deviations) > 0.85
+    assert np.linalg.norm(deviations) < 5 * np.linalg.norm(off)
 
 
 @pytest.mark.parametrize("supposed", [1e-3, 1.0, 1e3])

@@ -12,6 +12,7 @@ from scipy.special import stdtrit
 
 from pibls.budget import Budget
 from pibls.checks import FloatArray
+from pibls.inverse.by_cells import Known
 from pibls.inverse.descent import Descent, place_at
 from pibls.inverse.identify import Undetermined, find_undetermined
 from pibls.inverse.judge import alike, size_of, too_large
@@ -31,6 +32,7 @@ __all__ = ["Answer"]
 
 _ACCURACY = 100.0  # answers below so many times the error of solutions may be errors
 _FINEST = 1e-9
+_REST = 0.1  # of the error of solutions that may count as noise, if most of it is known
 _TELLS = 5.0  # residuals of more than so many times the error of solutions are those of the model
 _BASIS = 1e-4  # of what was measured, that the basis of an unknown function may miss
 _SHORTEST = 0.75  # of the most waves of a basis, that the shortest ones have more than
@@ -82,7 +84,12 @@ class Answer:
         cls, measurements: Measurements, found: Descent, forward: Forward, coordinates: Coordinates, tol: float
     ) -> Answer:
         """Linearise about the end of a search."""
-        spread, error = Spread.of(measurements, found.place, coordinates), _error(measurements, forward)
+        place, error = found.place, _error(measurements, forward)
+        first = Spread.of(measurements, place, coordinates)
+        # What solutions are wrong by, and unknowns do not make up for, is no noise: it moves unknowns by itself.
+        left = place.lacking - error + place.slopes @ (first.answers @ error)
+        rest = replace(measurements, floor=_REST * measurements.floor)
+        spread = Spread.of(rest, replace(place, lacking=left), coordinates)
         return cls(
             measurements,
             spread.weighed,
@@ -236,7 +243,8 @@ class Answer:
         parametric, made = self.measurements.parametric, self.forward.solution
         vector = self.coordinates.vector(self.found.place.point)
         factor = self._factor()
-        network, posterior = self.forward.banded(self.found.place.response, factor, self._known(vector, factor))
+        known = self._known(vector, factor)
+        network, posterior = self.forward.banded(self.found.place.response, factor, known, _gaps(made))
         posterior = replace(posterior, degrees=max(self._degrees, 1.0))
         problem = substituted(parametric.problem, parametric.replacements(vector))
         weights = np.eye(len(problem.fields), network.size)
@@ -249,17 +257,17 @@ class Answer:
         return replace(found, diagnostics=replace(record, residuals=_residuals(found)))
 
     def _factor(self) -> FloatArray:
-        """Return a factor of the covariance of the unknowns themselves, with as few columns as have a share in it."""
+        """Return a factor of the covariance of the unknowns themselves, with as few columns as have a share in it.
+
+        The first is the move that errors of solutions make: fields have these errors too.
+        """
         rates = self.coordinates.rates(self.found.place.point)
-        lost = np.zeros(len(rates), dtype=bool)
-        lost[: len(self._names)] = self.undetermined.numbers
-        whole = (self.covariance + np.outer(self.shift, self.shift)) * np.outer(rates, rates)
-        whole[lost, :] = whole[:, lost] = 0.0
-        values, vectors = np.linalg.eigh(whole)
+        rates[: len(self._names)][self.undetermined.numbers] = 0.0
+        values, vectors = np.linalg.eigh(self.covariance * np.outer(rates, rates))
         most = np.argsort(values)[::-1][:_MOST_NODES]
-        found = vectors[:, most] * np.sqrt(np.maximum(values[most], 0.0))
-        # A place for what functions have beyond their basis, to which fields do not answer.
-        return np.column_stack([found, np.zeros(len(found))]) if self.measurements.left_out else np.asarray(found)
+        found = np.column_stack([-self.shift * rates, vectors[:, most] * np.sqrt(np.maximum(values[most], 0.0))])
+        # A place for what fields and functions have beyond what they are made of.
+        return np.column_stack([found, np.zeros(len(found))])
 
     def _left_out(self) -> list[float]:
         """Return how uncertain functions are for want of shorter waves: as the shortest ones say of the prior."""
@@ -345,11 +353,26 @@ def _error(measurements: Measurements, forward: Forward) -> FloatArray:
         return np.zeros(0)
     estimate = solution.error_estimate or 1.0
     whole = np.asarray(min(estimate, 1.0) * measurements.sizes)
+    one, two = (forwarded(parametric, own, forward.vector) for own in (solution, _finer(solution)))
+    return np.where(np.isfinite(one - two), one - two, whole) if solution.richer is not None else whole
+
+
+def _finer(solution: Solution) -> Solution:
+    """Return the solution that the error was estimated with, or the same if there is none."""
     if solution.richer is None:
-        return whole
-    finer = replace(solution, network=solution.richer[0], weights=solution.richer[1])
-    one, two = (forwarded(parametric, own, forward.vector) for own in (solution, finer))
-    return np.where(np.isfinite(one - two), one - two, whole)
+        return solution
+    return replace(solution, network=solution.richer[0], weights=solution.richer[1])
+
+
+def _gaps(solution: Solution) -> Known:
+    """Return by how much fields are wrong for want of finer cells, features or steps, as columns."""
+
+    def gaps(X: FloatArray) -> FloatArray:
+        wanted: list[tuple[str, MultiIndex]] = [(name, (0,) * X.shape[1]) for name in solution.problem.field_names]
+        one, two = (np.stack(own.evaluate(X, wanted), axis=1) for own in (solution, _finer(solution)))
+        return np.where(np.isfinite(one - two), one - two, 0.0)
+
+    return gaps
 
 
 def _residuals(solution: Solution) -> dict[str, Residual]:

@@ -212,14 +212,18 @@ class ByCells:
 
         return columns
 
-    def banded(self, response: CellResponse, factor: FloatArray, known: Known) -> tuple[CellNetwork, Posterior]:
+    def banded(
+        self, response: CellResponse, factor: FloatArray, known: Known, gaps: Known
+    ) -> tuple[CellNetwork, Posterior]:
         """Return a response as a network with nodes for its uncertainty, from a factor of the covariance."""
         fit, layout = response.fit, response.layout
+        wrong = projected(layout, self.root, lambda _, X: gaps(X))
         functions = projected(layout, self.root, lambda _, X: known(X)) if self.parametric.bases else {}
         order = ordering(self.parametric, 1 + factor.shape[1])
         weights = {}
         for part, own in fit.weights.items():
             answers = np.tensordot(factor.T, fit.columns[part], axes=1)
+            answers[0] += wrong[part]
             fields = np.concatenate([own, answers.reshape(-1, own.shape[1])])
             weights[part] = np.concatenate([fields, functions[part]] if functions else [fields])[order]
         network = network_of(layout, Fit(fit.root, fit.parts, weights, {}, 0, 0))

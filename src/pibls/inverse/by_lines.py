@@ -35,6 +35,7 @@ _STEP = 1e-5  # of the size of an unknown: differences lose half of the digits b
 _STAGES = 1e-9  # tolerance of the stages of steps, which differences magnify
 _TIMES = 80
 _TIME_SHARE, _FINEST_TIME = 0.05, 1e-13  # the integrator's share of the tolerance
+_POINTS = 400  # at which errors are compared with what features can do
 _NEAR = 0.02  # changes of unknowns that leave answers nearly as they are
 
 
@@ -151,27 +152,44 @@ class ByLines:
         self.budget.spend(integrator.operations)
         return replace(network, frame=self.system.evolution.frame)
 
-    def banded(self, response: LineResponse, factor: FloatArray, known: Known) -> tuple[EvolvedNetwork, Posterior]:
+    def banded(
+        self, response: LineResponse, factor: FloatArray, known: Known, gaps: Known
+    ) -> tuple[EvolvedNetwork, Posterior]:
         """Return a response as a network with nodes for its uncertainty, from a factor of the covariance."""
         network, answers = response.network, response.answers
         if answers.transform is not network.transform or len(answers.breaks) != len(network.breaks):
             answers = self._answers(response.vector, network)
         pieces, orders, fields, size = network.coefficients.shape
         own = answers.coefficients.reshape(pieces, orders, -1, fields, size)
-        made = [network.coefficients, np.einsum("kdjfm,jr->kdrfm", own, factor).reshape(pieces, orders, -1, size)]
+        moves = np.einsum("kdjfm,jr->kdrfm", own, factor)
+        told = self._told(gaps, network.breaks)
+        moves[:, :, 0] += told
+        moves[:, :, -1] += self._told(self._rest(gaps, replace(network, coefficients=told)), network.breaks)
+        made = [network.coefficients, moves.reshape(pieces, orders, -1, size)]
         if self.parametric.bases:
             made.append(self._told(known, network.breaks))
         every = np.concatenate(made, axis=2)[:, :, ordering(self.parametric, 1 + factor.shape[1])]
         return replace(network, coefficients=every), banding(len(self.parametric.problem.fields), factor.shape[1])
 
+    def _rest(self, gaps: Known, told: EvolvedNetwork) -> Known:
+        """Return how much of errors is beyond the features, in the mean: solutions are best among what these can do."""
+        X = self.parametric.problem.domain.sample(_POINTS, "kronecker", 0)
+        zero = (0,) * X.shape[1]
+        size = np.sqrt(np.mean(np.square(gaps(X) - told.evaluate(X, [zero])[zero]), axis=0))
+        return lambda X: np.tile(size, (len(X), 1))
+
     def _told(self, known: Known, breaks: FloatArray) -> FloatArray:
         """Return functions of space and time in the basis: coefficients as those of a network."""
-        basis = self.system.basis
+        basis, frame = self.system.basis, self.system.evolution.frame
         zero = (0,) * basis.rule.points.shape[1]
         tests = (basis.at_rule([zero])[zero] * basis.rule.weights[:, None]).T
         found = []
         for start, h in zip(breaks[:-1].tolist(), np.diff(breaks).tolist(), strict=True):
             times = np.append(start, stage_times(start, h))
-            values = known(at_times(basis.rule.points, times)).reshape(len(times), len(basis.rule.weights), -1)
+            X = at_times(basis.rule.points, times)
+            if frame is not None:
+                velocity, low, length = frame
+                X[:, 0] = low + np.mod(X[:, 0] - low + velocity * (X[:, 1] - breaks[0]), length)
+            values = known(X).reshape(len(times), len(basis.rule.weights), -1)
             found.append(np.tensordot(legendre_weights(), np.einsum("mp,tpc->tcm", tests, values), axes=1))
         return np.array(found)

@@ -53,8 +53,11 @@ class Forward(Protocol):
     def usable(self, near: Any) -> Any:
         """Return a response that belongs to other cells or features, if it is of any use here."""
 
-    def banded(self, response: Any, factor: FloatArray, known: Any) -> tuple[Any, Posterior]:
-        """Return a response as a network with nodes for its uncertainty, from a factor of the covariance."""
+    def banded(self, response: Any, factor: FloatArray, known: Any, gaps: Any) -> tuple[Any, Posterior]:
+        """Return a response as a network with nodes for its uncertainty, from a factor of the covariance.
+
+        Fields are wrong by ``gaps`` where unknowns are by the first column; the last is for what these are not made of.
+        """
 
 
 @dataclass(frozen=True, eq=False)
