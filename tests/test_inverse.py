@@ -324,12 +324,14 @@ def oscillation(start, times, rate, unit=1.0):
 @pytest.mark.parametrize("unit", [1.0, 1e3])
 def test_a_slower_oscillation_with_the_same_values_is_told(unit):
     """The values of cos 2t half a unit apart are those of cos (4π − 2)t."""
-    fast, slow = (pb.solve(oscillation(start, EVEN, 2.0, unit)) for start in (100.0, 1.0))
+    fast, slow, far = (pb.solve(oscillation(start, EVEN, 2.0, unit)) for start in (112.0, 1.0, 70.0))
     assert fast.status == "ill-posed"
     assert fast.parameters["w"].value == pytest.approx((4 * np.pi - 2) ** 2 * unit**2, rel=1e-3)
     assert f"Other values fit as well: w = {slow.parameters['w'].value:.4g}." in fast.diagnostics.message
     assert slow.status == "converged"
     assert slow.parameters["w"].value == pytest.approx(4 * unit**2, rel=3e-3)
+    assert far.parameters["w"].value == pytest.approx(slow.parameters["w"].value, rel=1e-5)
+    assert "faster ones may fit as well" in far.diagnostics.message
 
 
 def test_measurements_at_uneven_times_have_no_second_oscillation():
@@ -339,6 +341,16 @@ def test_measurements_at_uneven_times_have_no_second_oscillation():
     assert found.status == "converged"
     assert found.diagnostics.settings["starts"] > 1
     assert found.parameters["w"].value == pytest.approx((4 * np.pi - 2) ** 2, rel=1e-3)
+
+
+def test_from_a_start_that_is_too_fast_for_its_measurements_the_slow_truth_is_found():
+    """Of u_tt = u_xx − m² u at scattered points, from a mass of which every minimum nearby is a wrong one."""
+    problem = inverse.klein_gordon_mass()
+    (m2,) = problem.parameters
+    far = [e.xreplace({m2: pb.unknown("m2", start=435)}) for e in problem.equations]
+    found = pb.solve(pb.Problem(far, problem.domain, problem.conditions))
+    assert found.status == "converged"
+    assert found.parameters["m2"].value == pytest.approx(4, rel=1e-9)
 
 
 def test_a_factor_that_a_function_makes_up_for_is_no_number():

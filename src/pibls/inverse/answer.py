@@ -237,9 +237,15 @@ class Answer:
         return found
 
     def solution(
-        self, ambiguous: Sequence[FloatArray], starts: int, budget: Budget, priors: Mapping[str, str]
+        self,
+        ambiguous: Sequence[FloatArray],
+        starts: int,
+        budget: Budget,
+        priors: Mapping[str, str],
+        *,
+        slowed: bool = False,
     ) -> Solution:
-        """Return everything as a solution."""
+        """Return everything as a solution, which may have been looked for among those slower than the start."""
         parametric, made = self.measurements.parametric, self.forward.solution
         vector = self.coordinates.vector(self.found.place.point)
         factor = self._factor()
@@ -249,6 +255,11 @@ class Answer:
         problem = substituted(parametric.problem, parametric.replacements(vector))
         weights = np.eye(len(problem.fields), network.size)
         status, message = self._verdict(ambiguous)
+        if slowed:
+            message += (
+                " Started where solutions turn more often than measurements can show: a slow one that fits is told, "
+                "faster ones may fit as well."
+            )
         settings = {**made.diagnostics.settings, "starts": starts, **priors}
         record = replace(made.diagnostics, settings=settings, message=message, seconds={"total": budget.elapsed})
         found = Solution(

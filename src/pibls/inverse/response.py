@@ -14,7 +14,7 @@ from pibls.problem import AtPoints, Averages, MultiIndex, Statement
 from pibls.solution import Solution
 from pibls.solution.posterior import Posterior
 
-__all__ = ["Forward", "Predicted", "Response", "forwarded", "predicted"]
+__all__ = ["Forward", "Plain", "Predicted", "Response", "forwarded", "predicted"]
 
 
 class Response(Protocol):
@@ -91,12 +91,12 @@ def predicted(parametric: Parametric, statement: Statement, response: Response, 
 
 def forwarded(parametric: Parametric, solution: Solution, vector: FloatArray) -> FloatArray:
     """Return what a solution at some values of the unknowns says of all measurements."""
-    plain = _Plain(solution, parametric.size)
+    plain = Plain(solution, parametric.size)
     return np.concatenate([predicted(parametric, s, plain, vector).values for s in parametric.observations])
 
 
 @dataclass(frozen=True, eq=False)
-class _Plain:
+class Plain:
     """A solution as a response that does not answer."""
 
     solution: Solution
@@ -105,6 +105,7 @@ class _Plain:
     is_aged = False
 
     def evaluate(self, X: FloatArray, indices: Iterable[MultiIndex]) -> dict[MultiIndex, FloatArray]:
+        """Return derivatives at points, shape (n, 1 + unknowns, fields): the fields first, then zeros."""
         names, result = self.solution.problem.field_names, {}
         for index in indices:
             result[index] = np.zeros((len(X), 1 + self.unknowns, len(names)))

@@ -24,10 +24,10 @@ from pibls.inverse.fixed import is_fixed, solve_fixed, unmeasured
 from pibls.inverse.judge import alike, size_of, too_large
 from pibls.inverse.measurements import Measurements
 from pibls.inverse.parametric import Parametric
-from pibls.inverse.response import Forward, forwarded
+from pibls.inverse.response import Forward, Plain, forwarded
 from pibls.inverse.unknowns import Coordinates
 from pibls.inverse.unseen import turns
-from pibls.lines import suits_lines
+from pibls.lines import Evolution, find_evolution, suits_lines
 from pibls.problem import AtPoints, Problem
 from pibls.problem.evaluate import compile_function
 from pibls.runtime import blas_threads
@@ -96,6 +96,7 @@ class Search:
     smooth: list[Smoothness]
     ambiguous: list[FloatArray] = field(default_factory=list)
     starts: int = 1
+    slowed: bool = False
     until: float = np.inf
 
     @classmethod
@@ -139,7 +140,7 @@ class Search:
             found, forward = finer
         found = self._renewed(found, forward)
         answer = Answer.of(self._measurements(forward), found, forward, self.coordinates, self.tol)
-        return answer.solution(self.ambiguous, self.starts, self.budget, self._priors())
+        return answer.solution(self.ambiguous, self.starts, self.budget, self._priors(), slowed=self.slowed)
 
     def _renewed(self, found: Descent, forward: Forward) -> Descent:
         """Return the end of a search with answers made there: old ones do for steps, but not for deviations."""
@@ -188,7 +189,7 @@ class Search:
 
     def _found(self, tol: float) -> tuple[Descent, Forward]:
         """Search from the first start, and from others if that comes to nothing or bounds leave room."""
-        best = self._from(self.coordinates.start, tol)
+        best = self._from(self.coordinates.start, tol, slower=True)
         for start in self.coordinates.others(self._numbers, min(2 + 2 * self._numbers, 8)) if self._numbers else []:
             if best is not None and (self._good(best[0], tol) or best[1].is_spent):
                 break
@@ -206,11 +207,21 @@ class Search:
             self._look_slower(*best, tol)
         return best
 
-    def _from(self, start: FloatArray, tol: float) -> tuple[Descent, Forward] | None:
-        """Search from a start, with early measurements first where it explains them worse than a constant."""
+    def _from(self, start: FloatArray, tol: float, *, slower: bool = False) -> tuple[Descent, Forward] | None:
+        """Search from a start, with early measurements first where it explains them worse than a constant.
+
+        From ``slower`` starts first where it turns more often than measurements can show, and nothing fits nearby.
+        """
         best = None
         first = self._tried(start, tol, None)
-        if first is not None and self._astray(first):
+        if first is None:
+            return None
+        if slower and turns(self.parametric, Plain(first.solution, 0)) > _SHOWN:
+            here = self._descended(first, start, None, rough=True)
+            if here is not None and not self._good(here, tol):
+                best = self._slower(here, first, tol)
+                self.slowed = best is not None
+        if best is None and self._astray(first):
             best = self._by_and_by(start, tol)
         if best is None or not self._good(best[0], tol):
             best = self._settled(start, tol, None, first) or best
@@ -238,27 +249,33 @@ class Search:
 
     def _look_slower(self, found: Descent, forward: Forward, tol: float) -> None:
         """Look for slower solutions that fit as well, where this one turns more often than measurements can show."""
-        if turns(self.parametric, found.place.response) <= _SHOWN:
-            return
-        for start in self._slower(found, forward):
-            self.starts += 1
-            other = self._from(start, tol)
+        if turns(self.parametric, found.place.response) > _SHOWN:
+            other = self._slower(found, forward, tol)
             if other is not None:
                 self._compare(found, other[0], tol)
 
-    def _slower(self, found: Descent, forward: Forward) -> Iterator[FloatArray]:
+    def _slower(self, found: Descent, forward: Forward, tol: float) -> tuple[Descent, Forward] | None:
+        """Search from starts that are slower, for the first one that fits."""
+        for start in self._slower_starts(found, forward):
+            self.starts += 1
+            other = self._from(start, tol)
+            if other is not None and self._good(other[0], tol):
+                return other
+        return None
+
+    def _slower_starts(self, found: Descent, forward: Forward) -> Iterator[FloatArray]:
         """Yield starts where solutions turn seldom enough: every number in turn, halved or doubled till then."""
         measurements = self._measurements(forward)
         for number, factor in product(range(self._numbers), (0.5, 2.0)):
-            vector, now = self.coordinates.vector(found.place.point), turns(self.parametric, found.place.response)
-            while now > _WELL_SHOWN and not forward.is_spent:
+            point, now = found.place.point, turns(self.parametric, found.place.response)
+            before = np.inf
+            while _WELL_SHOWN < now <= _FEWER * before and not forward.is_spent:
+                vector = self.coordinates.vector(point)
                 vector[number] *= factor
                 point = np.clip(self.coordinates.point(vector), self.coordinates.low, self.coordinates.high)
                 there = place_at(forward, measurements, self.coordinates, point, None)
                 before, now = now, np.inf if there is None else turns(self.parametric, there.response)
-                if now > _FEWER * before:
-                    break
-            else:
+            if now <= _WELL_SHOWN:
                 yield point
 
     @cached_property
@@ -433,7 +450,7 @@ class Search:
             )
         found = ByCells.around(self.parametric, vector, tol, self.budget, self.seed, near, share)
         answers = [stage.answer for stage in found.solution.diagnostics.stages if stage.answer is not None]
-        if answers and answers[-1] > _OPEN:
+        if answers and answers[-1] > _OPEN and not isinstance(find_evolution(problem), Evolution):
             raise ProblemError(
                 f"Equations and conditions do not determine {', '.join(self.parametric.names)} where the unknowns are "
                 "given: measurements are used for these alone. Give conditions on the boundary and at the start; what "

@@ -20,10 +20,11 @@ def turns(parametric: Parametric, response: Response) -> float:
     """Return how often observed fields turn from one place of measurements to the next, on average.
 
     One place comes after another along an axis if no measurement is between, wherever that may be along other axes; the
-    first one comes after the boundary. An oscillation that turns more than once has slower ones with the same values.
+    first one comes after the boundary. Scattered ones count as if they were on a grid. An oscillation that turns more
+    than once may have slower ones with the same values.
     """
     found = [0.0]
-    low = np.asarray(parametric.problem.domain.bounds, dtype=np.float64)[:, 0]
+    low, high = np.asarray(parametric.problem.domain.bounds, dtype=np.float64).T
     for statement in parametric.measured:
         names = dict.fromkeys(name for name, _ in parametric.dependence(statement).wanted)
         if not isinstance(statement.place, AtPoints) or not names:
@@ -33,7 +34,9 @@ def turns(parametric: Parametric, response: Response) -> float:
         for axis, first in enumerate(low):
             levels = np.unique(np.append(every[:, axis], first))
             starts = ends.copy()
-            starts[:, axis] = levels[np.maximum(np.searchsorted(levels, ends[:, axis]) - 1, 0)]
+            before = levels[np.maximum(np.searchsorted(levels, ends[:, axis]) - 1, 0)]
+            spaced = ends[:, axis] - (high - low)[axis] / len(every) ** (1 / len(low))
+            starts[:, axis] = np.maximum(np.minimum(before, spaced), first)
             shares = np.linspace(0.0, 1.0, _SAMPLES)[:, None]
             ways = starts[:, None] + shares * (ends - starts)[:, None]
             inside = parametric.problem.domain.contains(ways.reshape(-1, len(low))).reshape(len(ends), -1).all(axis=1)
