@@ -92,6 +92,39 @@ def test_answers_by_lines_are_derivatives():
     assert np.abs(found.slopes[:, 0] + times / (1 + 0.7 * times) ** 2).max() < 1e-5
 
 
+def test_answers_of_linear_evolutions_are_exact():
+    """Of c u″ + k u = 0: cos ωt with ω² = k/c, and an unknown that multiplies the highest derivative."""
+    u, c, k = pb.field("u", T), pb.unknown("c"), pb.unknown("k")
+    times, numbers = np.linspace(0.3, 3.0, 7), np.array([2.0, 8.0])
+    conditions = [pb.Initial(u, 1), pb.Initial(u.diff(T), 0), pb.Observation(u, times[:, None], times)]
+    parametric = Parametric(pb.Problem(c * u.diff(T, 2) + k * u, pb.TimeInterval(T, 0, 3), conditions))
+    forward = ByLines.around(parametric, numbers, 1e-9, Budget(10.0), 0, np.ones(2))
+    found = predicted(parametric, parametric.observations[0], forward.respond(numbers), numbers)
+    by_rate = -times * np.sin(2 * times)
+    assert found.values == pytest.approx(np.cos(2 * times), abs=1e-9)
+    assert found.slopes[:, 0] == pytest.approx(-0.5 * by_rate, abs=1e-8)  # ω falls by ω/2c
+    assert found.slopes[:, 1] == pytest.approx(0.125 * by_rate, abs=1e-8)
+
+
+def test_a_conductivity_that_varies_over_a_plate_without_noise():
+    """Of u_t = ∇·(a ∇u) + f with a = 1 + x/2 and u = e⁻ᵗ sin πx sin πy, which takes no cells over space and time."""
+    x, y, t = pb.coordinates("x y t")
+    u, a = pb.field("u", x, y, t), pb.field("a", x, prior=pb.Smooth())
+    wave = sp.exp(-t) * sp.sin(sp.pi * x) * sp.sin(sp.pi * y)
+    true = 1 + x / 2
+    source = wave.diff(t) - (true * wave.diff(x)).diff(x) - true * wave.diff(y, 2)
+    domain = pb.Rectangle((x, 0, 1), (y, 0, 1)) * pb.TimeInterval(t, 0, 1)
+    where = domain.sample(300, "kronecker")
+    data = pb.Observation(u, where, values_of(wave, (x, y, t), where))
+    equation = sp.Eq(u.diff(t), (a * u.diff(x)).diff(x) + a * u.diff(y, 2) + source)
+    found = pb.solve(pb.Problem(equation, domain, [pb.Dirichlet(u, 0), pb.Initial(u, wave.subs(t, 0)), data]))
+    inside = domain.sample(100, "halton", 1)
+    off = found(inside)["a"] - 1 - inside[:, 0] / 2
+    assert found.diagnostics.method == "Lines"
+    assert np.abs(off).max() < 1e-4
+    assert np.mean(np.abs(off) <= 1.96 * found.standard_deviation(inside)["a"]) > 0.9
+
+
 def test_deviations_are_those_of_cramer_and_rao():
     problem, where, values = heat(pb.unknown("k", bounds=(0, None)))
     found = pb.solve(problem).parameters["k"]

@@ -12,12 +12,11 @@ from scipy.special import stdtrit
 
 from pibls.budget import Budget
 from pibls.checks import FloatArray
-from pibls.inverse.by_cells import Known
 from pibls.inverse.descent import Descent, place_at
 from pibls.inverse.identify import Undetermined, find_undetermined
 from pibls.inverse.judge import alike, size_of, too_large
 from pibls.inverse.measurements import Measurements, Weighed
-from pibls.inverse.response import Forward, forwarded
+from pibls.inverse.response import Forward, finer, forwarded
 from pibls.inverse.spread import Spread
 from pibls.inverse.substituted import substituted
 from pibls.inverse.unknowns import Coordinates
@@ -249,8 +248,7 @@ class Answer:
         parametric, made = self.measurements.parametric, self.forward.solution
         vector = self.coordinates.vector(self.found.place.point)
         factor = self._factor()
-        known = self._known(vector, factor)
-        network, posterior = self.forward.banded(self.found.place.response, factor, known, _gaps(made))
+        network, posterior = self.forward.banded(self.found.place.response, factor, self._known(vector, factor))
         posterior = replace(posterior, degrees=max(self._degrees, 1.0))
         problem = substituted(parametric.problem, parametric.replacements(vector))
         weights = np.eye(len(problem.fields), network.size)
@@ -364,26 +362,8 @@ def _error(measurements: Measurements, forward: Forward) -> FloatArray:
         return np.zeros(0)
     estimate = solution.error_estimate or 1.0
     whole = np.asarray(min(estimate, 1.0) * measurements.sizes)
-    one, two = (forwarded(parametric, own, forward.vector) for own in (solution, _finer(solution)))
+    one, two = (forwarded(parametric, own, forward.vector) for own in (solution, finer(solution)))
     return np.where(np.isfinite(one - two), one - two, whole) if solution.richer is not None else whole
-
-
-def _finer(solution: Solution) -> Solution:
-    """Return the solution that the error was estimated with, or the same if there is none."""
-    if solution.richer is None:
-        return solution
-    return replace(solution, network=solution.richer[0], weights=solution.richer[1])
-
-
-def _gaps(solution: Solution) -> Known:
-    """Return by how much fields are wrong for want of finer cells, features or steps, as columns."""
-
-    def gaps(X: FloatArray) -> FloatArray:
-        wanted: list[tuple[str, MultiIndex]] = [(name, (0,) * X.shape[1]) for name in solution.problem.field_names]
-        one, two = (np.stack(own.evaluate(X, wanted), axis=1) for own in (solution, _finer(solution)))
-        return np.where(np.isfinite(one - two), one - two, 0.0)
-
-    return gaps
 
 
 def _residuals(solution: Solution) -> dict[str, Residual]:

@@ -22,6 +22,7 @@ from pibls.cells.tree import Cell
 from pibls.checks import FloatArray
 from pibls.features.reference import draw_reference
 from pibls.inverse.parametric import Parametric
+from pibls.inverse.response import finer
 from pibls.problem import Across, MultiIndex, Problem, Statement
 from pibls.problem.switches import has_jumps
 from pibls.solution import Solution
@@ -212,12 +213,10 @@ class ByCells:
 
         return columns
 
-    def banded(
-        self, response: CellResponse, factor: FloatArray, known: Known, gaps: Known
-    ) -> tuple[CellNetwork, Posterior]:
+    def banded(self, response: CellResponse, factor: FloatArray, known: Known) -> tuple[CellNetwork, Posterior]:
         """Return a response as a network with nodes for its uncertainty, from a factor of the covariance."""
         fit, layout = response.fit, response.layout
-        wrong = projected(layout, self.root, lambda _, X: gaps(X))
+        wrong = projected(layout, self.root, lambda _, X: self._gaps(X))
         functions = projected(layout, self.root, lambda _, X: known(X)) if self.parametric.bases else {}
         order = ordering(self.parametric, 1 + factor.shape[1])
         weights = {}
@@ -228,6 +227,12 @@ class ByCells:
             weights[part] = np.concatenate([fields, functions[part]] if functions else [fields])[order]
         network = network_of(layout, Fit(fit.root, fit.parts, weights, {}, 0, 0))
         return network, banding(len(self.parametric.problem.fields), factor.shape[1])
+
+    def _gaps(self, X: FloatArray) -> FloatArray:
+        """Return by how much fields are wrong for want of finer cells, as columns."""
+        wanted: list[tuple[str, MultiIndex]] = [(name, (0,) * X.shape[1]) for name in self.parametric.names]
+        one, two = (np.stack(own.evaluate(X, wanted), axis=1) for own in (self.solution, finer(self.solution)))
+        return np.where(np.isfinite(one - two), one - two, 0.0)
 
 
 def _gap(one: Mapping[CellPart, FloatArray], two: Mapping[CellPart, FloatArray]) -> float:

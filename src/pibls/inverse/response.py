@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 import numpy as np
@@ -14,7 +14,7 @@ from pibls.problem import AtPoints, Averages, MultiIndex, Statement
 from pibls.solution import Solution
 from pibls.solution.posterior import Posterior
 
-__all__ = ["Forward", "Plain", "Predicted", "Response", "forwarded", "predicted"]
+__all__ = ["Forward", "Plain", "Predicted", "Response", "finer", "forwarded", "predicted"]
 
 
 class Response(Protocol):
@@ -53,10 +53,11 @@ class Forward(Protocol):
     def usable(self, near: Any) -> Any:
         """Return a response that belongs to other cells or features, if it is of any use here."""
 
-    def banded(self, response: Any, factor: FloatArray, known: Any, gaps: Any) -> tuple[Any, Posterior]:
+    def banded(self, response: Any, factor: FloatArray, known: Any) -> tuple[Any, Posterior]:
         """Return a response as a network with nodes for its uncertainty, from a factor of the covariance.
 
-        Fields are wrong by ``gaps`` where unknowns are by the first column; the last is for what these are not made of.
+        The first column is the move of unknowns that errors of the fields make, which these have themselves; the last
+        is for what lies beyond all that fields are made of.
         """
 
 
@@ -87,6 +88,13 @@ def predicted(parametric: Parametric, statement: Statement, response: Response, 
     starts = [0, *place.ends[:-1]]
     sums = (np.add.reduceat((place.weights * own.T).T, starts, axis=0) for own in (made.values, made.slopes))
     return Predicted(*sums)
+
+
+def finer(solution: Solution) -> Solution:
+    """Return the solution that the error of another was estimated with, or the same if there is none."""
+    if solution.richer is None:
+        return solution
+    return replace(solution, network=solution.richer[0], weights=solution.richer[1])
 
 
 def forwarded(parametric: Parametric, solution: Solution, vector: FloatArray) -> FloatArray:

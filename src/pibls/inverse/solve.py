@@ -47,6 +47,7 @@ _SMALL = 30.0  # multiples of the tolerance that residuals may have for want of 
 _NEGLIGIBLE = 0.1  # share of the standard deviation that discretisation may add
 _ALTERNATIVES = 3  # further starts where bounds say that a number may be anywhere between
 _SAME = 0.05  # coordinates that differ by less are the same answer
+_PLANE = 2
 _SHOWN, _WELL_SHOWN = 1.0, 0.5  # turns from one measurement to the next that data can show, and clearly
 _FEWER = 0.9  # of the turns, that are left if a number has to do with them
 _SMOOTH = Smoothness(1.0, 0.5, 3.5)  # before data are seen; sizes are those of the function itself
@@ -158,9 +159,15 @@ class Search:
             for s, span in zip(self.parametric.measured, plain.spans, strict=False)
         ]
         per_unknown = max(len(plain.targets) / max(self.parametric.size, 1), 1.0)
-        # How smooth functions are shows only where solutions follow whatever functions may do.
-        least = self.tol if self.parametric.bases else _COARSE
+        # How smooth functions are shows only where solutions follow whatever functions may do, if that can be afforded.
+        least = self.tol if self.parametric.bases and not self._is_large else _COARSE
         return float(np.clip(_ERROR_SHARE * min(shares) / np.sqrt(per_unknown), least, _COARSEST))
+
+    @property
+    def _is_large(self) -> bool:
+        """Whether cells over space and time are too many, because space alone has two dimensions or more."""
+        domain = self.parametric.problem.domain
+        return domain.time is not None and len(domain.coordinates) > _PLANE
 
     def _priors(self) -> dict[str, str]:
         """Return how smooth unknown functions turned out to be."""
@@ -436,7 +443,7 @@ class Search:
         reason = ""
         # Wrong unknowns can make solutions rough that are smooth at the right ones: do not spend all on them.
         share = _SHARE if tol > self.tol else 1.0
-        if suits_lines(problem):
+        if suits_lines(problem) or self._is_large:
             made = ByLines.around(
                 self.parametric, vector, tol, self.budget, self.seed, self.coordinates.scales, self.until, share
             )
