@@ -460,8 +460,8 @@ class Search:
         if answers and answers[-1] > _OPEN and not isinstance(find_evolution(problem), Evolution):
             raise ProblemError(
                 f"Equations and conditions do not determine {', '.join(self.parametric.names)} where the unknowns are "
-                "given: measurements are used for these alone. Give conditions on the boundary and at the start; what "
-                "is not known of them may be unknown numbers or functions itself."
+                "given: measurements with noise are used for these alone. Give conditions on the boundary and at the "
+                "start; what is not known of them may be unknown numbers or functions itself."
             )
         return found
 
