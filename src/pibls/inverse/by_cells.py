@@ -22,7 +22,7 @@ from pibls.cells.tree import Cell
 from pibls.checks import FloatArray
 from pibls.features.reference import draw_reference
 from pibls.inverse.parametric import Parametric
-from pibls.inverse.response import finer
+from pibls.inverse.response import Forward, finer
 from pibls.problem import Across, MultiIndex, Problem, Statement
 from pibls.problem.switches import has_jumps
 from pibls.solution import Solution
@@ -69,15 +69,10 @@ class CellResponse:
         }
 
 
-@dataclass(eq=False)
-class ByCells:
+@dataclass(frozen=True, eq=False)
+class ByCells(Forward):
     """Solves on the tree that the solution at some values of the unknowns was found on."""
 
-    parametric: Parametric
-    solution: Solution
-    vector: FloatArray
-    tol: float
-    budget: Budget
     layout: Layout
     root: Cell
     _located: dict[Any, list[tuple[CellPart, Any]]] = field(default_factory=dict)
@@ -109,11 +104,6 @@ class ByCells:
         return cls(parametric, solution, vector, tol, budget, layout, tree_of(network, layout.root))
 
     finest = 1e-10  # below, rounding takes over
-
-    @property
-    def is_spent(self) -> bool:
-        """Whether there is no more work to spend."""
-        return self.budget.left == 0.0 or bool(self.budget.late)
 
     def usable(self, near: Any) -> CellResponse | None:
         """Return a response if its weights belong to this tree."""

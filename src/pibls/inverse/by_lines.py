@@ -17,7 +17,7 @@ from pibls.checks import FloatArray
 from pibls.errors import ProblemError
 from pibls.inverse.by_cells import Known, banding, ordering
 from pibls.inverse.parametric import Parametric
-from pibls.inverse.response import finer
+from pibls.inverse.response import Forward, finer
 from pibls.lines import Evolution, Unsuitable, find_evolution
 from pibls.lines.basis import at_times
 from pibls.lines.evolve import followed
@@ -27,7 +27,6 @@ from pibls.lines.run import network_of, system_of
 from pibls.lines.stops import brief_times
 from pibls.problem import Interior, MultiIndex
 from pibls.runtime import RATE, blas_threads
-from pibls.solution import Solution
 from pibls.solution.evolved import EvolvedNetwork
 from pibls.solution.posterior import Posterior
 
@@ -72,16 +71,11 @@ class _Followed:
 
 
 @dataclass(frozen=True, eq=False)
-class ByLines:
+class ByLines(Forward):
     """Follows an evolution with the features of the solution at some values of the unknowns."""
 
-    parametric: Parametric
-    solution: Solution
-    vector: FloatArray
-    budget: Budget
     scales: FloatArray
     system: Galerkin
-    tol: float
     until: float
 
     @classmethod
@@ -110,14 +104,9 @@ class ByLines:
         solution, course = found
         run = course.runs[course.best]
         system = system_of(course.evolution, run.design, run.fineness, course.generator(run.fineness))
-        return cls(parametric, solution, vector, budget, scales, system, tol, until)
+        return cls(parametric, solution, vector, tol, budget, scales, system, until)
 
     finest = 1e-7  # runs take longer and longer below
-
-    @property
-    def is_spent(self) -> bool:
-        """Whether there is no more work to spend."""
-        return self.budget.left == 0.0 or bool(self.budget.late)
 
     def usable(self, near: Any) -> LineResponse | None:
         """Return a response: its answers are as good with other features."""

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
+from pibls.budget import Budget
 from pibls.checks import FloatArray
 from pibls.inverse.parametric import Parametric
 from pibls.problem import AtPoints, Averages, MultiIndex, Statement
@@ -28,31 +30,44 @@ class Response(Protocol):
         """Return derivatives at points, shape (n, 1 + unknowns, fields): the fields first, then their answers."""
 
 
-class Forward(Protocol):
-    """Solves a problem for values of its unknowns near those that its cells or features were made for."""
+@dataclass(frozen=True, eq=False)
+class Forward(ABC):
+    """Solves a problem for values of its unknowns near those that its cells or features were made for.
 
-    @property
-    def finest(self) -> float:
-        """The smallest tolerance that is worth its price."""
+    Attributes
+    ----------
+    parametric
+        The problem.
+    solution, vector
+        The solution that cells or features were made for, with its error estimate, and the unknowns there.
+    tol
+        What was asked of it.
+    budget
+        What may be spent.
+    """
+
+    parametric: Parametric
+    solution: Solution
+    vector: FloatArray
+    tol: float
+    budget: Budget
+
+    finest: ClassVar[float]  # the smallest tolerance that is worth its price
 
     @property
     def is_spent(self) -> bool:
         """Whether there is no more work to spend."""
+        return self.budget.left == 0.0 or bool(self.budget.late)
 
-    @property
-    def solution(self) -> Solution:
-        """The solution that cells or features were made for, with its error estimate."""
-
-    @property
-    def vector(self) -> FloatArray:
-        """The unknowns there."""
-
+    @abstractmethod
     def respond(self, vector: FloatArray, near: Any = None) -> Response:
         """Return the solution and its answers, from the response nearby if there is one."""
 
+    @abstractmethod
     def usable(self, near: Any) -> Any:
         """Return a response that belongs to other cells or features, if it is of any use here."""
 
+    @abstractmethod
     def banded(self, response: Any, factor: FloatArray, known: Any) -> tuple[Any, Posterior]:
         """Return a response as a network with nodes for its uncertainty, from a factor of the covariance.
 
