@@ -25,6 +25,7 @@ from pibls.status import Status
 __all__ = ["is_fixed", "solve_fixed", "unmeasured"]
 
 _POINTS = 200
+_PLANE = 2
 _OPEN = 1e9  # answers to changes of the data beyond this are those of a solution that nothing determines
 _NO_DIGIT = 0.5  # estimated error of a solution that is none
 _SURE = 1.959964  # standard deviations to each side of 95 %
@@ -33,7 +34,8 @@ _SURE = 1.959964  # standard deviations to each side of 95 %
 def is_fixed(problem: Problem) -> bool:
     """Tell whether nothing was measured but what can be true of numbers without noise, one value for each.
 
-    Or whether measurements of which no noise is known are all that there is beside equations.
+    Or whether measurements of which no noise is known are all that there is beside equations, in a plane at most:
+    fields for numbers take as many cells as others.
     """
     if not problem.parameters or problem.unknown_functions:
         return False
@@ -43,7 +45,7 @@ def is_fixed(problem: Problem) -> bool:
         return True
     alone = all(isinstance(s.place, Interior) for s in problem.statements if s.targets is None)
     usual = any(s.noise is not None or s.loss == "huber" for s in measured)
-    return alone and not usual
+    return alone and not usual and len(problem.domain.coordinates) <= _PLANE
 
 
 def solve_fixed(problem: Problem, tol: float, budget: Budget, seed: int, report: Callable[..., None]) -> Solution:
