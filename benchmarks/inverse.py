@@ -212,7 +212,10 @@ def grouped(rows: list[Row]) -> dict[tuple[str, str], list[Row]]:
 
 @dataclass(frozen=True)
 class Summary:
-    """All solves for one unknown: medians, and the share of intervals, or of the points of bands, that hold it."""
+    """All solves for one unknown: medians, and the share of intervals, or of the points of bands, that hold it.
+
+    Of starts also how many ended elsewhere, and how many of these did not say so.
+    """
 
     problem: str
     unknown: str
@@ -222,6 +225,8 @@ class Summary:
     error: float
     held: float
     over_bound: float
+    elsewhere: int
+    silent: int
 
 
 def summaries(study: str, rows: list[Row]) -> Iterator[Summary]:
@@ -239,7 +244,15 @@ def summaries(study: str, rows: list[Row]) -> Iterator[Summary]:
             held = np.mean([r.low <= r.truth <= r.high for r in group])
             least = bound(problem, noise_of(problem, _ONE_PERCENT))[unknown] if study == "bound" else np.nan
             over = error * abs(group[0].truth) / least
-        yield Summary(problem, unknown, len(group), converged, seconds, error, float(held), float(over))
+        elsewhere = _elsewhere(group) if study == "starts" else []
+        silent = sum(row.status == "converged" for row in elsewhere)
+        figures = (seconds, error, float(held), float(over), len(elsewhere), silent)
+        yield Summary(problem, unknown, len(group), converged, *figures)
+
+
+def _elsewhere(group: list[Row]) -> list[Row]:
+    """Return solves that did not end at the truth."""
+    return [row for row in group if not (row.determined and abs(row.value - row.truth) <= _AT_TRUTH * abs(row.truth))]
 
 
 def summary(study: str, rows: list[Row]) -> Iterator[str]:
@@ -275,10 +288,9 @@ def _words(study: str, problem: str, unknown: str, group: list[Row]) -> str:
         held = np.mean([row.low <= row.truth <= row.high for row in found])
         return f"held by {held:.1%} of the intervals, relative error {relative:.1e}; {statuses}"
     if study == "starts":
-        near = np.array([row.determined and abs(row.value - row.truth) <= _AT_TRUTH * abs(row.truth) for row in group])
-        told = np.array([row.status != "converged" for row in group])
-        silent = [row.seed for row in np.array(group, dtype=object)[~near & ~told]]
-        words = f"{near.mean():.0%} at the truth, {(told & ~near).mean():.0%} elsewhere and say so"
+        elsewhere = _elsewhere(group)
+        silent = [row.seed for row in elsewhere if row.status == "converged"]
+        words = f"{len(group) - len(elsewhere)} at the truth, {len(elsewhere) - len(silent)} elsewhere and say so"
         return f"{words}, {len(silent)} elsewhere and silent {silent or ''}".rstrip()
     return f"relative error {relative:.1e}; {statuses}"
 
@@ -289,7 +301,7 @@ def main() -> None:
     parser.add_argument("--problems", nargs="*")
     parser.add_argument("--seeds", type=int, default=1)
     parser.add_argument("--out", type=Path, default=Path("inverse.csv"))
-    parser.add_argument("--summary", type=Path, help="file for a row per problem and unknown (exact, bound, coverage)")
+    parser.add_argument("--summary", type=Path, help="file for a row per problem and unknown (all but flaws)")
     options = parser.parse_args()
     usual = {
         "exact": [*_NUMBERS, *_FUNCTIONS],

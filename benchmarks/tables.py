@@ -38,6 +38,8 @@ COMMANDS = {
     "heat_diffusivity brinkman_forchheimer klein_gordon_mass wave_speed robin_coefficient source_position "
     "two_layer_darcy",
     "inverse_coverage": "python -m benchmarks.inverse coverage --seeds 200 --summary out/inverse_coverage.csv",
+    "inverse_starts": "python -m benchmarks.inverse starts --seeds 30 --summary out/inverse_starts.csv --problems "
+    "heat_diffusivity brinkman_forchheimer klein_gordon_mass wave_speed robin_coefficient",
     "linear": "python -m benchmarks.linear --seeds 3",
     "nonlinear": "python -m benchmarks.nonlinear --csv out/nonlinear.csv --tol 1e-6 (and 1e-9)",
     "peers_inverse": "python -m benchmarks.peers_inverse --share 0.2 --csv out/peers_inverse.csv",

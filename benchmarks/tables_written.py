@@ -321,6 +321,18 @@ def inverse_coverage() -> str:
     return _table(("problem", "95 %", "held", "held with 10 % outliers"), lines)
 
 
+def inverse_starts() -> str:
+    """Return how searches from random starts ended, a line per unknown."""
+    lines = []
+    for r in results("inverse_starts").rows:
+        solves, elsewhere, silent = (int(r[key]) for key in ("solves", "elsewhere", "silent"))
+        counts = (solves - elsewhere, elsewhere - silent, silent)
+        lines.append([f"`{r['problem']}`", r["unknown"], *map(str, counts), f"{float(r['seconds']):.1f}"])
+    return _table(
+        ("problem", "unknown", "at the truth", "elsewhere, and say so", "elsewhere in silence", "median seconds"), lines
+    )
+
+
 def peers_inverse() -> str:
     """Return unknown numbers without noise, by plain solve and by DeepXDE."""
     lines = [
@@ -342,6 +354,7 @@ TABLES: dict[str, Callable[[], str]] = {
     for function in (
         *(linear, linear_words, linear_estimates, accuracy, few, few_enhanced, assembly, cells),
         *(everyday, everyday_words, nonlinear, nonlinear_words, evolution, gpu, pinn),
-        *(reproduce, parameters, seconds, points, inverse_bound, inverse_coverage, peers_inverse),
+        *(reproduce, parameters, seconds, points, inverse_bound, inverse_coverage, inverse_starts),
+        peers_inverse,
     )
 }

@@ -18,8 +18,9 @@ from pibls.inverse.evidence import Linear, Smoothness, most_probable
 from pibls.inverse.parametric import Parametric
 from pibls.inverse.response import predicted
 from pibls.problems import inverse
+from pibls.problems.inverse.data import values_of
 
-X = pb.coordinates("x")
+X, T = pb.coordinates("x t")
 U = pb.field("u", X)
 LINE = pb.Interval((X, 0, 1))
 PLACES = np.linspace(0.1, 0.9, 9)
@@ -89,6 +90,39 @@ def test_answers_by_lines_are_derivatives():
     found = predicted(parametric, parametric.observations[0], forward.respond(vector), vector)
     assert np.abs(found.values - 1 / (1 + 0.7 * times)).max() < 1e-8
     assert np.abs(found.slopes[:, 0] + times / (1 + 0.7 * times) ** 2).max() < 1e-5
+
+
+def test_answers_of_linear_evolutions_are_exact():
+    """Of c u″ + k u = 0: cos ωt with ω² = k/c, and an unknown that multiplies the highest derivative."""
+    u, c, k = pb.field("u", T), pb.unknown("c"), pb.unknown("k")
+    times, numbers = np.linspace(0.3, 3.0, 7), np.array([2.0, 8.0])
+    conditions = [pb.Initial(u, 1), pb.Initial(u.diff(T), 0), pb.Observation(u, times[:, None], times)]
+    parametric = Parametric(pb.Problem(c * u.diff(T, 2) + k * u, pb.TimeInterval(T, 0, 3), conditions))
+    forward = ByLines.around(parametric, numbers, 1e-9, Budget(10.0), 0, np.ones(2))
+    found = predicted(parametric, parametric.observations[0], forward.respond(numbers), numbers)
+    by_rate = -times * np.sin(2 * times)
+    assert found.values == pytest.approx(np.cos(2 * times), abs=1e-9)
+    assert found.slopes[:, 0] == pytest.approx(-0.5 * by_rate, abs=1e-8)  # ω falls by ω/2c
+    assert found.slopes[:, 1] == pytest.approx(0.125 * by_rate, abs=1e-8)
+
+
+def test_a_conductivity_that_varies_over_a_plate_without_noise():
+    """Of u_t = ∇·(a ∇u) + f with a = 1 + x/2 and u = e⁻ᵗ sin πx sin πy, which takes no cells over space and time."""
+    x, y, t = pb.coordinates("x y t")
+    u, a = pb.field("u", x, y, t), pb.field("a", x, prior=pb.Smooth())
+    wave = sp.exp(-t) * sp.sin(sp.pi * x) * sp.sin(sp.pi * y)
+    true = 1 + x / 2
+    source = wave.diff(t) - (true * wave.diff(x)).diff(x) - true * wave.diff(y, 2)
+    domain = pb.Rectangle((x, 0, 1), (y, 0, 1)) * pb.TimeInterval(t, 0, 1)
+    where = domain.sample(300, "kronecker")
+    data = pb.Observation(u, where, values_of(wave, (x, y, t), where))
+    equation = sp.Eq(u.diff(t), (a * u.diff(x)).diff(x) + a * u.diff(y, 2) + source)
+    found = pb.solve(pb.Problem(equation, domain, [pb.Dirichlet(u, 0), pb.Initial(u, wave.subs(t, 0)), data]))
+    inside = domain.sample(100, "halton", 1)
+    off = found(inside)["a"] - 1 - inside[:, 0] / 2
+    assert found.diagnostics.method == "Lines"
+    assert np.abs(off).max() < 1e-4
+    assert np.mean(np.abs(off) <= 1.96 * found.standard_deviation(inside)["a"]) > 0.9
 
 
 def test_deviations_are_those_of_cramer_and_rao():
@@ -309,6 +343,49 @@ def test_other_values_that_fit_are_told_once():
     assert found.diagnostics.message.count("Other values fit as well: q = -2.") == 1
 
 
+EVEN = np.linspace(0.5, 10, 20)
+
+
+def oscillation(start, times, rate, unit=1.0):
+    """Return u″ = −w u with values of an oscillation, in another unit of time."""
+    w, u, rng = pb.unknown("w", start=start * unit**2), pb.field("u", T), np.random.default_rng(0)
+    values = np.cos(rate * times) + 0.01 * rng.standard_normal(len(times))
+    conditions = [pb.Initial(u, 1), pb.Initial(u.diff(T), 0), pb.Observation(u, times / unit, values, noise=0.01)]
+    return pb.Problem(u.diff(T, 2) + w * u, pb.TimeInterval(T, 0, 10 / unit), conditions)
+
+
+@pytest.mark.parametrize("unit", [1.0, 1e3])
+def test_a_slower_oscillation_with_the_same_values_is_told(unit):
+    """The values of cos 2t half a unit apart are those of cos (4π − 2)t."""
+    fast, slow, far = (pb.solve(oscillation(start, EVEN, 2.0, unit)) for start in (112.0, 1.0, 70.0))
+    assert fast.status == "ill-posed"
+    assert fast.parameters["w"].value == pytest.approx((4 * np.pi - 2) ** 2 * unit**2, rel=1e-3)
+    assert f"Other values fit as well: w = {slow.parameters['w'].value:.4g}." in fast.diagnostics.message
+    assert slow.status == "converged"
+    assert slow.parameters["w"].value == pytest.approx(4 * unit**2, rel=3e-3)
+    assert far.parameters["w"].value == pytest.approx(slow.parameters["w"].value, rel=1e-5)
+    assert "faster ones may fit as well" in far.diagnostics.message
+
+
+def test_measurements_at_uneven_times_have_no_second_oscillation():
+    """As fast a one as before, seen as seldom, but no slower one has its values."""
+    times = np.append(EVEN[:-1] + np.random.default_rng(0).uniform(-0.2, 0.2, 19), 10.0)
+    found = pb.solve(oscillation(111.0, times, 4 * np.pi - 2))
+    assert found.status == "converged"
+    assert found.diagnostics.settings["starts"] > 1
+    assert found.parameters["w"].value == pytest.approx((4 * np.pi - 2) ** 2, rel=1e-3)
+
+
+def test_from_a_start_that_is_too_fast_for_its_measurements_the_slow_truth_is_found():
+    """Of u_tt = u_xx − m² u at scattered points, from a mass of which every minimum nearby is a wrong one."""
+    problem = inverse.klein_gordon_mass()
+    (m2,) = problem.parameters
+    far = [e.xreplace({m2: pb.unknown("m2", start=435)}) for e in problem.equations]
+    found = pb.solve(pb.Problem(far, problem.domain, problem.conditions))
+    assert found.status == "converged"
+    assert found.parameters["m2"].value == pytest.approx(4, rel=1e-9)
+
+
 def test_a_factor_that_a_function_makes_up_for_is_no_number():
     q, k, places = pb.field("q", X, prior=pb.Smooth()), pb.unknown("k", bounds=(0, None)), np.linspace(0.05, 0.95, 30)
     observed = pb.Observation(U, {X: places}, np.sin(np.pi * places) + 0.01 * np.cos(57 * places), noise=0.01)
@@ -354,6 +431,24 @@ def test_a_function_without_noise_is_within_its_band():
     assert found.status == "converged"
     assert np.linalg.norm(off) < 1e-6 * np.linalg.norm(true)
     assert np.mean(off <= 1.96 * spread) > 0.95
+    assert np.linalg.norm(spread) < 10 * np.linalg.norm(off)
+
+
+@pytest.mark.parametrize("name", ["heat_diffusivity", "robin_coefficient"])
+def test_without_noise_intervals_and_bands_are_those_of_discretisation(name):
+    """Solutions are wrong by more than rounding, and nothing else is."""
+    problem = getattr(inverse, name)()
+    found = pb.solve(problem)
+    (entry,) = found.parameters.entries
+    (truth,) = problem.truth.values()
+    assert entry.interval[0] <= truth <= entry.interval[1]
+    assert entry.deviation < 5 * abs(entry.value - truth)
+    where = problem.domain.sample(300, "halton", 5)
+    ((_, exact),) = problem.exact.items()
+    off = np.abs(found(where) - values_of(exact, problem.domain.coordinates, where))
+    deviations = found.standard_deviation(where)
+    assert np.mean(off <= 1.96 * deviations) > 0.85
+    assert np.linalg.norm(deviations) < 5 * np.linalg.norm(off)
 
 
 @pytest.mark.parametrize("supposed", [1e-3, 1.0, 1e3])

@@ -16,7 +16,7 @@ from pibls.inverse.descent import Descent, place_at
 from pibls.inverse.identify import Undetermined, find_undetermined
 from pibls.inverse.judge import alike, size_of, too_large
 from pibls.inverse.measurements import Measurements, Weighed
-from pibls.inverse.response import Forward, forwarded
+from pibls.inverse.response import Forward, finer, forwarded
 from pibls.inverse.spread import Spread
 from pibls.inverse.substituted import substituted
 from pibls.inverse.unknowns import Coordinates
@@ -31,6 +31,7 @@ __all__ = ["Answer"]
 
 _ACCURACY = 100.0  # answers below so many times the error of solutions may be errors
 _FINEST = 1e-9
+_REST = 0.1  # of the error of solutions that may count as noise, if most of it is known
 _TELLS = 5.0  # residuals of more than so many times the error of solutions are those of the model
 _BASIS = 1e-4  # of what was measured, that the basis of an unknown function may miss
 _SHORTEST = 0.75  # of the most waves of a basis, that the shortest ones have more than
@@ -82,7 +83,12 @@ class Answer:
         cls, measurements: Measurements, found: Descent, forward: Forward, coordinates: Coordinates, tol: float
     ) -> Answer:
         """Linearise about the end of a search."""
-        spread, error = Spread.of(measurements, found.place, coordinates), _error(measurements, forward)
+        place, error = found.place, _error(measurements, forward)
+        first = Spread.of(measurements, place, coordinates)
+        # What solutions are wrong by, and unknowns do not make up for, is no noise: it moves unknowns by itself.
+        left = place.lacking - error + place.slopes @ (first.answers @ error)
+        rest = replace(measurements, floor=_REST * measurements.floor)
+        spread = Spread.of(rest, replace(place, lacking=left), coordinates)
         return cls(
             measurements,
             spread.weighed,
@@ -230,9 +236,15 @@ class Answer:
         return found
 
     def solution(
-        self, ambiguous: Sequence[FloatArray], starts: int, budget: Budget, priors: Mapping[str, str]
+        self,
+        ambiguous: Sequence[FloatArray],
+        starts: int,
+        budget: Budget,
+        priors: Mapping[str, str],
+        *,
+        slowed: bool = False,
     ) -> Solution:
-        """Return everything as a solution."""
+        """Return everything as a solution, which may have been looked for among those slower than the start."""
         parametric, made = self.measurements.parametric, self.forward.solution
         vector = self.coordinates.vector(self.found.place.point)
         factor = self._factor()
@@ -241,6 +253,11 @@ class Answer:
         problem = substituted(parametric.problem, parametric.replacements(vector))
         weights = np.eye(len(problem.fields), network.size)
         status, message = self._verdict(ambiguous)
+        if slowed:
+            message += (
+                " Started where solutions turn more often than measurements can show: a slow one that fits is told, "
+                "faster ones may fit as well."
+            )
         settings = {**made.diagnostics.settings, "starts": starts, **priors}
         record = replace(made.diagnostics, settings=settings, message=message, seconds={"total": budget.elapsed})
         found = Solution(
@@ -249,17 +266,17 @@ class Answer:
         return replace(found, diagnostics=replace(record, residuals=_residuals(found)))
 
     def _factor(self) -> FloatArray:
-        """Return a factor of the covariance of the unknowns themselves, with as few columns as have a share in it."""
+        """Return a factor of the covariance of the unknowns themselves, with as few columns as have a share in it.
+
+        The first is the move that errors of solutions make: fields have these errors too.
+        """
         rates = self.coordinates.rates(self.found.place.point)
-        lost = np.zeros(len(rates), dtype=bool)
-        lost[: len(self._names)] = self.undetermined.numbers
-        whole = (self.covariance + np.outer(self.shift, self.shift)) * np.outer(rates, rates)
-        whole[lost, :] = whole[:, lost] = 0.0
-        values, vectors = np.linalg.eigh(whole)
+        rates[: len(self._names)][self.undetermined.numbers] = 0.0
+        values, vectors = np.linalg.eigh(self.covariance * np.outer(rates, rates))
         most = np.argsort(values)[::-1][:_MOST_NODES]
-        found = vectors[:, most] * np.sqrt(np.maximum(values[most], 0.0))
-        # A place for what functions have beyond their basis, to which fields do not answer.
-        return np.column_stack([found, np.zeros(len(found))]) if self.measurements.left_out else np.asarray(found)
+        found = np.column_stack([-self.shift * rates, vectors[:, most] * np.sqrt(np.maximum(values[most], 0.0))])
+        # A place for what fields and functions have beyond what they are made of.
+        return np.column_stack([found, np.zeros(len(found))])
 
     def _left_out(self) -> list[float]:
         """Return how uncertain functions are for want of shorter waves: as the shortest ones say of the prior."""
@@ -345,11 +362,8 @@ def _error(measurements: Measurements, forward: Forward) -> FloatArray:
         return np.zeros(0)
     estimate = solution.error_estimate or 1.0
     whole = np.asarray(min(estimate, 1.0) * measurements.sizes)
-    if solution.richer is None:
-        return whole
-    finer = replace(solution, network=solution.richer[0], weights=solution.richer[1])
-    one, two = (forwarded(parametric, own, forward.vector) for own in (solution, finer))
-    return np.where(np.isfinite(one - two), one - two, whole)
+    one, two = (forwarded(parametric, own, forward.vector) for own in (solution, finer(solution)))
+    return np.where(np.isfinite(one - two), one - two, whole) if solution.richer is not None else whole
 
 
 def _residuals(solution: Solution) -> dict[str, Residual]:

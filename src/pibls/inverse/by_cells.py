@@ -22,6 +22,7 @@ from pibls.cells.tree import Cell
 from pibls.checks import FloatArray
 from pibls.features.reference import draw_reference
 from pibls.inverse.parametric import Parametric
+from pibls.inverse.response import Forward, finer
 from pibls.problem import Across, MultiIndex, Problem, Statement
 from pibls.problem.switches import has_jumps
 from pibls.solution import Solution
@@ -68,15 +69,10 @@ class CellResponse:
         }
 
 
-@dataclass(eq=False)
-class ByCells:
+@dataclass(frozen=True, eq=False)
+class ByCells(Forward):
     """Solves on the tree that the solution at some values of the unknowns was found on."""
 
-    parametric: Parametric
-    solution: Solution
-    vector: FloatArray
-    tol: float
-    budget: Budget
     layout: Layout
     root: Cell
     _located: dict[Any, list[tuple[CellPart, Any]]] = field(default_factory=dict)
@@ -108,11 +104,6 @@ class ByCells:
         return cls(parametric, solution, vector, tol, budget, layout, tree_of(network, layout.root))
 
     finest = 1e-10  # below, rounding takes over
-
-    @property
-    def is_spent(self) -> bool:
-        """Whether there is no more work to spend."""
-        return self.budget.left == 0.0 or bool(self.budget.late)
 
     def usable(self, near: Any) -> CellResponse | None:
         """Return a response if its weights belong to this tree."""
@@ -215,15 +206,23 @@ class ByCells:
     def banded(self, response: CellResponse, factor: FloatArray, known: Known) -> tuple[CellNetwork, Posterior]:
         """Return a response as a network with nodes for its uncertainty, from a factor of the covariance."""
         fit, layout = response.fit, response.layout
+        wrong = projected(layout, self.root, lambda _, X: self._gaps(X))
         functions = projected(layout, self.root, lambda _, X: known(X)) if self.parametric.bases else {}
         order = ordering(self.parametric, 1 + factor.shape[1])
         weights = {}
         for part, own in fit.weights.items():
             answers = np.tensordot(factor.T, fit.columns[part], axes=1)
+            answers[0] += wrong[part]
             fields = np.concatenate([own, answers.reshape(-1, own.shape[1])])
             weights[part] = np.concatenate([fields, functions[part]] if functions else [fields])[order]
         network = network_of(layout, Fit(fit.root, fit.parts, weights, {}, 0, 0))
         return network, banding(len(self.parametric.problem.fields), factor.shape[1])
+
+    def _gaps(self, X: FloatArray) -> FloatArray:
+        """Return by how much fields are wrong for want of finer cells, as columns."""
+        wanted: list[tuple[str, MultiIndex]] = [(name, (0,) * X.shape[1]) for name in self.parametric.names]
+        one, two = (np.stack(own.evaluate(X, wanted), axis=1) for own in (self.solution, finer(self.solution)))
+        return np.where(np.isfinite(one - two), one - two, 0.0)
 
 
 def _gap(one: Mapping[CellPart, FloatArray], two: Mapping[CellPart, FloatArray]) -> float:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from pibls.checks import FloatArray
 from pibls.errors import ProblemError
 from pibls.inverse.by_cells import Known, banding, ordering
 from pibls.inverse.parametric import Parametric
+from pibls.inverse.response import Forward, finer
 from pibls.lines import Evolution, Unsuitable, find_evolution
 from pibls.lines.basis import at_times
 from pibls.lines.evolve import followed
@@ -23,9 +25,8 @@ from pibls.lines.galerkin import Galerkin
 from pibls.lines.radau import Integrator, legendre_weights, stage_times
 from pibls.lines.run import network_of, system_of
 from pibls.lines.stops import brief_times
-from pibls.problem import MultiIndex
+from pibls.problem import Interior, MultiIndex
 from pibls.runtime import RATE, blas_threads
-from pibls.solution import Solution
 from pibls.solution.evolved import EvolvedNetwork
 from pibls.solution.posterior import Posterior
 
@@ -61,16 +62,20 @@ class LineResponse:
 
 
 @dataclass(frozen=True, eq=False)
-class ByLines:
+class _Followed:
+    """A solution at some values of the unknowns, and what it was made with."""
+
+    system: Galerkin
+    integrator: Integrator
+    network: EvolvedNetwork
+
+
+@dataclass(frozen=True, eq=False)
+class ByLines(Forward):
     """Follows an evolution with the features of the solution at some values of the unknowns."""
 
-    parametric: Parametric
-    solution: Solution
-    vector: FloatArray
-    budget: Budget
     scales: FloatArray
     system: Galerkin
-    tol: float
     until: float
 
     @classmethod
@@ -99,14 +104,9 @@ class ByLines:
         solution, course = found
         run = course.runs[course.best]
         system = system_of(course.evolution, run.design, run.fineness, course.generator(run.fineness))
-        return cls(parametric, solution, vector, budget, scales, system, tol, until)
+        return cls(parametric, solution, vector, tol, budget, scales, system, until)
 
     finest = 1e-7  # runs take longer and longer below
-
-    @property
-    def is_spent(self) -> bool:
-        """Whether there is no more work to spend."""
-        return self.budget.left == 0.0 or bool(self.budget.late)
 
     def usable(self, near: Any) -> LineResponse | None:
         """Return a response: its answers are as good with other features."""
@@ -114,24 +114,64 @@ class ByLines:
 
     def respond(self, vector: FloatArray, near: LineResponse | None = None) -> LineResponse:
         """Return the solution and its answers, from the response nearby if there is one."""
-        network = self._followed(vector)
+        made = self._followed(vector)
         if near is not None and (np.abs(vector - near.made_at) <= _NEAR * self._sizes(vector)).all():
-            return replace(near, network=network, vector=vector)
-        return LineResponse(network, self._answers(vector, network), vector, vector)
+            return replace(near, network=made.network, vector=vector)
+        return LineResponse(made.network, self._answers(vector, made), vector, vector)
 
     def _sizes(self, vector: FloatArray) -> FloatArray:
         return np.where(vector == 0.0, self.scales, np.abs(vector))
 
-    def _answers(self, vector: FloatArray, network: EvolvedNetwork) -> EvolvedNetwork:
+    def _answers(self, vector: FloatArray, made: _Followed) -> EvolvedNetwork:
+        if self._is_driven and made.integrator.field.is_linear:
+            return self._driven(vector, made)
         found = []
+        network = made.network
         for number, size in enumerate(_STEP * self._sizes(vector)):
             moved = vector.copy()
             moved[number] += size
-            other = self._followed(moved, network.breaks)
+            other = self._followed(moved, network.breaks).network
             found.append((other.coefficients - network.coefficients) / (moved - vector)[number])
         return replace(network, coefficients=np.concatenate(found, axis=2))
 
-    def _followed(self, vector: FloatArray, breaks: FloatArray | None = None) -> EvolvedNetwork:
+    @cached_property
+    def _is_driven(self) -> bool:
+        """Whether unknowns stand in the equation of one field and nowhere else, so that all they do is drive it."""
+        evolution, known = self.system.evolution, set(self.parametric.problem.parameters)
+        elsewhere = (
+            known & s.form.expression.free_symbols or set(s.form.fields) - set(self.parametric.names)
+            for s in self.parametric.stated
+            if not isinstance(s.place, Interior)
+        )
+        plain = not (evolution.mass or evolution.velocity or evolution.multipliers or evolution.constrained)
+        return plain and len(self.parametric.names) == 1 and not any(elsewhere)
+
+    def _driven(self, vector: FloatArray, made: _Followed) -> EvolvedNetwork:
+        """Return the answers of a linear equation, all of them with the factors of its own steps."""
+        (equation,) = (s for s in self.parametric.stated if isinstance(s.place, Interior))
+        dependence, (name,) = self.parametric.dependence(equation), self.parametric.names
+        basis, system, network = self.system.basis, made.system, made.network
+        top = next(
+            i for i, term in enumerate(dependence.terms) if term.multi_index[-1] == system.evolution.orders[name]
+        )
+
+        def forces(times: FloatArray) -> FloatArray:
+            X = at_times(basis.rule.points, times)
+            functions = basis.at_rule(dict.fromkeys(index[:-1] for _, index in dependence.wanted))
+            state = [
+                (network.states(times, index[-1])[:, 0] @ functions[index[:-1]].T).ravel()
+                for _, index in dependence.wanted
+            ]
+            values = dependence.values(X, state, vector)
+            slopes = dependence.slopes(X, None, values) / -dependence.by_term[top](X, None, values)[:, None]
+            return system.forced(name, slopes.reshape(len(times), -1, slopes.shape[1]))
+
+        with blas_threads(most=1):
+            pieces = made.integrator.answers(network.breaks, forces)
+        self.budget.spend(made.integrator.operations)
+        return replace(network, coefficients=system.widened(name, pieces))
+
+    def _followed(self, vector: FloatArray, breaks: FloatArray | None = None) -> _Followed:
         """Return the solution at values of the unknowns, by given steps or by those that it asks for."""
         evolution = find_evolution(self.parametric.at(vector))
         if not isinstance(evolution, Evolution):
@@ -149,29 +189,62 @@ class ByLines:
                 trajectory = integrator.along(breaks, system.initial(), reach)
             network = network_of(system, trajectory)
         self.budget.spend(integrator.operations)
-        return replace(network, frame=self.system.evolution.frame)
+        return _Followed(
+            system, replace(integrator, operations=0.0), replace(network, frame=self.system.evolution.frame)
+        )
 
     def banded(self, response: LineResponse, factor: FloatArray, known: Known) -> tuple[EvolvedNetwork, Posterior]:
         """Return a response as a network with nodes for its uncertainty, from a factor of the covariance."""
         network, answers = response.network, response.answers
         if answers.transform is not network.transform or len(answers.breaks) != len(network.breaks):
-            answers = self._answers(response.vector, network)
+            answers = self._answers(response.vector, self._followed(response.vector, network.breaks))
         pieces, orders, fields, size = network.coefficients.shape
         own = answers.coefficients.reshape(pieces, orders, -1, fields, size)
-        made = [network.coefficients, np.einsum("kdjfm,jr->kdrfm", own, factor).reshape(pieces, orders, -1, size)]
+        moves = np.einsum("kdjfm,jr->kdrfm", own, factor)
+        told, rest = self._wrong(network.breaks)
+        moves[:, :, 0] += told
+        moves[:, :, -1] += rest
+        made = [network.coefficients, moves.reshape(pieces, orders, -1, size)]
         if self.parametric.bases:
             made.append(self._told(known, network.breaks))
         every = np.concatenate(made, axis=2)[:, :, ordering(self.parametric, 1 + factor.shape[1])]
         return replace(network, coefficients=every), banding(len(self.parametric.problem.fields), factor.shape[1])
 
-    def _told(self, known: Known, breaks: FloatArray) -> FloatArray:
-        """Return functions of space and time in the basis: coefficients as those of a network."""
+    @cached_property
+    def _tests(self) -> FloatArray:
+        """What takes values at the points of the rule to coefficients in the basis."""
         basis = self.system.basis
         zero = (0,) * basis.rule.points.shape[1]
-        tests = (basis.at_rule([zero])[zero] * basis.rule.weights[:, None]).T
+        return np.asarray((basis.at_rule([zero])[zero] * basis.rule.weights[:, None]).T)
+
+    def _wrong(self, breaks: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return errors of the fields as coefficients in the basis, and what lies beyond it as if it were a constant.
+
+        Solutions are nearly the best of all combinations of their features: much of the error is none of these.
+        """
+        rule, tests = self.system.basis.rule, self._tests
+        times = np.concatenate([np.append(t, stage_times(t, h)) for t, h in zip(breaks, np.diff(breaks), strict=False)])
+        zero = (0,) * rule.points.shape[1]
+        networks: list[Any] = [own.network for own in (self.solution, finer(self.solution))]
+        one, two = (network.on_grid(rule.points, times, zero) for network in networks)
+        own = np.einsum("mp,ptf->tfm", tests, one - two)
+        squares = np.einsum("p,ptf->f", rule.weights, np.square(one - two)) - np.square(own).sum(axis=(0, 2))
+        size = np.sqrt(np.maximum(squares, 0.0) / (len(times) * rule.weights.sum()))
+        told = np.tensordot(legendre_weights(), own.reshape(len(breaks) - 1, -1, *own.shape[1:]), axes=(1, 1))
+        rest = np.zeros_like(told)
+        rest[0] = np.outer(size, tests.sum(axis=1))
+        return np.swapaxes(told, 0, 1), np.swapaxes(rest, 0, 1)
+
+    def _told(self, known: Known, breaks: FloatArray) -> FloatArray:
+        """Return functions of space and time in the basis: coefficients as those of a network."""
+        basis, frame = self.system.basis, self.system.evolution.frame
         found = []
         for start, h in zip(breaks[:-1].tolist(), np.diff(breaks).tolist(), strict=True):
             times = np.append(start, stage_times(start, h))
-            values = known(at_times(basis.rule.points, times)).reshape(len(times), len(basis.rule.weights), -1)
-            found.append(np.tensordot(legendre_weights(), np.einsum("mp,tpc->tcm", tests, values), axes=1))
+            X = at_times(basis.rule.points, times)
+            if frame is not None:
+                velocity, low, length = frame
+                X[:, 0] = low + np.mod(X[:, 0] - low + velocity * (X[:, 1] - breaks[0]), length)
+            values = known(X).reshape(len(times), len(basis.rule.weights), -1)
+            found.append(np.tensordot(legendre_weights(), np.einsum("mp,tpc->tcm", self._tests, values), axes=1))
         return np.array(found)

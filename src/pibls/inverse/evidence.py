@@ -16,7 +16,9 @@ __all__ = ["Linear", "Smoothness", "most_probable"]
 _LENGTHS = 0.05 * 10.0 ** np.linspace(
     0.0, 0.8, 5
 )  # of the extent of the domain; longer ones are sure of no straight line
-_ORDERS = (1.5, 3.5)  # priors with more derivatives are too sure of what lies between data
+_ORDERS = (1.5, 3.5)  # priors with more derivatives are too sure of what lies between data,
+_HIGH_ORDERS = (6.5, 10.5)  # unless these show most waves, and thereby how fast they fall
+_MOST = 0.5
 _SIZES = np.geomspace(1e-3, 1e9, 49)  # of the function's own size, in units of the noise supposed so far
 _RANK = 1e-12
 _NEAR = 0.1
@@ -100,15 +102,19 @@ def most_probable(
     found = list(about)
     for number, own in enumerate(bases):
         size, length = fixed[number]
-        scored = []
         whole = _whitened(data, number, bases, found)
-        for chosen, order in product(_LENGTHS if length is None else [length], _ORDERS):
-            unit = Smoothness(1.0, float(chosen), order)
-            ratios = found[number].size * _SIZES if size is None or floor is not None else np.array([size])
-            scores, noise = _evidence(whole, np.sqrt(unit.variances(own)), ratios, floor, size)
-            best = int(np.argmax(scores))
-            scored.append((float(scores[best]), replace(unit, size=float(ratios[best] * noise[best]))))
-        found[number] = max(scored, key=lambda pair: pair[0])[1]
+        ratios = found[number].size * _SIZES if size is None or floor is not None else np.array([size])
+        best = (-np.inf, found[number], 0.0)
+        for orders in (_ORDERS, _HIGH_ORDERS):
+            for chosen, order in product(_LENGTHS if length is None else [length], orders):
+                unit = Smoothness(1.0, float(chosen), order)
+                scores, noise, shown = _evidence(whole, np.sqrt(unit.variances(own)), ratios, floor, size)
+                top = int(np.argmax(scores))
+                one = (float(scores[top]), replace(unit, size=float(ratios[top] * noise[top])), float(shown[top]))
+                best = max(best, one, key=lambda found: found[0])
+            if best[2] < _MOST:
+                break
+        found[number] = best[1]
     return found
 
 
@@ -130,10 +136,10 @@ def _whitened(data: Linear, number: int, bases: tuple[Basis, ...], priors: list[
 
 def _evidence(
     data: Linear, deviations: FloatArray, ratios: FloatArray, floor: float | None, size: float | None
-) -> tuple[FloatArray, FloatArray]:
+) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Return the logarithm of the probability of the data for every ratio of size to noise, and the noise.
 
-    The noise is the most probable one unless it is given, or the size is.
+    The noise is the most probable one unless it is given, or the size is. Also, the share of waves that data show.
     """
     left, values, _ = np.linalg.svd(data.rows * deviations, full_matrices=False)
     inside, total = left.T @ data.target, float(data.target @ data.target)
@@ -144,4 +150,5 @@ def _evidence(
     if floor is not None:
         noise = np.maximum(np.sqrt(missing / data.count) if size is None else size / ratios, floor)
     misfit = 2.0 * data.count * np.log(noise) + missing / noise**2
-    return np.asarray(-0.5 * (np.log(spread).sum(axis=1) + misfit)), noise
+    shown = (1.0 - 1.0 / spread).sum(axis=1) / len(deviations)
+    return np.asarray(-0.5 * (np.log(spread).sum(axis=1) + misfit)), noise, np.asarray(shown)

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterable
-from dataclasses import dataclass
-from typing import Any, Protocol
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
+from pibls.budget import Budget
 from pibls.checks import FloatArray
 from pibls.inverse.parametric import Parametric
 from pibls.problem import AtPoints, Averages, MultiIndex, Statement
 from pibls.solution import Solution
 from pibls.solution.posterior import Posterior
 
-__all__ = ["Forward", "Predicted", "Response", "forwarded", "predicted"]
+__all__ = ["Forward", "Plain", "Predicted", "Response", "finer", "forwarded", "predicted"]
 
 
 class Response(Protocol):
@@ -28,33 +30,50 @@ class Response(Protocol):
         """Return derivatives at points, shape (n, 1 + unknowns, fields): the fields first, then their answers."""
 
 
-class Forward(Protocol):
-    """Solves a problem for values of its unknowns near those that its cells or features were made for."""
+@dataclass(frozen=True, eq=False)
+class Forward(ABC):
+    """Solves a problem for values of its unknowns near those that its cells or features were made for.
 
-    @property
-    def finest(self) -> float:
-        """The smallest tolerance that is worth its price."""
+    Attributes
+    ----------
+    parametric
+        The problem.
+    solution, vector
+        The solution that cells or features were made for, with its error estimate, and the unknowns there.
+    tol
+        What was asked of it.
+    budget
+        What may be spent.
+    """
+
+    parametric: Parametric
+    solution: Solution
+    vector: FloatArray
+    tol: float
+    budget: Budget
+
+    finest: ClassVar[float]  # the smallest tolerance that is worth its price
 
     @property
     def is_spent(self) -> bool:
         """Whether there is no more work to spend."""
+        return self.budget.left == 0.0 or bool(self.budget.late)
 
-    @property
-    def solution(self) -> Solution:
-        """The solution that cells or features were made for, with its error estimate."""
-
-    @property
-    def vector(self) -> FloatArray:
-        """The unknowns there."""
-
+    @abstractmethod
     def respond(self, vector: FloatArray, near: Any = None) -> Response:
         """Return the solution and its answers, from the response nearby if there is one."""
 
+    @abstractmethod
     def usable(self, near: Any) -> Any:
         """Return a response that belongs to other cells or features, if it is of any use here."""
 
+    @abstractmethod
     def banded(self, response: Any, factor: FloatArray, known: Any) -> tuple[Any, Posterior]:
-        """Return a response as a network with nodes for its uncertainty, from a factor of the covariance."""
+        """Return a response as a network with nodes for its uncertainty, from a factor of the covariance.
+
+        The first column is the move of unknowns that errors of the fields make, which these have themselves; the last
+        is for what lies beyond all that fields are made of.
+        """
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,14 +105,21 @@ def predicted(parametric: Parametric, statement: Statement, response: Response, 
     return Predicted(*sums)
 
 
+def finer(solution: Solution) -> Solution:
+    """Return the solution that the error of another was estimated with, or the same if there is none."""
+    if solution.richer is None:
+        return solution
+    return replace(solution, network=solution.richer[0], weights=solution.richer[1])
+
+
 def forwarded(parametric: Parametric, solution: Solution, vector: FloatArray) -> FloatArray:
     """Return what a solution at some values of the unknowns says of all measurements."""
-    plain = _Plain(solution, parametric.size)
+    plain = Plain(solution, parametric.size)
     return np.concatenate([predicted(parametric, s, plain, vector).values for s in parametric.observations])
 
 
 @dataclass(frozen=True, eq=False)
-class _Plain:
+class Plain:
     """A solution as a response that does not answer."""
 
     solution: Solution
@@ -102,6 +128,7 @@ class _Plain:
     is_aged = False
 
     def evaluate(self, X: FloatArray, indices: Iterable[MultiIndex]) -> dict[MultiIndex, FloatArray]:
+        """Return derivatives at points, shape (n, 1 + unknowns, fields): the fields first, then zeros."""
         names, result = self.solution.problem.field_names, {}
         for index in indices:
             result[index] = np.zeros((len(X), 1 + self.unknowns, len(names)))

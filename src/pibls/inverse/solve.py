@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -23,9 +24,10 @@ from pibls.inverse.fixed import is_fixed, solve_fixed, unmeasured
 from pibls.inverse.judge import alike, size_of, too_large
 from pibls.inverse.measurements import Measurements
 from pibls.inverse.parametric import Parametric
-from pibls.inverse.response import Forward, forwarded
+from pibls.inverse.response import Forward, Plain, forwarded
 from pibls.inverse.unknowns import Coordinates
-from pibls.lines import suits_lines
+from pibls.inverse.unseen import turns
+from pibls.lines import Evolution, find_evolution, suits_lines
 from pibls.problem import AtPoints, Problem
 from pibls.problem.evaluate import compile_function
 from pibls.runtime import blas_threads
@@ -45,6 +47,9 @@ _SMALL = 30.0  # multiples of the tolerance that residuals may have for want of 
 _NEGLIGIBLE = 0.1  # share of the standard deviation that discretisation may add
 _ALTERNATIVES = 3  # further starts where bounds say that a number may be anywhere between
 _SAME = 0.05  # coordinates that differ by less are the same answer
+_PLANE = 2
+_SHOWN, _WELL_SHOWN = 1.0, 0.5  # turns from one measurement to the next that data can show, and clearly
+_FEWER = 0.9  # of the turns, that are left if a number has to do with them
 _SMOOTH = Smoothness(1.0, 0.5, 3.5)  # before data are seen; sizes are those of the function itself
 _EVIDENCE_ROUNDS = 3
 _OPEN = 1e6  # answers to changes of equations and conditions beyond this are those of fields that these leave open
@@ -92,6 +97,7 @@ class Search:
     smooth: list[Smoothness]
     ambiguous: list[FloatArray] = field(default_factory=list)
     starts: int = 1
+    slowed: bool = False
     until: float = np.inf
 
     @classmethod
@@ -135,7 +141,7 @@ class Search:
             found, forward = finer
         found = self._renewed(found, forward)
         answer = Answer.of(self._measurements(forward), found, forward, self.coordinates, self.tol)
-        return answer.solution(self.ambiguous, self.starts, self.budget, self._priors())
+        return answer.solution(self.ambiguous, self.starts, self.budget, self._priors(), slowed=self.slowed)
 
     def _renewed(self, found: Descent, forward: Forward) -> Descent:
         """Return the end of a search with answers made there: old ones do for steps, but not for deviations."""
@@ -153,9 +159,15 @@ class Search:
             for s, span in zip(self.parametric.measured, plain.spans, strict=False)
         ]
         per_unknown = max(len(plain.targets) / max(self.parametric.size, 1), 1.0)
-        # How smooth functions are shows only where solutions follow whatever functions may do.
-        least = self.tol if self.parametric.bases else _COARSE
+        # How smooth functions are shows only where solutions follow whatever functions may do, if that can be afforded.
+        least = self.tol if self.parametric.bases and not self._is_large else _COARSE
         return float(np.clip(_ERROR_SHARE * min(shares) / np.sqrt(per_unknown), least, _COARSEST))
+
+    @property
+    def _is_large(self) -> bool:
+        """Whether cells over space and time are too many, because space alone has two dimensions or more."""
+        domain = self.parametric.problem.domain
+        return domain.time is not None and len(domain.coordinates) > _PLANE
 
     def _priors(self) -> dict[str, str]:
         """Return how smooth unknown functions turned out to be."""
@@ -184,12 +196,7 @@ class Search:
 
     def _found(self, tol: float) -> tuple[Descent, Forward]:
         """Search from the first start, and from others if that comes to nothing or bounds leave room."""
-        best = None
-        first = self._tried(self.coordinates.start, tol, None)
-        if first is not None and self._astray(first):
-            best = self._by_and_by(tol)
-        if best is None or not self._good(best[0], tol):
-            best = self._settled(self.coordinates.start, tol, None, first) or best
+        best = self._from(self.coordinates.start, tol, slower=True)
         for start in self.coordinates.others(self._numbers, min(2 + 2 * self._numbers, 8)) if self._numbers else []:
             if best is not None and (self._good(best[0], tol) or best[1].is_spent):
                 break
@@ -202,13 +209,35 @@ class Search:
                 "The problem cannot be solved at any start of its unknowns. Give starts at which it has a solution, as "
                 "unknown('k', start=1.0), and bounds where it has one."
             )
-        self._look_elsewhere(*best, tol)
+        if self._good(best[0], tol):
+            self._look_elsewhere(*best, tol)
+            self._look_slower(*best, tol)
+        return best
+
+    def _from(self, start: FloatArray, tol: float, *, slower: bool = False) -> tuple[Descent, Forward] | None:
+        """Search from a start, with early measurements first where it explains them worse than a constant.
+
+        From ``slower`` starts first where it turns more often than measurements can show, and nothing fits nearby.
+        """
+        best = None
+        first = self._tried(start, tol, None)
+        if first is None:
+            return None
+        if slower and turns(self.parametric, Plain(first.solution, 0)) > _SHOWN:
+            here = self._descended(first, start, None, rough=True)
+            if here is not None and not self._good(here, tol):
+                best = self._slower(here, first, tol)
+                self.slowed = best is not None
+        if best is None and self._astray(first):
+            best = self._by_and_by(start, tol)
+        if best is None or not self._good(best[0], tol):
+            best = self._settled(start, tol, None, first) or best
         return best
 
     def _look_elsewhere(self, found: Descent, forward: Forward, tol: float) -> None:
         """Look for other values that fit as well, where bounds say that a number may be anywhere between."""
         bounds = [k.bounds for k in self.parametric.problem.parameters if not k.positive]
-        if not any(b is not None and None not in b for b in bounds) or not self._good(found, tol):
+        if not any(b is not None and None not in b for b in bounds):
             return
         measurements = self._measurements(forward)
         for start in self.coordinates.others(self._numbers, _ALTERNATIVES):
@@ -216,11 +245,45 @@ class Search:
             if here is None or forward.is_spent:
                 continue
             self.starts += 1
-            other = descend(forward, measurements, self.coordinates, here)
-            vector = self.coordinates.vector(other.place.point)
-            known = any(np.allclose(vector, one, rtol=_SAME) for one in self.ambiguous)
-            if self._good(other, tol) and self._apart(found, other) and not known:
-                self.ambiguous.append(vector)
+            self._compare(found, descend(forward, measurements, self.coordinates, here), tol)
+
+    def _compare(self, found: Descent, other: Descent, tol: float) -> None:
+        """Keep values that fit as well as those found and are others."""
+        vector = self.coordinates.vector(other.place.point)
+        known = any(np.allclose(vector, one, rtol=_SAME) for one in self.ambiguous)
+        if self._good(other, tol) and self._apart(found, other) and not known:
+            self.ambiguous.append(vector)
+
+    def _look_slower(self, found: Descent, forward: Forward, tol: float) -> None:
+        """Look for slower solutions that fit as well, where this one turns more often than measurements can show."""
+        if turns(self.parametric, found.place.response) > _SHOWN:
+            other = self._slower(found, forward, tol)
+            if other is not None:
+                self._compare(found, other[0], tol)
+
+    def _slower(self, found: Descent, forward: Forward, tol: float) -> tuple[Descent, Forward] | None:
+        """Search from starts that are slower, for the first one that fits."""
+        for start in self._slower_starts(found, forward):
+            self.starts += 1
+            other = self._from(start, tol)
+            if other is not None and self._good(other[0], tol):
+                return other
+        return None
+
+    def _slower_starts(self, found: Descent, forward: Forward) -> Iterator[FloatArray]:
+        """Yield starts where solutions turn seldom enough: every number in turn, halved or doubled till then."""
+        measurements = self._measurements(forward)
+        for number, factor in product(range(self._numbers), (0.5, 2.0)):
+            point, now = found.place.point, turns(self.parametric, found.place.response)
+            before = np.inf
+            while _WELL_SHOWN < now <= _FEWER * before and not forward.is_spent:
+                vector = self.coordinates.vector(point)
+                vector[number] *= factor
+                point = np.clip(self.coordinates.point(vector), self.coordinates.low, self.coordinates.high)
+                there = place_at(forward, measurements, self.coordinates, point, None)
+                before, now = now, np.inf if there is None else turns(self.parametric, there.response)
+            if now <= _WELL_SHOWN:
+                yield point
 
     @cached_property
     def _times(self) -> FloatArray | None:
@@ -239,10 +302,10 @@ class Search:
         lacking = forwarded(self.parametric, forward.solution, forward.vector) - measurements.targets
         return any(np.std(lacking[span]) > np.std(measurements.targets[span]) for span in measurements.spans)
 
-    def _by_and_by(self, tol: float) -> tuple[Descent, Forward] | None:
+    def _by_and_by(self, start: FloatArray, tol: float) -> tuple[Descent, Forward] | None:
         """Search with early measurements first, and later ones by and by: what runs apart later is alike at first."""
         assert self._times is not None
-        found, point, count = None, self.coordinates.start, _FEWEST * self.parametric.size
+        found, point, count = None, start, _FEWEST * self.parametric.size
         while count < len(self._times):
             self.until = float(self._times[count - 1])
             found = self._settled(point, tol, None)
@@ -380,7 +443,7 @@ class Search:
         reason = ""
         # Wrong unknowns can make solutions rough that are smooth at the right ones: do not spend all on them.
         share = _SHARE if tol > self.tol else 1.0
-        if suits_lines(problem):
+        if suits_lines(problem) or self._is_large:
             made = ByLines.around(
                 self.parametric, vector, tol, self.budget, self.seed, self.coordinates.scales, self.until, share
             )
@@ -394,11 +457,11 @@ class Search:
             )
         found = ByCells.around(self.parametric, vector, tol, self.budget, self.seed, near, share)
         answers = [stage.answer for stage in found.solution.diagnostics.stages if stage.answer is not None]
-        if answers and answers[-1] > _OPEN:
+        if answers and answers[-1] > _OPEN and not isinstance(find_evolution(problem), Evolution):
             raise ProblemError(
                 f"Equations and conditions do not determine {', '.join(self.parametric.names)} where the unknowns are "
-                "given: measurements are used for these alone. Give conditions on the boundary and at the start; what "
-                "is not known of them may be unknown numbers or functions itself."
+                "given: measurements with noise are used for these alone. Give conditions on the boundary and at the "
+                "start; what is not known of them may be unknown numbers or functions itself."
             )
         return found
 

@@ -334,6 +334,16 @@ class Galerkin:
                 matrix[self._tops[name], self._spans[own]] += self._acting[name] @ combined
         return matrix
 
+    def forced(self, name: str, rates: FloatArray) -> FloatArray:
+        """Return what more rates of a field do to coefficients: from (times, points, sides) to (times, n, sides)."""
+        result = np.zeros((len(rates), self.size, rates.shape[2]))
+        result[:, self._tops[name]] = self._acting[name] @ rates
+        return result
+
+    def widened(self, name: str, pieces: FloatArray) -> FloatArray:
+        """Return answers of a field in the whole basis: from (k, degree + 1, n, sides) to (k, degree + 1, sides, m)."""
+        return np.swapaxes(self.traces[name].kernel @ pieces[:, :, self._spans[name, 0]], 2, 3)
+
     def expanded(self, trajectory: Trajectory) -> Trajectory:
         """Return the trajectory of all fields in the whole basis, boundary data included, field by field."""
         steps = np.diff(trajectory.breaks)

@@ -7,7 +7,7 @@ give the solution between the steps, as a polynomial of degree seven, whose coef
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Any, Protocol
@@ -235,6 +235,24 @@ class Integrator:
             reach = np.maximum(reach, self.field.sizes(stages).max(axis=0))
             previous, y = (h, pieces[-1]), stages[-1]
         return Trajectory(breaks, np.array(pieces))
+
+    def answers(self, breaks: FloatArray, forces: Callable[[FloatArray], FloatArray]) -> FloatArray:
+        """Return how a linear equation answers to further forces, from nothing and by given steps.
+
+        Forces at times have the shape (times, n, sides), and answers that of coefficients of a trajectory, and sides.
+        """
+        _, _, vectors, inverse = _tableau()
+        pieces: list[FloatArray] = []
+        for time, h in zip(breaks[:-1].tolist(), np.diff(breaks).tolist(), strict=True):
+            acting = forces(stage_times(time, h))
+            y = pieces[-1].sum(axis=0) if pieces else np.zeros(acting.shape[1:])
+            jacobian = self.field.jacobian(time, y[:, 0])
+            self._factorise(h, jacobian)
+            self.operations += acting.shape[2] * cost.substitutions(len(y)) + cost.PER_CALL
+            transformed = np.tensordot(inverse, acting + jacobian @ y, axes=1)
+            stages = y + np.real(np.tensordot(vectors, self._solved(transformed), axes=1))
+            pieces.append(np.tensordot(legendre_weights(), np.concatenate([y[None], stages]), axes=1))
+        return np.array(pieces)
 
     def _check(self, blown_up: bool, time: float, breaks: list[float], pieces: list[FloatArray]) -> None:
         """Give up where steps become too short or the state runs away, or when the work is spent."""
