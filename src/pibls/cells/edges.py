@@ -14,36 +14,89 @@ from pibls.geometry.rules import tensor
 from pibls.geometry.solid import Solid
 from pibls.geometry.triangles import Surface
 
-__all__ = ["inner_edges"]
+__all__ = ["flat_sides", "inner_edges"]
 
-_BLUNT = 1.15  # of half a turn: at blunter edges solutions are nearly smooth
+_SHARP, _BLUNT = 1.15, 1.02  # of half a turn: at blunter edges solutions are nearly smooth, and smooth
 _CIRCLE = 48
 _RADIUS = 1e-4  # of the shape
 _FLAT = 1e-9
 _SAME, _DIGITS = 1e-7, 9
 
 
-def inner_edges(domain: Domain) -> FloatArray:
-    """Return the ends of the straight edges at which a solid in space is much more than half around, (edges, 2, 3).
+def inner_edges(domain: Domain) -> tuple[FloatArray, FloatArray]:
+    """Return the straight edges at which a solid in space is more than half around: sharp ones, and blunt ones.
 
-    Those of curved faces are not found.
+    Of the sharp ones these are the ends, (edges, 2, 3). Of blunt ones only those along an axis are told, in rows: an
+    axis across which a cut parts the two faces of an edge, then its ends. Those of curved faces are not found.
 
     Examples
     --------
     >>> import sympy as sp
-    >>> from pibls.geometry import Box
+    >>> from pibls.geometry import Box, Extrusion, Polygon
     >>> x, y, z = sp.symbols("x y z")
     >>> bar = Box((x, 0, 2), (y, 0, 2), (z, 0, 1)) - Box((x, 1, 2), (y, 1, 2), (z, 0, 1))
-    >>> inner_edges(bar).round(9).tolist()
+    >>> inner_edges(bar)[0].round(9).tolist()
     [[[1.0, 1.0, 0.0], [1.0, 1.0, 1.0]]]
+    >>> roof = Polygon((x, y), [(0, 0), (2, 0), (2, 1), (1, 0.9), (0, 1)])
+    >>> inner_edges(Extrusion(roof, (z, 0, 1)))[1].round(9).tolist()
+    [[0.0, 1.0, 0.9, 0.0, 1.0, 0.9, 1.0]]
     """
     if not isinstance(domain, Region) or domain.dimension != 3:
-        return np.empty((0, 2, 3))
+        return np.empty((0, 2, 3)), np.empty((0, 7))
     if isinstance(domain, Solid):
-        return _joined(_folds(domain.surface), domain)
-    flat = [found for patch in domain.boundary.patches if (found := _plane(patch)) is not None]
-    pairs = (_along(domain, one, two) for one, two in combinations(flat, 2))
-    return _joined(np.concatenate([np.empty((0, 2, 3)), *pairs]), domain)
+        found = _folds(domain.surface)
+    else:
+        flat = [plane for patch in domain.boundary.patches if (plane := _plane(patch)) is not None]
+        pairs = (_along(domain, one, two) for one, two in combinations(flat, 2))
+        found = np.concatenate([np.empty((0, 2, 3)), *pairs])
+    edges = _joined(found, domain)
+    sharp = np.array([_share(domain, edge) > _SHARP / 2 for edge in edges], dtype=np.bool_)
+    along = (edges[:, 0] == edges[:, 1]).sum(axis=1) == 2
+    rows = [[axis, *edge.ravel()] for edge in edges[along & ~sharp] for axis in _parting(domain, edge)]
+    return edges[sharp], np.array(rows, dtype=np.float64).reshape(-1, 7)
+
+
+def _share(shape: Region, edge: FloatArray) -> float:
+    """Return how much of what is around the middle of an edge is inside."""
+    way = edge[1] - edge[0]
+    one = np.cross(way, np.eye(3)[np.abs(way).argmin()])
+    one, two = one / np.linalg.norm(one), np.cross(way, one) / np.linalg.norm(np.cross(way, one))
+    around = edge.mean(axis=0) + _RADIUS * shape.thickness * _circle(one, two)
+    return float((shape.level(around) > 0.0).mean())
+
+
+def _circle(one: FloatArray, two: FloatArray) -> FloatArray:
+    angle = 2 * np.pi * (np.arange(_CIRCLE) + 0.5) / _CIRCLE
+    return np.asarray(np.outer(np.cos(angle), one) + np.outer(np.sin(angle), two))
+
+
+def _parting(shape: Region, edge: FloatArray) -> list[int]:
+    """Return the axes across which a cut through an edge has one of its two faces on either side."""
+    axes = np.flatnonzero(edge[0] == edge[1])
+    steps = _RADIUS * shape.thickness * np.eye(3)[axes[::-1]]
+    ahead, behind = (shape.level(edge.mean(axis=0) + sign * steps) > 0.0 for sign in (1.0, -1.0))
+    return [int(axis) for axis in axes[ahead != behind]]
+
+
+def flat_sides(domain: Domain) -> list[tuple[int, float, FloatArray]]:
+    """Return the flat faces of a domain across an axis: the axis, on which side the outside is, and their extent.
+
+    Examples
+    --------
+    >>> import sympy as sp
+    >>> from pibls.geometry import Ball, Box
+    >>> x, y, z = sp.symbols("x y z")
+    >>> bar = Box((x, 0, 2), (y, 0, 2), (z, 0, 1)) - Ball((x, y, z), (1, 1, 1), 0.5)
+    >>> sorted((axis, side, float(extent[0, axis])) for axis, side, extent in flat_sides(bar))
+    [(0, -1.0, 0.0), (0, 1.0, 2.0), (1, -1.0, 0.0), (1, 1.0, 2.0), (2, -1.0, 0.0), (2, 1.0, 1.0)]
+    """
+    found = []
+    for patch in domain.boundary.patches if isinstance(domain, Region) and domain.dimension == 3 else ():
+        normal, X = _plane(patch) or (np.zeros(3), np.empty((0, 3)))
+        axis = int(np.abs(normal).argmax())
+        if abs(normal[axis]) > 1.0 - _FLAT:
+            found.append((axis, float(np.sign(normal[axis])), np.stack([X.min(axis=0), X.max(axis=0)])))
+    return found
 
 
 def _folds(surface: Surface) -> FloatArray:
@@ -84,8 +137,7 @@ def _along(shape: Region, one: tuple[FloatArray, FloatArray], two: tuple[FloatAr
     begin, end = float(ends[0].max()) + shape.tolerance, float(ends[1].min()) - shape.tolerance
     if end - begin <= _RADIUS * shape.thickness or ((start < low) | (start > high))[~moving].any():
         return none
-    angle = 2 * np.pi * (np.arange(_CIRCLE) + 0.5) / _CIRCLE
-    circle = np.outer(np.cos(angle), first) + np.outer(np.sin(angle), np.cross(way, first))
+    circle = _circle(first, np.cross(way, first))
 
     def is_inner(t: FloatArray) -> BoolArray:
         around = start + t[:, None, None] * way + _RADIUS * shape.thickness * circle

@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 
 from pibls.cells.crossings import Crossing, crossings
-from pibls.cells.edges import inner_edges
+from pibls.cells.edges import flat_sides, inner_edges
 from pibls.cells.seams import Sheet, along, seam_pieces, split_at
 from pibls.cells.surface import Piece, pieces
 from pibls.cells.tangents import tangents
 from pibls.cells.tree import Cell
-from pibls.checks import FloatArray
+from pibls.checks import BoolArray, FloatArray
 from pibls.geometry import Box, Domain, Product, TimeInterval
 from pibls.geometry import Part as BoundaryPart
 from pibls.geometry.base import LevelIn, Region
@@ -32,6 +32,7 @@ __all__ = ["FLAT", "Ground", "on_faces"]
 FLAT = 1e-9  # of a cell: what is closer to a wall lies in it
 _ALONG = 32  # points on a piece of the boundary
 _TIE, _ROUNDING = 1e-12, 1e-15
+_MOST_FOLDS = 128  # ways to end cells at blunt edges
 _COVERED = 0.99  # of the boundary, by measures that may be estimates
 _BESIDE = 1e-6  # of a cell: what is just beside it counts as of it, too
 
@@ -61,13 +62,20 @@ class Ground:
         """The box around the domain."""
         bounds = np.asarray(self.domain.bounds, dtype=np.float64)
         points = [crossing.point[None] for crossing in self.crossings]
+        edges, folds = inner_edges(self.domain)
         return Cell(
             bounds[:, 0].copy(),
             bounds[:, 1].copy(),
             marks=np.unique(np.concatenate([self.landmarks, self._planes, *points]), axis=0),
             tangents=tangents(self._all_pieces, len(bounds)),
-            edges=inner_edges(self.domain),
+            edges=edges,
+            folds=folds if len(folds) <= _MOST_FOLDS else folds[:0],
         )
+
+    @cached_property
+    def sides(self) -> list[tuple[int, float, FloatArray]]:
+        """Flat faces across an axis, in space."""
+        return flat_sides(self.domain)
 
     @cached_property
     def crossings(self) -> tuple[Crossing, ...]:
@@ -282,7 +290,7 @@ class Ground:
         return [pair for own in cuts for pair in pairwise(own)]
 
 
-def on_faces(X: FloatArray, cell: Cell) -> bool:
-    """Tell whether points of the boundary all lie in the faces of a cell."""
+def on_faces(X: FloatArray, cell: Cell) -> BoolArray:
+    """Tell which points of the boundary lie in the faces of a cell."""
     slack = FLAT * cell.size
-    return bool(((np.abs(X - cell.low) <= slack) | (np.abs(X - cell.high) <= slack)).any(axis=1).all())
+    return np.asarray(((np.abs(X - cell.low) <= slack) | (np.abs(X - cell.high) <= slack)).any(axis=1))

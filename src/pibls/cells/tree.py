@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from pibls.checks import FloatArray
 
-__all__ = ["Cell", "Contact", "contacts", "leaves", "refined", "split_at_planes"]
+__all__ = ["Cell", "Contact", "contacts", "leaves", "refined", "split_along_lines", "split_at_planes"]
 
 _NEAREST = 0.25  # to an end, as a share of the side, for a split through a mark
 _PLACES = (0.5, 0.4, 0.6, 0.3, 0.7, 0.35, 0.65)  # for a split, as shares of the side
@@ -44,6 +44,8 @@ class Cell:
         coordinate that is NaN is any.
     edges
         Ends of lines through which it is halved likewise.
+    folds
+        Ends of lines through which it is halved across one axis only: the axis, then the ends.
     tangents
         Where walls across an axis would touch the boundary, and are not put: the axis, then the point.
     """
@@ -58,6 +60,7 @@ class Cell:
     marks: FloatArray = field(default_factory=lambda: np.empty((0, 0)))
     tangents: FloatArray = field(default_factory=lambda: np.empty((0, 0)))
     edges: FloatArray = field(default_factory=lambda: np.empty((0, 2, 0)))
+    folds: FloatArray = field(default_factory=lambda: np.empty((0, 1)))
 
     @property
     def size(self) -> FloatArray:
@@ -79,11 +82,22 @@ class Cell:
     @property
     def across(self) -> list[int]:
         """The axes it is halved across towards its corners: if these are edges, not the axis that they run along."""
-        ways = self.edges[:, 1] - self.edges[:, 0]
-        if not len(ways) or len(ways) < len(self.corners):
+        lines = np.concatenate([self.edges, _ends(self.folds)]) if len(self.folds) else self.edges
+        ways = lines[:, 1] - lines[:, 0]
+        if not len(ways) or len(self.edges) < len(self.corners):
             return list(range(len(self.low)))
         along = np.abs(ways) > _ALONG * np.linalg.norm(ways, axis=1, keepdims=True)
         return np.flatnonzero(~along.all(axis=0)).tolist()
+
+    def pierced(self) -> tuple[int, float] | None:
+        """Return the axis and place of a cut along an edge or a fold through its inside, as far from walls as any."""
+        low, high = self.low + _EDGE * self.size, self.high - _EDGE * self.size
+        edges, folds = self.edges[_crossing(self.edges, low, high)], self.folds[_crossing(_ends(self.folds), low, high)]
+        found = [(int(axis), edge[0, axis]) for edge in edges for axis in np.flatnonzero(edge[0] == edge[1])]
+        found += [(int(fold[0]), fold[1 + int(fold[0])]) for fold in folds]
+        depths = {(axis, float(at)): min(at - low[axis], high[axis] - at) for axis, at in found}
+        best = max(depths, key=depths.__getitem__, default=None)
+        return best if best is not None and depths[best] > 0.0 else None
 
     def crossed(self) -> tuple[int, float] | None:
         """Return the axis and place of a plane among its marks that runs through its inside."""
@@ -125,6 +139,7 @@ class Cell:
                 self.depth + 1,
                 marks=self.marks[_held(self.marks, *end)],
                 edges=self.edges[_crossing(self.edges, *end)],
+                folds=self.folds[_crossing(_ends(self.folds), *end)],
                 tangents=self.tangents[_held(self.tangents[:, 1:], *end, slack=_BESIDE)],
             )
             for end in ends
@@ -138,9 +153,10 @@ class Cell:
         def clear(places: FloatArray, room: float) -> npt.NDArray[np.bool_]:
             return np.asarray(np.abs(places[:, None] - touched).min(axis=1, initial=np.inf) > room * (high - low))
 
-        if len(self.marks) or len(self.edges):
+        if len(self.marks) or len(self.edges) or len(self.folds):
             level = self.edges[self.edges[:, 0, axis] == self.edges[:, 1, axis], 0, axis] if len(self.edges) else []
-            values = np.concatenate([self.marks[:, axis] if len(self.marks) else [], level])
+            folded = self.folds[self.folds[:, 0] == axis, 1 + axis] if len(self.folds) else []
+            values = np.concatenate([self.marks[:, axis] if len(self.marks) else [], level, folded])
             values = values[(values > low + _NEAREST * (high - low)) & (values < high - _NEAREST * (high - low))]
             values = values[clear(values, _TOUCHING)]
             if len(values):
@@ -168,6 +184,11 @@ def _held(points: FloatArray, low: FloatArray, high: FloatArray, slack: float = 
     room = slack * (high - low)
     inside = (points >= low - room) & (points <= high + room)
     return np.asarray((inside | np.isnan(points)).all(axis=1))
+
+
+def _ends(folds: FloatArray) -> FloatArray:
+    """Return the ends of folds."""
+    return folds[:, 1:].reshape(len(folds), 2, folds.shape[1] // 2)
 
 
 def _crossing(edges: FloatArray, low: FloatArray, high: FloatArray) -> npt.NDArray[np.bool_]:
@@ -206,6 +227,13 @@ def split_at_planes(root: Cell) -> Cell:
     """Return a tree none of whose leaves a plane among its marks runs through."""
     while crossed := {leaf: [plane] for leaf in leaves(root) if (plane := leaf.crossed()) is not None}:
         root = refined(root, crossed)
+    return root
+
+
+def split_along_lines(root: Cell) -> Cell:
+    """Return a tree with walls through all edges and folds along which a leaf could be cut."""
+    while cuts := {leaf: [cut] for leaf in leaves(root) if (cut := leaf.pierced()) is not None}:
+        root = refined(root, cuts)
     return root
 
 
