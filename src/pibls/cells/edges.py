@@ -1,7 +1,8 @@
-"""The straight edges in space at which a solid is more than half around: solutions are not smooth there."""
+"""What of a solid cells end at or shrink towards: inner edges, flat faces and what it is around."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from itertools import combinations
 
 import numpy as np
@@ -14,12 +15,14 @@ from pibls.geometry.rules import tensor
 from pibls.geometry.solid import Solid
 from pibls.geometry.triangles import Surface
 
-__all__ = ["flat_sides", "inner_edges"]
+__all__ = ["flat_sides", "hollows", "inner_edges"]
 
 _SHARP, _BLUNT = 1.15, 1.02  # of half a turn: at blunter edges solutions are nearly smooth, and smooth
 _CIRCLE = 48
 _RADIUS = 1e-4  # of the shape
 _FLAT = 1e-9
+_SMALL = 0.25  # half extents of what is small, by the sides of the domain
+_ROUND = 17  # points along a curved surface, its quarters among them
 _SAME, _DIGITS = 1e-7, 9
 
 
@@ -97,6 +100,40 @@ def flat_sides(domain: Domain) -> list[tuple[int, float, FloatArray]]:
         if abs(normal[axis]) > 1.0 - _FLAT:
             found.append((axis, float(np.sign(normal[axis])), np.stack([X.min(axis=0), X.max(axis=0)])))
     return found
+
+
+def hollows(surfaces: Iterable[Patch | FloatArray], size: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return middles and half extents of curved surfaces that are small along two axes, infinite along a third.
+
+    Patches count if the domain is around them, and points of surfaces inside the domain anyway.
+
+    Examples
+    --------
+    >>> import sympy as sp
+    >>> from pibls.geometry import Ball, Box
+    >>> x, y, z = sp.symbols("x y z")
+    >>> pierced = Box((x, 0, 2), (y, 0, 2), (z, 0, 1)) - Ball((x, y, z), (1, 1, 0.5), 0.2)
+    >>> middles, halves = hollows(pierced.boundary.patches, np.array([2.0, 2.0, 1.0]))
+    >>> middles.round(9).tolist(), halves.round(9).tolist()
+    ([[1.0, 1.0, 0.5]], [[0.2, 0.2, 0.2]])
+    """
+    middles, halves = [np.empty((0, 3))], [np.empty((0, 3))]
+    for surface in surfaces:
+        X, normals = _spread(surface) if isinstance(surface, Patch) else (surface, None)
+        middle, half = (X.min(axis=0) + X.max(axis=0)) / 2, np.ptp(X, axis=0) / 2
+        small = half < _SMALL * size
+        around = normals is None or ((X - middle) * normals).sum(axis=1).mean() < -_FLAT * half.max()
+        if small.sum() > 1 and around:
+            middles.append(middle[None])
+            halves.append(np.where(small, half, np.inf)[None])
+    return np.concatenate(middles), np.concatenate(halves)
+
+
+def _spread(patch: Patch) -> tuple[FloatArray, FloatArray]:
+    """Return points all over a patch, and normals."""
+    ends = (np.linspace(0.0, 1.0, _ROUND), np.ones(_ROUND))
+    X, normals, kept = patch.at(tensor(ends, ends)[0])
+    return (X, normals) if kept is None or not kept.any() else (X[kept], normals[kept])
 
 
 def _folds(surface: Surface) -> FloatArray:

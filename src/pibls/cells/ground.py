@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from pibls.cells.crossings import Crossing, crossings
-from pibls.cells.edges import flat_sides, inner_edges
+from pibls.cells.edges import flat_sides, hollows, inner_edges
 from pibls.cells.seams import Sheet, along, seam_pieces, split_at
 from pibls.cells.surface import Piece, pieces
 from pibls.cells.tangents import tangents
@@ -209,6 +209,15 @@ class Ground:
                 found.append((rule.points, np.ptp(rule.points, axis=0)))
         extents = np.array([extent for _, extent in found]).reshape(-1, len(self.domain.coordinates))
         return [X for X, _ in found], extents
+
+    @cached_property
+    def hollows(self) -> tuple[FloatArray, FloatArray]:
+        """Middles and half extents of small curved surfaces in space, of holes and of seams."""
+        if (self.is_box and not self.seams) or len(self.domain.space) != 3:
+            return (np.empty((0, len(self.domain.coordinates))),) * 2
+        sheets = [piece.rule(self.root.low, self.root.high, _ALONG) for held in self.seams.values() for piece in held]
+        seams = [sheet.points for sheet in sheets if sheet is not None]
+        return hollows([*seams, *(piece.patch for piece in self._outlines.get(None, ()))], self.root.size)
 
     @cached_property
     def places(self) -> dict[Any, BoundaryPart]:

@@ -19,7 +19,7 @@ from pibls.cells.outcome import field_sizes, network_of, residuals_of
 from pibls.cells.refine import Follower, Marker
 from pibls.cells.rows import Rows
 from pibls.cells.solve import Fit, Glue
-from pibls.cells.tree import Cell, leaves, refined, split_along_lines, split_at_planes
+from pibls.cells.tree import Cell, graded, leaves, refined, split_along_lines, split_at_planes
 from pibls.checks import FloatArray
 from pibls.features.reference import draw_reference
 from pibls.problem import Averages, Problem
@@ -459,6 +459,7 @@ def first_tree(follower: Follower, tol: float, root: Cell | None = None, *, budg
                 break
         root = split_at_planes(root)
     most = max(_FEWEST_CELLS, int(_DATA_BUDGET * budget * RATE / (PER_CELL + _PER_WEIGHT * rows.width**3)))
+    root = graded(root, *rows.layout.ground.hollows, most)
     return rows.layout.trimmed(follower.followed(follower.waved(root, tol, most), tol, most))
 
 

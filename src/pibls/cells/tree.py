@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from pibls.checks import FloatArray
 
-__all__ = ["Cell", "Contact", "contacts", "leaves", "refined", "split_along_lines", "split_at_planes"]
+__all__ = ["Cell", "Contact", "contacts", "graded", "leaves", "refined", "split_along_lines", "split_at_planes"]
 
 _NEAREST = 0.25  # to an end, as a share of the side, for a split through a mark
 _PLACES = (0.5, 0.4, 0.6, 0.3, 0.7, 0.35, 0.65)  # for a split, as shares of the side
@@ -24,6 +24,7 @@ _BESIDE = 1e-3  # of a side: a wall is kept off a place just beside a cell, too
 _TOUCHING = 1e-6  # of the side: a mark at which the boundary is along the wall
 _EDGE = 1e-9  # of a side: an edge beside a cell that runs along it, too
 _ALONG = 1 - 1e-9  # of an edge, along an axis
+_AROUND = (1.5, 2.0, 3.0)  # sides of cells around something, by its half extents or by how far they are from it
 _CLEAR = 0.08  # of the side, between a split and a place where it would touch the boundary
 
 
@@ -235,6 +236,38 @@ def split_along_lines(root: Cell) -> Cell:
     while cuts := {leaf: [cut] for leaf in leaves(root) if (cut := leaf.pierced()) is not None}:
         root = refined(root, cuts)
     return root
+
+
+def graded(root: Cell, middles: FloatArray, halves: FloatArray, most: int) -> Cell:
+    """Return a tree whose cells shrink towards small things, given by their middles and half extents.
+
+    Half extents along which a thing is not small are infinite. Cells shrink less where there would be too many of them,
+    or not at all.
+
+    >>> tree = graded(Cell(np.zeros(2), np.ones(2)), np.array([[0.25, 0.5]]), np.array([[0.125, np.inf]]), 10)
+    >>> [leaf.high.tolist() for leaf in leaves(tree)]
+    [[0.125, 1.0], [0.25, 1.0], [0.4375, 1.0], [0.625, 1.0], [1.0, 1.0]]
+    """
+    for around in _AROUND:
+        found = root
+        while len(leaves(found)) <= most:
+            cuts = {leaf: [cut] for leaf in leaves(found) if (cut := _towards(leaf, middles, halves, around))}
+            if not cuts:
+                return found
+            found = refined(found, cuts)
+    return root
+
+
+def _towards(cell: Cell, middles: FloatArray, halves: FloatArray, around: float) -> tuple[int, float | None] | None:
+    """Return the axis of a cut of a cell that is too large beside something small, and its place if through that."""
+    gaps = np.maximum(np.maximum(cell.low - middles, middles - cell.high), 0.0)
+    far = np.linalg.norm(np.where(np.isfinite(halves), gaps, 0.0), axis=1, keepdims=True)
+    over = np.where(cell.size > around * (1.0 + _EDGE) * np.maximum(far, halves), cell.size, 0.0)
+    if not over.any():
+        return None
+    thing, axis = np.unravel_index(over.argmax(), over.shape)
+    at, room = float(middles[thing, axis]), _EDGE * cell.size[axis]
+    return int(axis), at if cell.low[axis] + room < at < cell.high[axis] - room else None
 
 
 def _split(cell: Cell, cuts: list[tuple[int, float | None]]) -> Cell:
