@@ -9,11 +9,13 @@ import pytest
 import sympy as sp
 
 import pibls as pb
-from pibls.cells.edges import inner_edges
+from pibls.cells.edges import borders, inner_edges
 from pibls.cells.layout import Layout
 from pibls.cells.loop import first_tree
+from pibls.cells.parts import part_values
 from pibls.cells.refine import Follower
 from pibls.cells.rows import Rows
+from pibls.cells.solve import Glue
 from pibls.cells.tree import leaves
 from pibls.features.reference import draw_reference
 from test_shapes_reading import box
@@ -102,3 +104,51 @@ def test_heat_leaves_a_step_as_it_does_in_the_plane():
     exact = found[0](X[:, [0, 2]])
     assert found[1].status == "converged", found[1].diagnostics.message
     assert np.sqrt(np.mean((found[1](X) - exact) ** 2) / np.mean(exact**2)) < 1e-3
+
+
+def _error_on_the_first_tree(shape, exact, most):
+    u = pb.field("u", x, y, z)
+    problem = pb.Problem(sp.Eq(pb.laplacian(u), 0), shape, [pb.Dirichlet(u, exact)])
+    rows = Rows(Layout(problem, draw_reference(3, 8, 0)))
+    fit = Glue(rows).solve(first_tree(Follower(rows), 1e-3))
+    assert len(fit.parts) < most
+    apart = size = 0.0
+    for part in fit.parts:
+        values = sp.lambdify((x, y, z), exact)(*part.points.T)
+        found = part_values(rows.layout.reference, part, fit.weights[part], part.points)[:, 0]
+        apart, size = apart + part.weights @ (found - values) ** 2, size + part.weights @ values**2
+    return np.sqrt(apart / size)
+
+
+@pytest.mark.parametrize("radius", [0.2, 0.08])
+def test_what_is_around_a_small_ball_is_found_on_the_first_tree(radius):
+    shape = pb.Box((x, -1, 1), (y, -1, 1), (z, -1, 1)) - pb.Ball((x, y, z), (0.3, -0.1, 0.2), radius)
+    exact = radius / sp.sqrt((x - 0.3) ** 2 + (y + 0.1) ** 2 + (z - 0.2) ** 2)
+    assert _error_on_the_first_tree(shape, exact, 160) < 1e-3
+
+
+def test_what_is_around_a_wire_is_found_on_the_first_tree():
+    shape = pb.Box((x, -1, 1), (y, -1, 1), (z, 0, 1)) - pb.Cylinder((x, y, z), (-0.2, 0.1, -1), (-0.2, 0.1, 2), 0.05)
+    exact = sp.log((x + 0.2) ** 2 + (y - 0.1) ** 2) * (1 + z / 4)
+    assert _error_on_the_first_tree(shape, exact, 80) < 1e-3
+
+
+def test_a_condition_that_ends_on_a_face_ends_cells_there():
+    around, box = sp.atan2(z, x - 0.3), pb.Box((x, -1, 1), (y, 0, 1), (z, 0, 1))
+    u, exact = pb.field("u", x, y, z), sp.sqrt(sp.sqrt((x - 0.3) ** 2 + z**2)) * sp.cos(around / 2)
+    warm = [pb.Dirichlet(u, exact, on=side) for side in (box.x_min, box.x_max, box.y_min, box.y_max, box.z_max)]
+    cold = pb.Dirichlet(u, 0, on=box.z_min.where(lambda X: X[:, 0] < 0.3))
+    insulated = pb.Neumann(u, 0, on=box.z_min.where(lambda X: X[:, 0] >= 0.3))
+    problem = pb.Problem(sp.Eq(pb.laplacian(u), 0), box, [*warm, cold, insulated], exact=exact)
+    solution = pb.solve(problem, tol=1e-3)
+    assert solution.status == "converged", solution.diagnostics.message
+    assert solution.true_error(20_000) < 1e-3
+
+
+def test_borders_of_conditions_within_faces_are_found_and_edges_of_a_solid_are_none():
+    step = CUBE - pb.Box((x, 1, 2), (y, 0, 2), (z, 1, 2))
+    patch = step.boundary.where(lambda X: (X[:, 2] < 1e-9) & (X[:, 0] < 0.5) & (X[:, 1] > 0.4))
+    found = borders([patch, step.boundary.where(lambda X: X[:, 2] > 1 - 1e-9)], step)
+    lines = sorted(np.ptp(line, axis=0).round(6).tolist() for line in found if line[0, 2] < 0.5)
+    assert lines == [[0.0, 1.6, 0.0], [0.5, 0.0, 0.0]]
+    assert np.allclose(found[found[:, 0, 2] > 0.5][:, :, 2], 1.0)

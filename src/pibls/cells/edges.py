@@ -1,28 +1,32 @@
-"""What of a solid cells end at or shrink towards: inner edges, flat faces and what it is around."""
+"""What of a solid cells end at or shrink towards: inner edges, flat faces, what it is around, where conditions end."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 from itertools import combinations
 
 import numpy as np
 
-from pibls.cells.surface import ranges
+from pibls.cells.surface import pieces, ranges
 from pibls.checks import BoolArray, FloatArray
 from pibls.geometry.base import Domain, Region
+from pibls.geometry.part import Part
 from pibls.geometry.patch import Patch
+from pibls.geometry.restricted import RestrictedPatch
 from pibls.geometry.rules import tensor
 from pibls.geometry.solid import Solid
 from pibls.geometry.triangles import Surface
 
-__all__ = ["flat_sides", "hollows", "inner_edges"]
+__all__ = ["borders", "flat_sides", "hollows", "inner_edges"]
 
 _SHARP, _BLUNT = 1.15, 1.02  # of half a turn: at blunter edges solutions are nearly smooth, and smooth
 _CIRCLE = 48
 _RADIUS = 1e-4  # of the shape
 _FLAT = 1e-9
 _SMALL = 0.25  # half extents of what is small, by the sides of the domain
-_ROUND = 17  # points along a curved surface, its quarters among them
+_ACROSS, _OFF, _ASIDE = 7, 0.37, 1e-4  # lines across a face to look along, where, and how far beside where it ends
+_ROUND, _CLOSE = 17, 129  # points along a curved surface, its quarters among them
 _SAME, _DIGITS = 1e-7, 9
 
 
@@ -120,6 +124,8 @@ def hollows(surfaces: Iterable[Patch | FloatArray], size: FloatArray) -> tuple[F
     middles, halves = [np.empty((0, 3))], [np.empty((0, 3))]
     for surface in surfaces:
         X, normals = _spread(surface) if isinstance(surface, Patch) else (surface, None)
+        if not len(X):
+            continue
         middle, half = (X.min(axis=0) + X.max(axis=0)) / 2, np.ptp(X, axis=0) / 2
         small = half < _SMALL * size
         around = normals is None or ((X - middle) * normals).sum(axis=1).mean() < -_FLAT * half.max()
@@ -129,11 +135,69 @@ def hollows(surfaces: Iterable[Patch | FloatArray], size: FloatArray) -> tuple[F
     return np.concatenate(middles), np.concatenate(halves)
 
 
+def borders(parts: Iterable[Part], shape: Domain) -> FloatArray:
+    """Return the ends of the lines along axes at which parts of a boundary in space end within a flat face.
+
+    Examples
+    --------
+    >>> import sympy as sp
+    >>> from pibls.geometry import Box
+    >>> x, y, z = sp.symbols("x y z")
+    >>> box = Box((x, 0, 2), (y, 0, 1), (z, 0, 1))
+    >>> borders([box.top.where(lambda X: X[:, 0] < 0.5), box.front], box).round(9).tolist()
+    [[[0.5, 0.0, 1.0], [0.5, 1.0, 1.0]]]
+    """
+    found = [np.empty((0, 2, 3))]
+    if not isinstance(shape, Region) or shape.dimension != 3:
+        return found[0]
+    for patch in (patch for part in parts for patch in part.patches if isinstance(patch, RestrictedPatch)):
+        if all(piece.is_plain and len(piece.box) == 2 for piece in pieces(patch)):
+            found += [_border(shape, patch, axis, at) for axis in range(2) for at in _ends(patch, axis)]
+    every = np.concatenate(found)
+    return every[np.unique(every.round(_DIGITS), axis=0, return_index=True)[1]]
+
+
+def _ends(patch: Patch, axis: int) -> list[float]:
+    """Return where a flat patch ends along a parameter, at the same place for different values of the other one."""
+    found = []
+    for other in (np.arange(_ACROSS) + _OFF) / _ACROSS:
+        kept = ranges(lambda s, other=other: _kept(patch, axis, s, np.full(len(s), other)), 0.0, 1.0)
+        found += [round(end, _DIGITS) for span in kept for end in span if 0.0 < end < 1.0]
+    return [end for end, count in Counter(found).items() if count > 1]
+
+
+def _kept(patch: Patch, axis: int, s: FloatArray, other: FloatArray) -> BoolArray:
+    kept = patch.at(np.stack([s, other] if axis == 0 else [other, s], axis=1))[2]
+    return np.ones(len(s), dtype=np.bool_) if kept is None else kept
+
+
+def _border(shape: Region, patch: Patch, axis: int, at: float) -> FloatArray:
+    """Return the lines at a place of a parameter on one side of which a patch ends, within a face of the shape."""
+
+    def ends(t: FloatArray) -> BoolArray:
+        kept, within = [], []
+        for side in (np.full(len(t), at - _ASIDE), np.full(len(t), at + _ASIDE)):
+            X, normals, _ = patch.at(np.stack([side, t] if axis == 0 else [t, side], axis=1))
+            within.append(shape.level(X - _ASIDE * shape.thickness * normals) > 0.0)
+            kept.append(_kept(patch, axis, side, t))
+        return np.asarray((kept[0] != kept[1]) & within[0] & within[1])
+
+    spans = np.array(ranges(ends, 0.0, 1.0)).reshape(-1)
+    U = np.stack([np.full(len(spans), at), spans] if axis == 0 else [spans, np.full(len(spans), at)], axis=1)
+    return patch.at(U)[0].reshape(-1, 2, 3)
+
+
 def _spread(patch: Patch) -> tuple[FloatArray, FloatArray]:
-    """Return points all over a patch, and normals."""
-    ends = (np.linspace(0.0, 1.0, _ROUND), np.ones(_ROUND))
-    X, normals, kept = patch.at(tensor(ends, ends)[0])
-    return (X, normals) if kept is None or not kept.any() else (X[kept], normals[kept])
+    """Return points all over a patch, more of them where not all is kept, and normals; nothing of what is flat."""
+    for count in (_ROUND, _CLOSE):
+        ends = (np.linspace(0.0, 1.0, count), np.ones(count))
+        X, normals, kept = patch.at(tensor(ends, ends)[0])
+        if np.ptp(normals, axis=0).max() < _FLAT:
+            return X[:0], normals[:0]
+        if kept is None or kept.all():
+            break
+        X, normals = X[kept], normals[kept]
+    return X, normals
 
 
 def _folds(surface: Surface) -> FloatArray:

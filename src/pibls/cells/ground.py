@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from pibls.cells.crossings import Crossing, crossings
-from pibls.cells.edges import flat_sides, hollows, inner_edges
+from pibls.cells.edges import borders, flat_sides, hollows, inner_edges
 from pibls.cells.seams import Sheet, along, seam_pieces, split_at
 from pibls.cells.surface import Piece, pieces
 from pibls.cells.tangents import tangents
@@ -68,7 +68,7 @@ class Ground:
             bounds[:, 1].copy(),
             marks=np.unique(np.concatenate([self.landmarks, self._planes, *points]), axis=0),
             tangents=tangents(self._all_pieces, len(bounds)),
-            edges=edges,
+            edges=np.concatenate([edges, borders((part for place, part in self.places.items() if place), self.domain)]),
             folds=folds if len(folds) <= _MOST_FOLDS else folds[:0],
         )
 

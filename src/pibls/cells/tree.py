@@ -91,10 +91,10 @@ class Cell:
         return np.flatnonzero(~along.all(axis=0)).tolist()
 
     def pierced(self) -> tuple[int, float] | None:
-        """Return the axis and place of a cut along an edge or a fold through its inside, as far from walls as any."""
+        """Return the axis and place of a cut along an edge, or a fold through its inside, as far from walls as any."""
         low, high = self.low + _EDGE * self.size, self.high - _EDGE * self.size
-        edges, folds = self.edges[_crossing(self.edges, low, high)], self.folds[_crossing(_ends(self.folds), low, high)]
-        found = [(int(axis), edge[0, axis]) for edge in edges for axis in np.flatnonzero(edge[0] == edge[1])]
+        folds = self.folds[_crossing(_ends(self.folds), low, high)]
+        found = [(int(axis), edge[0, axis]) for edge in self.edges for axis in np.flatnonzero(edge[0] == edge[1])]
         found += [(int(fold[0]), fold[1 + int(fold[0])]) for fold in folds]
         depths = {(axis, float(at)): min(at - low[axis], high[axis] - at) for axis, at in found}
         best = max(depths, key=depths.__getitem__, default=None)
