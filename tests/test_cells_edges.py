@@ -62,6 +62,14 @@ def test_convex_round_and_blunt_solids_have_no_sharp_ones():
         assert len(inner_edges(solid)[0]) == 0
 
 
+def test_triangles_of_a_ball_have_no_edges_to_end_cells_at():
+    ball = pytest.importorskip("trimesh").creation.icosphere(subdivisions=2, radius=0.4)
+    corners, triangles = box((-1, -1, -1), (2, 2, 2))
+    inner = np.asarray(ball.faces)[:, ::-1] + len(corners)
+    found = inner_edges(pb.Solid((x, y, z), [*corners, *ball.vertices], [*triangles, *inner]))
+    assert [len(own) for own in found] == [0, 0]
+
+
 def test_a_root_of_the_distance_from_an_edge_is_found():
     bar = pb.Box((x, -1, 1), (y, -1, 1), (z, 0, 1)) - pb.Box((x, 0, 1), (y, -1, 0), (z, 0, 1))
     u = pb.field("u", x, y, z)

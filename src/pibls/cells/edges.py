@@ -15,12 +15,14 @@ from pibls.geometry.part import Part
 from pibls.geometry.patch import Patch
 from pibls.geometry.restricted import RestrictedPatch
 from pibls.geometry.rules import tensor
+from pibls.geometry.sheets import TrianglePatch
 from pibls.geometry.solid import Solid
 from pibls.geometry.triangles import Surface
 
 __all__ = ["borders", "flat_sides", "hollows", "inner_edges"]
 
 _SHARP, _BLUNT = 1.15, 1.02  # of half a turn: at blunter edges solutions are nearly smooth, and smooth
+_MOST = 128  # rows of blunt ones
 _CIRCLE = 48
 _RADIUS = 1e-4  # of the shape
 _FLAT = 1e-9
@@ -34,7 +36,8 @@ def inner_edges(domain: Domain) -> tuple[FloatArray, FloatArray]:
     """Return the straight edges at which a solid in space is more than half around: sharp ones, and blunt ones.
 
     Of the sharp ones these are the ends, (edges, 2, 3). Of blunt ones only those along an axis are told, in rows: an
-    axis across which a cut parts the two faces of an edge, then its ends. Those of curved faces are not found.
+    axis across which a cut parts the two faces of an edge, then its ends; none if there are more than cells can end at.
+    Those of curved faces are not found.
 
     Examples
     --------
@@ -60,7 +63,7 @@ def inner_edges(domain: Domain) -> tuple[FloatArray, FloatArray]:
     sharp = np.array([_share(domain, edge) > _SHARP / 2 for edge in edges], dtype=np.bool_)
     along = (edges[:, 0] == edges[:, 1]).sum(axis=1) == 2
     rows = [[axis, *edge.ravel()] for edge in edges[along & ~sharp] for axis in _parting(domain, edge)]
-    return edges[sharp], np.array(rows, dtype=np.float64).reshape(-1, 7)
+    return edges[sharp], np.array(rows if len(rows) <= _MOST else [], dtype=np.float64).reshape(-1, 7)
 
 
 def _share(shape: Region, edge: FloatArray) -> float:
@@ -109,7 +112,8 @@ def flat_sides(domain: Domain) -> list[tuple[int, float, FloatArray]]:
 def hollows(surfaces: Iterable[Patch | FloatArray], size: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Return middles and half extents of curved surfaces that are small along two axes, infinite along a third.
 
-    Patches count if the domain is around them, and points of surfaces inside the domain anyway.
+    Patches count if the domain is around them, and points of surfaces inside the domain anyway. Triangles do not: many
+    of them make one surface.
 
     Examples
     --------
@@ -188,7 +192,9 @@ def _border(shape: Region, patch: Patch, axis: int, at: float) -> FloatArray:
 
 
 def _spread(patch: Patch) -> tuple[FloatArray, FloatArray]:
-    """Return points all over a patch, more of them where not all is kept, and normals; nothing of what is flat."""
+    """Return points all over a patch, more where not all of it is kept, and normals; none of what is made of planes."""
+    if isinstance(patch, TrianglePatch):
+        return np.empty((0, 3)), np.empty((0, 3))
     for count in (_ROUND, _CLOSE):
         ends = (np.linspace(0.0, 1.0, count), np.ones(count))
         X, normals, kept = patch.at(tensor(ends, ends)[0])
@@ -211,7 +217,11 @@ def _folds(surface: Surface) -> FloatArray:
     along = along / np.linalg.norm(along, axis=1, keepdims=True)
     # The edge runs the way its first triangle does, which has the inside on its left.
     turn = np.arctan2((np.cross(one, two) * along).sum(axis=1), (one * two).sum(axis=1))
-    return np.asarray(np.stack([start, stop], axis=1)[-turn > (_BLUNT - 1.0) * np.pi])
+    sharp = -turn > (_SHARP - 1.0) * np.pi
+    blunt, level = (-turn > (_BLUNT - 1.0) * np.pi) & ~sharp, (start == stop).sum(axis=1) == 2
+    # Triangles of what is round all over have such edges in all directions: walls would meet a few of them by chance.
+    blunt &= level & ~np.isin(pairs, pairs[blunt & ~level]).any(axis=1)
+    return np.asarray(np.stack([start, stop], axis=1)[sharp | blunt if blunt.sum() <= _MOST else sharp])
 
 
 def _plane(patch: Patch) -> tuple[FloatArray, FloatArray] | None:

@@ -32,7 +32,6 @@ __all__ = ["FLAT", "Ground", "on_faces"]
 FLAT = 1e-9  # of a cell: what is closer to a wall lies in it
 _ALONG = 32  # points on a piece of the boundary
 _TIE, _ROUNDING = 1e-12, 1e-15
-_MOST_FOLDS = 128  # ways to end cells at blunt edges
 _COVERED = 0.99  # of the boundary, by measures that may be estimates
 _BESIDE = 1e-6  # of a cell: what is just beside it counts as of it, too
 
@@ -69,7 +68,7 @@ class Ground:
             marks=np.unique(np.concatenate([self.landmarks, self._planes, *points]), axis=0),
             tangents=tangents(self._all_pieces, len(bounds)),
             edges=np.concatenate([edges, borders((part for place, part in self.places.items() if place), self.domain)]),
-            folds=folds if len(folds) <= _MOST_FOLDS else folds[:0],
+            folds=folds,
         )
 
     @cached_property
