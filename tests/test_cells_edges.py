@@ -2,12 +2,22 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 import sympy as sp
 
 import pibls as pb
-from pibls.cells.edges import inner_edges
+from pibls.cells.edges import borders, inner_edges
+from pibls.cells.layout import Layout
+from pibls.cells.loop import first_tree
+from pibls.cells.parts import part_values
+from pibls.cells.refine import Follower
+from pibls.cells.rows import Rows
+from pibls.cells.solve import Glue
+from pibls.cells.tree import leaves
+from pibls.features.reference import draw_reference
 from test_shapes_reading import box
 
 x, y, z = pb.coordinates("x y z")
@@ -16,7 +26,7 @@ L = [(0, 0), (2, 0), (2, 1), (1, 1), (1, 2), (0, 2)]
 
 
 def test_a_cube_without_an_eighth_has_three_edges_that_meet():
-    found = inner_edges(CUBE - pb.Box((x, 1, 2), (y, 1, 2), (z, 1, 2)))
+    found, _ = inner_edges(CUBE - pb.Box((x, 1, 2), (y, 1, 2), (z, 1, 2)))
     expected = [[np.ones(3), np.where(np.arange(3) == axis, 2.0, 1.0)] for axis in range(3)]
     order = np.argsort(found[:, 1].argmax(axis=1))
     np.testing.assert_allclose(found[order], expected, atol=1e-9)
@@ -26,7 +36,7 @@ def test_ways_to_make_an_angle_have_the_same_edge():
     drawn = pb.Extrusion(pb.Polygon((x, y), L), (z, 0, 1))
     cut = pb.Box((x, 0, 2), (y, 0, 2), (z, 0, 1)) - pb.Box((x, 1, 2), (y, 1, 2), (z, 0, 1))
     for shape in (drawn, cut):
-        np.testing.assert_allclose(inner_edges(shape), [[[1, 1, 0], [1, 1, 1]]], atol=1e-9)
+        np.testing.assert_allclose(inner_edges(shape)[0], [[[1, 1, 0], [1, 1, 1]]], atol=1e-9)
 
 
 @pytest.mark.parametrize("turn", [0.0, 0.3])
@@ -39,17 +49,25 @@ def test_edges_of_triangles_are_joined_and_turn_with_the_solid(turn):
     floor = [(0, 1, 3), (1, 2, 3), (0, 3, 5), (3, 4, 5)]
     caps = [t for a, b, c in floor for t in ((a, c, b), (a + 6, b + 6, c + 6))]
     rotation = np.array([[1, 0, 0], [0, np.cos(turn), -np.sin(turn)], [0, np.sin(turn), np.cos(turn)]])
-    found = inner_edges(pb.Solid((x, y, z), bar @ rotation.T, [*sides, *caps]))
+    found, _ = inner_edges(pb.Solid((x, y, z), bar @ rotation.T, [*sides, *caps]))
     ends = np.array([[1, 1, 0], [1, 1, 1]]) @ rotation.T
     np.testing.assert_allclose(found, [ends[np.lexsort(ends.T[::-1])]], atol=1e-9)
 
 
-def test_convex_round_and_blunt_solids_have_none():
+def test_convex_round_and_blunt_solids_have_no_sharp_ones():
     corners = [(np.cos(a), np.sin(a)) for a in 2 * np.pi * np.arange(24) / 24]
     pierced = pb.Rectangle((x, -2, 2), (y, -2, 2)) - pb.Polygon((x, y), corners)
     solids = [CUBE, CUBE - pb.Ball((x, y, z), (1, 1, 1), 0.5), pb.Solid((x, y, z), *box((0, 0, 0), (1, 2, 1)))]
     for solid in (*solids, pb.Extrusion(pierced, (z, 0, 1)), pb.Rectangle((x, 0, 1), (y, 0, 1))):
-        assert len(inner_edges(solid)) == 0
+        assert len(inner_edges(solid)[0]) == 0
+
+
+def test_triangles_of_a_ball_have_no_edges_to_end_cells_at():
+    ball = pytest.importorskip("trimesh").creation.icosphere(subdivisions=2, radius=0.4)
+    corners, triangles = box((-1, -1, -1), (2, 2, 2))
+    inner = np.asarray(ball.faces)[:, ::-1] + len(corners)
+    found = inner_edges(pb.Solid((x, y, z), [*corners, *ball.vertices], [*triangles, *inner]))
+    assert [len(own) for own in found] == [0, 0]
 
 
 def test_a_root_of_the_distance_from_an_edge_is_found():
@@ -62,3 +80,83 @@ def test_a_root_of_the_distance_from_an_edge_is_found():
     solution = pb.solve(problem, tol=1e-3)
     assert solution.status == "converged", solution.diagnostics.message
     assert solution.true_error(20_000) < 1e-3
+
+
+def test_cells_end_at_flat_faces_and_at_the_blunt_edges_of_a_hole():
+    shape = pb.read_shape(Path(__file__).parent.parent / "examples" / "shapes" / "bracket.stl", (x, y, z))
+    u = pb.field("u", x, y, z)
+    rows = Rows(Layout(pb.Problem(sp.Eq(pb.laplacian(u), 0), shape, [pb.Neumann(u, 0)]), draw_reference(3, 4, 0)))
+    cells = leaves(first_tree(Follower(rows), 1e-3))
+    parts = [part for cell in cells for part in rows.layout.parts(cell)]
+    cut = [part for part in parts if not part.whole]
+    assert len(cut) == 24
+    for part in cut:
+        (rule,) = part.boundary.values()
+        oblique = (np.abs(rule.normals) < 1 - 1e-9).all(axis=1) & (rule.weights > 1e-9 * rule.weights.max())
+        assert np.ptp(rule.normals[oblique], axis=0).max() < 1e-6
+    assert sum(part.volume for part in parts) == pytest.approx(shape.measure, rel=1e-4)
+
+
+def test_heat_leaves_a_step_as_it_does_in_the_plane():
+    """What flows through an upright whose cells reach beyond it would else be that of scattered points."""
+    flat = pb.Rectangle((x, 0, 3), (z, 0, 2)) - pb.Rectangle((x, 0.5, 3), (z, 0.5, 2))
+    solid = pb.Box((x, 0, 3), (y, 0, 2), (z, 0, 2)) - pb.Box((x, 0.5, 3), (y, 0, 2), (z, 0.5, 2))
+    found = []
+    for shape in (flat, solid):
+        u = pb.field("u", *shape.coordinates)
+        top = shape.boundary.where(lambda X: X[:, -1] > 2 - 1e-9)
+        rest = shape.boundary.where(lambda X: X[:, -1] <= 2 - 1e-9)
+        conditions = [pb.Dirichlet(u, 0, on=top), pb.Neumann(u, 0, on=rest)]
+        found.append(pb.solve(pb.Problem(sp.Eq(-pb.laplacian(u), 1), shape, conditions), tol=1e-3))
+    X = solid.sample(500)
+    exact = found[0](X[:, [0, 2]])
+    assert found[1].status == "converged", found[1].diagnostics.message
+    assert np.sqrt(np.mean((found[1](X) - exact) ** 2) / np.mean(exact**2)) < 1e-3
+
+
+def _error_on_the_first_tree(shape, exact, most):
+    u = pb.field("u", x, y, z)
+    problem = pb.Problem(sp.Eq(pb.laplacian(u), 0), shape, [pb.Dirichlet(u, exact)])
+    rows = Rows(Layout(problem, draw_reference(3, 8, 0)))
+    fit = Glue(rows).solve(first_tree(Follower(rows), 1e-3))
+    assert len(fit.parts) < most
+    apart = size = 0.0
+    for part in fit.parts:
+        values = sp.lambdify((x, y, z), exact)(*part.points.T)
+        found = part_values(rows.layout.reference, part, fit.weights[part], part.points)[:, 0]
+        apart, size = apart + part.weights @ (found - values) ** 2, size + part.weights @ values**2
+    return np.sqrt(apart / size)
+
+
+@pytest.mark.parametrize("radius", [0.2, 0.08])
+def test_what_is_around_a_small_ball_is_found_on_the_first_tree(radius):
+    shape = pb.Box((x, -1, 1), (y, -1, 1), (z, -1, 1)) - pb.Ball((x, y, z), (0.3, -0.1, 0.2), radius)
+    exact = radius / sp.sqrt((x - 0.3) ** 2 + (y + 0.1) ** 2 + (z - 0.2) ** 2)
+    assert _error_on_the_first_tree(shape, exact, 160) < 1e-3
+
+
+def test_what_is_around_a_wire_is_found_on_the_first_tree():
+    shape = pb.Box((x, -1, 1), (y, -1, 1), (z, 0, 1)) - pb.Cylinder((x, y, z), (-0.2, 0.1, -1), (-0.2, 0.1, 2), 0.05)
+    exact = sp.log((x + 0.2) ** 2 + (y - 0.1) ** 2) * (1 + z / 4)
+    assert _error_on_the_first_tree(shape, exact, 80) < 1e-3
+
+
+def test_a_condition_that_ends_on_a_face_ends_cells_there():
+    around, box = sp.atan2(z, x - 0.3), pb.Box((x, -1, 1), (y, 0, 1), (z, 0, 1))
+    u, exact = pb.field("u", x, y, z), sp.sqrt(sp.sqrt((x - 0.3) ** 2 + z**2)) * sp.cos(around / 2)
+    warm = [pb.Dirichlet(u, exact, on=side) for side in (box.x_min, box.x_max, box.y_min, box.y_max, box.z_max)]
+    cold = pb.Dirichlet(u, 0, on=box.z_min.where(lambda X: X[:, 0] < 0.3))
+    insulated = pb.Neumann(u, 0, on=box.z_min.where(lambda X: X[:, 0] >= 0.3))
+    problem = pb.Problem(sp.Eq(pb.laplacian(u), 0), box, [*warm, cold, insulated], exact=exact)
+    solution = pb.solve(problem, tol=1e-3)
+    assert solution.status == "converged", solution.diagnostics.message
+    assert solution.true_error(20_000) < 1e-3
+
+
+def test_borders_of_conditions_within_faces_are_found_and_edges_of_a_solid_are_none():
+    step = CUBE - pb.Box((x, 1, 2), (y, 0, 2), (z, 1, 2))
+    patch = step.boundary.where(lambda X: (X[:, 2] < 1e-9) & (X[:, 0] < 0.5) & (X[:, 1] > 0.4))
+    found = borders([patch, step.boundary.where(lambda X: X[:, 2] > 1 - 1e-9)], step)
+    lines = sorted(np.ptp(line, axis=0).round(6).tolist() for line in found if line[0, 2] < 0.5)
+    assert lines == [[0.0, 1.6, 0.0], [0.5, 0.0, 0.0]]
+    assert np.allclose(found[found[:, 0, 2] > 0.5][:, :, 2], 1.0)

@@ -11,7 +11,7 @@ import numpy as np
 from scipy import ndimage
 
 from pibls.cells.filling import filled
-from pibls.cells.ground import Ground, on_faces
+from pibls.cells.ground import FLAT, Ground, on_faces
 from pibls.cells.parts import CellPart, exact_weights
 from pibls.cells.surface import Rule, ranges
 from pibls.cells.tree import Cell
@@ -30,6 +30,7 @@ _STEP = 1e-7
 _EXACT = 3  # degrees more than those of cells, for integrals: sines are a little more than polynomials
 _CANDIDATES = 2**15
 _OVERSAMPLING = 2.2
+_BEYOND = 128  # points to see whether anything is there
 _LINES = 24  # through a part in space, across each axis
 
 
@@ -47,15 +48,30 @@ class Cutter:
             self._parts[cell] = self._found(cell)
         return self._parts[cell]
 
+    def overhang(self, cell: Cell) -> tuple[int, float] | None:
+        """Return the axis and place of a flat face of the domain beyond which a cell has nothing of it, if any."""
+        room = FLAT * cell.size
+        for axis, side, extent in self.ground.sides:
+            at = extent[0, axis]
+            shared = np.minimum(extent[1], cell.high) - np.maximum(extent[0], cell.low) > room
+            if np.delete(shared, axis).all() and cell.low[axis] + room[axis] < at < cell.high[axis] - room[axis]:
+                ends = np.where(np.arange(3) == axis, at, cell.low), np.where(np.arange(3) == axis, at, cell.high)
+                boxes = ((cell.low, ends[1]), (ends[0], cell.high))
+                below, above = (low + (high - low) * kronecker(_BEYOND, 3) for low, high in boxes)
+                within, beyond = (below, above) if side > 0 else (above, below)
+                if self.ground.inside(within, cell).any() and not self.ground.inside(beyond, cell).any():
+                    return axis, float(at)
+        return None
+
     def _found(self, cell: Cell) -> tuple[CellPart, ...]:
         rules = self._rules(cell)
         outline, middle = rules.pop(None, None), (cell.low + cell.high) / 2
         seams = [seam for level in self.ground.seams if (seam := rules.pop(level, None)) is not None]
-        seams = [seam for seam in seams if not on_faces(seam.points, cell)]
+        seams = [seam for seam in seams if not on_faces(seam.points, cell).all()]
         if seams:
             return self._divided(cell, outline, Rule.joined(seams), rules)
         if not self.ground.is_box:
-            if outline is not None and not on_faces(outline.points, cell):
+            if outline is not None and not on_faces(outline.points, cell).all():
                 kind = int(
                     self.ground.kinds(outline.points[:1] - _STEP * float(cell.size.min()) * outline.normals[:1])[0]
                 )
@@ -177,7 +193,8 @@ class Cutter:
         own: Callable[[FloatArray], Any],
     ) -> float:
         """Return the volume of a part in space, by many lines that meet its boundary head-on."""
-        axis = int((outline.weights @ np.abs(outline.normals)).argmax())
+        cut = outline.chosen(~on_faces(outline.points, cell))
+        axis = int((cut.weights @ np.abs(cut.normals)).argmax())
         nodes = 1
         X, weights, stretch = filled(lambda Y: self.ground.is_kind(Y, kind, cell), *box, axis, _LINES, nodes)
         chosen = own(X[nodes // 2 :: nodes])[stretch]

@@ -1,49 +1,209 @@
-"""The straight edges in space at which a solid is more than half around: solutions are not smooth there."""
+"""What of a solid cells end at or shrink towards: inner edges, flat faces, what it is around, where conditions end."""
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Iterable
 from itertools import combinations
 
 import numpy as np
 
-from pibls.cells.surface import ranges
+from pibls.cells.surface import pieces, ranges
 from pibls.checks import BoolArray, FloatArray
 from pibls.geometry.base import Domain, Region
+from pibls.geometry.part import Part
 from pibls.geometry.patch import Patch
+from pibls.geometry.restricted import RestrictedPatch
 from pibls.geometry.rules import tensor
+from pibls.geometry.sheets import TrianglePatch
 from pibls.geometry.solid import Solid
 from pibls.geometry.triangles import Surface
 
-__all__ = ["inner_edges"]
+__all__ = ["borders", "flat_sides", "hollows", "inner_edges"]
 
-_BLUNT = 1.15  # of half a turn: at blunter edges solutions are nearly smooth
+_SHARP, _BLUNT = 1.15, 1.02  # of half a turn: at blunter edges solutions are nearly smooth, and smooth
+_MOST = 128  # rows of blunt ones
 _CIRCLE = 48
 _RADIUS = 1e-4  # of the shape
 _FLAT = 1e-9
+_SMALL = 0.25  # half extents of what is small, by the sides of the domain
+_ACROSS, _OFF, _ASIDE = 7, 0.37, 1e-4  # lines across a face to look along, where, and how far beside where it ends
+_ROUND, _CLOSE = 17, 129  # points along a curved surface, its quarters among them
 _SAME, _DIGITS = 1e-7, 9
 
 
-def inner_edges(domain: Domain) -> FloatArray:
-    """Return the ends of the straight edges at which a solid in space is much more than half around, (edges, 2, 3).
+def inner_edges(domain: Domain) -> tuple[FloatArray, FloatArray]:
+    """Return the straight edges at which a solid in space is more than half around: sharp ones, and blunt ones.
 
+    Of the sharp ones these are the ends, (edges, 2, 3). Of blunt ones only those along an axis are told, in rows: an
+    axis across which a cut parts the two faces of an edge, then its ends; none if there are more than cells can end at.
     Those of curved faces are not found.
+
+    Examples
+    --------
+    >>> import sympy as sp
+    >>> from pibls.geometry import Box, Extrusion, Polygon
+    >>> x, y, z = sp.symbols("x y z")
+    >>> bar = Box((x, 0, 2), (y, 0, 2), (z, 0, 1)) - Box((x, 1, 2), (y, 1, 2), (z, 0, 1))
+    >>> inner_edges(bar)[0].round(9).tolist()
+    [[[1.0, 1.0, 0.0], [1.0, 1.0, 1.0]]]
+    >>> roof = Polygon((x, y), [(0, 0), (2, 0), (2, 1), (1, 0.9), (0, 1)])
+    >>> inner_edges(Extrusion(roof, (z, 0, 1)))[1].round(9).tolist()
+    [[0.0, 1.0, 0.9, 0.0, 1.0, 0.9, 1.0]]
+    """
+    if not isinstance(domain, Region) or domain.dimension != 3:
+        return np.empty((0, 2, 3)), np.empty((0, 7))
+    if isinstance(domain, Solid):
+        found = _folds(domain.surface)
+    else:
+        flat = [plane for patch in domain.boundary.patches if (plane := _plane(patch)) is not None]
+        pairs = (_along(domain, one, two) for one, two in combinations(flat, 2))
+        found = np.concatenate([np.empty((0, 2, 3)), *pairs])
+    edges = _joined(found, domain)
+    sharp = np.array([_share(domain, edge) > _SHARP / 2 for edge in edges], dtype=np.bool_)
+    along = (edges[:, 0] == edges[:, 1]).sum(axis=1) == 2
+    rows = [[axis, *edge.ravel()] for edge in edges[along & ~sharp] for axis in _parting(domain, edge)]
+    return edges[sharp], np.array(rows if len(rows) <= _MOST else [], dtype=np.float64).reshape(-1, 7)
+
+
+def _share(shape: Region, edge: FloatArray) -> float:
+    """Return how much of what is around the middle of an edge is inside."""
+    way = edge[1] - edge[0]
+    one = np.cross(way, np.eye(3)[np.abs(way).argmin()])
+    one, two = one / np.linalg.norm(one), np.cross(way, one) / np.linalg.norm(np.cross(way, one))
+    around = edge.mean(axis=0) + _RADIUS * shape.thickness * _circle(one, two)
+    return float((shape.level(around) > 0.0).mean())
+
+
+def _circle(one: FloatArray, two: FloatArray) -> FloatArray:
+    angle = 2 * np.pi * (np.arange(_CIRCLE) + 0.5) / _CIRCLE
+    return np.asarray(np.outer(np.cos(angle), one) + np.outer(np.sin(angle), two))
+
+
+def _parting(shape: Region, edge: FloatArray) -> list[int]:
+    """Return the axes across which a cut through an edge has one of its two faces on either side."""
+    axes = np.flatnonzero(edge[0] == edge[1])
+    steps = _RADIUS * shape.thickness * np.eye(3)[axes[::-1]]
+    ahead, behind = (shape.level(edge.mean(axis=0) + sign * steps) > 0.0 for sign in (1.0, -1.0))
+    return [int(axis) for axis in axes[ahead != behind]]
+
+
+def flat_sides(domain: Domain) -> list[tuple[int, float, FloatArray]]:
+    """Return the flat faces of a domain across an axis: the axis, on which side the outside is, and their extent.
+
+    Examples
+    --------
+    >>> import sympy as sp
+    >>> from pibls.geometry import Ball, Box
+    >>> x, y, z = sp.symbols("x y z")
+    >>> bar = Box((x, 0, 2), (y, 0, 2), (z, 0, 1)) - Ball((x, y, z), (1, 1, 1), 0.5)
+    >>> sorted((axis, side, float(extent[0, axis])) for axis, side, extent in flat_sides(bar))
+    [(0, -1.0, 0.0), (0, 1.0, 2.0), (1, -1.0, 0.0), (1, 1.0, 2.0), (2, -1.0, 0.0), (2, 1.0, 1.0)]
+    """
+    found = []
+    for patch in domain.boundary.patches if isinstance(domain, Region) and domain.dimension == 3 else ():
+        normal, X = _plane(patch) or (np.zeros(3), np.empty((0, 3)))
+        axis = int(np.abs(normal).argmax())
+        if abs(normal[axis]) > 1.0 - _FLAT:
+            found.append((axis, float(np.sign(normal[axis])), np.stack([X.min(axis=0), X.max(axis=0)])))
+    return found
+
+
+def hollows(surfaces: Iterable[Patch | FloatArray], size: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return middles and half extents of curved surfaces that are small along two axes, infinite along a third.
+
+    Patches count if the domain is around them, and points of surfaces inside the domain anyway. Triangles do not: many
+    of them make one surface.
+
+    Examples
+    --------
+    >>> import sympy as sp
+    >>> from pibls.geometry import Ball, Box
+    >>> x, y, z = sp.symbols("x y z")
+    >>> pierced = Box((x, 0, 2), (y, 0, 2), (z, 0, 1)) - Ball((x, y, z), (1, 1, 0.5), 0.2)
+    >>> middles, halves = hollows(pierced.boundary.patches, np.array([2.0, 2.0, 1.0]))
+    >>> middles.round(9).tolist(), halves.round(9).tolist()
+    ([[1.0, 1.0, 0.5]], [[0.2, 0.2, 0.2]])
+    """
+    middles, halves = [np.empty((0, 3))], [np.empty((0, 3))]
+    for surface in surfaces:
+        X, normals = _spread(surface) if isinstance(surface, Patch) else (surface, None)
+        if not len(X):
+            continue
+        middle, half = (X.min(axis=0) + X.max(axis=0)) / 2, np.ptp(X, axis=0) / 2
+        small = half < _SMALL * size
+        around = normals is None or ((X - middle) * normals).sum(axis=1).mean() < -_FLAT * half.max()
+        if small.sum() > 1 and around:
+            middles.append(middle[None])
+            halves.append(np.where(small, half, np.inf)[None])
+    return np.concatenate(middles), np.concatenate(halves)
+
+
+def borders(parts: Iterable[Part], shape: Domain) -> FloatArray:
+    """Return the ends of the lines along axes at which parts of a boundary in space end within a flat face.
 
     Examples
     --------
     >>> import sympy as sp
     >>> from pibls.geometry import Box
     >>> x, y, z = sp.symbols("x y z")
-    >>> bar = Box((x, 0, 2), (y, 0, 2), (z, 0, 1)) - Box((x, 1, 2), (y, 1, 2), (z, 0, 1))
-    >>> inner_edges(bar).round(9).tolist()
-    [[[1.0, 1.0, 0.0], [1.0, 1.0, 1.0]]]
+    >>> box = Box((x, 0, 2), (y, 0, 1), (z, 0, 1))
+    >>> borders([box.top.where(lambda X: X[:, 0] < 0.5), box.front], box).round(9).tolist()
+    [[[0.5, 0.0, 1.0], [0.5, 1.0, 1.0]]]
     """
-    if not isinstance(domain, Region) or domain.dimension != 3:
-        return np.empty((0, 2, 3))
-    if isinstance(domain, Solid):
-        return _joined(_folds(domain.surface), domain)
-    flat = [found for patch in domain.boundary.patches if (found := _plane(patch)) is not None]
-    pairs = (_along(domain, one, two) for one, two in combinations(flat, 2))
-    return _joined(np.concatenate([np.empty((0, 2, 3)), *pairs]), domain)
+    found = [np.empty((0, 2, 3))]
+    if not isinstance(shape, Region) or shape.dimension != 3:
+        return found[0]
+    for patch in (patch for part in parts for patch in part.patches if isinstance(patch, RestrictedPatch)):
+        if all(piece.is_plain and len(piece.box) == 2 for piece in pieces(patch)):
+            found += [_border(shape, patch, axis, at) for axis in range(2) for at in _ends(patch, axis)]
+    every = np.concatenate(found)
+    return every[np.unique(every.round(_DIGITS), axis=0, return_index=True)[1]]
+
+
+def _ends(patch: Patch, axis: int) -> list[float]:
+    """Return where a flat patch ends along a parameter, at the same place for different values of the other one."""
+    found = []
+    for other in (np.arange(_ACROSS) + _OFF) / _ACROSS:
+        kept = ranges(lambda s, other=other: _kept(patch, axis, s, np.full(len(s), other)), 0.0, 1.0)
+        found += [round(end, _DIGITS) for span in kept for end in span if 0.0 < end < 1.0]
+    return [end for end, count in Counter(found).items() if count > 1]
+
+
+def _kept(patch: Patch, axis: int, s: FloatArray, other: FloatArray) -> BoolArray:
+    kept = patch.at(np.stack([s, other] if axis == 0 else [other, s], axis=1))[2]
+    return np.ones(len(s), dtype=np.bool_) if kept is None else kept
+
+
+def _border(shape: Region, patch: Patch, axis: int, at: float) -> FloatArray:
+    """Return the lines at a place of a parameter on one side of which a patch ends, within a face of the shape."""
+
+    def ends(t: FloatArray) -> BoolArray:
+        kept, within = [], []
+        for side in (np.full(len(t), at - _ASIDE), np.full(len(t), at + _ASIDE)):
+            X, normals, _ = patch.at(np.stack([side, t] if axis == 0 else [t, side], axis=1))
+            within.append(shape.level(X - _ASIDE * shape.thickness * normals) > 0.0)
+            kept.append(_kept(patch, axis, side, t))
+        return np.asarray((kept[0] != kept[1]) & within[0] & within[1])
+
+    spans = np.array(ranges(ends, 0.0, 1.0)).reshape(-1)
+    U = np.stack([np.full(len(spans), at), spans] if axis == 0 else [spans, np.full(len(spans), at)], axis=1)
+    return patch.at(U)[0].reshape(-1, 2, 3)
+
+
+def _spread(patch: Patch) -> tuple[FloatArray, FloatArray]:
+    """Return points all over a patch, more where not all of it is kept, and normals; none of what is made of planes."""
+    if isinstance(patch, TrianglePatch):
+        return np.empty((0, 3)), np.empty((0, 3))
+    for count in (_ROUND, _CLOSE):
+        ends = (np.linspace(0.0, 1.0, count), np.ones(count))
+        X, normals, kept = patch.at(tensor(ends, ends)[0])
+        if np.ptp(normals, axis=0).max() < _FLAT:
+            return X[:0], normals[:0]
+        if kept is None or kept.all():
+            break
+        X, normals = X[kept], normals[kept]
+    return X, normals
 
 
 def _folds(surface: Surface) -> FloatArray:
@@ -57,7 +217,11 @@ def _folds(surface: Surface) -> FloatArray:
     along = along / np.linalg.norm(along, axis=1, keepdims=True)
     # The edge runs the way its first triangle does, which has the inside on its left.
     turn = np.arctan2((np.cross(one, two) * along).sum(axis=1), (one * two).sum(axis=1))
-    return np.asarray(np.stack([start, stop], axis=1)[-turn > (_BLUNT - 1.0) * np.pi])
+    sharp = -turn > (_SHARP - 1.0) * np.pi
+    blunt, level = (-turn > (_BLUNT - 1.0) * np.pi) & ~sharp, (start == stop).sum(axis=1) == 2
+    # Triangles of what is round all over have such edges in all directions: walls would meet a few of them by chance.
+    blunt &= level & ~np.isin(pairs, pairs[blunt & ~level]).any(axis=1)
+    return np.asarray(np.stack([start, stop], axis=1)[sharp | blunt if blunt.sum() <= _MOST else sharp])
 
 
 def _plane(patch: Patch) -> tuple[FloatArray, FloatArray] | None:
@@ -84,8 +248,7 @@ def _along(shape: Region, one: tuple[FloatArray, FloatArray], two: tuple[FloatAr
     begin, end = float(ends[0].max()) + shape.tolerance, float(ends[1].min()) - shape.tolerance
     if end - begin <= _RADIUS * shape.thickness or ((start < low) | (start > high))[~moving].any():
         return none
-    angle = 2 * np.pi * (np.arange(_CIRCLE) + 0.5) / _CIRCLE
-    circle = np.outer(np.cos(angle), first) + np.outer(np.sin(angle), np.cross(way, first))
+    circle = _circle(first, np.cross(way, first))
 
     def is_inner(t: FloatArray) -> BoolArray:
         around = start + t[:, None, None] * way + _RADIUS * shape.thickness * circle

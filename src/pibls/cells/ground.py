@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 
 from pibls.cells.crossings import Crossing, crossings
-from pibls.cells.edges import inner_edges
+from pibls.cells.edges import borders, flat_sides, hollows, inner_edges
 from pibls.cells.seams import Sheet, along, seam_pieces, split_at
 from pibls.cells.surface import Piece, pieces
 from pibls.cells.tangents import tangents
 from pibls.cells.tree import Cell
-from pibls.checks import FloatArray
+from pibls.checks import BoolArray, FloatArray
 from pibls.geometry import Box, Domain, Product, TimeInterval
 from pibls.geometry import Part as BoundaryPart
 from pibls.geometry.base import LevelIn, Region
@@ -61,13 +61,20 @@ class Ground:
         """The box around the domain."""
         bounds = np.asarray(self.domain.bounds, dtype=np.float64)
         points = [crossing.point[None] for crossing in self.crossings]
+        edges, folds = inner_edges(self.domain)
         return Cell(
             bounds[:, 0].copy(),
             bounds[:, 1].copy(),
             marks=np.unique(np.concatenate([self.landmarks, self._planes, *points]), axis=0),
             tangents=tangents(self._all_pieces, len(bounds)),
-            edges=inner_edges(self.domain),
+            edges=np.concatenate([edges, borders((part for place, part in self.places.items() if place), self.domain)]),
+            folds=folds,
         )
+
+    @cached_property
+    def sides(self) -> list[tuple[int, float, FloatArray]]:
+        """Flat faces across an axis, in space."""
+        return flat_sides(self.domain)
 
     @cached_property
     def crossings(self) -> tuple[Crossing, ...]:
@@ -203,6 +210,15 @@ class Ground:
         return [X for X, _ in found], extents
 
     @cached_property
+    def hollows(self) -> tuple[FloatArray, FloatArray]:
+        """Middles and half extents of small curved surfaces in space, of holes and of seams."""
+        if (self.is_box and not self.seams) or len(self.domain.space) != 3:
+            return (np.empty((0, len(self.domain.coordinates))),) * 2
+        sheets = [piece.rule(self.root.low, self.root.high, _ALONG) for held in self.seams.values() for piece in held]
+        seams = [sheet.points for sheet in sheets if sheet is not None]
+        return hollows([*seams, *(piece.patch for piece in self._outlines.get(None, ()))], self.root.size)
+
+    @cached_property
     def places(self) -> dict[Any, BoundaryPart]:
         """The boundary parts that carry conditions, and the boundary itself."""
         found: dict[Any, BoundaryPart] = {}
@@ -286,7 +302,7 @@ class Ground:
         return [pair for own in cuts for pair in pairwise(own)]
 
 
-def on_faces(X: FloatArray, cell: Cell) -> bool:
-    """Tell whether points of the boundary all lie in the faces of a cell."""
+def on_faces(X: FloatArray, cell: Cell) -> BoolArray:
+    """Tell which points of the boundary lie in the faces of a cell."""
     slack = FLAT * cell.size
-    return bool(((np.abs(X - cell.low) <= slack) | (np.abs(X - cell.high) <= slack)).any(axis=1).all())
+    return np.asarray(((np.abs(X - cell.low) <= slack) | (np.abs(X - cell.high) <= slack)).any(axis=1))

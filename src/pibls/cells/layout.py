@@ -13,7 +13,7 @@ import numpy as np
 from pibls.cells.cutting import Cutter
 from pibls.cells.ground import Ground
 from pibls.cells.parts import CellPart, Face
-from pibls.cells.tree import Cell, Contact
+from pibls.cells.tree import Cell, Contact, leaves, refined
 from pibls.cells.walls import Walls
 from pibls.checks import FloatArray
 from pibls.features import MultiIndex
@@ -72,6 +72,12 @@ class Layout:
     def parts(self, cell: Cell) -> tuple[CellPart, ...]:
         """Return the connected pieces of a cell within the domain; none where it is outside."""
         return self.cutter.parts(cell)
+
+    def trimmed(self, root: Cell) -> Cell:
+        """Return a tree whose leaves end at flat faces of the domain if there is nothing of it beyond them."""
+        while cuts := {leaf: [cut] for leaf in leaves(root) if (cut := self.cutter.overhang(leaf)) is not None}:
+            root = refined(root, cuts)
+        return root
 
     def faces(self, contact: Contact) -> list[Face]:
         """Return the pieces of a contact inside the domain."""

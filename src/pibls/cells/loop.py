@@ -19,7 +19,7 @@ from pibls.cells.outcome import field_sizes, network_of, residuals_of
 from pibls.cells.refine import Follower, Marker
 from pibls.cells.rows import Rows
 from pibls.cells.solve import Fit, Glue
-from pibls.cells.tree import Cell, leaves, refined, split_at_planes
+from pibls.cells.tree import Cell, graded, leaves, refined, split_along_lines, split_at_planes
 from pibls.checks import FloatArray
 from pibls.features.reference import draw_reference
 from pibls.problem import Averages, Problem
@@ -467,18 +467,21 @@ def first_tree(follower: Follower, tol: float, root: Cell | None = None, *, budg
         root = rows.layout.root
         for axis in rows.periodic:
             root = refined(root, {leaf: [(axis, None)] for leaf in leaves(root)})
+        root = rows.layout.trimmed(split_along_lines(root))
         space = slice(len(rows.problem.domain.space))
         while long := {
             leaf: [(int(leaf.size[space].argmax()), None)]
             for leaf in leaves(root)
-            if leaf.size[space].max(initial=0.0) > _SLENDER * leaf.size[space].min(initial=np.inf)
+            if not len(leaf.folds)
+            and leaf.size[space].max(initial=0.0) > _SLENDER * leaf.size[space].min(initial=np.inf)
         }:
             root = refined(root, long)
             if len(leaves(root)) > _FEWEST_CELLS:
                 break
         root = split_at_planes(root)
     most = max(_FEWEST_CELLS, int(_DATA_BUDGET * budget * RATE / (PER_CELL + _PER_WEIGHT * rows.width**3)))
-    return follower.followed(follower.waved(root, tol, most), tol, most)
+    root = graded(root, *rows.layout.ground.hollows, most)
+    return rows.layout.trimmed(follower.followed(follower.waved(root, tol, most), tol, most))
 
 
 def solve_cells(

@@ -137,7 +137,7 @@ class Marker:
             around = {part.cell for part in fit.parts if not marks.isdisjoint(part.cell.corners)}
             marked = [leaf for leaf in leaves(root) if leaf.has_corner and _comes_from(leaf, around)]
             root = refined(root, {leaf: [(axis, None) for axis in leaf.across] for leaf in marked})
-        return root, share
+        return self.layout.trimmed(root), share
 
     def _levels(self, fit: Fit, rough: Mapping[CellPart, FloatArray], splits: Splits) -> dict[Mark, int]:
         """Return how often cells are split towards each landmark."""

@@ -309,8 +309,8 @@ class Rows:
     def _seen(self, part: CellPart, rule: Rule) -> FloatArray | None:
         """Return smooth functions on a boundary in space of many flat pieces, times roots of weights; else None.
 
-        Cells are not graded towards blunt edges. What conditions lack at these alternates from piece to piece, and
-        counts as far as smooth functions see it: else a solution would rather be flat there than lack it.
+        Cells do not end at blunt edges if there are many. What conditions lack at these alternates from piece to piece,
+        and counts as far as smooth functions see it: else a solution would rather be flat there than lack it.
         """
         if part.whole or len(part.half) < 3:
             return None

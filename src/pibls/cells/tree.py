@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from pibls.checks import FloatArray
 
-__all__ = ["Cell", "Contact", "contacts", "leaves", "refined", "split_at_planes"]
+__all__ = ["Cell", "Contact", "contacts", "graded", "leaves", "refined", "split_along_lines", "split_at_planes"]
 
 _NEAREST = 0.25  # to an end, as a share of the side, for a split through a mark
 _PLACES = (0.5, 0.4, 0.6, 0.3, 0.7, 0.35, 0.65)  # for a split, as shares of the side
@@ -24,6 +24,7 @@ _BESIDE = 1e-3  # of a side: a wall is kept off a place just beside a cell, too
 _TOUCHING = 1e-6  # of the side: a mark at which the boundary is along the wall
 _EDGE = 1e-9  # of a side: an edge beside a cell that runs along it, too
 _ALONG = 1 - 1e-9  # of an edge, along an axis
+_AROUND = (1.5, 2.0, 3.0)  # sides of cells around something, by its half extents or by how far they are from it
 _CLEAR = 0.08  # of the side, between a split and a place where it would touch the boundary
 
 
@@ -44,6 +45,8 @@ class Cell:
         coordinate that is NaN is any.
     edges
         Ends of lines through which it is halved likewise.
+    folds
+        Ends of lines through which it is halved across one axis only: the axis, then the ends.
     tangents
         Where walls across an axis would touch the boundary, and are not put: the axis, then the point.
     """
@@ -58,6 +61,7 @@ class Cell:
     marks: FloatArray = field(default_factory=lambda: np.empty((0, 0)))
     tangents: FloatArray = field(default_factory=lambda: np.empty((0, 0)))
     edges: FloatArray = field(default_factory=lambda: np.empty((0, 2, 0)))
+    folds: FloatArray = field(default_factory=lambda: np.empty((0, 1)))
 
     @property
     def size(self) -> FloatArray:
@@ -84,11 +88,22 @@ class Cell:
     @property
     def across(self) -> list[int]:
         """The axes it is halved across towards its corners: if these are edges, not the axis that they run along."""
-        ways = self.edges[:, 1] - self.edges[:, 0]
-        if not len(ways) or len(ways) < len(self.corners):
+        lines = np.concatenate([self.edges, _ends(self.folds)]) if len(self.folds) else self.edges
+        ways = lines[:, 1] - lines[:, 0]
+        if not len(ways) or len(self.edges) < len(self.corners):
             return list(range(len(self.low)))
         along = np.abs(ways) > _ALONG * np.linalg.norm(ways, axis=1, keepdims=True)
         return np.flatnonzero(~along.all(axis=0)).tolist()
+
+    def pierced(self) -> tuple[int, float] | None:
+        """Return the axis and place of a cut along an edge, or a fold through its inside, as far from walls as any."""
+        low, high = self.low + _EDGE * self.size, self.high - _EDGE * self.size
+        folds = self.folds[_crossing(_ends(self.folds), low, high)]
+        found = [(int(axis), edge[0, axis]) for edge in self.edges for axis in np.flatnonzero(edge[0] == edge[1])]
+        found += [(int(fold[0]), fold[1 + int(fold[0])]) for fold in folds]
+        depths = {(axis, float(at)): min(at - low[axis], high[axis] - at) for axis, at in found}
+        best = max(depths, key=depths.__getitem__, default=None)
+        return best if best is not None and depths[best] > 0.0 else None
 
     def crossed(self) -> tuple[int, float] | None:
         """Return the axis and place of a plane among its marks that runs through its inside."""
@@ -130,6 +145,7 @@ class Cell:
                 self.depth + 1,
                 marks=self.marks[_held(self.marks, *end)],
                 edges=self.edges[_crossing(self.edges, *end)],
+                folds=self.folds[_crossing(_ends(self.folds), *end)],
                 tangents=self.tangents[_held(self.tangents[:, 1:], *end, slack=_BESIDE)],
             )
             for end in ends
@@ -143,9 +159,10 @@ class Cell:
         def clear(places: FloatArray, room: float) -> npt.NDArray[np.bool_]:
             return np.asarray(np.abs(places[:, None] - touched).min(axis=1, initial=np.inf) > room * (high - low))
 
-        if len(self.marks) or len(self.edges):
+        if len(self.marks) or len(self.edges) or len(self.folds):
             level = self.edges[self.edges[:, 0, axis] == self.edges[:, 1, axis], 0, axis] if len(self.edges) else []
-            values = np.concatenate([self.marks[:, axis] if len(self.marks) else [], level])
+            folded = self.folds[self.folds[:, 0] == axis, 1 + axis] if len(self.folds) else []
+            values = np.concatenate([self.marks[:, axis] if len(self.marks) else [], level, folded])
             values = values[(values > low + _NEAREST * (high - low)) & (values < high - _NEAREST * (high - low))]
             values = values[clear(values, _TOUCHING)]
             if len(values):
@@ -173,6 +190,11 @@ def _held(points: FloatArray, low: FloatArray, high: FloatArray, slack: float = 
     room = slack * (high - low)
     inside = (points >= low - room) & (points <= high + room)
     return np.asarray((inside | np.isnan(points)).all(axis=1))
+
+
+def _ends(folds: FloatArray) -> FloatArray:
+    """Return the ends of folds."""
+    return folds[:, 1:].reshape(len(folds), 2, folds.shape[1] // 2)
 
 
 def _crossing(edges: FloatArray, low: FloatArray, high: FloatArray) -> npt.NDArray[np.bool_]:
@@ -212,6 +234,45 @@ def split_at_planes(root: Cell) -> Cell:
     while crossed := {leaf: [plane] for leaf in leaves(root) if (plane := leaf.crossed()) is not None}:
         root = refined(root, crossed)
     return root
+
+
+def split_along_lines(root: Cell) -> Cell:
+    """Return a tree with walls through all edges and folds along which a leaf could be cut."""
+    while cuts := {leaf: [cut] for leaf in leaves(root) if (cut := leaf.pierced()) is not None}:
+        root = refined(root, cuts)
+    return root
+
+
+def graded(root: Cell, middles: FloatArray, halves: FloatArray, most: int) -> Cell:
+    """Return a tree whose cells shrink towards small things, given by their middles and half extents.
+
+    Half extents along which a thing is not small are infinite. Cells shrink less where there would be too many of them,
+    or not at all.
+
+    >>> tree = graded(Cell(np.zeros(2), np.ones(2)), np.array([[0.25, 0.5]]), np.array([[0.125, np.inf]]), 10)
+    >>> [leaf.high.tolist() for leaf in leaves(tree)]
+    [[0.125, 1.0], [0.25, 1.0], [0.4375, 1.0], [0.625, 1.0], [1.0, 1.0]]
+    """
+    for around in _AROUND:
+        found = root
+        while len(leaves(found)) <= most:
+            cuts = {leaf: [cut] for leaf in leaves(found) if (cut := _towards(leaf, middles, halves, around))}
+            if not cuts:
+                return found
+            found = refined(found, cuts)
+    return root
+
+
+def _towards(cell: Cell, middles: FloatArray, halves: FloatArray, around: float) -> tuple[int, float | None] | None:
+    """Return the axis of a cut of a cell that is too large beside something small, and its place if through that."""
+    gaps = np.maximum(np.maximum(cell.low - middles, middles - cell.high), 0.0)
+    far = np.linalg.norm(np.where(np.isfinite(halves), gaps, 0.0), axis=1, keepdims=True)
+    over = np.where(cell.size > around * (1.0 + _EDGE) * np.maximum(far, halves), cell.size, 0.0)
+    if not over.any():
+        return None
+    thing, axis = np.unravel_index(over.argmax(), over.shape)
+    at, room = float(middles[thing, axis]), _EDGE * cell.size[axis]
+    return int(axis), at if cell.low[axis] + room < at < cell.high[axis] - room else None
 
 
 def _split(cell: Cell, cuts: list[tuple[int, float | None]]) -> Cell:

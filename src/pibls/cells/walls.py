@@ -145,7 +145,11 @@ class Walls:
             high = np.minimum(contact.high, np.minimum(one.center + one.half, two.center + two.half))[others]
             if (high <= low).any():
                 continue
-            rules = [rule.normals for part in (one, two) for rule in part.boundary.values()]
+            rules = [
+                rule.normals[~on_faces(rule.points, part.cell)]
+                for part in (one, two)
+                for rule in part.boundary.values()
+            ]
             normals = np.concatenate([np.zeros((1, len(contact.low))), *rules])
             axis = int(np.abs(normals[:, others]).sum(axis=0).argmax())
             inside = partial(self._within, contact, placed)
@@ -209,7 +213,7 @@ class Walls:
     def _on_seam(self, cell: Cell, parts: Sequence[CellPart], piece: Piece | Sheet) -> list[Face]:
         degree = round(_TRACE_SHARE * self.reference.degree)
         rule = piece.rule(cell.low, cell.high, degree + 3)
-        if rule is None or on_faces(rule.points, cell):
+        if rule is None or on_faces(rule.points, cell).all():
             return []
         step = _STEP * float(cell.size.min()) * rule.normals
         found = (self.cutter.part_at(cell, rule.points - step), self.cutter.part_at(cell, rule.points + step))
