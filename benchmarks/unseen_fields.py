@@ -487,9 +487,9 @@ def clamped_notch() -> pb.Problem:
         return float(a * np.sin(a * half) * np.cos(b * half) - b * np.sin(b * half) * np.cos(a * half))
 
     power = sp.Float(brentq(matching, 0.5, 0.6, xtol=1e-15), 17)
-    angle, less, more = around(3 * sp.pi / 4), power - 1, power + 1
-    at = sp.Float(half, 17)
-    exact = r**more * (sp.cos(less * angle) / sp.cos(less * at) - sp.cos(more * angle) / sp.cos(more * at))
+    angle, less, more = sp.atan2(-x - y, y - x), power - 1, power + 1  # from the middle of the corner
+    one, two = (1 / sp.cos(k * sp.Float(half, 17)) for k in (less, more))
+    exact = r**more * (one * sp.cos(less * angle) - two * sp.cos(more * angle))
     beside = L_SHAPE.edge0 | L_SHAPE.edge5
     rest = L_SHAPE.edge1 | L_SHAPE.edge2 | L_SHAPE.edge3 | L_SHAPE.edge4
     slope = applied(pb.normal_derivative(u), {u: exact}, L_SHAPE)

@@ -49,13 +49,20 @@ class Known(Derivatives):
         key = (field, multi_index)
         if key not in self._functions:
             expression = sp.sympify(self.exact[field])
-            if expression.has(Data):
-                self._functions[key] = self._by_differences(expression, multi_index)
-            else:
-                for symbol, count in zip(self.coordinates, multi_index, strict=True):
-                    expression = expression.diff(symbol, count) if count else expression
-                self._functions[key] = self._compiled(expression)
+            self._functions[key] = (
+                self._by_differences(expression, multi_index)
+                if expression.has(Data)
+                else self._compiled(self._derivative(field, multi_index))
+            )
         return self._functions[key]
+
+    @cache  # noqa: B019 (higher derivatives are made of lower ones; a test keeps one of these)
+    def _derivative(self, field: str, multi_index: MultiIndex) -> sp.Expr:
+        if not any(multi_index):
+            return sp.sympify(self.exact[field])
+        axis = int(np.flatnonzero(multi_index)[-1])
+        less = tuple(count - (k == axis) for k, count in enumerate(multi_index))
+        return self._derivative(field, less).diff(self.coordinates[axis])
 
     def _compiled(self, expression: sp.Expr) -> Callable[..., Any]:
         function = compile_function(expression, self.coordinates)
