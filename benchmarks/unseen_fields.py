@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import sympy as sp
 from scipy.optimize import brentq
-from scipy.special import i0
+from scipy.special import erfc, i0
 
 import pibls as pb
 from benchmarks.held_out_problems import (
@@ -269,15 +269,22 @@ def water_hammer() -> pb.Problem:
     return pb.Problem(equations, pipe * pb.TimeInterval(t, 0, R(3, 5)), conditions, exact=_named(exact))
 
 
+def _ierfc(Z: np.ndarray) -> np.ndarray:
+    return np.asarray(np.exp(-(Z**2)) / np.sqrt(np.pi) - Z * erfc(Z))
+
+
 def _pore(X: np.ndarray, T: np.ndarray) -> np.ndarray:
-    k = np.pi * (np.arange(400)[:, None] + 0.5) / 5
-    return np.asarray(1e5 * (2 / (5 * k) * np.exp(-2e-7 * k**2 * T) * np.sin(k * X)).sum(axis=0))
+    k, reach = np.pi * (np.arange(40)[:, None] + 0.5) / 5, np.sqrt(8e-7 * np.maximum(T, 1e-300))
+    late = (2 / (5 * k) * np.exp(-2e-7 * k**2 * T) * np.sin(k * X)).sum(axis=0)
+    early = 1 - erfc(X / reach) - erfc((10 - X) / reach)
+    return np.asarray(1e5 * np.where(reach > 1.5, late, early))
 
 
 def _settled(X: np.ndarray, T: np.ndarray) -> np.ndarray:
-    k = np.pi * (np.arange(400)[:, None] + 0.5) / 5
-    held = 1e5 * (2 / (5 * k**2) * np.exp(-2e-7 * k**2 * T) * np.cos(k * X)).sum(axis=0)
-    return np.asarray((1e5 * (5 - X) - held) / 4e6)
+    k, reach = np.pi * (np.arange(40)[:, None] + 0.5) / 5, np.sqrt(8e-7 * np.maximum(T, 1e-300))
+    late = (2 / (5 * k**2) * np.exp(-2e-7 * k**2 * T) * np.cos(k * X)).sum(axis=0)
+    early = 5 - X - reach * (_ierfc(X / reach) - _ierfc((10 - X) / reach))
+    return np.asarray(1e5 * (5 - X - np.where(reach > 1.5, late, early)) / 4e6)
 
 
 @case("system")
