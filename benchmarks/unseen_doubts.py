@@ -1,6 +1,6 @@
 """Problems that are ill-posed in a way that is easily overlooked, and well-posed ones that look as if they were not.
 
-Every ill-posed one says why it is.
+Every ill-posed one says why it is. Contradictions of one percent are there at tolerances below that.
 """
 
 from __future__ import annotations

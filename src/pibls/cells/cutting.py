@@ -8,7 +8,9 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from scipy import ndimage
+from scipy import ndimage, sparse
+from scipy.sparse.csgraph import connected_components
+from scipy.spatial import cKDTree
 
 from pibls.cells.filling import filled
 from pibls.cells.ground import FLAT, Ground, on_faces
@@ -17,6 +19,7 @@ from pibls.cells.surface import Rule, ranges
 from pibls.cells.tree import Cell
 from pibls.checks import FloatArray
 from pibls.features.reference import Reference, cube_rule
+from pibls.geometry.rules import gauss
 from pibls.geometry.sampling import kronecker
 from pibls.geometry.sight import joined_in_sight, owners_in_sight
 
@@ -31,7 +34,9 @@ _EXACT = 3  # degrees more than those of cells, for integrals: sines are a littl
 _CANDIDATES = 2**15
 _OVERSAMPLING = 2.2
 _BEYOND = 128  # points to see whether anything is there
-_LINES = 24  # through a part in space, across each axis
+_LINES = 16  # on a plane through a part in space
+_PLANES = 5
+_FAR = 2.0  # steps of a grid
 
 
 @dataclass(eq=False)
@@ -105,14 +110,20 @@ class Cutter:
         return rule.chosen(rule.together(self.ground.kinds(rule.points - step * rule.normals)) == kind)
 
     def _rules(self, cell: Cell) -> dict[Any, Rule]:
-        found = {}
+        found: dict[Any, Rule] = {}
+        tiled = len(cell.low) == 3 and self.ground.is_tiled
         for place, held in self.ground.pieces(cell).items():
+            if place is None and tiled:
+                continue
             # Integrals along the outline are those of polynomials along curves.
             around = place is None or place in self.ground.seams
             count = (self.reference.degree + 1) * (_OUTLINE[len(cell.low)] if around else 1)
-            rules = [rule for piece in held if (rule := piece.rule(cell.low, cell.high, count)) is not None]
+            rules = [rule for piece in held if (rule := piece.rule(cell.low, cell.high, count, turns=True)) is not None]
             if rules:
                 found[place] = Rule.joined(rules)
+        own = [rule for place, rule in found.items() if place not in self.ground.seams]
+        if tiled and own:
+            found[None] = Rule.joined(own)
         return found
 
     def _cut(self, cell: Cell, outline: Rule, rules: dict[Any, Rule], kind: int) -> tuple[CellPart, ...]:
@@ -130,6 +141,9 @@ class Cutter:
             if not shrunk.any():
                 break
         grid, labels, step = self._labelled(cell, low, high, kind)
+        evenly = len(grid)
+        if len(low) == 3 and len(near):
+            grid, labels = self._with_specks(grid, labels, step, near)
         if not len(grid):
             return ()
         groups = []
@@ -141,11 +155,12 @@ class Cutter:
             return rule.together(owned(rule.points - _STEP * float(cell.size.min()) * rule.normals))
 
         owner, places = beside(outline), {key: beside(rule) for key, rule in rules.items()}
-        shell = self._shell(cell, kind) if len(low) == 2 else None
+        shell = self._shell(cell, kind)
         walls = beside(shell) if shell is not None else np.empty(0)
         for label in np.unique(labels).tolist():
             own = grid[labels == label]
-            hull = np.concatenate([own - step / 2, own + step / 2, near[owner == label]])
+            even = own[: int((labels[:evenly] == label).sum())]
+            hull = np.concatenate([even - step / 2, even + step / 2, own, near[owner == label]])
             box = np.maximum(hull.min(axis=0), cell.low), np.minimum(hull.max(axis=0), cell.high)
             half = np.maximum((box[1] - box[0]) / 2, 1e-12 * cell.size)
 
@@ -162,13 +177,14 @@ class Cutter:
             }
             weights, center = np.full(len(inside), volume / len(inside)), (box[0] + box[1]) / 2
             integral = None
-            if len(low) == 3:
-                weights = weights * (self._volume(cell, outline, box, kind, is_own) / volume)
             if shell is not None:
                 around = Rule.joined([outline.chosen(owner == label), shell.chosen(walls == label)])
                 integral = exact_weights(
                     (inside - center) / half, weights, around, center, half, self.reference.degree + _EXACT
                 )
+                weights = weights * (integral.sum() / volume)
+            elif len(low) == 3:
+                weights = weights * (self._volume(cell, box, kind, is_own) / volume)
             groups.append(
                 CellPart(
                     cell,
@@ -185,20 +201,29 @@ class Cutter:
         return tuple(groups)
 
     def _volume(
-        self,
-        cell: Cell,
-        outline: Rule,
-        box: tuple[FloatArray, FloatArray],
-        kind: int,
-        own: Callable[[FloatArray], Any],
+        self, cell: Cell, box: tuple[FloatArray, FloatArray], kind: int, own: Callable[[FloatArray], Any]
     ) -> float:
-        """Return the volume of a part in space, by many lines that meet its boundary head-on."""
-        cut = outline.chosen(~on_faces(outline.points, cell))
-        axis = int((cut.weights @ np.abs(cut.normals)).argmax())
-        nodes = 1
-        X, weights, stretch = filled(lambda Y: self.ground.is_kind(Y, kind, cell), *box, axis, _LINES, nodes)
-        chosen = own(X[nodes // 2 :: nodes])[stretch]
-        return float(weights[chosen].sum())
+        """Return the volume of a part in space that seams cut off, by planes through it."""
+        low, high = box
+        places, shares = gauss(_PLANES)
+        total = 0.0
+        for place, share in zip(low[0] + places * (high[0] - low[0]), shares * (high[0] - low[0]), strict=True):
+            X, weights = self._on_plane(cell, kind, box, 0, float(place), 1)
+            total += float(share * weights[own(X)].sum()) if len(X) else 0.0
+        return total
+
+    def _on_plane(
+        self, cell: Cell, kind: int, box: tuple[FloatArray, FloatArray], axis: int, place: float, nodes: int
+    ) -> tuple[FloatArray, FloatArray]:
+        """Return points of a plane across an axis inside a box and the domain, with weights."""
+        others = np.delete(np.arange(3), axis)
+
+        def placed(V: FloatArray) -> FloatArray:
+            return np.insert(V, axis, place, axis=1)
+
+        low, high = (end[others] for end in box)
+        V, weights, _ = filled(lambda V: self.ground.is_kind(placed(V), kind, cell), low, high, 0, _LINES, nodes)
+        return placed(V), weights
 
     def _filled(
         self,
@@ -214,14 +239,29 @@ class Cutter:
         if len(cell.low) < 3 or 2 * len(rule.weights) >= count**2:
             return rule
         held = [half for piece in self.ground.pieces(cell)[place] for half in piece.within(*box)]
-        found = [more for piece in held if (more := piece.rule(*box, count)) is not None]
+        found = [more for piece in held if (more := piece.rule(*box, count, turns=True)) is not None]
         if not found:
             return rule
         joined = Rule.joined(found)
         more = joined.chosen(beside(joined) == label)
         return more if len(more.weights) > len(rule.weights) else rule
 
-    def _shell(self, cell: Cell, kind: int) -> Rule:
+    def _shell(self, cell: Cell, kind: int) -> Rule | None:
+        """Return what of the sides of a cell lies inside the domain, with normals out of it, if integrals need it.
+
+        In space only those across the first axis do, and what seams cut off is not known well enough.
+        """
+        if len(cell.low) == 2:
+            return self._sides(cell, kind)
+        if len(cell.low) != 3 or self.ground.seams:
+            return None
+        found = []
+        for end, out in ((cell.low, -1.0), (cell.high, 1.0)):
+            X, weights = self._on_plane(cell, kind, (cell.low, cell.high), 0, float(end[0]), self.reference.degree + 2)
+            found.append(Rule(X, np.tile([out, 0.0, 0.0], (len(X), 1)), weights))
+        return Rule.joined(found)
+
+    def _sides(self, cell: Cell, kind: int) -> Rule:
         """Return what of the sides of a plane cell lies inside the domain, with normals out of the cell."""
         nodes, shares = cube_rule(1, self.reference.degree + 2)
         found = [Rule(np.empty((0, 2)), np.empty((0, 2)), np.empty(0))]
@@ -263,6 +303,17 @@ class Cutter:
             grid[inside], labels.ravel()[inside], step, lambda X: self.ground.is_kind(X, kind, cell)
         )
         return grid[inside], found, step
+
+    @staticmethod
+    def _with_specks(grid: FloatArray, labels: Any, step: FloatArray, near: FloatArray) -> tuple[FloatArray, Any]:
+        """Return the points of a grid with those beside the boundary that are far from it, as pieces of their own."""
+        tree = cKDTree(np.concatenate([grid, near]) / step)
+        pairs = tree.query_pairs(_FAR, output_type="ndarray")
+        size = (tree.n, tree.n)
+        _, found = connected_components(sparse.coo_array((np.ones(len(pairs)), pairs.T), size), directed=False)
+        alone = ~np.isin(found[len(grid) :], found[: len(grid)])
+        specks = found[len(grid) :][alone] + 1 + labels.max(initial=0)
+        return np.concatenate([grid, near[alone]]), np.concatenate([labels, specks])
 
     def _candidates(
         self, cell: Cell, low: FloatArray, high: FloatArray, kind: int, own: Callable[[FloatArray], Any]

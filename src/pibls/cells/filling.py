@@ -1,4 +1,4 @@
-"""A quadrature rule for what of a box lies inside a domain: Gauss points on stretches of lines through it."""
+"""A quadrature rule for what of a rectangle lies inside a domain: Gauss points on stretches of lines through it."""
 
 from __future__ import annotations
 
@@ -7,13 +7,19 @@ from typing import Any
 
 import numpy as np
 
-from pibls.checks import FloatArray, IntArray
-from pibls.geometry.rules import gauss, tensor
+from pibls.checks import BoolArray, FloatArray, IntArray
+from pibls.geometry.rules import gauss
 
 __all__ = ["filled"]
 
-_SCAN = 17
-_BISECTIONS = 30
+Columns = Callable[[FloatArray, FloatArray], BoolArray]
+
+_SCAN, _LINES = 33, 33
+_TIPS = 3
+_SECTIONS = np.linspace(0.0, 1.0, 17)  # many at once take hardly longer than one
+_ROUNDS, _ROUGHLY = 8, 4
+_ENDS = 1e-9  # lines are not right at the ends, where a side of the domain may be
+_PANEL = 8
 
 
 def filled(
@@ -21,46 +27,135 @@ def filled(
 ) -> tuple[FloatArray, FloatArray, IntArray]:
     """Return points on lines along an axis, their weights, and the number of the stretch that each is on.
 
-    Lines are two to a panel across every other axis. The lengths inside are continuous, if not smooth, so that errors
-    fall with the square of the panels, where those of scattered points would fall like the square root of their number.
+    Between places where stretches begin, end, part or meet, or end at something else, their lengths vary smoothly, or
+    like roots next to these places: lines crowd there such that roots are integrated as well as polynomials.
+
+    Parameters
+    ----------
+    inside
+        Tells of points whether they are inside, with a column for each thing to be inside of.
+    low, high
+        Corners of the rectangle.
+    axis
+        Lines along which there are.
+    lines
+        About how many, between two such places.
+    nodes
+        Points on each stretch.
 
     Examples
     --------
-    >>> X, weights, _ = filled(lambda X: np.hypot(*X.T) < 1, np.zeros(2), np.ones(2), 0, 32, 3)
-    >>> bool(abs(weights.sum() - np.pi / 4) < 1e-3)
+    >>> X, weights, _ = filled(lambda X: np.hypot(*X.T) < 1, -np.ones(2), np.ones(2), 0, 16, 3)
+    >>> bool(abs(weights.sum() - np.pi) < 1e-5)
     True
     """
-    places, shares = gauss(2)
-    panels = lines // 2
-    across = ((np.arange(panels)[:, None] + places).ravel() / panels, np.tile(shares / panels, panels))
-    V, areas = tensor(*[across] * (len(low) - 1))
-    others = np.arange(len(low)) != axis
 
-    def at(row: Any, t: FloatArray) -> FloatArray:
-        X = np.empty((len(t), len(low)))
-        X[:, others] = V[row]
-        X[:, axis] = t
-        return low + (high - low) * X
+    def columns(s: FloatArray, t: FloatArray) -> BoolArray:
+        X = np.empty((len(t), 2))
+        X[:, 1 - axis], X[:, axis] = s, t
+        return np.asarray(inside(low + (high - low) * X)).reshape(len(t), -1)
 
     scan = np.linspace(0.0, 1.0, _SCAN)
-    rows = np.repeat(np.arange(len(V)), _SCAN)
-    held = np.asarray(inside(at(rows, np.tile(scan, len(V))))).reshape(len(V), _SCAN)
-    row, left = np.nonzero(held[:, 1:] != held[:, :-1])
-    a, b, before = scan[left], scan[left + 1], held[row, left]
-    for _ in range(_BISECTIONS if len(row) else 0):
-        middle = (a + b) / 2
-        same = inside(at(row, middle)) == before
-        a, b = np.where(same, middle, a), np.where(same, b, middle)
-    every = np.arange(len(V))
+    for _ in range(_TIPS):
+        breaks, tips = _breaks(columns, scan)
+        if not len(tips):
+            break
+        # What is narrower than places are apart is seen at its tip.
+        scan = np.unique(np.concatenate([scan, tips]))
+    s, shares = _spread(breaks, lines)
+    row, start, stop = _stretches(columns, s, scan)
+    places, own = gauss(nodes)
+    t = start[:, None] + (stop - start)[:, None] * places
+    X = np.empty((t.size, 2))
+    X[:, 1 - axis], X[:, axis] = np.repeat(s[row], len(places)), t.ravel()
+    weights = (shares[row] * (stop - start))[:, None] * own * float(np.prod(high - low))
+    return low + (high - low) * X, weights.ravel(), np.repeat(np.arange(len(row)), len(places))
+
+
+def _narrowed(
+    holds: Callable[[FloatArray], BoolArray], low: FloatArray, high: FloatArray, rounds: int
+) -> tuple[FloatArray, FloatArray]:
+    """Return small intervals, out of those given, at whose lower ends something holds and at the upper ones not."""
+    rows = np.arange(len(low))
+    for _ in range(rounds if len(low) else 0):
+        places = low[:, None] + (high - low)[:, None] * _SECTIONS
+        now = holds(places)
+        now[:, 0], now[:, -1] = True, False
+        last = now.argmin(axis=1)
+        low, high = places[rows, last - 1], places[rows, last]
+    return low, high
+
+
+def _ends(
+    columns: Columns, s: FloatArray, scan: FloatArray, rounds: int
+) -> tuple[BoolArray, IntArray, FloatArray, IntArray]:
+    """Return which lines begin inside, and all ends of stretches: their lines, their places, and what ends them."""
+    known = columns(np.repeat(s, len(scan)), np.tile(scan, len(s))).all(axis=1).reshape(len(s), len(scan))
+    row, left = np.nonzero(known[:, 1:] != known[:, :-1])
+    a, b, before = scan[left], scan[left + 1], known[row, left]
+
+    def held(places: FloatArray) -> BoolArray:
+        lines = np.repeat(s[row], places.shape[1])
+        return np.asarray(columns(lines, places.ravel()).all(axis=1).reshape(places.shape) == before[:, None])
+
+    a, b = _narrowed(held, a, b, rounds)
+    outer = columns(s[row], np.where(before, b, a)) if len(row) else np.empty((0, 1), dtype=np.bool_)
+    return known[:, 0], row, (a + b) / 2, outer.argmin(axis=1)
+
+
+def _breaks(columns: Columns, scan: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return the places across at which lines begin to have other stretches, and where along new ones begin."""
+
+    def kinds(s: FloatArray) -> tuple[IntArray, IntArray]:
+        first, row, _, which = _ends(columns, s, scan, _ROUGHLY)
+        order = np.arange(len(row)) - np.searchsorted(row, row)
+        count = np.bincount(row, minlength=len(s))
+        # A number for what ends stretches, one after the other.
+        which = np.bincount(row, (which + 1) * 31.0 ** np.minimum(order, _PANEL), minlength=len(s)).astype(np.int64)
+        return 2 * which + first, count
+
+    s = np.linspace(_ENDS, 1.0 - _ENDS, _LINES)
+    known, _ = kinds(s)
+    (changed,) = np.nonzero(known[1:] != known[:-1])
+    low, high, first = s[changed], s[changed + 1], known[changed]
+
+    def alike(places: FloatArray) -> BoolArray:
+        return np.asarray(kinds(places.ravel())[0].reshape(places.shape) == first[:, None])
+
+    low, high = _narrowed(alike, low, high, _ROUNDS)
+    tips = []
+    before, after = (kinds(end)[1] for end in (low, high)) if len(low) else ((), ())
+    for one, two, few, many in zip(low, high, before, after, strict=True):
+        if few == many:
+            continue
+        _, _, ends, _ = _ends(columns, np.array([one if few > many else two]), scan, _ROUNDS)
+        ends = np.concatenate([[0.0], ends, [1.0]])
+        gaps = np.where(np.diff(ends) > 0.0, np.diff(ends), np.inf)
+        tips.append((ends[:-1] + ends[1:])[gaps.argmin()] / 2)
+    return (low + high) / 2, np.array(tips)
+
+
+def _spread(breaks: FloatArray, lines: int) -> tuple[FloatArray, FloatArray]:
+    """Return places across and weights: Gauss points in a variable with which roots at breaks are smooth."""
+    places, shares = gauss(min(lines, _PANEL))
+    panels = max(1, round(lines / _PANEL))
+    tau = (np.arange(panels)[:, None] + places).ravel() / panels
+    s, rate = (1 - np.cos(np.pi * tau)) / 2, np.pi / 2 * np.sin(np.pi * tau) * np.tile(shares / panels, panels)
+    cuts = np.concatenate([[0.0], breaks, [1.0]])
+    low, long = cuts[:-1, None], np.diff(cuts)[:, None]
+    kept = long[:, 0] > _ENDS
+    return (low + long * s)[kept].ravel(), (long * rate)[kept].ravel()
+
+
+def _stretches(columns: Columns, s: FloatArray, scan: FloatArray) -> tuple[IntArray, FloatArray, FloatArray]:
+    """Return the stretches of lines that are inside: the number of the line, begin and end."""
+    first, row, ends, _ = _ends(columns, s, scan, _ROUNDS)
+    every = np.arange(len(s))
     row = np.concatenate([every, row, every])
-    cuts = np.concatenate([np.zeros(len(V)), (a + b) / 2, np.ones(len(V))])
+    cuts = np.concatenate([np.zeros(len(s)), ends, np.ones(len(s))])
     order = np.lexsort((cuts, row))
     row, cuts = row[order], cuts[order]
     # From the start of a line on, every other stretch is inside.
     count = np.arange(len(row)) - np.searchsorted(row, row)
-    own = (row[1:] == row[:-1]) & (held[row[:-1], 0] ^ (count[:-1] % 2 == 1)) & (np.diff(cuts) > 0.0)
-    row, start, stop = row[:-1][own], cuts[:-1][own], cuts[1:][own]
-    places, shares = gauss(nodes)
-    t = start[:, None] + (stop - start)[:, None] * places
-    weights = (areas[row] * (stop - start))[:, None] * shares * float(np.prod(high - low))
-    return at(np.repeat(row, nodes), t.ravel()), weights.ravel(), np.repeat(np.arange(len(row)), nodes)
+    own = (row[1:] == row[:-1]) & (first[row[:-1]] ^ (count[:-1] % 2 == 1)) & (np.diff(cuts) > 0.0)
+    return row[:-1][own], cuts[:-1][own], cuts[1:][own]

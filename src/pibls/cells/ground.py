@@ -33,6 +33,7 @@ FLAT = 1e-9  # of a cell: what is closer to a wall lies in it
 _ALONG = 32  # points on a piece of the boundary
 _TIE, _ROUNDING = 1e-12, 1e-15
 _COVERED = 0.99  # of the boundary, by measures that may be estimates
+_DIGITS = 1e-6
 _BESIDE = 1e-6  # of a cell: what is just beside it counts as of it, too
 
 
@@ -228,6 +229,12 @@ class Ground:
         if not self.is_box:
             found[None] = self.domain.boundary
         return found
+
+    @cached_property
+    def is_tiled(self) -> bool:
+        """Whether one condition holds at each place of the boundary, or as many as at all others."""
+        covered = sum(part.measure for place, part in self.places.items() if place is not None)
+        return bool(abs(covered - self.domain.boundary.measure) < _DIGITS * self.domain.boundary.measure)
 
     @cached_property
     def is_covered(self) -> bool:

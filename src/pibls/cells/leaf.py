@@ -311,12 +311,12 @@ class Reducer:
         count = len(rows.given)
         theirs = np.zeros((2 * count, bottom.shape[1]))
         conditions = len(rows.value)
-        balance = np.zeros_like(rows.means) if rows.told else rows.means - rows.flows @ rows.condition
+        balance = -rows.flows @ rows.besides if rows.besides is not None else rows.means - rows.flows @ rows.condition
         theirs[:count, bottom.shape[1] - self.rows.sides :] = -rows.given - rows.flows @ rows.value
         row, crossed = conditions, by_crossing(tuple(columns))
         for face, matrix in carried.items():
             own, shared = self.rows.flux.across(part, face, below[row : row + len(matrix)])
-            if not rows.told:
+            if rows.besides is None:
                 balance -= own
             there = slice(columns[face], columns[face] + matrix.shape[1])
             theirs[:count, there] += shared @ matrix

@@ -19,6 +19,7 @@ from pibls.problem import Statement
 
 __all__ = ["CellPart", "Face", "exact_weights", "legendre", "part_values", "polynomials"]
 
+_ROUGHLY = 0.5  # how far off volumes may be that scattered points tell
 _PROPORTION = 30.0
 _FEWER = 2
 _DEPENDENT = 1e-11
@@ -116,9 +117,9 @@ def part_values(reference: Reference, part: CellPart, weights: FloatArray, X: Fl
 def exact_weights(
     local: FloatArray, weights: FloatArray, around: Rule, center: FloatArray, half: FloatArray, degree: int
 ) -> FloatArray:
-    """Return weights near the given ones that integrate polynomials over a plane part exactly.
+    """Return weights near the given ones that integrate polynomials over a part exactly.
 
-    The integrals follow from its boundary by the divergence theorem.
+    The integrals follow from its boundary by the divergence theorem, along the first axis.
 
     Examples
     --------
@@ -139,16 +140,25 @@ def exact_weights(
         rising[:, i] = (tables[0][:, i + 1] - tables[0][:, i - 1]) / (2 * i + 1)
     flux = half[0] * around.weights * around.normals[:, 0]
     inner = [np.polynomial.legendre.legvander(column, degree) for column in local.T]
-    first = np.array([i for total in range(degree + 1) for i in range(total + 1)])
-    totals = np.array([total for total in range(degree + 1) for _ in range(total + 1)])
-    second = totals - first
-    values = inner[0][:, first] * inner[1][:, second]
-    lacking = (rising.T * flux @ tables[1])[first, second] - weights @ values
+    indices = sorted((i for i in product(range(degree + 1), repeat=len(half)) if sum(i) <= degree), key=sum)
+    powers = np.array(indices).T
+    totals = powers.sum(axis=0)
+    values = np.prod([table[:, own] for table, own in zip(inner, powers, strict=True)], axis=0)
+    # What goes with the same powers of the other coordinates is summed at once.
+    others, number = np.unique(powers[1:], axis=1, return_inverse=True)
+    across = np.prod([table[:, own] for table, own in zip(tables[1:], others, strict=True)], axis=0)
+    moments = (rising.T * flux @ across)[powers[0], number.ravel()]
+    # The first one is the volume, which scattered points tell roughly.
+    if abs(moments[0] - weights.sum()) <= _ROUGHLY * weights.sum():
+        weights = weights * (moments[0] / weights.sum())
+    lacking = moments - weights @ values
     orthogonal, triangle = np.linalg.qr(values)
     diagonal = np.abs(np.diag(triangle))
     for most in range(degree, 0, -_FEWER):
         count = int((totals <= most).sum())
-        if count <= len(diagonal) and diagonal[:count].min() > _DEPENDENT * diagonal[:count].max():
+        if count > len(local):
+            continue
+        if diagonal[:count].min() > _DEPENDENT * diagonal[:count].max():
             right = solve_triangular(triangle[:count, :count], lacking[:count], trans=1, check_finite=False)
             change = orthogonal[:, :count] @ right
         else:

@@ -22,7 +22,7 @@ from pibls.cells.tree import Cell, leaves, refined, split_at_planes
 from pibls.checks import FloatArray
 from pibls.features.reference import draw_reference
 from pibls.geometry import Domain
-from pibls.problem import Across, OnPart, Problem, Statement
+from pibls.problem import Across, OnPart, Opposite, Problem, Statement
 
 __all__ = ["Answers", "even_answers", "unbalanced"]
 
@@ -159,13 +159,12 @@ def unbalanced(problem: Problem, seed: int = 0, near: Linear | None = None) -> s
         len(equations) > 1
         or len(problem.domain.coordinates) > 2
         or any(term.order == 0 for s in conditions for term in s.form.terms)
-        or not boundary
         or any(isinstance(s.place, Across) for s in problem.statements)
     ):
         return ""
     d, layout = len(problem.domain.coordinates), _glue(problem, seed, near).layout
     rows = Rows(layout)
-    if not rows.is_constant or rows.periodic or problem.domain.time is not None or not _is_covered(problem, boundary):
+    if not rows.is_constant or problem.domain.time is not None or not _is_covered(problem, boundary):
         return ""
     root = _even(split_at_planes(layout.root), tuple(range(d)))
     parts = [rows.of(part) for leaf in leaves(root) for part in layout.parts(leaf)]
@@ -181,8 +180,16 @@ def unbalanced(problem: Problem, seed: int = 0, near: Linear | None = None) -> s
 
 
 def _is_covered(problem: Problem, boundary: list[Statement]) -> bool:
-    """Tell whether conditions hold on all of the boundary, each on its own part, and say what flows out there."""
+    """Tell whether conditions hold on all of the boundary, each on its own part, and say what flows out there.
+
+    What leaves through one of two sides that meet comes in through the other.
+    """
     measure = sum(part.measure for s in boundary if isinstance(s.place, OnPart) for part in s.place.part.patches)
+    meeting = [s for s in problem.statements if isinstance(s.place, Opposite)]
+    if any(s.form.source_function.constant != 0.0 for s in meeting):
+        return False
+    ends = {end for s in meeting if isinstance(s.place, Opposite) for end in (s.place.low, s.place.high)}
+    measure += sum(end.measure for end in ends)
     whole = sum(patch.measure for patch in cast(Domain, problem.domain).boundary.patches)
     return abs(measure - whole) <= _BALANCED * whole and all(s.form.order == 1 for s in boundary)
 

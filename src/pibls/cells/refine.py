@@ -174,12 +174,15 @@ class _Roughness:
         The same of coefficients, in terms of themselves; infinite where a piece of boundary is lost in the cell.
     square
         Square of the size of the data.
+    plain
+        Sources that points of parts see to be rough, with their factors: they need no search where cells are split.
     """
 
     data: FloatArray
     spots: FloatArray
     coefficients: FloatArray
     square: float = 0.0
+    plain: list[tuple[CellPart, float, Function]] = field(default_factory=list)
 
 
 def _coefficients(statement: Statement, names: Sequence[str]) -> Iterator[tuple[Function, tuple[int, MultiIndex]]]:
@@ -311,8 +314,9 @@ class Follower:
             splits: Splits = {}
             limit, relative = self._limits(cells, tol)
             for cell in cells:
-                found = self._rough(cell)
-                tails = np.maximum(found.data / max(limit, _NONE), found.coefficients / relative)
+                tails = self._beyond(self._rough(cell), limit, relative)
+                if tails.max() <= 1.0:
+                    tails = self._beyond(self._searched(cell), limit, relative)
                 if tails.max() > 1.0:
                     axes = np.flatnonzero(tails >= max(1.0, _SIDEWAYS * tails.max()))
                     splits[cell] = [(int(axis), None) for axis in axes]
@@ -320,6 +324,11 @@ class Follower:
                 return root
             root = refined(root, splits)
         return root
+
+    @staticmethod
+    def _beyond(found: _Roughness, limit: float, relative: float) -> FloatArray:
+        """Return how rough a cell is, in terms of how rough it may be."""
+        return np.maximum(found.data / max(limit, _NONE), found.coefficients / relative)
 
     def summed(self, root: Cell, limit: float, most: float) -> Cell:
         """Split whole cells until their points tell the integrals of sources, or splitting does not help.
@@ -379,7 +388,7 @@ class Follower:
         """Tell whether data have narrow features that no cell of a tree sees."""
         cells = leaves(root)
         limit, relative = self._limits(cells, tol)
-        rough = [self._rough(cell) for cell in cells]
+        rough = [self._searched(cell) for cell in cells]
         return any(one.spots.max() > limit or one.coefficients.max() > relative for one in rough)
 
     def _limits(self, cells: list[Cell], tol: float) -> tuple[float, float]:
@@ -417,13 +426,25 @@ class Follower:
             if source.constant is None:
                 rough = self._roughness(part, values)
                 found.data = np.maximum(found.data, rough)
-                # What points see plainly needs no search.
-                if np.linalg.norm(rough) <= _PLAINLY * np.sqrt(part.weights @ np.square(values)):
-                    spots = factor * self.probe.missed_at_spots(part, source)
-                    found.spots = np.maximum(found.spots, spots)
-                    found.data = np.maximum(found.data, spots)
+                if np.linalg.norm(rough) > _PLAINLY * np.sqrt(part.weights @ np.square(values)):
+                    found.plain.append((part, float(factor), source))
+                else:
+                    self._search(part, float(factor), source, found)
                 if part.whole:
                     found.data = np.maximum(found.data, factor * self.probe.missed(part, source))
+
+    def _search(self, part: CellPart, factor: float, source: Function, found: _Roughness) -> None:
+        """Look for what of a source is narrower than points tell."""
+        spots = factor * self.probe.missed_at_spots(part, source)
+        found.spots = np.maximum(found.spots, spots)
+        found.data = np.maximum(found.data, spots)
+
+    def _searched(self, cell: Cell) -> _Roughness:
+        """Return how rough data are on a cell that stays: what is plain there may be the faint end of something."""
+        found = self._rough(cell)
+        while found.plain:
+            self._search(*found.plain.pop(), found)
+        return found
 
     def _balance(self, part: CellPart) -> tuple[FloatArray, FloatArray]:
         """Return a factor per equation and a unit per field."""

@@ -49,8 +49,9 @@ class PartRows:
         Integrals of the equations over the part: rows, and the integrals of their sources.
     flows
         How the balance of every equation depends on the rows of the conditions.
-    told
-        Whether conditions say all that flows out through the boundary; else integrals over the part tell.
+    besides
+        Where conditions say all that flows out through the boundary, rows of what else is in them; None where integrals
+        over the part tell.
     key
         Parts with equal keys have equal equation rows; None where they are its own.
     """
@@ -63,7 +64,7 @@ class PartRows:
     means: FloatArray
     given: FloatArray
     flows: FloatArray
-    told: bool
+    besides: FloatArray | None
     key: Any
 
 
@@ -168,26 +169,34 @@ class Rows:
         means = self._means[key] if key is not None else means
         given = np.array([part.integrals @ values for values in sources])
         condition, value, flows = self._conditions(part, units)
-        told = self._is_told(part, flows)
-        return PartRows(units, equation, source, condition, value, means, given, flows, told, key)
+        besides = self._besides(part, units, flows)
+        return PartRows(units, equation, source, condition, value, means, given, flows, besides, key)
 
-    def _is_told(self, part: CellPart, flows: FloatArray) -> bool:
-        """Tell whether conditions say all that flows out of a part cut in space, and equations what it is that flows.
+    def _besides(self, part: CellPart, units: FloatArray, flows: FloatArray) -> FloatArray | None:
+        """Return rows of what conditions on a part cut in space say beside all that flows out, if they say that.
 
-        The integrals of a thin part, over its volume and its surface, do not agree as they should: they are not needed.
+        The integrals of a thin part, over its volume and its surface, do not agree as they should: they are not needed
+        then, if equations say what it is that flows.
         """
         indices = [term.multi_index for equation in self.equations for term in equation.form.terms]
         plain = self.is_constant and all(sum(index) == max(index) == 2 for index in indices)
         if part.whole or len(part.half) < 3 or not plain or not self.layout.ground.is_covered:
-            return False
-        start = 0
+            return None
+        found, start = [], 0
         for place, rule in part.boundary.items():
-            count = len(self.on(place))
-            stop = start + count * (len(rule.weights) if (seen := self._seen(part, rule)) is None else seen.shape[1])
-            if not flows[:, start:stop].any(axis=1).all():
-                return False
+            known = [self.lowered(statement, part, rule.points, rule.normals)[0] for statement in self.on(place)]
+            levels = [[term for term in terms if not any(term[1])] for terms in known]
+            nothing = [np.zeros((len(rule.weights), self.width))] * len(known)
+            rows = self._at(part, rule.points, levels, units) if any(levels) else nothing
+            seen = self._seen(part, rule)
+            for statement, terms, own in zip(self.on(place), known, rows, strict=True):
+                factors = self._factors_on(statement, part, rule, terms, units)
+                found.append(own * factors[:, None] if seen is None else seen.T @ (own * factors[:, None]))
+            stop = start + sum(map(len, found[-len(known) :]))
+            if not flows[:, start:stop].any(axis=1).all() or not all(_flows_evenly(own, rule) for own in known):
+                return None
             start = stop
-        return True
+        return np.concatenate([*found, np.zeros((flows.shape[1] - start, self.width))])
 
     def _sources(
         self, statement: Statement, part: CellPart, X: FloatArray, normals: FloatArray | None, own: FloatArray
@@ -255,19 +264,17 @@ class Rows:
         flows = [np.empty((len(self.equations), 0))]
         for place, rule in part.boundary.items():
             own = self.on(place)
-            depth = float((np.abs(rule.normals) @ (2 * part.half)).mean())
             lowered: list[tuple[list[Term], float]] = []
             seen = self._seen(part, rule)
             known = [self.lowered(statement, part, rule.points, rule.normals) for statement in own]
             rows = self._at(part, rule.points, [terms for terms, _ in known], units)
             for statement, (found, source), block in zip(own, known, rows, strict=True):
-                factor = self.factor(statement, part, found, units)
-                factors = factor * np.sqrt(rule.weights * depth)
+                factors = self._factors_on(statement, part, rule, found, units)
                 right = -factors[:, None] * self._sources(statement, part, rule.points, rule.normals, source)
                 blocks.append(block * factors[:, None] if seen is None else seen.T @ (block * factors[:, None]))
                 rights.append(right if seen is None else seen.T @ right)
-                lowered.append((found, factor))
-            flow = self.flux.of_conditions(part, rule, lowered, depth)
+                lowered.append((found, self.factor(statement, part, found, units)))
+            flow = self.flux.of_conditions(part, rule, lowered, _depth(part, rule))
             flows.append(flow if seen is None else flow @ np.kron(np.eye(len(own)), seen))
         for statement in self.problem.statements:
             if isinstance(statement.place, AtPoints):
@@ -305,6 +312,12 @@ class Rows:
             size = float((self.sizes(found, part.half) * units).max())
             self._factors[key] = statement.weight * (_EXACT if statement.exact else 1.0) / (size if size > 0 else 1.0)
         return self._factors[key]
+
+    def _factors_on(
+        self, statement: Statement, part: CellPart, rule: Rule, found: list[Term], units: FloatArray
+    ) -> FloatArray:
+        """Return what the rows of a condition at points of a boundary are multiplied with."""
+        return self.factor(statement, part, found, units) * np.sqrt(rule.weights * _depth(part, rule))
 
     def _seen(self, part: CellPart, rule: Rule) -> FloatArray | None:
         """Return smooth functions on a boundary in space of many flat pieces, times roots of weights; else None.
@@ -572,6 +585,22 @@ def _indices(terms: list[list[Term]]) -> list[MultiIndex]:
 def _is_constant(form: Form) -> bool:
     """Tell whether all coefficients of a form are numbers."""
     return all(function.constant is not None for function in form.coefficient_functions)
+
+
+def _depth(part: CellPart, rule: Rule) -> float:
+    """Return how deep a part is behind a piece of its boundary."""
+    return float((np.abs(rule.normals) @ (2 * part.half)).mean())
+
+
+def _flows_evenly(terms: list[Term], rule: Rule) -> bool:
+    """Tell whether all derivatives in a condition are along the normal, with one coefficient on a piece of boundary."""
+    flow: dict[int, FloatArray] = {}
+    for number, index, value in terms:
+        if sum(index) == 1:
+            own = flow.setdefault(number, np.zeros_like(rule.normals))
+            own[:, index.index(1)] += value
+    even = all(np.allclose(own, (own * rule.normals).sum(axis=1).mean() * rule.normals) for own in flow.values())
+    return even and max(sum(index) for _, index, _ in terms) <= 1
 
 
 def _power(half: FloatArray, index: MultiIndex) -> float:

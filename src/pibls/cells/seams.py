@@ -105,8 +105,9 @@ class Sheet:
         step = (high - low) / (_GRID - 1)
         return [self] if ((dip > low) & (dip < high) & (np.abs(dip - nearest) <= step)).all() else []
 
-    def rule(self, low: FloatArray, high: FloatArray, count: int) -> Rule | None:
+    def rule(self, low: FloatArray, high: FloatArray, count: int, *, turns: bool = False) -> Rule | None:
         """Return points of the surface in a box, about ``count`` squared: those next to it, moved onto it."""
+        del turns  # which cannot be told
         wanted, tries = count**2, 16 * count**2
         depth = _DEPTH * (high - low)
         while True:

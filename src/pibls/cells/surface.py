@@ -6,13 +6,16 @@ in the whole, so that a cell of a millionth of the domain has its boundary with 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 import numpy as np
+from scipy import ndimage
 
+from pibls.cells.filling import filled
 from pibls.checks import BoolArray, FloatArray
 from pibls.geometry.patch import FlippedPatch, Patch, TimedPatch
 from pibls.geometry.restricted import RestrictedPatch
@@ -26,8 +29,8 @@ _SECTIONS, _ROUNDS = 256, 5
 _STEP = 1e-7  # inwards, relative to the box: which side of a face of the box a patch in that face belongs to
 _ROUNDING = 1e-15
 _ALONG = 1 - 1e-3  # of a normal across a wall: what it belongs to lies in the wall, or touches it
-_GRID = 24
-_MOST_TRIES = 2**15
+_GRID, _MARGIN = 97, 3  # places per parameter, and how many of them a narrow tip may miss
+_TURNS, _QUARTER = 17, math.pi / 2
 
 
 @dataclass(frozen=True, eq=False)
@@ -222,22 +225,34 @@ class Piece:
         if not inside.any():
             return []
         step = (box[:, 1] - box[:, 0]) / (_GRID - 1)
-        tight = np.stack([U[inside].min(axis=0) - step, U[inside].max(axis=0) + step], axis=1)
-        return [Piece(self.patch, np.clip(tight, box[:, :1], box[:, 1:]))]
+        labels, _ = ndimage.label(inside.reshape([_GRID] * len(box)), np.ones([3] * len(box)))
+        boxes: list[FloatArray] = []
+        for label in range(1, labels.max() + 1):
+            places = np.argwhere(labels == label)
+            tight = np.stack([places.min(axis=0) - _MARGIN, places.max(axis=0) + _MARGIN], axis=1)
+            apart = [own for own in boxes if ((own[:, 0] >= tight[:, 1]) | (own[:, 1] <= tight[:, 0])).any()]
+            joined = [own for own in boxes if not any(own is other for other in apart)]
+            ends = np.stack([tight, *joined])
+            boxes = [*apart, np.stack([ends[:, :, 0].min(axis=0), ends[:, :, 1].max(axis=0)], axis=1)]
+        return [Piece(self.patch, np.clip(box[:, :1] + step[:, None] * own, box[:, :1], box[:, 1:])) for own in boxes]
 
     def _kept(self, low: FloatArray, high: FloatArray) -> bool:
         """Tell whether anything of a piece of a flat sheet is left by the shape it is a face of."""
         U = self.box[:, 0] + (self.box[:, 1] - self.box[:, 0]) * kronecker(256, len(self.box))
         return bool(self._inside(U, low, high).any())
 
-    def rule(self, low: FloatArray, high: FloatArray, count: int) -> Rule | None:
-        """Return points in a box, about ``count`` per parameter, Gauss points where nothing is cut off."""
+    def rule(self, low: FloatArray, high: FloatArray, count: int, *, turns: bool = False) -> Rule | None:
+        """Return points in a box, about ``count`` per parameter, Gauss points where nothing is cut off.
+
+        They may be more where a piece turns by more than a quarter: a polynomial has the more waves along it.
+        """
         patch, box = self.patch, self.box
         if patch.parameters == 0:
             atoms = patch.atoms
             assert atoms is not None
             return Rule(atoms.points, atoms.normals, np.ones(1))
-        V, weights = tensor(*[gauss(count)] * len(box))
+        counts = [math.ceil(count * max(1.0, turn / _QUARTER)) for turn in (self._turns if turns else [0.0] * len(box))]
+        V, weights = tensor(*map(gauss, counts))
         span = box[:, 1] - box[:, 0]
         U = box[:, 0] + span * V
         if patch.parameters == 1 or isinstance(patch, TimedPatch) or self._inside(U, low, high).all():
@@ -246,23 +261,29 @@ class Piece:
                 single = patch.parameters - isinstance(patch, TimedPatch) == 1
                 runs = np.zeros(len(X), dtype=np.int64) if single else None
                 return Rule(X, normals, weights * float(np.prod(span)) * _whole(patch), runs)
-        return self._scattered(low, high, count ** len(box))
+        return self._cut(low, high, counts)
 
-    def _scattered(self, low: FloatArray, high: FloatArray, wanted: int) -> Rule | None:
-        tries = 4 * wanted
-        while True:
-            U = self.box[:, 0] + (self.box[:, 1] - self.box[:, 0]) * kronecker(tries, len(self.box))
-            inside = self._inside(U, low, high)
-            if inside.sum() >= wanted or tries >= _MOST_TRIES:
-                break
-            tries *= 4
-        if not inside.any():
+    @cached_property
+    def _turns(self) -> list[float]:
+        """By how much the normal turns along each parameter, in the middle of the others."""
+        found = []
+        for axis, (start, stop) in enumerate(self.box):
+            U = np.tile(self.box.mean(axis=1), (_TURNS, 1))
+            U[:, axis] = np.linspace(start, stop, _TURNS)
+            normals = self.patch.at(U)[1]
+            cosines = (normals[1:] * normals[:-1]).sum(axis=1)
+            found.append(float(np.arccos(np.clip(cosines, -1.0, 1.0)).sum()))
+        return found
+
+    def _cut(self, low: FloatArray, high: FloatArray, counts: Sequence[int]) -> Rule | None:
+        """Return points in a box of what it cuts off, on lines of the parameters."""
+        across, along = counts
+        start, stop = self.box.T
+        U, weights, _ = filled(lambda V: self._sides(V, low, high), start, stop, 1, across, along)
+        if not len(U):
             return None
-        chosen = np.flatnonzero(inside)
-        X, normals, _ = self.patch.at(U[chosen])
-        area = float(np.prod(self.box[:, 1] - self.box[:, 0])) * _whole(self.patch) * len(chosen) / tries
-        few = np.linspace(0, len(chosen) - 1, min(wanted, len(chosen))).round().astype(int)
-        return Rule(X[few], normals[few], np.full(len(few), area / len(few)))
+        X, normals, _ = self.patch.at(U)
+        return Rule(X, normals, weights * _whole(self.patch))
 
 
 def _whole(patch: Patch) -> float:

@@ -28,7 +28,7 @@ from pibls.problem.evaluate import Function, compile_function
 __all__ = ["Walls"]
 
 _STEP = 1e-7
-_LINES, _NODES = 32, 4  # across a wall in space, and points on each stretch
+_LINES, _NODES = 16, 8  # across a wall in space, and points on each stretch
 _TRACE_SHARE = 0.62  # degree of what cells share on a face, by that of the cells: more brings nothing
 
 

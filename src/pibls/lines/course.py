@@ -12,7 +12,7 @@ from pibls.budget import Budget
 from pibls.errors import SolveError
 from pibls.lines.design import STEEPEST, Design
 from pibls.lines.form import Evolution
-from pibls.lines.posed import grows_without_bound
+from pibls.lines.posed import grows_without_bound, leaves_its_bounds
 from pibls.lines.radau import IntegrationError
 from pibls.lines.record import relative_miss, relative_residual, residuals, solution_of
 from pibls.lines.run import Run, distance, follow, misfit, monitored, wave_velocity
@@ -296,10 +296,13 @@ class Course:
         if len(lost) < 2:
             return ""
         one, two = lost
-        if grows_without_bound(self.evolution, replace(two.network, frame=self.evolution.frame)):
+        network = replace(two.network, frame=self.evolution.frame)
+        if grows_without_bound(self.evolution, network):
             return (
                 "The solution is unstable: the shorter waves are the faster they grow, as in a heat equation backwards."
             )
+        if leaves_its_bounds(self.evolution, network, two.reached):
+            return ""
         spans = [run.reached - self.evolution.limits[0] for run in lost]
         # What features make up ends at other times, and is another solution before that.
         alike = distance(self.evolution.problem, one, two, _BEFORE) < _ALIKE

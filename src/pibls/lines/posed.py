@@ -21,7 +21,7 @@ from pibls.solution.records import Network
 if TYPE_CHECKING:
     from pibls.lines.form import Evolution
 
-__all__ = ["conditions_needed", "exceeds", "grows_without_bound", "surplus", "what_lacks"]
+__all__ = ["conditions_needed", "exceeds", "grows_without_bound", "leaves_its_bounds", "surplus", "what_lacks"]
 
 # All of them are smooth wherever their arguments are.
 _SMOOTH = (sp.Add, sp.Mul, sp.exp, sp.sin, sp.cos, sp.sinh, sp.cosh, sp.tanh, sp.atan, sp.erf)
@@ -30,6 +30,7 @@ _BARE = 0.01  # share of the boundary
 _WAVES = (1e2, 1e3, 1e4)
 _GROWS, _PLAIN = 3.0, 1e-4
 _PLACES, _OFTEN = 100, 0.05
+_COURSE = (0.0, 0.5, 0.9)  # of the time that a solution lasts
 
 
 def conditions_needed(evolution: Evolution) -> dict[str, int] | None:
@@ -141,15 +142,39 @@ def surplus(evolution: Evolution, needed: dict[str, int]) -> tuple[Statement, ..
 def grows_without_bound(evolution: Evolution, network: Network) -> bool:
     """Tell whether the shorter waves are the faster they grow, without bound, as in a heat equation run backwards.
 
-    That is Petrovskii's condition at places of the domain at the first time, linearised at a solution.
+    That is Petrovskii's condition at places of the domain at the first time, linearised at a solution, or at the values
+    given there: what is never negative may be so in a solution.
     """
+    return _share_growing(evolution, network) > _OFTEN
+
+
+def leaves_its_bounds(evolution: Evolution, network: Network, until: float) -> bool:
+    """Tell whether a solution takes on values with which short waves grow without bound, though those given do not.
+
+    It is that solution then which ends, and not the one of the problem: so it is with gas in a porous medium where
+    there is none, as a density below zero diffuses backwards.
+    """
+    first = evolution.limits[0]
+    return any(_share_growing(evolution, network, first + part * (until - first)) > 0.0 for part in _COURSE)
+
+
+def _share_growing(evolution: Evolution, network: Network, time: float | None = None) -> float:
+    """Return at how many of some places short waves grow without bound; at the first time if none is given."""
     if evolution.space is None or evolution.multipliers:
-        return False
+        return 0.0
     coordinates, symbols = evolution.problem.domain.coordinates, tuple(slot.symbol for slot in evolution.slots)
     X = evolution.problem.domain.initial.sample(_PLACES, "kronecker", 1).points
+    given = evolution.initial if time is None else {}
+    if time is not None:
+        X = np.column_stack([X[:, :-1], np.full(len(X), time)])
     keys = [(slot.state[0], (*slot.multi_index, slot.state[1])) for slot in evolution.slots]
     known = network.evaluate(X, [index for _, index in keys])
-    values = [known[index][:, evolution.problem.field_names.index(name)] for name, index in keys]
+    values = [
+        known[index][:, evolution.problem.field_names.index(name)]
+        if any(slot.multi_index) or slot.state not in given
+        else compile_function(given[slot.state], coordinates)(X)
+        for slot, (name, index) in zip(evolution.slots, keys, strict=True)
+    ]
     slopes = {
         (name, slot): compile_function(sp.diff(rate, slot.symbol), coordinates, symbols)(X, None, values)
         for name, rate in evolution.rates.items()
@@ -166,7 +191,7 @@ def grows_without_bound(evolution: Evolution, network: Network) -> bool:
         [np.max([_growth(evolution, slopes, mass, size * own) for own in directions], axis=0) for size in _WAVES]
     )
     growing = (growth[0] > 0) & (growth[1:] > _GROWS * growth[:-1]).all(axis=0)
-    return bool(growing.mean() > _OFTEN)
+    return float(growing.mean())
 
 
 def _growth(evolution: Evolution, slopes: Mapping[Any, FloatArray], mass: Mapping[str, Any], wave: Any) -> FloatArray:

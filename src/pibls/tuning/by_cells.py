@@ -17,6 +17,7 @@ from pibls.problem import Across, OnPart, Problem
 from pibls.runtime import blas_threads
 from pibls.solution import Solution
 from pibls.status import Status
+from pibls.tuning.clashes import find_clash
 from pibls.tuning.fitting import Fitting
 from pibls.tuning.posedness import contradicts
 from pibls.tuning.progress import Progress
@@ -44,13 +45,15 @@ def solve_by_cells(
     tell = partial(_tell, report, budget.elapsed)
     with blas_threads(most=1):
         limits = {"undetermined": np.inf} if assume_well_posed else {}
-        lost = "" if assume_well_posed else leaking(problem)
-        if lost:
+        lost, clash = ("", None) if assume_well_posed else (leaking(problem), find_clash(problem))
+        if lost or clash is not None:
             # Any compromise will do.
             glance = replace(budget, nominal=min(_GLANCE, budget.left), operations=0.0)
             solution, _ = attempt_cells(problem, tol, glance, seed, tell, **limits)
             budget.spend(glance.operations)
-            return _as_told(solution, lost)
+            lost = lost or (clash.in_words(solution, tol) if clash is not None else "")
+            if lost:
+                return _as_told(solution, lost)
         solution, solver = attempt_cells(problem, tol, budget, seed, tell, **limits)
         if assume_well_posed or budget.late:
             return solution
@@ -111,7 +114,10 @@ def solve_nonlinear_by_cells(
     tell = partial(_tell, report, budget.elapsed)
     with blas_threads(most=1):
         solution = solve_cells_nonlinear(problem, tol, budget, seed, tell, **options)
-    return solution if assume_well_posed else _as_told(solution, leaking(problem))
+    if assume_well_posed:
+        return solution
+    clash = find_clash(problem)
+    return _as_told(solution, leaking(problem) or ("" if clash is None else clash.in_words(solution, tol)))
 
 
 def _tell(report: Callable[[Progress], None], begun: float, stage: str, seconds: float, *facts: Any) -> None:

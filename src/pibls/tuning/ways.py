@@ -55,11 +55,12 @@ class Ways:
         reason = ""
         if time == "lines" or (time is None and not guessed and suits_lines(self.problem)):
             # Cells of a plane and time are dearer than lines.
-            either = time is None and self._may_change_way and len(self.problem.domain.coordinates) < _FLAT
-            evolved = self._by_lines(_HALF if either else 1.0)
+            either = time is None and self._may_use_both and len(self.problem.domain.coordinates) < _FLAT
+            share = _HALF if self.problem.is_linear else _MOST
+            evolved = self._by_lines(share if either else 1.0)
             if isinstance(evolved, Solution):
                 if either and self._is_limited(evolved) and self.budget.left > 0.0 and not self.budget.late:
-                    # Cells are graded to where what is given at the start jumps.
+                    # Cells are graded to where what is given at the start jumps, and take no steps that could fail.
                     return self._again(evolved, self._in_space_time, ("lines", "cells"))
                 return self._timed(self._off_device(evolved))
             if time == "lines":
@@ -122,11 +123,17 @@ class Ways:
         return self._assumed(found) if isinstance(found, Solution) else found
 
     @property
+    def _may_use_both(self) -> bool:
+        """Whether both lines and cells may be used."""
+        late = bool(self.budget.late) or self.budget.left == 0.0
+        free = self.device is None and not late and suits_cells(self.problem)
+        return free and isinstance(find_evolution(self.problem), Evolution)
+
+    @property
     def _may_change_way(self) -> bool:
         """Whether lines are cheap enough for a second try, and may be used at all."""
-        flat = self.problem.is_linear and self.device is None and len(self.problem.domain.coordinates) < _SOLID
-        late = bool(self.budget.late) or self.budget.left == 0.0
-        return flat and suits_cells(self.problem) and not late and isinstance(find_evolution(self.problem), Evolution)
+        flat = self.problem.is_linear and len(self.problem.domain.coordinates) < _SOLID
+        return flat and self._may_use_both
 
     def _again(
         self, first: Solution, other_way: Callable[[], Solution | Unsuitable], names: tuple[str, str]
