@@ -311,3 +311,17 @@ class TestVerdicts:
     def test_errors_in_corners_are_seen(self):
         solution = solved(pb.problems.everyday()["hot_lid"](), tol=1e-4)
         assert 0.3 < solution.error_estimate / solution.true_error() < 3
+
+
+def test_a_bell_is_found_beside_a_wider_one():
+    """At the points of a cell only the faint end of it shows, which is rough, and far below what matters."""
+    disk = pb.Disk((x, y), (0, 0), 1)
+    bells = [(10**3, R(1, 3), -R(1, 4)), (2 * 10**6, -R(2, 5), R(3, 10))]
+    exact = sum(sp.exp(-steep * ((x - a) ** 2 + (y - b) ** 2)) for steep, a, b in bells)
+    problem = pb.Problem(
+        sp.Eq(pb.laplacian(u), exact.diff(x, 2) + exact.diff(y, 2)), disk, [pb.Dirichlet(u, exact)], exact=exact
+    )
+    solution = pb.solve(problem, tol=1e-3)
+    assert solution.status == "converged"
+    for _, a, b in bells:
+        assert solution([[float(a), float(b)]]) == pytest.approx([1.0], abs=1e-2)

@@ -85,8 +85,15 @@ def test_volumes_of_parts_sum_up_to_that_of_the_domain(name):
     layout = layout_of(domain)
     for times in (0, 3):
         parts = parts_of(layout, split(layout.root, times))
-        assert sum(part.volume for part in parts) == pytest.approx(domain.measure, rel=3e-3)
-        assert sum(float(part.integrals.sum()) for part in parts) == pytest.approx(domain.measure, rel=3e-3)
+        assert sum(part.volume for part in parts) == pytest.approx(domain.measure, rel=1e-4)
+        assert sum(float(part.integrals.sum()) for part in parts) == pytest.approx(domain.measure, rel=1e-4)
+
+
+def test_a_sphere_has_its_area_whatever_the_cells_are():
+    layout = layout_of(domains()["cavity"], 8)
+    for times in (0, 3):
+        found = boundary_size(layout, split(layout.root, times))
+        assert found == pytest.approx(6 + 4 * np.pi * 0.3**2, rel=1e-4)
 
 
 @pytest.mark.parametrize("name", PLANE)

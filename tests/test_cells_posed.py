@@ -64,3 +64,51 @@ def test_near_a_resonance_answers_grow(shift):
     assert answers.is_unseen == (shift == 0.0)
     if shift:
         assert answers.sizes[-1] < 1e3
+
+
+x, y = pb.coordinates("x y")
+u, v, p = (pb.field(name, x, y) for name in "uvp")
+SQUARE = pb.Rectangle((x, 0, 1), (y, 0, 1))
+LAPLACE = sp.Eq(pb.laplacian(u), 0)
+
+
+class TestContradictions:
+    @pytest.mark.parametrize("tol", [1e-2, 1e-6])
+    def test_values_given_twice_are_told_with_both(self, tol):
+        conditions = [pb.Dirichlet(u, x + 2), pb.Dirichlet(u, 3.05, on=SQUARE.right)]
+        solution = pb.solve(pb.Problem(LAPLACE, SQUARE, conditions), tol=tol)
+        assert solution.status == "ill-posed"
+        assert "one says 3 and the other 3.05" in solution.diagnostics.message
+
+    def test_flows_given_twice_are_told(self):
+        conditions = [pb.Dirichlet(u, y, on=SQUARE.bottom), pb.Neumann(u, 1, on=SQUARE.top)]
+        conditions += [pb.Neumann(u, 0, on=SQUARE.left | SQUARE.right), pb.Neumann(-2 * u, -2.2, on=SQUARE.top)]
+        solution = pb.solve(pb.Problem(LAPLACE, SQUARE, conditions))
+        assert solution.status == "ill-posed"
+        assert "1.1" in solution.diagnostics.message
+
+    @pytest.mark.parametrize("again", [x + y, x + y + 1e-12])
+    def test_the_same_value_given_twice_is_no_contradiction(self, again):
+        conditions = [pb.Dirichlet(u, x + y), pb.Dirichlet(u, again, on=SQUARE.right)]
+        assert pb.solve(pb.Problem(LAPLACE, SQUARE, conditions)).status == "converged"
+
+    def test_sides_that_differ_in_a_corner_only_are_no_contradiction(self):
+        conditions = [pb.Dirichlet(u, 1, on=SQUARE.top), pb.Dirichlet(u, 0, on=SQUARE.left | SQUARE.right)]
+        conditions += [pb.Dirichlet(u, 0, on=SQUARE.bottom)]
+        assert pb.solve(pb.Problem(LAPLACE, SQUARE, conditions), tol=1e-3).status == "converged"
+
+    @pytest.mark.parametrize("mean", [0, sp.Rational(1, 50)])
+    def test_what_is_made_on_a_torus_cannot_leave(self, mean):
+        source = sp.sin(2 * sp.pi * x) + mean
+        conditions = [pb.Periodic(u, x), pb.Periodic(u, y), pb.Mean(u, 0)]
+        solution = pb.solve(pb.Problem(sp.Eq(pb.laplacian(u), source), SQUARE, conditions), tol=1e-2)
+        assert solution.status == ("ill-posed" if mean else "converged")
+
+    @pytest.mark.parametrize("gain", [1, sp.Rational(51, 50)])
+    def test_a_fluid_that_keeps_its_volume_leaves_as_it_came(self, gain):
+        equations = [sp.Eq(pb.laplacian(of), p.diff(k)) for of, k in ((u, x), (v, y))]
+        profile = 4 * y * (1 - y)
+        conditions = [pb.Dirichlet(u, profile, on=SQUARE.left), pb.Dirichlet(u, gain * profile, on=SQUARE.right)]
+        conditions += [pb.Dirichlet(u, 0, on=SQUARE.bottom | SQUARE.top), pb.Dirichlet(v, 0), pb.Mean(p, 0)]
+        problem = pb.Problem([*equations, sp.Eq(pb.div([u, v]), 0)], SQUARE, conditions)
+        assert pb.solve(problem, tol=1e-2).status == ("ill-posed" if gain > 1 else "converged")

@@ -237,6 +237,25 @@ def test_cut_cells_on_curved_domains():
     assert solution.true_error() < 1e-6
 
 
+@pytest.mark.parametrize("level", [0, 1])
+def test_a_ball_that_air_cools(level):
+    """What flows out depends on the value there; a polynomial is found whatever the cells are."""
+    z = pb.coordinates("z")
+    f = pb.field("f", x, y, z)
+    ball = pb.Ball((x, y, z), (3, -2, 1), 2)
+    exact = 300 - 5 * (x - 3) ** 2 + 8 * x * y * z
+    flux = sum(pb.normal(of) * exact.diff(of) for of in (x, y, z))
+    problem = pb.Problem(pb.laplacian(f) + 10, ball, [pb.Robin(f, 25, 2, 25 * exact + 2 * flux)], exact=exact)
+    layout = Layout(problem, draw_reference(3, 6, 0))
+    root = layout.root
+    for _ in range(level):
+        root = refined(root, {leaf: [(0, None), (1, None), (2, None)] for leaf in leaves(root)})
+    network = network_of(layout, Glue(Rows(layout)).solve(root))
+    X, zero = ball.sample(500, seed=1), (0, 0, 0)
+    true = sp.lambdify((x, y, z), exact)(*X.T)
+    assert np.abs(network.evaluate(X, [zero])[zero][:, 0] - true).max() < 1e-4 * np.abs(true).max()
+
+
 def test_what_a_ball_cuts_off_of_a_corner_of_a_cell_is_determined_like_the_rest():
     z = pb.coordinates("z")
     f = pb.field("f", x, y, z)

@@ -12,14 +12,13 @@ from scipy import ndimage, sparse
 from scipy.sparse.csgraph import connected_components
 from scipy.spatial import cKDTree
 
-from pibls.cells.filling import filled
+from pibls.cells.filling import filled, lined
 from pibls.cells.ground import FLAT, Ground, on_faces
 from pibls.cells.parts import CellPart, exact_weights
 from pibls.cells.surface import Rule, ranges
 from pibls.cells.tree import Cell
 from pibls.checks import FloatArray
 from pibls.features.reference import Reference, cube_rule
-from pibls.geometry.rules import gauss
 from pibls.geometry.sampling import kronecker
 from pibls.geometry.sight import joined_in_sight, owners_in_sight
 
@@ -35,7 +34,7 @@ _CANDIDATES = 2**15
 _OVERSAMPLING = 2.2
 _BEYOND = 128  # points to see whether anything is there
 _LINES = 16  # on a plane through a part in space
-_PLANES = 5
+_THROUGH = 24  # lines through a part in space, across each axis
 _FAR = 2.0  # steps of a grid
 
 
@@ -182,9 +181,9 @@ class Cutter:
                 integral = exact_weights(
                     (inside - center) / half, weights, around, center, half, self.reference.degree + _EXACT
                 )
-                weights = weights * (integral.sum() / volume)
+                weights = weights * (integral.sum() / volume if integral.sum() > volume / 2 else 1.0)
             elif len(low) == 3:
-                weights = weights * (self._volume(cell, box, kind, is_own) / volume)
+                weights = weights * (self._volume(cell, outline, box, kind, is_own) / volume)
             groups.append(
                 CellPart(
                     cell,
@@ -201,16 +200,18 @@ class Cutter:
         return tuple(groups)
 
     def _volume(
-        self, cell: Cell, box: tuple[FloatArray, FloatArray], kind: int, own: Callable[[FloatArray], Any]
+        self,
+        cell: Cell,
+        outline: Rule,
+        box: tuple[FloatArray, FloatArray],
+        kind: int,
+        own: Callable[[FloatArray], Any],
     ) -> float:
-        """Return the volume of a part in space that seams cut off, by planes through it."""
-        low, high = box
-        places, shares = gauss(_PLANES)
-        total = 0.0
-        for place, share in zip(low[0] + places * (high[0] - low[0]), shares * (high[0] - low[0]), strict=True):
-            X, weights = self._on_plane(cell, kind, box, 0, float(place), 1)
-            total += float(share * weights[own(X)].sum()) if len(X) else 0.0
-        return total
+        """Return the volume of a part in space that seams cut off, by many lines that meet its boundary head-on."""
+        cut = outline.chosen(~on_faces(outline.points, cell))
+        axis = int((cut.weights @ np.abs(cut.normals)).argmax())
+        X, volumes = lined(lambda Y: self.ground.is_kind(Y, kind, cell), *box, axis, _THROUGH)
+        return float(volumes[own(X)].sum())
 
     def _on_plane(
         self, cell: Cell, kind: int, box: tuple[FloatArray, FloatArray], axis: int, place: float, nodes: int

@@ -26,7 +26,7 @@ _MOST = 128  # rows of blunt ones
 _CIRCLE = 48
 _RADIUS = 1e-4  # of the shape
 _FLAT = 1e-9
-_SMALL = 0.25  # half extents of what is small, by the sides of the domain
+_SMALL, _THROUGH = 0.25, 0.45  # half extents of what is small, and of what goes through, by the sides of the domain
 _ACROSS, _OFF, _ASIDE = 7, 0.37, 1e-4  # lines across a face to look along, where, and how far beside where it ends
 _ROUND, _CLOSE = 17, 129  # points along a curved surface, its quarters among them
 _SAME, _DIGITS = 1e-7, 9
@@ -110,7 +110,7 @@ def flat_sides(domain: Domain) -> list[tuple[int, float, FloatArray]]:
 
 
 def hollows(surfaces: Iterable[Patch | FloatArray], size: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return middles and half extents of curved surfaces that are small along two axes, infinite along a third.
+    """Return middles and half extents of curved surfaces that are small, infinite along an axis that they go through.
 
     Patches count if the domain is around them, and points of surfaces inside the domain anyway. Triangles do not: many
     of them make one surface.
@@ -133,7 +133,7 @@ def hollows(surfaces: Iterable[Patch | FloatArray], size: FloatArray) -> tuple[F
         middle, half = (X.min(axis=0) + X.max(axis=0)) / 2, np.ptp(X, axis=0) / 2
         small = half < _SMALL * size
         around = normals is None or ((X - middle) * normals).sum(axis=1).mean() < -_FLAT * half.max()
-        if small.sum() > 1 and around:
+        if small.sum() > 1 and (small | (half > _THROUGH * size)).all() and around:
             middles.append(middle[None])
             halves.append(np.where(small, half, np.inf)[None])
     return np.concatenate(middles), np.concatenate(halves)

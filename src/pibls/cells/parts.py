@@ -148,9 +148,10 @@ def exact_weights(
     others, number = np.unique(powers[1:], axis=1, return_inverse=True)
     across = np.prod([table[:, own] for table, own in zip(tables[1:], others, strict=True)], axis=0)
     moments = (rising.T * flux @ across)[powers[0], number.ravel()]
-    # The first one is the volume, which scattered points tell roughly.
-    if abs(moments[0] - weights.sum()) <= _ROUGHLY * weights.sum():
-        weights = weights * (moments[0] / weights.sum())
+    # The first one is the volume, which scattered points tell roughly: else the boundary was not found as a whole.
+    if abs(moments[0] - weights.sum()) > _ROUGHLY * weights.sum():
+        return weights
+    weights = weights * (moments[0] / weights.sum())
     lacking = moments - weights @ values
     orthogonal, triangle = np.linalg.qr(values)
     diagonal = np.abs(np.diag(triangle))
@@ -163,7 +164,7 @@ def exact_weights(
             change = orthogonal[:, :count] @ right
         else:
             change = np.linalg.lstsq(values[:, :count].T, lacking[:count], rcond=_DEPENDENT)[0]
-        # Weights out of all proportion: too few points, or a boundary that was not found as a whole.
+        # Weights out of all proportion: there are too few points.
         if np.abs(change).sum() <= _PROPORTION * weights.sum():
             return np.asarray(weights + change)
     return weights
