@@ -17,7 +17,7 @@ Columns = Callable[[FloatArray, FloatArray], BoolArray]
 _SCAN, _LINES = 33, 33
 _TIPS = 3
 _SECTIONS = np.linspace(0.0, 1.0, 17)  # many at once take hardly longer than one
-_ROUNDS, _ROUGHLY = 8, 4
+_ROUNDS, _ACROSS, _ROUGHLY = 7, 5, 4
 _ENDS = 1e-9  # lines are not right at the ends, where a side of the domain may be
 _PANEL = 8
 
@@ -150,7 +150,7 @@ def _breaks(columns: Columns, scan: FloatArray) -> tuple[FloatArray, FloatArray]
     def alike(places: FloatArray) -> BoolArray:
         return np.asarray(kinds(places.ravel())[0].reshape(places.shape) == first[:, None])
 
-    low, high = _narrowed(alike, low, high, _ROUNDS)
+    low, high = _narrowed(alike, low, high, _ACROSS)
     tips = []
     before, after = (kinds(end)[1] for end in (low, high)) if len(low) else ((), ())
     for one, two, few, many in zip(low, high, before, after, strict=True):

@@ -29,7 +29,7 @@ _SECTIONS, _ROUNDS = 256, 5
 _STEP = 1e-7  # inwards, relative to the box: which side of a face of the box a patch in that face belongs to
 _ROUNDING = 1e-15
 _ALONG = 1 - 1e-3  # of a normal across a wall: what it belongs to lies in the wall, or touches it
-_GRID, _MARGIN = 97, 3  # places per parameter, and how many of them a narrow tip may miss
+_GLANCE, _GRID, _MARGIN = 33, 97, 3  # places per parameter, and how many of them a narrow tip may miss
 _TURNS, _QUARTER = 17, math.pi / 2
 
 
@@ -220,10 +220,12 @@ class Piece:
                 return []
             found = Piece(self.patch, cut)
             return [found] if found._kept(low, high) else []
-        U = box[:, 0] + (box[:, 1] - box[:, 0]) * tensor(*[(np.linspace(0, 1, _GRID), np.ones(_GRID))] * len(box))[0]
-        inside = self._inside(U, low, high)
-        if not inside.any():
-            return []
+        for count in (_GLANCE, _GRID):
+            axes = [np.linspace(start, stop, count) for start, stop in box]
+            U = np.stack([axis.ravel() for axis in np.meshgrid(*axes, indexing="ij")], axis=1)
+            inside = self._inside(U, low, high)
+            if not inside.any():
+                return []
         step = (box[:, 1] - box[:, 0]) / (_GRID - 1)
         labels, _ = ndimage.label(inside.reshape([_GRID] * len(box)), np.ones([3] * len(box)))
         boxes: list[FloatArray] = []
