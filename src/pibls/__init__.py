@@ -39,7 +39,7 @@ if TYPE_CHECKING:
         per_region,
         read_shape,
     )
-    from pibls.methods import PIBLS, PIELM, PINN, BayesianPIELM
+    from pibls.methods import PIBLS, PIELM, PINN, BayesianPIELM, Cells
     from pibls.problem import (
         Absorbing,
         Condition,
@@ -86,6 +86,7 @@ __all__ = [
     "Ball",
     "BayesianPIELM",
     "Box",
+    "Cells",
     "Condition",
     "Cone",
     "Cylinder",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import fields, replace
 
 from pibls.budget import Budget
 from pibls.cells.fitters import Linear
@@ -14,7 +14,7 @@ from pibls.cells.rows import Rows
 from pibls.cells.solve import Fit, Glue
 from pibls.cells.tree import Cell
 from pibls.errors import InputError
-from pibls.features.reference import draw_reference
+from pibls.features.reference import Cells, draw_reference
 from pibls.runtime import blas_threads, require_memory
 from pibls.solution import Solution
 from pibls.solution.celled import CellNetwork
@@ -42,7 +42,9 @@ def grow_cells(solution: Solution, nodes: int, points: int) -> Solution:
             f"A solution by {record.method} grows by cells if pibls.solve made it for a linear problem. Solve again "
             "with a smaller tol."
         )
-    layout = Layout(problem, draw_reference(network.dimension, record.settings["degree"], record.seed), record.seed)
+    kind = Cells(**{f.name: record.settings[f.name] for f in fields(Cells) if f.name in record.settings})
+    reference = draw_reference(network.dimension, record.settings["degree"], record.seed, kind)
+    layout = Layout(problem, reference, record.seed)
     linear = Linear(Glue(Rows(layout)))
     entries = _ENTRIES_PER_WEIGHT * linear.glue.rows.width
     require_memory(8.0 * entries * (record.nodes + nodes), f"Growing by {nodes} weights", "Grow by fewer.")

@@ -49,7 +49,9 @@ class Layout:
     def enriched(self, degrees: int) -> Layout:
         """Return the same cut of the domain for functions of so many degrees more."""
         old = self.reference
-        made = Layout(self.problem, draw_reference(old.dimension, old.degree + degrees, self.seed), self.seed)
+        made = Layout(
+            self.problem, draw_reference(old.dimension, old.degree + degrees, self.seed, old.nodes), self.seed
+        )
         made._on(self.ground)
         return made
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
-from typing import cast
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any, cast
 
 import numpy as np
 
@@ -21,7 +21,7 @@ from pibls.cells.rows import Rows
 from pibls.cells.solve import Fit, Glue
 from pibls.cells.tree import Cell, graded, leaves, refined, split_along_lines, split_at_planes
 from pibls.checks import FloatArray
-from pibls.features.reference import draw_reference
+from pibls.features.reference import SINES, Cells, draw_reference
 from pibls.problem import Averages, Problem
 from pibls.runtime import RATE, available_memory, format_bytes
 from pibls.solution import Diagnostics, Solution, Stage
@@ -435,7 +435,9 @@ class Loop:
         fit = found.fit
         network, richer = network_of(found.own, fit), network_of(found.layout, found.other)
         reference = found.own.reference
-        settings = {"cells": len(fit.parts), "degree": reference.degree, "functions": reference.size}
+        settings: dict[str, Any] = {"cells": len(fit.parts), "degree": reference.degree, "functions": reference.size}
+        if reference.nodes != SINES:
+            settings |= asdict(reference.nodes)
         record = Diagnostics(
             "Cells",
             settings,
@@ -485,7 +487,7 @@ def first_tree(follower: Follower, tol: float, root: Cell | None = None, *, budg
 
 
 def solve_cells(
-    problem: Problem, tol: float, budget: Budget | float, seed: int, report: Callable[..., None], **limits: float
+    problem: Problem, tol: float, budget: Budget | float, seed: int, report: Callable[..., None], **limits: Any
 ) -> Solution:
     """Solve a linear problem in one to three coordinates by cells."""
     return attempt_cells(problem, tol, budget, seed, report, **limits)[0]
@@ -499,10 +501,11 @@ def attempt_cells(
     report: Callable[..., None],
     *,
     undetermined: float = _UNDETERMINED,
+    nodes: Cells = SINES,
 ) -> tuple[Solution, Linear]:
     """Return a solution with what solved it last, which knows the domain and its cells."""
     d = len(problem.domain.coordinates)
-    rows = Rows(Layout(problem, draw_reference(d, degree_for(d, tol), seed), seed))
+    rows = Rows(Layout(problem, draw_reference(d, degree_for(d, tol), seed, nodes), seed))
     linear = Linear(Glue(rows))
     follower = Follower(rows)
     shared = Budget.of(budget)

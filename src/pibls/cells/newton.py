@@ -25,7 +25,7 @@ from pibls.cells.starts import values_from
 from pibls.cells.state import missed, projected
 from pibls.cells.tree import Cell
 from pibls.checks import FloatArray
-from pibls.features.reference import draw_reference
+from pibls.features.reference import SINES, Cells, draw_reference
 from pibls.problem import Problem
 from pibls.solution import Solution
 from pibls.solution.starts import checked_continuation, given_start
@@ -49,6 +49,7 @@ def solve_cells_nonlinear(
     start: object = None,
     continuation: Sequence[Problem] = (),
     undetermined: float = _LOOSE,
+    nodes: Cells = SINES,
 ) -> Solution:
     """Solve a nonlinear problem in one to three coordinates by cells; see :func:`pibls.solve`.
 
@@ -61,9 +62,8 @@ def solve_cells_nonlinear(
     """
     shared = Budget.of(budget)
     for easier in checked_continuation(continuation, problem):
-        start = solve_cells_nonlinear(easier, max(tol, _COARSE), shared, seed, report, start=start)
-    d = len(problem.domain.coordinates)
-    newton = Newton(_layout(problem, d, max(tol, _COARSE), seed), max(tol, _COARSE))
+        start = solve_cells_nonlinear(easier, max(tol, _COARSE), shared, seed, report, start=start, nodes=nodes)
+    newton = Newton(_layout(problem, max(tol, _COARSE), seed, nodes), max(tol, _COARSE))
     loop = Loop(newton, tol, shared, seed, report, undetermined=undetermined)
     try:
         return _solved(loop, newton, start)
@@ -84,7 +84,8 @@ def _solved(loop: Loop, newton: Newton, start: object) -> Solution:
         return _failed(loop, coarse)
     fit = coarse.descent.fit
     if degree_for(d, tol) != newton.layout.reference.degree:
-        richer = Newton(_layout(problem, d, tol, seed), tol, newton.flops, newton.curvature, newton.history)
+        layout = _layout(problem, tol, seed, newton.layout.reference.nodes)
+        richer = Newton(layout, tol, newton.flops, newton.curvature, newton.history)
         fit = _carried(newton, richer, fit, coarse.trees)
         loop.fitter = newton = richer
     solution = loop.run(fit)
@@ -111,8 +112,9 @@ def _carried(newton: Newton, richer: Newton, fit: Fit, trees: Sequence[Cell]) ->
     return richer.settle(root, values, weights).fit
 
 
-def _layout(problem: Problem, dimension: int, tol: float, seed: int) -> Layout:
-    return Layout(problem, draw_reference(dimension, degree_for(dimension, tol), seed))
+def _layout(problem: Problem, tol: float, seed: int, nodes: Cells) -> Layout:
+    dimension = len(problem.domain.coordinates)
+    return Layout(problem, draw_reference(dimension, degree_for(dimension, tol), seed, nodes))
 
 
 def _failed(loop: Loop, coarse: Coarse) -> Solution:

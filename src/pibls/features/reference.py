@@ -8,26 +8,80 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
 
 from pibls.checks import FloatArray
+from pibls.errors import FeatureError
+from pibls.features.activations import activation
 from pibls.features.arrays import MultiIndex
 from pibls.features.broad import BroadNetwork
-from pibls.features.scales import draw_features
+from pibls.features.scales import draw_enhancement, draw_features
 from pibls.geometry.rules import gauss, tensor
 
-__all__ = ["Memory", "Reference", "cube_rule", "draw_reference", "on_grid", "orthonormal", "rule_count"]
+__all__ = ["Cells", "Memory", "Reference", "cube_rule", "draw_reference", "on_grid", "orthonormal", "rule_count"]
 
 
 _NODES_PER_FUNCTION = 2
 _WAVES = 0.12  # largest weight of a sine, per degree: smaller is nearer to polynomials
 _DISTINCT = 3.0  # the weight at which degrees are told apart, over that at which powers of it fall below rounding
 _GRAIN = 2.0**44  # coarser than the rounding of places in a cell, and too fine to matter
+_PLACES = np.linspace(-3.0, 3.0, 601)  # where activations vary
+_ENHANCED = 0.2  # enhancement nodes take up what features vary by, which is more than coordinates do
 _NOISE = 1e-15  # singular values below this share of the first are rounding
+
+
+@dataclass(frozen=True)
+class Cells:
+    """What the small network of every cell is made of, as a ``method`` for :func:`pibls.solve`.
+
+    Parameters
+    ----------
+    activation
+        Activation of the feature nodes, a smooth one. Sines are the default, and the best of them.
+    enhancement
+        Activation of enhancement nodes, as many as there are feature nodes; none if left out.
+
+    Examples
+    --------
+    >>> from pibls import problems, solve
+    >>> solution = solve(problems.helmholtz(), method=Cells("tanh", enhancement="tanh"))
+    >>> solution.status, solution.true_error() < 1e-6
+    ('converged', True)
+    """
+
+    activation: str = "sin"
+    enhancement: str | None = None
+
+    def __post_init__(self) -> None:
+        for name in (self.activation, *([] if self.enhancement is None else [self.enhancement])):
+            if not math.isinf(activation(name).smoothness):
+                raise FeatureError(
+                    f"The activation {name!r} of Cells has kinks, and cells differentiate their functions many times. "
+                    "Use a smooth one: 'sin', 'tanh' or 'softplus'."
+                )
+
+    def network(self, rng: np.random.Generator, dimension: int, degree: int, nodes: int) -> BroadNetwork:
+        """Draw nodes for the cube [−1, 1]ᵈ that span about what polynomials of a degree do."""
+        cube, some = [1.0] * dimension, nodes if self.enhancement is None else nodes // 2
+        # Of a uniform distribution up to the largest weight, the standard deviation.
+        sines = self.activation == "sin" and self.enhancement is None
+        spread = (largest_weight(degree) if sines else _told_apart(self.activation, degree)) / (
+            math.sqrt(3.0) if activation(self.activation).periodic else 1.0
+        )
+        features = draw_features(rng, cube, self.activation, some, spread)
+        if self.enhancement is None:
+            return BroadNetwork(np.zeros(dimension), (features,))
+        scale = _ENHANCED * _told_apart(self.enhancement, degree)
+        return BroadNetwork(
+            np.zeros(dimension), (features,), (draw_enhancement(rng, self.enhancement, some, nodes - some, scale),)
+        )
+
+
+SINES = Cells()
 
 
 @dataclass(eq=False)
@@ -67,11 +121,14 @@ class Reference:
         One column of node weights per function.
     degree
         The functions span about what polynomials of this total degree do.
+    nodes
+        What the network is made of.
     """
 
     network: BroadNetwork
     transform: FloatArray
     degree: int
+    nodes: Cells = SINES
 
     @property
     def dimension(self) -> int:
@@ -170,9 +227,15 @@ def largest_weight(degree: int) -> float:
     return float(max(_WAVES * degree, _DISTINCT * (_NOISE * math.factorial(degree)) ** (1.0 / degree)))
 
 
-@lru_cache(maxsize=16)
-def draw_reference(dimension: int, degree: int, seed: int = 0) -> Reference:
-    """Draw the reference network of sines of a number of coordinates.
+def _told_apart(name: str, degree: int) -> float:
+    """Return the largest weight of nodes of a kind: small, as long as double precision tells their powers apart."""
+    slopes = activation(name).derivatives(_PLACES, [degree - 1, degree])
+    steepest = max(float(np.abs(own).max()) / math.factorial(order) for order, own in slopes.items())
+    return float(_DISTINCT * (_NOISE / steepest) ** (1.0 / degree))
+
+
+def draw_reference(dimension: int, degree: int, seed: int = 0, nodes: Cells = SINES) -> Reference:
+    """Draw the reference network of a number of coordinates.
 
     Examples
     --------
@@ -184,11 +247,15 @@ def draw_reference(dimension: int, degree: int, seed: int = 0) -> Reference:
     >>> bool(np.allclose((values * weights[:, None]).T @ values, np.eye(28), atol=1e-6))
     True
     """
+    return _drawn(dimension, degree, seed, nodes)
+
+
+@lru_cache(maxsize=16)
+def _drawn(dimension: int, degree: int, seed: int, nodes: Cells) -> Reference:
     functions = math.comb(degree + dimension, dimension)
-    spread = largest_weight(degree) / math.sqrt(3.0)  # of a uniform distribution up to that weight
     rng = np.random.default_rng((seed, dimension, degree))
-    group = draw_features(rng, [1.0] * dimension, "sin", _NODES_PER_FUNCTION * functions, spread)
-    return orthonormal(BroadNetwork(np.zeros(dimension), (group,)), functions, degree)
+    network = nodes.network(rng, dimension, degree, _NODES_PER_FUNCTION * functions)
+    return replace(orthonormal(network, functions, degree), nodes=nodes)
 
 
 def orthonormal(network: BroadNetwork, functions: int, degree: int) -> Reference:

@@ -7,8 +7,10 @@ from functools import partial
 from typing import Any
 
 from pibls.budget import Budget
+from pibls.cells import suits_cells
 from pibls.checks import check_choice, check_integer, check_number, shorten
 from pibls.errors import InputError
+from pibls.features.reference import Cells
 from pibls.geometry import Points
 from pibls.inverse import solve_inverse
 from pibls.methods.fit import placing
@@ -26,7 +28,7 @@ def solve(
     problem: Problem,
     *,
     tol: float = 1e-6,
-    method: Method | None = None,
+    method: Method | Cells | None = None,
     points: Points | None = None,
     seed: int = 0,
     device: Any = None,
@@ -53,7 +55,8 @@ def solve(
     tol
         Relative L2 error to reach.
     method
-        A method such as :class:`~pibls.PIBLS` to use as it is; nothing is chosen then.
+        A method such as :class:`~pibls.PIBLS` to use as it is; nothing is chosen then. Or :class:`~pibls.Cells`: cells
+        as ever, with nodes of another kind.
     points
         The points of the solve, with ``method`` or for the default width; nothing is grown then.
     seed
@@ -110,10 +113,14 @@ def solve(
     _check_flag("assume_well_posed", assume_well_posed)
     _check_flag("uncertainty", uncertainty)
     guesses = {"start": start, "continuation": continuation}
-    _check_method(method, points, guessed=start is not None or bool(continuation))
+    if isinstance(method, Cells):
+        _check_cells(problem, points=points, device=device, time=None if time == "space-time" else time)
+    else:
+        _check_method(method, points, guessed=start is not None or bool(continuation))
     if time is not None:
         check_choice("time", time, "solve", WAYS)
-        _check_way(time, problem, start is not None or bool(continuation), method is not None or points is not None)
+        told = points is not None or not isinstance(method, Cells | None)
+        _check_way(time, problem, start is not None or bool(continuation), told)
     _check_device(device, time, method)
     with reporter(progress) as report:
         shared = Budget(limit, until)
@@ -122,6 +129,9 @@ def solve(
                 method=method, points=points, device=device, start=start, continuation=continuation or None, time=time
             )
             return solve_inverse(problem, tolerance, shared, first, partial(_tell, report), uncertainty=uncertainty)
+        if isinstance(method, Cells):
+            ways = Ways(problem, tolerance, shared, first, report, guesses, device, assume_well_posed, method)
+            return ways.run(time or (None if problem.domain.time is None else "space-time"))
         if method is not None or points is not None:
             return solve_as_told(problem, tolerance, method, points, first, device, shared, report)
         return Ways(problem, tolerance, shared, first, report, guesses, device, assume_well_posed).run(time)
@@ -145,6 +155,20 @@ def _check_inverse(**given: object) -> None:
         )
 
 
+def _check_cells(problem: Problem, **given: object) -> None:
+    """Refuse arguments and problems that cells cannot do with."""
+    if names := [name for name, value in given.items() if value is not None]:
+        raise InputError(
+            f"The '{names[0]}' parameter of solve does not go with method=Cells(...): cells choose their points, run "
+            "on NumPy, and take time as one more coordinate. Leave one of the two out."
+        )
+    if not suits_cells(problem):
+        raise InputError(
+            "The 'method' parameter of solve is Cells, which take one to three coordinates, time included, a domain "
+            "with an inside, and no averages over regions. Leave it out, or use PIBLS()."
+        )
+
+
 def _check_method(method: object, points: object, *, guessed: bool) -> None:
     if not isinstance(points, Points | None):
         raise InputError(f"The 'points' parameter of solve must be Points. Got {shorten(points)} instead.")
@@ -157,7 +181,7 @@ def _check_method(method: object, points: object, *, guessed: bool) -> None:
         )
 
 
-def _check_device(device: Any, time: str | None, method: Method | None) -> None:
+def _check_device(device: Any, time: str | None, method: object) -> None:
     """Refuse a device that is not there before anything is solved; a method of the user's may have its own."""
     if device is not None and time == "lines":
         raise InputError(

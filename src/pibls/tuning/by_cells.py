@@ -11,6 +11,7 @@ import numpy as np
 
 from pibls.budget import Budget
 from pibls.cells import attempt_cells, even_answers, leaking, solve_cells_nonlinear, unbalanced
+from pibls.features.reference import SINES, Cells
 from pibls.lines import Evolution, find_evolution
 from pibls.lines.posed import grows_without_bound
 from pibls.problem import Across, OnPart, Problem
@@ -40,11 +41,12 @@ def solve_by_cells(
     report: Callable[[Progress], None],
     *,
     assume_well_posed: bool = False,
+    nodes: Cells = SINES,
 ) -> Solution:
     """Solve a linear problem by cells; where that fails, find out whether the problem is to blame."""
     tell = partial(_tell, report, budget.elapsed)
     with blas_threads(most=1):
-        limits = {"undetermined": np.inf} if assume_well_posed else {}
+        limits: dict[str, Any] = {"nodes": nodes} | ({"undetermined": np.inf} if assume_well_posed else {})
         lost, clash = ("", None) if assume_well_posed else (leaking(problem), find_clash(problem))
         if lost or clash is not None:
             # Any compromise will do.
@@ -107,9 +109,10 @@ def solve_nonlinear_by_cells(
     start: Any = None,
     continuation: Sequence[Problem] = (),
     assume_well_posed: bool = False,
+    nodes: Cells = SINES,
 ) -> Solution:
     """Solve a nonlinear problem by cells."""
-    options: dict[str, Any] = {"start": start, "continuation": continuation}
+    options: dict[str, Any] = {"start": start, "continuation": continuation, "nodes": nodes}
     options |= {"undetermined": np.inf} if assume_well_posed else {}
     tell = partial(_tell, report, budget.elapsed)
     with blas_threads(most=1):

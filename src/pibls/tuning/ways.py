@@ -12,6 +12,7 @@ from pibls.budget import Budget
 from pibls.cells import suits_cells
 from pibls.checks import shorten
 from pibls.errors import InputError, PiblsError
+from pibls.features.reference import SINES, Cells
 from pibls.lines import Evolution, Unsuitable, evolve, find_evolution, suits_lines
 from pibls.problem import Problem
 from pibls.solution import Solution
@@ -47,6 +48,7 @@ class Ways:
     guesses: Mapping[str, Any]
     device: Any = None
     assume_well_posed: bool = False
+    nodes: Cells | None = None
 
     def run(self, time: str | None) -> Solution:
         """Solve by the way that suits the problem, or by the one asked for."""
@@ -90,14 +92,13 @@ class Ways:
             return solve_wide(*common, device=self.device, **own)
         if self.problem.is_linear:
             return self._by_cells(share)
-        return self._assumed(solve_nonlinear_by_cells(*common, **own))
+        return self._assumed(solve_nonlinear_by_cells(*common, **own, nodes=self.nodes or SINES))
 
     def _by_cells(self, share: float) -> Solution:
         own = self._part(share)
         try:
-            return solve_by_cells(
-                self.problem, self.tol, own, self.seed, self.report, assume_well_posed=self.assume_well_posed
-            )
+            common = (self.problem, self.tol, own, self.seed, self.report)
+            return solve_by_cells(*common, assume_well_posed=self.assume_well_posed, nodes=self.nodes or SINES)
         finally:
             self._settle(own)
 
@@ -126,7 +127,7 @@ class Ways:
     def _may_use_both(self) -> bool:
         """Whether both lines and cells may be used."""
         late = bool(self.budget.late) or self.budget.left == 0.0
-        free = self.device is None and not late and suits_cells(self.problem)
+        free = self.device is None and self.nodes is None and not late and suits_cells(self.problem)
         return free and isinstance(find_evolution(self.problem), Evolution)
 
     @property
