@@ -34,6 +34,7 @@ __all__ = ["Loop", "attempt_cells", "first_tree", "solve_cells", "suits_cells"]
 _HIGHEST = {1: 0, 2: 19, 3: 16}  # degrees up to which cells become richer in the course of a solve
 _PER_WEIGHT = 8.0  # operations of a cell by the third power of its weights
 _DATA_BUDGET, _FEWEST_CELLS = 0.2, 16
+_WAVE_BUDGET = 0.35  # without waves there is no solution: with a comparison by richer cells that is all there is
 _DOUBTFUL = 8  # so many trees in a row without a solution: there is none, or none can be found
 _UNDETERMINED = 1e9  # answers beyond this are those of a solution to which something can be added
 _ORDINARY, _GROWS = 1.0, 2.0  # stronger answers are those of the problem once they no longer grow with finer cells
@@ -481,9 +482,10 @@ def first_tree(follower: Follower, tol: float, root: Cell | None = None, *, budg
             if len(leaves(root)) > _FEWEST_CELLS:
                 break
         root = split_at_planes(root)
-    most = max(_FEWEST_CELLS, int(_DATA_BUDGET * budget * RATE / (PER_CELL + _PER_WEIGHT * rows.width**3)))
+    cells = budget * RATE / (PER_CELL + _PER_WEIGHT * rows.width**3)
+    most, waves = (max(_FEWEST_CELLS, int(share * cells)) for share in (_DATA_BUDGET, _WAVE_BUDGET))
     root = graded(root, *rows.layout.ground.hollows, most)
-    return rows.layout.trimmed(follower.followed(follower.waved(root, tol, most), tol, most))
+    return rows.layout.trimmed(follower.followed(follower.waved(root, tol, waves), tol, most))
 
 
 def solve_cells(
