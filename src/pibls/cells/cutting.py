@@ -33,7 +33,7 @@ _EXACT = 3  # degrees more than those of cells, for integrals: sines are a littl
 _CANDIDATES = 2**15
 _OVERSAMPLING = 2.2
 _BEYOND = 128  # points to see whether anything is there
-_LINES = 16  # on a plane through a part in space
+_LINES = 16  # on a side of a cell in space
 _THROUGH = 24  # lines through a part in space, across each axis
 _FAR = 2.0  # steps of a grid
 
@@ -213,19 +213,6 @@ class Cutter:
         X, volumes = lined(lambda Y: self.ground.is_kind(Y, kind, cell), *box, axis, _THROUGH)
         return float(volumes[own(X)].sum())
 
-    def _on_plane(
-        self, cell: Cell, kind: int, box: tuple[FloatArray, FloatArray], axis: int, place: float, nodes: int
-    ) -> tuple[FloatArray, FloatArray]:
-        """Return points of a plane across an axis inside a box and the domain, with weights."""
-        others = np.delete(np.arange(3), axis)
-
-        def placed(V: FloatArray) -> FloatArray:
-            return np.insert(V, axis, place, axis=1)
-
-        low, high = (end[others] for end in box)
-        V, weights, _ = filled(lambda V: self.ground.is_kind(placed(V), kind, cell), low, high, 0, _LINES, nodes)
-        return placed(V), weights
-
     def _filled(
         self,
         cell: Cell,
@@ -257,9 +244,16 @@ class Cutter:
         if len(cell.low) != 3 or self.ground.seams:
             return None
         found = []
-        for end, out in ((cell.low, -1.0), (cell.high, 1.0)):
-            X, weights = self._on_plane(cell, kind, (cell.low, cell.high), 0, float(end[0]), self.reference.degree + 2)
-            found.append(Rule(X, np.tile([out, 0.0, 0.0], (len(X), 1)), weights))
+        for place, out in ((cell.low[0], -1.0), (cell.high[0], 1.0)):
+
+            def placed(V: FloatArray, place: float = float(place)) -> FloatArray:
+                return np.insert(V, 0, place, axis=1)
+
+            def inside(V: FloatArray, placed: Callable[[FloatArray], FloatArray] = placed) -> Any:
+                return self.ground.is_kind(placed(V), kind, cell)
+
+            V, weights, _ = filled(inside, cell.low[1:], cell.high[1:], 0, _LINES, self.reference.degree + 2)
+            found.append(Rule(placed(V), np.tile([out, 0.0, 0.0], (len(V), 1)), weights))
         return Rule.joined(found)
 
     def _sides(self, cell: Cell, kind: int) -> Rule:

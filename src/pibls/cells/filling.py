@@ -10,13 +10,13 @@ import numpy as np
 from pibls.checks import BoolArray, FloatArray, IntArray
 from pibls.geometry.rules import gauss, tensor
 
-__all__ = ["filled", "lined"]
+__all__ = ["filled", "lined", "narrowed"]
 
 Columns = Callable[[FloatArray, FloatArray], BoolArray]
 
 _SCAN, _LINES = 33, 33
 _TIPS = 3
-_SECTIONS = np.linspace(0.0, 1.0, 17)  # many at once take hardly longer than one
+_SECTIONS = 16
 _ROUNDS, _ACROSS, _ROUGHLY = 7, 5, 4
 _ENDS = 1e-9  # lines are not right at the ends, where a side of the domain may be
 _PANEL = 8
@@ -100,13 +100,24 @@ def lined(
     return at(row, (start + stop) / 2), areas[row] * (stop - start) * float(np.prod(high - low))
 
 
-def _narrowed(
-    holds: Callable[[FloatArray], BoolArray], low: FloatArray, high: FloatArray, rounds: int
+def narrowed(
+    holds: Callable[[FloatArray], BoolArray],
+    low: FloatArray,
+    high: FloatArray,
+    rounds: int,
+    sections: int = _SECTIONS,
 ) -> tuple[FloatArray, FloatArray]:
-    """Return small intervals, out of those given, at whose lower ends something holds and at the upper ones not."""
-    rows = np.arange(len(low))
+    """Return small intervals, out of those given, at whose lower ends something holds and at the upper ones not.
+
+    Many sections at once take hardly longer than one. ``holds`` is given places, a row for each interval.
+
+    >>> low, high = narrowed(lambda places: places < 0.3, np.zeros(1), np.ones(1), 5)
+    >>> bool(low[0] <= 0.3 <= high[0] < low[0] + 1e-5)
+    True
+    """
+    rows, shares = np.arange(len(low)), np.linspace(0.0, 1.0, sections + 1)
     for _ in range(rounds if len(low) else 0):
-        places = low[:, None] + (high - low)[:, None] * _SECTIONS
+        places = low[:, None] + (high - low)[:, None] * shares
         now = holds(places)
         now[:, 0], now[:, -1] = True, False
         last = now.argmin(axis=1)
@@ -126,7 +137,7 @@ def _ends(
         lines = np.repeat(s[row], places.shape[1])
         return np.asarray(columns(lines, places.ravel()).all(axis=1).reshape(places.shape) == before[:, None])
 
-    a, b = _narrowed(held, a, b, rounds)
+    a, b = narrowed(held, a, b, rounds)
     outer = columns(s[row], np.where(before, b, a)) if len(row) else np.empty((0, 1), dtype=np.bool_)
     return known[:, 0], row, (a + b) / 2, outer.argmin(axis=1)
 
@@ -150,7 +161,7 @@ def _breaks(columns: Columns, scan: FloatArray) -> tuple[FloatArray, FloatArray]
     def alike(places: FloatArray) -> BoolArray:
         return np.asarray(kinds(places.ravel())[0].reshape(places.shape) == first[:, None])
 
-    low, high = _narrowed(alike, low, high, _ACROSS)
+    low, high = narrowed(alike, low, high, _ACROSS)
     tips = []
     before, after = (kinds(end)[1] for end in (low, high)) if len(low) else ((), ())
     for one, two, few, many in zip(low, high, before, after, strict=True):

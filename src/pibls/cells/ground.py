@@ -233,14 +233,18 @@ class Ground:
     @cached_property
     def is_tiled(self) -> bool:
         """Whether one condition holds at each place of the boundary, or as many as at all others."""
-        covered = sum(part.measure for place, part in self.places.items() if place is not None)
-        return bool(abs(covered - self.domain.boundary.measure) < _DIGITS * self.domain.boundary.measure)
+        return abs(self._covered - 1.0) < _DIGITS
 
     @cached_property
     def is_covered(self) -> bool:
         """Whether conditions hold on all of the boundary."""
+        return self._covered > _COVERED
+
+    @cached_property
+    def _covered(self) -> float:
+        """What conditions hold on, over the boundary."""
         covered = sum(part.measure for place, part in self.places.items() if place is not None)
-        return bool(covered > _COVERED * self.domain.boundary.measure)
+        return float(covered / self.domain.boundary.measure)
 
     def inside(self, X: FloatArray, cell: Cell | None = None) -> Any:
         """Tell which points lie strictly inside the domain; of a cell, which saves looking at what is far from it."""

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from scipy import ndimage
 
-from pibls.cells.filling import filled
+from pibls.cells.filling import filled, narrowed
 from pibls.checks import BoolArray, FloatArray
 from pibls.geometry.patch import FlippedPatch, Patch, TimedPatch
 from pibls.geometry.restricted import RestrictedPatch
@@ -319,14 +319,12 @@ def ranges(inside: object, start: float, stop: float, rounds: int = _ROUNDS) -> 
     if not len(left):
         return [(start, stop)] if held.all() else []
     low, high, first = s[left], s[left + 1], held[left, column]
-    shares, rows = np.linspace(0.0, 1.0, _SECTIONS + 1), np.arange(len(left))
-    for _ in range(rounds):
-        # Many sections at once: a patch may take long to find one point, and hardly longer to find many.
-        places = low[:, None] + (high - low)[:, None] * shares
-        now = holds(places.ravel()).reshape(*places.shape, -1)[rows, :, column] == first[:, None]
-        now[:, 0], now[:, -1] = True, False
-        last = now.argmin(axis=1)
-        low, high = places[rows, last - 1], places[rows, last]
+    rows = np.arange(len(left))
+
+    def same(places: FloatArray) -> BoolArray:
+        return np.asarray(holds(places.ravel()).reshape(*places.shape, -1)[rows, :, column] == first[:, None])
+
+    low, high = narrowed(same, low, high, rounds, _SECTIONS)
     cuts = np.concatenate([[start], np.sort((low + high) / 2), [stop]])
     within = holds((cuts[1:] + cuts[:-1]) / 2).all(axis=1) & (np.diff(cuts) > 1e-13)
     found: list[tuple[float, float]] = []
