@@ -6,6 +6,8 @@ import sympy as sp
 
 import pibls as pb
 from pibls.cells.layout import Layout
+from pibls.cells.leaf import PER_CELL
+from pibls.cells.loop import first_tree
 from pibls.cells.measure import tails_of
 from pibls.cells.refine import Follower
 from pibls.cells.rows import Rows
@@ -14,6 +16,7 @@ from pibls.cells.tree import Cell, leaves, refined
 from pibls.features.reference import draw_reference
 from pibls.problem.evaluate import compile_function
 from pibls.problem.switches import switching_planes
+from pibls.runtime import RATE
 
 R = sp.Rational
 x, y = pb.coordinates("x y")
@@ -325,3 +328,16 @@ def test_a_bell_is_found_beside_a_wider_one():
     assert solution.status == "converged"
     for _, a, b in bells:
         assert solution([[float(a), float(b)]]) == pytest.approx([1.0], abs=1e-2)
+
+
+def test_waves_are_resolved_while_a_comparison_is_within_the_budget():
+    conditions = [pb.Dirichlet(u, sp.sin(60 * x + 80 * y))]
+    follower = Follower(
+        Rows(Layout(pb.Problem(pb.laplacian(u) + 100**2 * u, SQUARE, conditions), draw_reference(2, 13)))
+    )
+    needed = len(leaves(follower.waved(follower.rows.layout.root, 1e-6, 10**6)))
+    found = {budget: len(leaves(first_tree(follower, 1e-6, budget=budget))) for budget in (2.0, 4.5, 16.0)}
+    shares = {budget: needed * (PER_CELL + 8.0 * follower.rows.width**3) / RATE / budget for budget in found}
+    assert min(shares.values()) < 0.3 < max(shares.values())
+    for budget, share in shares.items():
+        assert (found[budget] >= needed) == (share <= 0.35)
