@@ -7,7 +7,6 @@ import pytest
 
 import pibls as pb
 from pibls.errors import ProblemError
-from pibls.problems.cole_hopf import cole_hopf
 
 X = pb.coordinates("x")
 U = pb.field("u", X)
@@ -73,34 +72,6 @@ def test_values_without_noise_that_cannot_all_hold_are_told(data):
     found = solved(*data)
     assert found.status == "stalled"
     assert "which have no noise, are missed by" in found.diagnostics.message
-
-
-@pytest.mark.parametrize("residual", [lambda q: -U.diff(X, 2) - q, lambda q: -U.diff(X, 2) - q * U])
-def test_measurements_with_noise_do_not_stand_in_for_conditions(residual):
-    with pytest.raises(ProblemError, match="Equations and conditions do not determine u where the unknowns are given"):
-        pb.solve(pb.Problem(residual(pb.unknown("q")), LINE, [observed(VALUES, noise=0.01)]))
-
-
-def test_measurements_without_noise_stand_in_for_conditions():
-    """Of Burgers' equation in a window, of whose edges nothing is known."""
-    x, t = pb.coordinates("x t")
-    u, a, nu = pb.field("u", x, t), pb.unknown("a", start=0.5), pb.unknown("nu", start=0.02, bounds=(0, None))
-    window = pb.Interval((x, -0.8, 0.8)) * pb.TimeInterval(t, 0.05, 0.5)
-    where = window.sample(800, "kronecker")
-    data = pb.Observation(u, where, cole_hopf(0.05)(*where.T))
-    found = pb.solve(pb.Problem(u.diff(t) + a * u * u.diff(x) - nu * u.diff(x, 2), window, [data]))
-    assert found.status == "converged"
-    for name, truth in (("a", 1.0), ("nu", 0.05)):
-        entry = found.parameters[name]
-        assert entry.value == pytest.approx(truth, rel=1e-6)
-        assert entry.interval[0] <= truth <= entry.interval[1]
-
-
-@pytest.mark.parametrize("right", [lambda q: -q, lambda q: -q * U])
-def test_too_few_measurements_in_place_of_conditions_are_told(right):
-    data = observed(VALUES[:2], PLACES[:2])
-    with pytest.raises(ProblemError, match="Measurements stand in place of all conditions here"):
-        pb.solve(pb.Problem(-U.diff(X, 2) + right(pb.unknown("q")), LINE, [data]))
 
 
 def test_values_without_noise_leave_nothing_open():

@@ -134,10 +134,10 @@ class Loop:
                     doubt = self._unseen(fit)
                 settled = not doubt and self._is_settled(fit, answers, sizes)
                 done = found.estimate <= self.tol and settled
-                if done and not (self._is_seen() and not self._limit(found, sizes, answers)):
+                if done and not (self._is_seen() and not self.limit(found, sizes, answers)):
                     message = f"The estimated error {found.estimate:.1e} is within the tolerance {self.tol:g}."
                     return self.solution(found, found.estimate, Status.CONVERGED, message)
-                limit = self._limit(found, sizes, answers)
+                limit = self.limit(found, sizes, answers)
                 if doubtful == _DOUBTFUL:
                     limit = "Finer cells do not help."
                 if self.fitter.layout.ground.hidden and len(self.stages) > 1:
@@ -376,7 +376,7 @@ class Loop:
             return ""
         return "A source, a coefficient or a condition has features that are too narrow for the cells there can be."
 
-    def _limit(self, found: Compared, sizes: FloatArray, answers: list[float]) -> str:
+    def limit(self, found: Compared, sizes: FloatArray, answers: list[float]) -> str:
         """Return why not to go on, as a sentence, or an empty string."""
         last = [s.estimate or 0.0 for s in self.stages]
         if min(answers[-2:]) > self.undetermined:

@@ -69,7 +69,7 @@ class Marker:
         that would give too many new cells only the roughest are split; the share of all that is rough in those that
         were chosen and are split comes with them.
         """
-        return self._chosen(fit, self._rough(fit, sizes), goal, most)
+        return self._chosen(fit, self.rough(fit, sizes), goal, most)
 
     def _chosen(self, fit: Fit, tails: Mapping[CellPart, FloatArray], goal: float, most: float) -> tuple[Splits, float]:
         rest = min(max((_REST * goal) ** 2, _LEAST_REST), _MOST_REST)
@@ -86,7 +86,7 @@ class Marker:
                 most -= 2 ** len(cuts) - 1
         return splits, held / wanted if wanted > 0 else 1.0
 
-    def _rough(self, fit: Fit, sizes: FloatArray) -> dict[CellPart, FloatArray]:
+    def rough(self, fit: Fit, sizes: FloatArray) -> dict[CellPart, FloatArray]:
         """Return how rough the roughest field is on every part, along each axis."""
         shares = shares_of(self.layout, fit) / sizes
         return {
@@ -119,7 +119,7 @@ class Marker:
         left = [part for part, weights in fit.weights.items() if not self.tails.is_smooth(weights)]
         if any(part.cell.has_corner or not part.whole for part in left):
             return False
-        rough = {part: float(tails @ tails) for part, tails in self._rough(fit, sizes).items()}
+        rough = {part: float(tails @ tails) for part, tails in self.rough(fit, sizes).items()}
         return sum(rough[part] for part in left) <= _ELSEWHERE * sum(rough.values())
 
     def refined(self, fit: Fit, sizes: FloatArray, goal: float = 1.0, most: float = math.inf) -> tuple[Cell, float]:
@@ -128,7 +128,7 @@ class Marker:
         That is once, so that a finer solution is finer there, and more often the more of what is rough is around them.
         The share of what was to be split comes with it.
         """
-        tails = self._rough(fit, sizes)
+        tails = self.rough(fit, sizes)
         splits, share = self._chosen(fit, tails, goal, most)
         root = refined(fit.root, splits)
         levels = self._levels(fit, tails, splits)

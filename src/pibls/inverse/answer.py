@@ -65,6 +65,8 @@ class Answer:
         By how much predictions are wrong.
     tol
         What was asked for.
+    accuracy
+        What predictions must change by to count, in units of the noise, where errors of solutions do not say that.
     """
 
     measurements: Measurements
@@ -77,6 +79,7 @@ class Answer:
     shift: FloatArray
     error: FloatArray
     tol: float
+    accuracy: float | None = None
 
     @classmethod
     def of(
@@ -95,7 +98,7 @@ class Answer:
             found,
             forward,
             coordinates,
-            spread.free,
+            spread.free + measurements.taken,
             spread.covariance,
             spread.answers @ error,
             error,
@@ -136,6 +139,7 @@ class Answer:
         estimate = self.forward.solution.error_estimate or 0.0
         doubtful = max(_ACCURACY * estimate, _FINEST) * self.measurements.sizes / self.weighed.noise
         accuracy = float(np.linalg.norm(doubtful)) if len(place.lacking) else 0.0
+        accuracy = accuracy if self.accuracy is None else self.accuracy
         vector, rates = self.coordinates.vector(place.point), self.coordinates.rates(place.point) * sizes
         logarithmic = self.coordinates.logarithmic[:numbers]
 
@@ -308,7 +312,7 @@ class Answer:
         known = f"The estimated error of the solution is {estimate:.1e}." if estimate is not None else ""
         told = ", ".join(str(entry) for entry in self.parameters.entries if entry.is_determined)
         remarks = self.undetermined.remarks
-        accurate = estimate is not None and _ACCURACY * estimate < 1.0
+        accurate = self.accuracy is not None or (estimate is not None and _ACCURACY * estimate < 1.0)
         if remarks and not accurate:
             remarks = ("Solutions are too inaccurate to tell whether the data determine all unknowns.",)
         words = [f"{told}." if told else "", *remarks]

@@ -29,7 +29,7 @@ from pibls.solution import Solution
 from pibls.solution.celled import CellNetwork
 from pibls.solution.posterior import Posterior
 
-__all__ = ["ByCells", "CellResponse", "Known", "banding", "ordering"]
+__all__ = ["ByCells", "CellResponse", "Known", "banding", "gap_of", "ordering"]
 
 _STEP = 1e-6  # of an unknown: half of the digits of a solution
 _FORETOLD = 0.01  # of the fields, that they may differ by from what answers foretold
@@ -52,7 +52,7 @@ class CellResponse:
     def evaluate(self, X: FloatArray, indices: Iterable[MultiIndex]) -> dict[MultiIndex, FloatArray]:
         """Return derivatives at points, shape (n, 1 + unknowns, fields): the fields first, then their answers."""
         wanted = list(indices)
-        sides, fields = 1 + self.forward.parametric.size, len(self.layout.problem.field_names)
+        sides, fields = 1 + len(next(iter(self.fit.columns.values()))), len(self.layout.problem.field_names)
         found = {index: np.empty((len(X), sides, fields)) for index in wanted}
         for part, rows in self.forward.located(X):
             nodes = self.layout.nodes(part, X[rows], wanted)
@@ -145,7 +145,7 @@ class ByCells(Forward):
         if jumps:
             return CellResponse(self, layout, self._differences(vector, layout, state), vector)
         fit = self._answered(vector, layout, state)
-        if problem.is_linear and _gap(state, fit.weights) > _FORETOLD:
+        if problem.is_linear and gap_of(state, fit.weights) > _FORETOLD:
             # Fields after a long step are not what answers foretold, and answers to those are others.
             fit = self._answered(vector, layout, fit.weights)
         return CellResponse(self, layout, fit, vector)
@@ -225,7 +225,7 @@ class ByCells(Forward):
         return np.where(np.isfinite(one - two), one - two, 0.0)
 
 
-def _gap(one: Mapping[CellPart, FloatArray], two: Mapping[CellPart, FloatArray]) -> float:
+def gap_of(one: Mapping[CellPart, FloatArray], two: Mapping[CellPart, FloatArray]) -> float:
     """Return by how much weights differ from others, as a share of these."""
     gap = sum(float(np.square(one[part] - own).sum()) for part, own in two.items())
     return float(np.sqrt(gap / max(sum(float(np.square(own).sum()) for own in two.values()), 1e-300)))

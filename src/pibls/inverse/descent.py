@@ -17,7 +17,7 @@ from pibls.inverse.measurements import Measurements
 from pibls.inverse.response import Forward
 from pibls.inverse.unknowns import Coordinates
 
-__all__ = ["Descent", "Place", "descend", "place_at"]
+__all__ = ["Descent", "Place", "descend", "place_at", "step_from"]
 
 _STEPS = 25
 _ENOUGH = 1e-6  # squared length of a step, in standard deviations, that changes nothing
@@ -94,7 +94,7 @@ def descend(
         weighed = measurements.weighed(here.lacking)
         rows, right = weighed.rows(here, coordinates)
         fits = float(right @ right) <= _FITS * len(right)
-        whole = _step(rows, right, 0.0, here, coordinates)
+        whole = step_from(rows, right, 0.0, here, coordinates)
         hopeful = whole.is_hopeful(last)
         idle = whole.promised <= _ENOUGH and not hopeful
         if fits or idle or (rough and measurements.within_error(here.slopes @ whole.full)):
@@ -102,7 +102,7 @@ def descend(
             break
         found = None
         while damping < _MOST_DAMPING:
-            step = _step(rows, right, damping, here, coordinates, reach)
+            step = step_from(rows, right, damping, here, coordinates, reach)
             if step.promised <= _ENOUGH * 1e-3 and not hopeful:
                 break
             target = np.clip(here.point + step.taken, coordinates.low, coordinates.high)
@@ -168,7 +168,7 @@ class _Step:
         return self.hoped > min(_CHANCE, 0.5 * self.misfit) and self.promised > 2.0 * before
 
 
-def _step(
+def step_from(
     rows: FloatArray, right: FloatArray, damping: float, here: Place, coordinates: Coordinates, reach: float = 1.0
 ) -> _Step:
     """Return a damped step, taken no farther than the model is to be trusted: the more where it foretold the last."""

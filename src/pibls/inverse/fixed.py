@@ -1,7 +1,4 @@
-"""Numbers that further conditions fix, such as eigenvalues, or data without noise that stand in place of conditions.
-
-They are fields that do not vary, found together with the others.
-"""
+"""Numbers that further conditions fix, such as eigenvalues: fields that do not vary, found together with the others."""
 
 from __future__ import annotations
 
@@ -17,7 +14,7 @@ from pibls.checks import FloatArray
 from pibls.errors import ProblemError
 from pibls.inverse.substituted import substituted
 from pibls.inverse.unknowns import first_guess
-from pibls.problem import Interior, Problem, Unknown, field
+from pibls.problem import Problem, Unknown, field
 from pibls.solution import Solution
 from pibls.solution.parameters import Parameter, Parameters
 from pibls.status import Status
@@ -25,27 +22,18 @@ from pibls.status import Status
 __all__ = ["is_fixed", "solve_fixed", "unmeasured"]
 
 _POINTS = 200
-_PLANE = 2
 _OPEN = 1e9  # answers to changes of the data beyond this are those of a solution that nothing determines
 _NO_DIGIT = 0.5  # estimated error of a solution that is none
 _SURE = 1.959964  # standard deviations to each side of 95 %
 
 
 def is_fixed(problem: Problem) -> bool:
-    """Tell whether nothing was measured but what can be true of numbers without noise, one value for each.
-
-    Or whether measurements of which no noise is known are all that there is beside equations, in a plane at most:
-    fields for numbers take as many cells as others.
-    """
+    """Tell whether nothing was measured but what can be true of numbers without noise, one value for each."""
     if not problem.parameters or problem.unknown_functions:
         return False
     measured = [s for s in problem.statements if s.targets is not None]
     count = sum(len(s.targets) for s in measured if s.targets is not None)
-    if all(s.exact for s in measured) and count <= len(problem.parameters):
-        return True
-    alone = all(isinstance(s.place, Interior) for s in problem.statements if s.targets is None)
-    usual = any(s.noise is not None or s.loss == "huber" for s in measured)
-    return alone and not usual and len(problem.domain.coordinates) <= _PLANE
+    return all(s.exact for s in measured) and count <= len(problem.parameters)
 
 
 def solve_fixed(problem: Problem, tol: float, budget: Budget, seed: int, report: Callable[..., None]) -> Solution:
@@ -120,12 +108,6 @@ def _entry(number: Unknown, values: FloatArray, estimate: float | None) -> Param
 def unmeasured(problem: Problem) -> str:
     """Say that nothing was measured that could determine the unknowns of a problem."""
     names = ", ".join([*map(str, problem.parameters), *map(str, problem.unknown_functions)])
-    if any(s.targets is not None and not s.exact for s in problem.statements):
-        return (
-            f"Measurements stand in place of all conditions here, without noise, and do not determine {names}: "
-            "they are too few or too noisy, or contradict the equations. Give conditions on the boundary and at the "
-            "start; what is not known of them may be unknown numbers or functions itself."
-        )
     return (
         f"Nothing was measured that could determine {names}, and no further condition does, such as the size or the "
         "slope of u at a point, that agrees with the others. Add what was measured as Observation(u, points, values), "

@@ -41,6 +41,8 @@ class Measurements:
         Time after which measurements are left aside.
     left_out
         Standard deviation of what every unknown function has beyond its basis.
+    taken
+        How many degrees of freedom fields took that measurements helped to determine.
     """
 
     parametric: Parametric
@@ -49,6 +51,7 @@ class Measurements:
     deviations: FloatArray
     until: float = np.inf
     left_out: tuple[float, ...] = ()
+    taken: float = 0.0
 
     @cached_property
     def kept(self) -> BoolArray:
@@ -105,11 +108,11 @@ class Measurements:
     def weighed(self, lacking: FloatArray, free: float = 0.0) -> Weighed:
         """Return the noise of every row, found from what is lacking where it is not given.
 
-        ``free`` is how many unknowns were fitted, which made residuals smaller than the noise.
+        ``free`` is how many unknowns were fitted, which made residuals smaller than the noise, as fields did.
         """
         noise = max(self.floor, _LEAST) * self.sizes
         count = max(len(lacking), 1)
-        share = max(1.0 - free / count, 1.0 / count)
+        share = max(1.0 - (free + self.taken) / count, 1.0 / count)
         relative = lacking / self.sizes
         sets = list(zip(self.parametric.observations, self.spans, strict=True))
         every = [np.empty(0), *(relative[span][self.kept[span]] for s, span in sets if _is_estimated(s))]

@@ -34,10 +34,14 @@ class Parametric:
         The problem as it was stated.
     bases
         A basis for every unknown function.
+    shares
+        Where measurements take part in determining the fields, beside equations and conditions: how much every value of
+        every set counts, one as much as equations.
     """
 
     problem: Problem
     bases: tuple[Basis, ...] = ()
+    shares: tuple[FloatArray, ...] = ()
 
     @property
     def size(self) -> int:
@@ -62,8 +66,9 @@ class Parametric:
 
     @cached_property
     def stated(self) -> tuple[Statement, ...]:
-        """All other statements, in the order of those of :meth:`at`."""
-        return tuple(s for s in self.problem.statements if s.targets is None and not self._is_given(s))
+        """What fields must meet, in the order of the statements of :meth:`at`."""
+        others = tuple(s for s in self.problem.statements if s.targets is None and not self._is_given(s))
+        return (*others, *self.measured) if self.shares else others
 
     def _is_given(self, statement: Statement) -> bool:
         """Tell whether a condition is one on unknown functions alone."""
@@ -90,9 +95,15 @@ class Parametric:
         return [slice(a, b) for a, b in itertools.pairwise(ends)]
 
     def at(self, vector: FloatArray) -> Problem:
-        """Return the problem with numbers and known functions in the place of the unknowns, without measurements."""
+        """Return the problem with numbers and known functions in the place of the unknowns.
+
+        Measurements are no part of it, but where they take part in determining the fields.
+        """
         values = self.replacements(vector)
         statements = [replace(s, form=self._lowered(s.form, values, vector)) for s in self.stated]
+        first = len(statements) - len(self.shares)
+        for number, share in enumerate(self.shares, first):
+            statements[number] = replace(statements[number], weight=float(share.max()), noise=1.0 / share)
         fields = [f for f in self.problem.fields if f.label in self.names]
         equations = [self._replaced(e, values, vector) for e in self.problem.equations]
         return self.problem.with_statements(statements, fields, equations)

@@ -16,7 +16,7 @@ from pibls.problem import AtPoints, Averages, MultiIndex, Statement
 from pibls.solution import Solution
 from pibls.solution.posterior import Posterior
 
-__all__ = ["Forward", "Plain", "Predicted", "Response", "finer", "forwarded", "predicted"]
+__all__ = ["Forward", "Plain", "Predicted", "Response", "finer", "followed", "forwarded", "predicted"]
 
 
 class Response(Protocol):
@@ -84,19 +84,29 @@ class Predicted:
     slopes: FloatArray
 
 
+def followed(
+    parametric: Parametric, statement: Statement, response: Response, vector: FloatArray
+) -> tuple[list[FloatArray], FloatArray]:
+    """Return the values of all terms of a statement and of the numbers, and how its residual follows fields alone."""
+    place, dependence = statement.place, parametric.dependence(statement)
+    assert isinstance(place, AtPoints | Averages)
+    X, normals = place.points, place.normals if isinstance(place, Averages) else None
+    found = response.evaluate(X, dict.fromkeys(index for _, index in dependence.wanted))
+    terms = [found[index][:, :, parametric.names.index(name)] for name, index in dependence.wanted]
+    values = dependence.values(X, [own[:, 0] for own in terms], vector)
+    of_fields = [f for t, f in zip(dependence.terms, dependence.by_term, strict=True) if t.field in parametric.names]
+    pairs = zip(of_fields, terms, strict=True)
+    return values, np.asarray(sum(function(X, normals, values)[:, None] * own[:, 1:] for function, own in pairs))
+
+
 def predicted(parametric: Parametric, statement: Statement, response: Response, vector: FloatArray) -> Predicted:
     """Return what a response says of one set of measurements."""
     place = statement.place
     assert isinstance(place, AtPoints | Averages)
     X, normals = place.points, place.normals if isinstance(place, Averages) else None
     dependence = parametric.dependence(statement)
-    found = response.evaluate(X, dict.fromkeys(index for _, index in dependence.wanted))
-    terms = [found[index][:, :, parametric.names.index(name)] for name, index in dependence.wanted]
-    values = dependence.values(X, [own[:, 0] for own in terms], vector)
-    slopes = dependence.slopes(X, normals, values)
-    of_fields = [f for t, f in zip(dependence.terms, dependence.by_term, strict=True) if t.field in parametric.names]
-    for function, own in zip(of_fields, terms, strict=True):
-        slopes += function(X, normals, values)[:, None] * own[:, 1:]
+    values, of_fields = followed(parametric, statement, response, vector)
+    slopes = dependence.slopes(X, normals, values) + of_fields
     made = Predicted(np.asarray(dependence.residual(X, normals, values)), slopes)
     if isinstance(place, AtPoints):
         return made

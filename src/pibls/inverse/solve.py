@@ -21,6 +21,7 @@ from pibls.inverse.by_lines import ByLines
 from pibls.inverse.descent import Descent, Place, descend, place_at
 from pibls.inverse.evidence import Linear, Smoothness, most_probable
 from pibls.inverse.fixed import is_fixed, solve_fixed, unmeasured
+from pibls.inverse.joint import leaves_open, solve_jointly, suits_joint
 from pibls.inverse.judge import alike, size_of, too_large
 from pibls.inverse.measurements import Measurements
 from pibls.inverse.parametric import Parametric
@@ -79,9 +80,21 @@ def solve_inverse(
     """
     if not uncertainty and is_fixed(problem):
         return solve_fixed(problem, tol, budget, seed, report)
-    search = Search.of(problem, tol, budget, seed, report)
+    together = not uncertainty and suits_joint(problem)
     with blas_threads(most=1):
-        return search.spread() if uncertainty else search.run()
+        if together and leaves_open(problem):
+            return solve_jointly(problem, tol, budget, seed, report)
+        search = Search.of(problem, tol, budget, seed, report)
+        try:
+            return search.spread() if uncertainty else search.run()
+        except LeftOpenError:
+            if not together:
+                raise
+            return solve_jointly(problem, tol, budget, seed, report)
+
+
+class LeftOpenError(ProblemError):
+    """Equations and conditions leave fields open even where all unknowns are given."""
 
 
 @dataclass(eq=False)
@@ -458,10 +471,11 @@ class Search:
         found = ByCells.around(self.parametric, vector, tol, self.budget, self.seed, near, share)
         answers = [stage.answer for stage in found.solution.diagnostics.stages if stage.answer is not None]
         if answers and answers[-1] > _OPEN and not isinstance(find_evolution(problem), Evolution):
-            raise ProblemError(
+            raise LeftOpenError(
                 f"Equations and conditions do not determine {', '.join(self.parametric.names)} where the unknowns are "
-                "given: measurements with noise are used for these alone. Give conditions on the boundary and at the "
-                "start; what is not known of them may be unknown numbers or functions itself."
+                "given, and measurements can make up for that only at points, where no function is unknown. Give "
+                "conditions on the boundary and at the start; what is not known of them may be unknown numbers or "
+                "functions itself."
             )
         return found
 

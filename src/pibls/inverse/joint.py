@@ -1,0 +1,405 @@
+"""Numbers found together with fields that equations and conditions leave open: measurements determine both.
+
+A window of a flow whose edges nobody knows has solutions without number for any values of the unknowns. Measurements
+are rows of least squares like equations then, and count the less the more noise they have. How fields answer to the
+unknowns comes from the same elimination, so that one of these is a Gauss–Newton step for both.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import NamedTuple
+
+import numpy as np
+
+from pibls.budget import Budget
+from pibls.cells import suits_cells
+from pibls.cells.fitters import degree_for
+from pibls.cells.layout import Layout
+from pibls.cells.loop import Compared, Loop, first_tree
+from pibls.cells.outcome import field_sizes
+from pibls.cells.parts import CellPart
+from pibls.cells.refine import Follower
+from pibls.cells.rows import Rows
+from pibls.cells.solve import Fit, Glue
+from pibls.cells.state import projected, values_of
+from pibls.cells.tree import Cell, leaves, refined
+from pibls.checks import BoolArray, FloatArray
+from pibls.errors import ProblemError, SolveError
+from pibls.features.reference import draw_reference
+from pibls.inverse.answer import Answer
+from pibls.inverse.descent import Descent, Place, place_at, step_from
+from pibls.inverse.judge import alike, size_of
+from pibls.inverse.measurements import Measurements
+from pibls.inverse.parametric import Parametric
+from pibls.inverse.spread import Spread
+from pibls.inverse.unknowns import Coordinates
+from pibls.inverse.window import Window
+from pibls.lines import Evolution, find_evolution
+from pibls.problem import AtPoints, Interior, Problem
+from pibls.solution import Solution
+from pibls.status import Status
+
+__all__ = ["leaves_open", "solve_jointly", "suits_joint"]
+
+_STEPS = 3.0  # eliminations on a tree, from the solution on the last one
+_FIRST = 1e-2  # tolerance of the first solution
+_COARSE = 1e-4  # of cells, whose functions do for less: noise is more than that
+_BULK = 0.98  # of all that is rough (squared), in the cells that are split
+_STRICTER, _STRICTEST = 4.0, 256.0  # times as much as before, and as measurements, that equations count
+_OPEN = 1e9  # answers to changes beyond this are those of fields that measurements leave open
+_MOST_STEPS = 12  # on the first tree
+_ENOUGH = 0.02  # squared length of a step, in standard deviations, that changes next to nothing
+_WORSE = 2.0  # times as much may be lacking after a step: fields follow numbers by and by
+_MOST_DAMPING = 1e3
+_ROUNDING = 1e-11  # of the measurements: changes below are rounding
+_PATIENCE, _PAYS = 4, 0.8  # trees in a row, the best of which must be so much better than all before
+_NO_DIGIT = 0.1  # estimated error of fields that are none
+_STAYS = 0.5  # of what was lacking on the first tree
+_UNSEEN = 1.0  # standard deviations of the noise: numbers that change all data by less when they double are open
+_BETTER = 0.95  # of a standard deviation, that it must fall to
+_SETTLED = 0.3  # standard deviations that numbers may move by on a finer tree
+
+
+def suits_joint(problem: Problem) -> bool:
+    """Tell whether measurements at points may determine numbers and fields of a problem together."""
+    measured = [s for s in problem.statements if s.targets is not None]
+    plain = all(isinstance(s.place, AtPoints) for s in measured) and not problem.unknown_functions
+    return bool(measured) and plain and suits_cells(problem)
+
+
+def leaves_open(problem: Problem) -> bool:
+    """Tell whether measurements are all that there is beside equations, or conditions lack a start."""
+    if all(isinstance(s.place, Interior) for s in problem.statements if s.targets is None):
+        return True
+    parametric = Parametric(problem)
+    start = Coordinates.of(parametric, np.zeros(0))
+    evolution = find_evolution(parametric.at(start.vector(start.start)))
+    return isinstance(evolution, Evolution) and bool(evolution.lacks)
+
+
+class Reached(NamedTuple):
+    """Where a search on a tree ended, and with what noise."""
+
+    descent: Descent
+    window: Window
+    sizes: FloatArray
+
+
+@dataclass(eq=False)
+class Joint:
+    """Finds numbers and fields on one tree after another.
+
+    Attributes
+    ----------
+    parametric, coordinates
+        The problem, and what is searched in.
+    layout
+        The domain.
+    budget
+        What may be spent.
+    error
+        Estimated error of the last solution.
+    strict
+        How much more equations count than measurements.
+    reached
+        Where the searches ended, with the size of residuals in every set.
+    """
+
+    parametric: Parametric
+    coordinates: Coordinates
+    layout: Layout
+    budget: Budget
+    error: float = 1.0
+    strict: float = 1.0
+    reached: dict[Fit, Reached] = field(default_factory=dict)
+    _glues: list[Glue] = field(default_factory=list)
+    _noise: FloatArray | None = None  # of every set, as far as it is known
+    _weights: list[FloatArray] = field(default_factory=list)  # of all measurements: outliers count less
+    _further: dict[Fit, Fit] = field(default_factory=dict)  # fields where equations count more
+
+    flops = 0.0  # they are spent as they come
+
+    def work(self, cells: float, new: float) -> float:
+        """Return the operations that a tree of so many cells takes: some steps, in each of which all cells are new."""
+        del new
+        return _STEPS * self._glues[0].work(cells, cells)
+
+    @property
+    def held(self) -> float:
+        """Bytes that the last solution takes."""
+        return self._glues[0].held
+
+    def doubt(self, fit: Fit) -> str:
+        """Return nothing: residuals are looked at in the end."""
+        del fit
+        return ""
+
+    def answer(self) -> float:
+        """Return how strongly the last solution answers to changes of what it must meet."""
+        return self._glues[0].weakest()[0]
+
+    def richer(self) -> None:
+        """Return nothing: solutions are compared with those on finer trees."""
+
+    def enriched(self, degrees: int) -> None:
+        """Return nothing, likewise."""
+        del degrees
+
+    def fit(self, root: Cell, near: Fit | None) -> Fit:
+        """Return fields on a tree; those on a coarser one are what the search starts from."""
+        layout, start = self.layout, self.coordinates.start
+        if near is None:
+            shape = (len(self.parametric.names), layout.reference.size)
+            first = {part: np.zeros(shape) for leaf in leaves(root) for part in layout.parts(leaf)}
+        else:
+            start = self.reached[near].descent.place.point
+            first = projected(layout, root, values_of(layout, near), near.weights)
+        found = self._searched(self._window(root, first, start), start)
+        fit: Fit = found.descent.place.response.fit
+        self.reached[fit] = found
+        return fit
+
+    def _window(self, root: Cell, first: Mapping[CellPart, FloatArray], point: FloatArray) -> Window:
+        parametric = replace(self.parametric, shares=self._shares())
+        vector = self.coordinates.vector(point)
+        layout = self.layout.restated(parametric.at(vector))
+        fit = Fit(root, tuple(first), dict(first), {}, 0, 0)
+        start = Loop(self, self.error, self.budget, layout.seed, _silent).solution(
+            Compared(fit, layout, fit, layout, self.error, 1.0), self.error, Status.FITTED, ""
+        )
+        return Window(parametric, start, vector, self.error, self.budget, layout, root, {}, first, self._glues)
+
+    def _searched(self, window: Window, point: FloatArray) -> Reached:
+        measurements = self.measurements(window)
+        here = place_at(window, measurements, self.coordinates, point, None)
+        if here is None:
+            raise SolveError("No fields come near equations and measurements. Check units, or give other starts.")
+        found = self._descended(window, replace(measurements, floor=_ROUNDING), here)
+        pairs = zip(window.parametric.measured, measurements.spans, strict=True)
+        relative = found.place.lacking / measurements.sizes
+        return Reached(found, window, np.array([size_of(relative[span], s.loss == "huber") for s, span in pairs]))
+
+    def _descended(self, window: Window, measurements: Measurements, here: Place) -> Descent:
+        """Take steps for numbers and fields at once, shorter ones where residuals would grow much."""
+        damping = 0.0
+        for _ in range(_MOST_STEPS if not self.reached else int(_STEPS)):
+            weighed = measurements.weighed(here.lacking)
+            step = step_from(*weighed.rows(here, self.coordinates), damping, here, self.coordinates)
+            misfit = weighed.misfit(here, self.coordinates)
+            settled = step.promised <= _ENOUGH or measurements.within_error(here.slopes @ step.full)
+            if settled or damping > _MOST_DAMPING or window.is_spent:
+                return Descent(here, misfit, settled)
+            target = np.clip(here.point + step.taken, self.coordinates.low, self.coordinates.high)
+            there = place_at(window, measurements, self.coordinates, target, here.response)
+            if there is None or weighed.misfit(there, self.coordinates) > _WORSE * misfit:
+                damping = max(10.0 * damping, 1e-3)
+            else:
+                here, damping = there, 0.1 * damping
+        return Descent(here, misfit, False)
+
+    def measurements(self, window: Window) -> Measurements:
+        """Return what was measured, for a search in a window."""
+        return Measurements(window.parametric, 0.0, np.zeros(0), np.zeros(0))
+
+    def _shares(self) -> tuple[FloatArray, ...]:
+        """Return how much every measurement counts beside equations: the most exact ones as much, if they are strict.
+
+        Equations have no noise. They count the more, the less finer cells would help to meet both.
+        """
+        noise = self._relative()
+        least = min((float(own.min()) for own in noise if own.min() > 0.0), default=1.0)
+        weights = self._weights or [np.ones(len(own)) for own in noise]
+        sets = zip(self.parametric.measured, noise, weights, strict=True)
+        return tuple(
+            np.sqrt(s.weight * robust) * least / np.maximum(own, least) / self.strict for s, own, robust in sets
+        )
+
+    def _relative(self) -> list[FloatArray]:
+        """Return the noise of every measurement by the size of its set; zeros where it is not known."""
+        plain = Measurements(self.parametric, 0.0, np.zeros(0), np.zeros(0))
+        learned = np.zeros(len(plain.spans)) if self._noise is None else self._noise
+        sets = zip(self.parametric.measured, plain.spans, learned.tolist(), strict=True)
+        return [
+            np.full(span.stop - span.start, own) if s.noise is None else s.noise / plain.sizes[span]
+            for s, span, own in sets
+        ]
+
+    def learn(self, found: Compared) -> None:
+        """Take in what the last tree says of noise."""
+        descent, window, sizes = self.reached[found.other]
+        noise, measurements = self._looks_like_noise(found.other), self.measurements(window)
+        self._noise = np.where(noise, sizes, 0.0)
+        self._weights = [measurements.weighed(descent.place.lacking).weights[span] for span in measurements.spans]
+        self.strict = min(_STRICTER * self.strict, _STRICTEST) if noise.all() else max(self.strict / _STRICTER, 1.0)
+        self.error = min(self.error, found.estimate)
+
+    def _looks_like_noise(self, fit: Fit) -> BoolArray:
+        """Tell of which sets the residuals of neighbours have nothing in common."""
+        descent, window, _ = self.reached[fit]
+        extents = np.ptp(np.asarray(self.parametric.problem.domain.bounds), axis=1)
+        pairs = zip(window.parametric.measured, self.measurements(window).spans, strict=True)
+        return np.array([not alike(s, descent.place.lacking[span], extents) for s, span in pairs])
+
+    def is_enough(self, found: Compared, tol: float) -> bool:
+        """Tell whether fields are as accurate as asked for, or numbers no longer move by what noise does to them."""
+        return found.estimate <= tol or (found.estimate <= self._floor and self._is_settled(found))
+
+    def _is_settled(self, found: Compared) -> bool:
+        if (np.abs(self._shift(found, found.other)) > _SETTLED * self._deviations(found.other)).any():
+            return False
+        best, beyond = self._stricter(found)
+        return bool((np.abs(self._shift(best, beyond)) <= _SETTLED * self._deviations(best.other)).all())
+
+    def _shift(self, found: Compared, beyond: Fit) -> FloatArray:
+        """Return how far numbers are from those on a coarser tree, or from others on the same one, if that is more."""
+        here, *others = (self.reached[own].descent.place.point for own in (found.other, found.fit, beyond))
+        one, two = (other - here for other in others)
+        return np.where(np.abs(one) > np.abs(two), one, two)
+
+    @property
+    def _floor(self) -> float:
+        """The noise of the noisiest set, relative to what was measured; zero where that of some set is not known."""
+        known = [float(own.max()) for own in self._relative()]
+        return max(known) if all(known) else 0.0
+
+    def _stricter(self, found: Compared) -> tuple[Compared, Fit]:
+        """Let equations count more as long as residuals look like noise and numbers are known better by that.
+
+        Return a comparison with the last such fields, and those where equations count still more: numbers should not
+        depend on that.
+        """
+        while True:
+            fit = self._beyond(found.other)
+            before, after = (self._deviations(own) for own in (found.other, fit))
+            noise = self._looks_like_noise(found.other).all() and self._looks_like_noise(fit).all()
+            strictest = max(float(own.max()) for own in self.reached[fit].window.parametric.shares) < 1.0 / _STRICTEST
+            if not noise or (after > _BETTER * before).all() or strictest:
+                return found, fit
+            found = replace(found, other=fit)
+
+    def _beyond(self, fit: Fit) -> Fit:
+        """Return fields on the same tree where equations count more."""
+        if fit not in self._further:
+            descent, window, _ = self.reached[fit]
+            shares = tuple(share / _STRICTER for share in window.parametric.shares)
+            parametric = replace(window.parametric, shares=shares)
+            found = self._searched(replace(window, parametric=parametric, first=fit.weights), descent.place.point)
+            self._further[fit] = further = found.descent.place.response.fit
+            self.reached[further] = found
+        return self._further[fit]
+
+    def _deviations(self, fit: Fit) -> FloatArray:
+        """Return the standard deviations of the numbers by a search."""
+        descent, window, _ = self.reached[fit]
+        return np.sqrt(np.diag(Spread.of(self.measurements(window), descent.place, self.coordinates).covariance))
+
+    def told(self, found: Compared, loop: Loop, tol: float) -> Solution:
+        """Return the finer one of two solutions, with the numbers, and how uncertain both are."""
+        found, beyond = self._stricter(found)
+        better = replace(found, fit=found.other, own=found.layout, other=found.fit, layout=found.own)
+        solution = loop.solution(better, found.estimate, Status.FITTED, "")
+        descent, window, _ = self.reached[found.other]
+        window, plain = replace(window, solution=solution), self.measurements(window)
+        noise = plain.weighed(descent.place.lacking).noise
+        noisy, taken = window.drawn(descent.place.response, noise)
+        # Fields are not known better than what they are known from.
+        asked = max(tol, self._floor)
+        answer = Answer.of(replace(plain, taken=taken), descent, window, self.coordinates, asked)
+        shift = self._shift(found, beyond)
+        # Fields made residuals smaller than noise is.
+        factor = float(np.median(answer.weighed.noise / noise))
+        noisy = {part: factor * own for part, own in noisy.items()}
+        # Residuals that are no noise say as little as there are degrees of freedom in them.
+        few = 1.0 if self._looks_like_noise(found.other).all() else max(len(noise) / max(taken, 1.0), 1.0)
+        spare = len(noise) - taken > len(shift) - 0.5
+        answer = replace(
+            answer,
+            covariance=few * answer.covariance,
+            shift=shift,
+            accuracy=_UNSEEN if spare else np.inf,
+            forward=replace(window, noisy=noisy),
+        )
+        return answer.solution([], 1, self.budget, {})
+
+
+@dataclass(eq=False)
+class _Course(Loop):
+    """From a first tree to finer ones, each a few times as large as the last."""
+
+    def _more_cells(self, fit: Fit, sizes: FloatArray, goal: float = 1.0, times: float = 1.0) -> tuple[Fit, float]:
+        """Return fields on a finer tree, and the share of what is rough in the cells that are split for it.
+
+        Nothing is known at the boundary, and nothing singular comes from its corners.
+        """
+        del goal
+        most = self._room(fit, times)
+        rough = self.marker.rough(fit, sizes)
+        squares = {part: float(tails @ tails) for part, tails in rough.items()}
+        total, held = sum(squares.values()), 0.0
+        splits: dict[Cell, list[tuple[int, float | None]]] = {}
+        for part in sorted(squares, key=squares.__getitem__, reverse=True):
+            if splits and (len(splits) >= most or held >= _BULK * total):
+                break
+            splits[part.cell] = [(int(rough[part].argmax()), None)]
+            held += squares[part]
+        return self.fitter.fit(refined(fit.root, splits), fit), min(held / (_BULK * total), 1.0) if total > 0 else 1.0
+
+    def is_over(self, every: list[Compared]) -> bool:
+        """Tell whether there is nothing left to spend, or trees in a row brought nothing."""
+        estimates = [own.estimate for own in every]
+        vain = len(every) > _PATIENCE and min(estimates[-_PATIENCE:]) > _PAYS * min(estimates[:-_PATIENCE])
+        return vain or bool(self.limit(every[-1], field_sizes(every[-1].own, every[-1].fit), [every[-1].answer]))
+
+    def chosen(self, every: list[Compared]) -> Compared:
+        """Return the last comparison; where equations and measurements lack as much as ever, that of fewest cells.
+
+        More cells would follow measurements against equations, and not show that they contradict each other.
+        """
+        first, last = every[0], every[-1]
+        stays = last.estimate > _NO_DIGIT and last.fit.residual > _STAYS * first.fit.residual
+        return first if stays else last
+
+
+def solve_jointly(problem: Problem, tol: float, budget: Budget, seed: int, report: Callable[..., None]) -> Solution:
+    """Find numbers and fields of a problem from measurements, which stand in place of conditions.
+
+    Examples
+    --------
+    >>> import sympy as sp
+    >>> from pibls.geometry import Interval
+    >>> from pibls.problem import Observation, coordinates, field, unknown
+    >>> x = coordinates("x")
+    >>> u, k, places = field("u", x), unknown("k"), np.linspace(0.1, 0.9, 9)
+    >>> problem = Problem(u.diff(x) + k * u, Interval((x, 0, 1)), [Observation(u, places, np.exp(-2 * places))])
+    >>> found = solve_jointly(problem, 1e-6, Budget(10.0), 0, lambda *_: None)
+    >>> round(found.parameters["k"].value, 6)
+    2.0
+    """
+    parametric = Parametric(problem)
+    coordinates = Coordinates.of(parametric, np.zeros(0))
+    dimension = len(problem.domain.coordinates)
+    shape = draw_reference(dimension, degree_for(dimension, max(tol, _COARSE)), seed)
+    layout = Layout(parametric.at(coordinates.vector(coordinates.start)), shape, seed)
+    joint = Joint(parametric, coordinates, layout, budget)
+    loop = _Course(joint, tol, budget, seed, report)
+    fit = joint.fit(first_tree(Follower(Rows(layout)), _FIRST, budget=budget.left), None)
+    if joint.answer() > _OPEN:
+        names = ", ".join([*parametric.names, *map(str, problem.parameters)])
+        raise ProblemError(
+            f"Equations and measurements together do not determine {names}: these are too few. Give more of them, or "
+            "conditions on the boundary and at the start; what is not known there may be unknown numbers or functions."
+        )
+    every: list[Compared] = []
+    while not every or not (joint.is_enough(every[-1], tol) or loop.is_over(every)):
+        found = loop.compared(fit)
+        loop.note(fit, found.estimate, found.answer)
+        joint.learn(found)
+        every.append(found)
+        fit = found.other
+    return joint.told(loop.chosen(every), loop, tol)
+
+
+def _silent(*_: object) -> None:
+    """Tell nothing."""

@@ -1,0 +1,104 @@
+"""Fields that measurements help to determine, where equations and conditions leave them open."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
+
+import numpy as np
+
+from pibls.cells.outcome import network_of
+from pibls.cells.parts import CellPart
+from pibls.cells.rows import Rows
+from pibls.cells.solve import Fit, Glue
+from pibls.cells.state import TreeState
+from pibls.checks import FloatArray
+from pibls.inverse.by_cells import ByCells, CellResponse, Known, banding, gap_of, ordering
+from pibls.inverse.response import followed
+from pibls.problem import AtPoints, Statement
+from pibls.solution.celled import CellNetwork
+from pibls.solution.posterior import Posterior
+
+__all__ = ["Window"]
+
+_ROUNDS = 3  # eliminations at most, until fields are about those that they are linearised at
+_FORETOLD = 0.05  # of the fields, that they may differ by from these
+_PROBES = 24  # data with nothing but noise, which tell what fields make of it
+
+
+@dataclass(frozen=True, eq=False)
+class Window(ByCells):
+    """Fields that measurements help to determine, on one tree.
+
+    Attributes
+    ----------
+    first
+        Weights that a search starts from.
+    glues
+        The last elimination, for what it says beside the weights.
+    noisy
+        What fields make of noise, draw by draw, once that is known.
+    """
+
+    first: Mapping[CellPart, FloatArray] = field(default_factory=dict)
+    glues: list[Glue] = field(default_factory=list)
+    noisy: Mapping[CellPart, FloatArray] = field(default_factory=dict)
+
+    def respond(self, vector: FloatArray, near: CellResponse | None = None) -> CellResponse:
+        """Return the fields that are nearest to equations and measurements, and their answers."""
+        layout = self.layout.restated(self.parametric.at(vector))
+        state = self.first if near is None else near.moved(vector - near.vector)
+        for _ in range(_ROUNDS):
+            fit = self._answered(vector, layout, state)
+            if gap_of(state, fit.weights) <= _FORETOLD:
+                break
+            state = fit.weights
+        return CellResponse(self, layout, fit, vector)
+
+    def _eliminated(self, rows: Rows) -> Fit:
+        self.glues[:] = [Glue(rows)]
+        try:
+            return self.glues[0].solve(self.root)
+        finally:
+            self.budget.spend(self.glues[0].flops)
+
+    def drawn(self, response: CellResponse, noise: FloatArray) -> tuple[dict[CellPart, FloatArray], float]:
+        """Return what fields make of noise alone, draw by draw, and how many degrees of freedom they take with that."""
+        layout, state = response.layout, TreeState(response.layout, response.fit.weights)
+        draws = np.random.default_rng(_PROBES).standard_normal((len(noise), _PROBES))
+        ends = np.cumsum([0, *map(len, self.parametric.shares)]).tolist()
+        spans = [slice(a, b) for a, b in pairwise(ends)]
+        measured = layout.problem.statements[-len(spans) :]
+        places = {id(s): span for s, span in zip(measured, spans, strict=True)}
+
+        def columns(statement: Statement, part: CellPart, X: FloatArray, _: FloatArray | None) -> FloatArray:
+            if id(statement) not in places:
+                return np.zeros((len(X), _PROBES))
+            assert isinstance(statement.place, AtPoints)
+            mine = places[id(statement)].start + layout.owned(part, statement.place.points)
+            return np.asarray(-draws[mine] * noise[mine, None])
+
+        fit = self._eliminated(Rows(layout, state, columns=columns, sides=1 + _PROBES))
+        made = replace(response, fit=fit)
+        taken = 0.0
+        for statement, span in zip(self.parametric.measured, spans, strict=True):
+            _, follows = followed(self.parametric, statement, made, response.vector)
+            taken += float((draws[span] * follows / noise[span, None]).sum()) / _PROBES
+        return fit.columns, taken
+
+    def banded(self, response: CellResponse, factor: FloatArray, known: Known) -> tuple[CellNetwork, Posterior]:
+        """Return a response as a network with nodes for its uncertainty: that of the unknowns, and that of the fields.
+
+        What noise does to fields at given unknowns, and to these, has nothing to do with each other.
+        """
+        del known
+        weights, count = {}, factor.shape[1] + _PROBES
+        order = ordering(self.parametric, 1 + count)
+        for part, own in response.fit.weights.items():
+            answers = np.tensordot(factor.T, response.fit.columns[part], axes=1)
+            every = np.concatenate([own[None], answers, self.noisy[part] / np.sqrt(_PROBES)])
+            weights[part] = every.reshape(-1, own.shape[1])[order]
+        fit = response.fit
+        network = network_of(response.layout, Fit(fit.root, fit.parts, weights, {}, 0, 0))
+        return network, banding(len(self.parametric.problem.fields), count)
