@@ -135,3 +135,13 @@ def test_derivatives_and_products_are_measured_too():
     values = -np.exp(-2 * PLACES)
     found = pb.solve(pb.Problem(W.diff(X) + K * W, LINE, [pb.Observation(flow, PLACES, values)]))
     assert found.parameters["k"].value == pytest.approx(2.0, rel=1e-6)
+
+
+@pytest.mark.parametrize("start", [1e-3, 30.0, 6000.0])
+def test_far_starts_end_in_the_truth_or_say_that_they_did_not(start):
+    """u″ = −9 u, where frequencies near 190 have the same values at all places."""
+    places = np.linspace(0.02, 1.98, 60)
+    k = pb.unknown("k", start=start)
+    data = pb.Observation(W, places, np.sin(3 * places), 1e-3)
+    found = pb.solve(pb.Problem(W.diff(X, 2) + k * W, pb.Interval((X, 0, 2)), [data]))
+    assert found.status != "converged" or found.parameters["k"].value == pytest.approx(9.0, rel=1e-2)

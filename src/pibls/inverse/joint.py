@@ -35,6 +35,7 @@ from pibls.inverse.measurements import Measurements
 from pibls.inverse.parametric import Parametric
 from pibls.inverse.spread import Spread
 from pibls.inverse.unknowns import Coordinates
+from pibls.inverse.unseen import turns
 from pibls.inverse.window import Window
 from pibls.lines import Evolution, find_evolution
 from pibls.problem import AtPoints, Interior, Problem
@@ -49,10 +50,11 @@ _COARSE = 1e-4  # of cells, whose functions do for less: noise is more than that
 _BULK = 0.98  # of all that is rough (squared), in the cells that are split
 _STRICTER, _STRICTEST = 4.0, 256.0  # times as much as before, and as measurements, that equations count
 _OPEN = 1e9  # answers to changes beyond this are those of fields that measurements leave open
-_MOST_STEPS = 12  # on the first tree
+_MOST_STEPS, _MOST_STARTS = 12, 8  # on the first tree
 _ENOUGH = 0.02  # squared length of a step, in standard deviations, that changes next to nothing
 _WORSE = 2.0  # times as much may be lacking after a step: fields follow numbers by and by
 _MOST_DAMPING = 1e3
+_SHOWN = 1.0  # turns from one measurement to the next
 _ROUNDING = 1e-11  # of the measurements: changes below are rounding
 _PATIENCE, _PAYS = 4, 0.8  # trees in a row, the best of which must be so much better than all before
 _NO_DIGIT = 0.1  # estimated error of fields that are none
@@ -103,6 +105,8 @@ class Joint:
         Estimated error of the last solution.
     strict
         How much more equations count than measurements.
+    starts
+        How many were tried.
     reached
         Where the searches ended, with the size of residuals in every set.
     """
@@ -113,6 +117,7 @@ class Joint:
     budget: Budget
     error: float = 1.0
     strict: float = 1.0
+    starts: int = 0
     reached: dict[Fit, Reached] = field(default_factory=dict)
     _glues: list[Glue] = field(default_factory=list)
     _noise: FloatArray | None = None  # of every set, as far as it is known
@@ -149,17 +154,31 @@ class Joint:
 
     def fit(self, root: Cell, near: Fit | None) -> Fit:
         """Return fields on a tree; those on a coarser one are what the search starts from."""
-        layout, start = self.layout, self.coordinates.start
         if near is None:
-            shape = (len(self.parametric.names), layout.reference.size)
-            first = {part: np.zeros(shape) for leaf in leaves(root) for part in layout.parts(leaf)}
+            found = self._found(root)
         else:
             start = self.reached[near].descent.place.point
-            first = projected(layout, root, values_of(layout, near), near.weights)
-        found = self._searched(self._window(root, first, start), start)
+            first = projected(self.layout, root, values_of(self.layout, near), near.weights)
+            found = self._searched(self._window(root, first, start), start)
         fit: Fit = found.descent.place.response.fit
         self.reached[fit] = found
         return fit
+
+    def _found(self, root: Cell) -> Reached:
+        """Search on a first tree, from other starts if the first one comes to nothing."""
+        shape = (len(self.parametric.names), self.layout.reference.size)
+        first = {part: np.zeros(shape) for leaf in leaves(root) for part in self.layout.parts(leaf)}
+        count = len(self.parametric.problem.parameters)
+        best: Reached | None = None
+        for start in [self.coordinates.start, *self.coordinates.others(count, min(2 + 2 * count, _MOST_STARTS))]:
+            found = self._searched(self._window(root, first, start), start)
+            self.starts += 1
+            if best is None or (found.descent.settled, -found.sizes.max()) > (best.descent.settled, -best.sizes.max()):
+                best = found
+            if best.descent.settled or self.budget.left == 0.0:
+                break
+        assert best is not None
+        return best
 
     def _window(self, root: Cell, first: Mapping[CellPart, FloatArray], point: FloatArray) -> Window:
         parametric = replace(self.parametric, shares=self._shares())
@@ -177,6 +196,9 @@ class Joint:
         if here is None:
             raise SolveError("No fields come near equations and measurements. Check units, or give other starts.")
         found = self._descended(window, replace(measurements, floor=_ROUNDING), here)
+        # What turns more often than measurements can show may be something slower.
+        shown = turns(window.parametric, found.place.response) <= _SHOWN
+        found = replace(found, settled=found.settled and shown)
         pairs = zip(window.parametric.measured, measurements.spans, strict=True)
         relative = found.place.lacking / measurements.sizes
         return Reached(found, window, np.array([size_of(relative[span], s.loss == "huber") for s, span in pairs]))
@@ -321,7 +343,7 @@ class Joint:
             accuracy=_UNSEEN if spare else np.inf,
             forward=replace(window, noisy=noisy),
         )
-        return answer.solution([], 1, self.budget, {})
+        return answer.solution([], self.starts, self.budget, {})
 
 
 @dataclass(eq=False)
@@ -392,12 +414,16 @@ def solve_jointly(problem: Problem, tol: float, budget: Budget, seed: int, repor
             "conditions on the boundary and at the start; what is not known there may be unknown numbers or functions."
         )
     every: list[Compared] = []
-    while not every or not (joint.is_enough(every[-1], tol) or loop.is_over(every)):
-        found = loop.compared(fit)
-        loop.note(fit, found.estimate, found.answer)
-        joint.learn(found)
-        every.append(found)
-        fit = found.other
+    try:
+        while not every or not (joint.is_enough(every[-1], tol) or loop.is_over(every)):
+            found = loop.compared(fit)
+            loop.note(fit, found.estimate, found.answer)
+            joint.learn(found)
+            every.append(found)
+            fit = found.other
+    except KeyboardInterrupt:
+        if not every:
+            raise
     return joint.told(loop.chosen(every), loop, tol)
 
 
