@@ -12,7 +12,7 @@ from scipy import ndimage, sparse
 from scipy.sparse.csgraph import connected_components
 from scipy.spatial import cKDTree
 
-from pibls.cells.filling import filled, lined
+from pibls.cells.filling import filled
 from pibls.cells.ground import FLAT, Ground, on_faces
 from pibls.cells.parts import CellPart, exact_weights
 from pibls.cells.surface import Rule, ranges
@@ -34,7 +34,6 @@ _CANDIDATES = 2**15
 _OVERSAMPLING = 2.2
 _BEYOND = 128  # points to see whether anything is there
 _LINES = 16  # on a side of a cell in space
-_THROUGH = 24  # lines through a part in space, across each axis
 _FAR = 2.0  # steps of a grid
 
 
@@ -110,7 +109,7 @@ class Cutter:
 
     def _rules(self, cell: Cell) -> dict[Any, Rule]:
         found: dict[Any, Rule] = {}
-        tiled = len(cell.low) == 3 and self.ground.is_tiled
+        tiled = len(cell.low) == 3 and self.ground.is_tiled and not self.ground.is_box
         for place, held in self.ground.pieces(cell).items():
             if place is None and tiled:
                 continue
@@ -182,8 +181,6 @@ class Cutter:
                     (inside - center) / half, weights, around, center, half, self.reference.degree + _EXACT
                 )
                 weights = weights * (integral.sum() / volume if integral.sum() > volume / 2 else 1.0)
-            elif len(low) == 3:
-                weights = weights * (self._volume(cell, outline, box, kind, is_own) / volume)
             groups.append(
                 CellPart(
                     cell,
@@ -198,20 +195,6 @@ class Cutter:
                 )
             )
         return tuple(groups)
-
-    def _volume(
-        self,
-        cell: Cell,
-        outline: Rule,
-        box: tuple[FloatArray, FloatArray],
-        kind: int,
-        own: Callable[[FloatArray], Any],
-    ) -> float:
-        """Return the volume of a part in space that seams cut off, by many lines that meet its boundary head-on."""
-        cut = outline.chosen(~on_faces(outline.points, cell))
-        axis = int((cut.weights @ np.abs(cut.normals)).argmax())
-        X, volumes = lined(lambda Y: self.ground.is_kind(Y, kind, cell), *box, axis, _THROUGH)
-        return float(volumes[own(X)].sum())
 
     def _filled(
         self,
@@ -237,23 +220,25 @@ class Cutter:
     def _shell(self, cell: Cell, kind: int) -> Rule | None:
         """Return what of the sides of a cell lies inside the domain, with normals out of it, if integrals need it.
 
-        In space only those across the first axis do, and what seams cut off is not known well enough.
+        In space only those across the first axis do.
         """
         if len(cell.low) == 2:
             return self._sides(cell, kind)
-        if len(cell.low) != 3 or self.ground.seams:
+        if len(cell.low) != 3:
             return None
         found = []
         for place, out in ((cell.low[0], -1.0), (cell.high[0], 1.0)):
+            normal = np.array([out, 0.0, 0.0])
+            step = self.ground.aside(cell) * normal
 
             def placed(V: FloatArray, place: float = float(place)) -> FloatArray:
-                return np.insert(V, 0, place, axis=1)
+                return np.column_stack([np.full(len(V), place), V])
 
-            def inside(V: FloatArray, placed: Callable[[FloatArray], FloatArray] = placed) -> Any:
-                return self.ground.is_kind(placed(V), kind, cell)
+            def inside(V: FloatArray, placed: Any = placed, step: FloatArray = step) -> Any:
+                return self.ground.columns(placed(V), kind, step, cell)
 
-            V, weights, _ = filled(inside, cell.low[1:], cell.high[1:], 0, _LINES, self.reference.degree + 2)
-            found.append(Rule(placed(V), np.tile([out, 0.0, 0.0], (len(V), 1)), weights))
+            V, weights, _ = filled(inside, cell.low[1:], cell.high[1:], None, _LINES, self.reference.degree + 2)
+            found.append(Rule(placed(V), np.tile(normal, (len(V), 1)), weights))
         return Rule.joined(found)
 
     def _sides(self, cell: Cell, kind: int) -> Rule:
@@ -302,6 +287,8 @@ class Cutter:
     @staticmethod
     def _with_specks(grid: FloatArray, labels: Any, step: FloatArray, near: FloatArray) -> tuple[FloatArray, Any]:
         """Return the points of a grid with those beside the boundary that are far from it, as pieces of their own."""
+        # One of those that are close to each other tells of all.
+        near = near[np.unique(np.round(near / step), axis=0, return_index=True)[1]]
         tree = cKDTree(np.concatenate([grid, near]) / step)
         pairs = tree.query_pairs(_FAR, output_type="ndarray")
         size = (tree.n, tree.n)

@@ -8,22 +8,22 @@ from typing import Any
 import numpy as np
 
 from pibls.checks import BoolArray, FloatArray, IntArray
-from pibls.geometry.rules import gauss, tensor
+from pibls.geometry.rules import gauss
 
-__all__ = ["filled", "lined", "narrowed"]
+__all__ = ["filled", "narrowed"]
 
 Columns = Callable[[FloatArray, FloatArray], BoolArray]
 
 _SCAN, _LINES = 33, 33
-_TIPS = 3
+_TIPS, _BETWEEN = 2, 3
 _SECTIONS = 16
-_ROUNDS, _ACROSS, _ROUGHLY = 7, 5, 4
+_ROUNDS, _ACROSS, _ROUGHLY = 7, 4, 2
 _ENDS = 1e-9  # lines are not right at the ends, where a side of the domain may be
 _PANEL = 8
 
 
 def filled(
-    inside: Callable[[FloatArray], Any], low: FloatArray, high: FloatArray, axis: int, lines: int, nodes: int
+    inside: Callable[[FloatArray], Any], low: FloatArray, high: FloatArray, axis: int | None, lines: int, nodes: int
 ) -> tuple[FloatArray, FloatArray, IntArray]:
     """Return points on lines along an axis, their weights, and the number of the stretch that each is on.
 
@@ -37,7 +37,7 @@ def filled(
     low, high
         Corners of the rectangle.
     axis
-        Lines along which there are.
+        Lines along which there are; by default those that meet what ends them head-on.
     lines
         About how many, between two such places.
     nodes
@@ -49,10 +49,11 @@ def filled(
     >>> bool(abs(weights.sum() - np.pi) < 1e-5)
     True
     """
+    along = _head_on(inside, low, high) if axis is None else axis
 
     def columns(s: FloatArray, t: FloatArray) -> BoolArray:
         X = np.empty((len(t), 2))
-        X[:, 1 - axis], X[:, axis] = s, t
+        X[:, 1 - along], X[:, along] = s, t
         return np.asarray(inside(low + (high - low) * X)).reshape(len(t), -1)
 
     scan = np.linspace(0.0, 1.0, _SCAN)
@@ -67,37 +68,9 @@ def filled(
     places, own = gauss(nodes)
     t = start[:, None] + (stop - start)[:, None] * places
     X = np.empty((t.size, 2))
-    X[:, 1 - axis], X[:, axis] = np.repeat(s[row], len(places)), t.ravel()
+    X[:, 1 - along], X[:, along] = np.repeat(s[row], len(places)), t.ravel()
     weights = (shares[row] * (stop - start))[:, None] * own * float(np.prod(high - low))
     return low + (high - low) * X, weights.ravel(), np.repeat(np.arange(len(row)), len(places))
-
-
-def lined(
-    inside: Callable[[FloatArray], Any], low: FloatArray, high: FloatArray, axis: int, lines: int
-) -> tuple[FloatArray, FloatArray]:
-    """Return the middles of all stretches of many lines through a box in space, and the volume that each stands for.
-
-    Lines are two to a panel across the other axes. The lengths inside are continuous, if not smooth.
-
-    Examples
-    --------
-    >>> _, volumes = lined(lambda X: np.linalg.norm(X, axis=1) < 1, np.zeros(3), np.ones(3), 0, 24)
-    >>> bool(abs(volumes.sum() - np.pi / 6) < 1e-3)
-    True
-    """
-    places, shares = gauss(2)
-    panels = lines // 2
-    across = ((np.arange(panels)[:, None] + places).ravel() / panels, np.tile(shares / panels, panels))
-    V, areas = tensor(across, across)
-
-    def at(rows: Any, t: FloatArray) -> FloatArray:
-        return np.asarray(low + (high - low) * np.insert(V[rows], axis, t, axis=1))
-
-    def columns(rows: FloatArray, t: FloatArray) -> BoolArray:
-        return np.asarray(inside(at(rows.astype(np.int64), t))).reshape(len(t), -1)
-
-    row, start, stop = _stretches(columns, np.arange(float(len(V))), np.linspace(0.0, 1.0, _SCAN))
-    return at(row, (start + stop) / 2), areas[row] * (stop - start) * float(np.prod(high - low))
 
 
 def narrowed(
@@ -123,6 +96,15 @@ def narrowed(
         last = now.argmin(axis=1)
         low, high = places[rows, last - 1], places[rows, last]
     return low, high
+
+
+def _head_on(inside: Callable[[FloatArray], Any], low: FloatArray, high: FloatArray) -> int:
+    """Return the axis along which lines through a rectangle begin or end inside most often."""
+    s = np.linspace(_ENDS, 1.0 - _ENDS, _SCAN)
+    V = np.stack([g.ravel() for g in np.meshgrid(s, s, indexing="ij")], axis=1)
+    known = np.all(np.asarray(inside(low + (high - low) * V)).reshape(_SCAN, _SCAN, -1), axis=2)
+    across, along = ((np.diff(known, axis=axis)).sum() for axis in (0, 1))
+    return int(along > across)
 
 
 def _ends(
@@ -156,22 +138,34 @@ def _breaks(columns: Columns, scan: FloatArray) -> tuple[FloatArray, FloatArray]
     s = np.linspace(_ENDS, 1.0 - _ENDS, _LINES)
     known, _ = kinds(s)
     (changed,) = np.nonzero(known[1:] != known[:-1])
-    low, high, first = s[changed], s[changed + 1], known[changed]
+    start, stop, first, last = s[changed], s[changed + 1], known[changed], known[changed + 1]
+    breaks, new = [start[:0]], [start[:0]]
+    for _ in range(_BETWEEN if len(start) else 0):
 
-    def alike(places: FloatArray) -> BoolArray:
-        return np.asarray(kinds(places.ravel())[0].reshape(places.shape) == first[:, None])
+        def alike(places: FloatArray, first: IntArray = first) -> BoolArray:
+            return np.asarray(kinds(places.ravel())[0].reshape(places.shape) == first[:, None])
 
-    low, high = narrowed(alike, low, high, _ACROSS)
-    tips = []
-    before, after = (kinds(end)[1] for end in (low, high)) if len(low) else ((), ())
-    for one, two, few, many in zip(low, high, before, after, strict=True):
-        if few == many:
-            continue
-        _, _, ends, _ = _ends(columns, np.array([one if few > many else two]), scan, _ROUNDS)
-        ends = np.concatenate([[0.0], ends, [1.0]])
+        low, high = narrowed(alike, start, stop, _ACROSS)
+        after, counts = (found.reshape(2, -1) for found in kinds(np.concatenate([low, high])))
+        breaks.append((low + high) / 2)
+        new.append(np.where(counts[0] > counts[1], low, high)[counts[0] != counts[1]])
+        # There may be several between two lines: where a tip is beside a wall.
+        more = after[1] != last
+        if not more.any():
+            break
+        start, stop, first, last = high[more], stop[more], after[1][more], last[more]
+    return np.sort(np.concatenate(breaks)), _tips(columns, np.concatenate(new), scan)
+
+
+def _tips(columns: Columns, s: FloatArray, scan: FloatArray) -> FloatArray:
+    """Return the middles of what is narrowest on each of some lines."""
+    tips: list[float] = []
+    _, row, places, _ = _ends(columns, s, scan, _ROUNDS) if len(s) else (None, s, s, s)
+    for k in range(len(s)):
+        ends = np.concatenate([[0.0], places[row == k], [1.0]])
         gaps = np.where(np.diff(ends) > 0.0, np.diff(ends), np.inf)
         tips.append((ends[:-1] + ends[1:])[gaps.argmin()] / 2)
-    return (low + high) / 2, np.array(tips)
+    return np.array(tips)
 
 
 def _spread(breaks: FloatArray, lines: int) -> tuple[FloatArray, FloatArray]:

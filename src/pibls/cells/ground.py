@@ -11,7 +11,8 @@ import numpy as np
 
 from pibls.cells.crossings import Crossing, crossings
 from pibls.cells.edges import borders, flat_sides, hollows, inner_edges
-from pibls.cells.seams import Sheet, along, seam_pieces, split_at
+from pibls.cells.seams import along, seam_pieces, split_at
+from pibls.cells.sheets import Sheet
 from pibls.cells.surface import Piece, pieces
 from pibls.cells.tangents import tangents
 from pibls.cells.tree import Cell
@@ -203,21 +204,22 @@ class Ground:
                 extent = np.ptp(X, axis=0)
                 extent[len(extent) - timed :] = np.nan
                 found.append((X, extent))
-        for sheet in (piece for held in self.seams.values() for piece in held if isinstance(piece, Sheet)):
-            rule = sheet.rule(self.root.low, self.root.high, _ALONG)
-            if rule is not None:
-                found.append((rule.points, np.ptp(rule.points, axis=0)))
+        found += [(X, np.ptp(X, axis=0)) for X in self._sheets]
         extents = np.array([extent for _, extent in found]).reshape(-1, len(self.domain.coordinates))
         return [X for X, _ in found], extents
+
+    @cached_property
+    def _sheets(self) -> list[FloatArray]:
+        """Points of seams in space."""
+        sheets = (piece for held in self.seams.values() for piece in held if isinstance(piece, Sheet))
+        return [X for sheet in sheets if len(X := sheet.points)]
 
     @cached_property
     def hollows(self) -> tuple[FloatArray, FloatArray]:
         """Middles and half extents of small curved surfaces in space, of holes and of seams."""
         if (self.is_box and not self.seams) or len(self.domain.space) != 3:
             return (np.empty((0, len(self.domain.coordinates))),) * 2
-        sheets = [piece.rule(self.root.low, self.root.high, _ALONG) for held in self.seams.values() for piece in held]
-        seams = [sheet.points for sheet in sheets if sheet is not None]
-        return hollows([*seams, *(piece.patch for piece in self._outlines.get(None, ()))], self.root.size)
+        return hollows([*self._sheets, *(piece.patch for piece in self._outlines.get(None, ()))], self.root.size)
 
     @cached_property
     def places(self) -> dict[Any, BoundaryPart]:

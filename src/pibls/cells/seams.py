@@ -3,30 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 
 from pibls.cells.contours import contours, zeros
-from pibls.cells.surface import Piece, Rule, ranges
+from pibls.cells.sheets import Kinds, Sheet, changes
+from pibls.cells.surface import Piece, ranges
 from pibls.checks import BoolArray, FloatArray
 from pibls.geometry import Domain, Product
 from pibls.geometry.patch import TimedPatch
-from pibls.geometry.sampling import kronecker
 from pibls.problem.level import Level
 
-__all__ = ["Sheet", "along", "seam_pieces", "split_at"]
-
-Kinds = Callable[[FloatArray], Any]
+__all__ = ["along", "seam_pieces", "split_at"]
 
 _ZERO = 1e-9
 _TO_ROUNDING = 10  # rounds in which a place is found: deep cells are tiny beside the curve
-_BESIDE = 1e-9
-_GRID = 9
-_DEPTH = 0.1  # of a box: half the thickness of the shell that points of a surface come from
-_MOST_TRIES = 2**15
 
 
 def seam_pieces(
@@ -49,7 +41,7 @@ def seam_pieces(
     """
     symbols = domain.coordinates
     if not _is_curve(level, domain):
-        return [Sheet(level, inside, kinds)] if len(zeros(level, domain.bounds)) else []
+        return [Sheet(level, inside, kinds, *domain.bounds.T)] if len(zeros(level, domain.bounds)) else []
     if len(symbols) == 2:
         pieces = (Piece(curve, np.array([[0.0, 1.0]])) for curve in contours(level, domain.bounds))
         return [half for piece in pieces for half in _kept(piece, others, inside, kinds)]
@@ -76,63 +68,7 @@ def _kept(
         for whole in split_at(piece, others)
         for span in ranges(lambda s, whole=whole: inside(along(whole, s)), *whole.box[0])
     ]
-    return [own for own in held if _changes(kinds, *own.patch.at(own.box.mean(axis=1)[None])[:2], own.patch.measure)[0]]
-
-
-def _changes(kinds: Kinds, X: FloatArray, normals: FloatArray, size: float) -> BoolArray:
-    """Tell at which points of a surface of some size the kinds on both sides differ."""
-    step = _BESIDE * size * normals
-    return np.asarray(kinds(X + step) != kinds(X - step))
-
-
-@dataclass(frozen=True, eq=False)
-class Sheet:
-    """A surface in space on which a level is zero."""
-
-    level: Level
-    inside: Callable[[FloatArray], BoolArray]
-    kinds: Kinds
-
-    def within(self, low: FloatArray, high: FloatArray) -> list[Sheet]:
-        """Return the surface if any of it is in a box."""
-        axes = [np.linspace(a, b, _GRID) for a, b in zip(low, high, strict=True)]
-        X = np.stack([g.ravel() for g in np.meshgrid(*axes, indexing="ij")], axis=1)
-        values = self.level(X)
-        if np.nanmin(values) < 0 < np.nanmax(values):
-            return [self]
-        nearest = X[[np.nanargmin(np.abs(values))]]
-        dip = self.level.pulled(nearest)
-        step = (high - low) / (_GRID - 1)
-        return [self] if ((dip > low) & (dip < high) & (np.abs(dip - nearest) <= step)).all() else []
-
-    def rule(self, low: FloatArray, high: FloatArray, count: int, *, turns: bool = False) -> Rule | None:
-        """Return points of the surface in a box, about ``count`` squared: those next to it, moved onto it."""
-        del turns  # which cannot be told
-        wanted, tries = count**2, 16 * count**2
-        depth = _DEPTH * (high - low)
-        while True:
-            X = low - depth + (high - low + 2 * depth) * kronecker(tries, len(low))
-            slopes = self.level.gradient(X)
-            steep = np.maximum(np.linalg.norm(slopes, axis=1), 1e-300)
-            # A shell of even thickness around the surface has as many points per area everywhere.
-            thick = float(depth.min())
-            near = np.abs(self.level(X)) < thick * steep
-            # Twice: what is beside the surface is told from what is on it by much less than a cell.
-            found = self.level.pulled(self.level.pulled(X[near]))
-            found = found[((found > low) & (found < high)).all(axis=1)]
-            found = found[self.inside(found) & _changes(self.kinds, found, self._normals(found), thick)]
-            if len(found) >= wanted or tries >= _MOST_TRIES:
-                break
-            tries *= 4
-        if not len(found):
-            return None
-        area = len(found) * float(np.prod(high - low + 2 * depth)) / tries / (2 * thick)
-        few = np.linspace(0, len(found) - 1, min(wanted, len(found))).round().astype(int)
-        return Rule(found[few], self._normals(found[few]), np.full(len(few), area / len(few)))
-
-    def _normals(self, X: FloatArray) -> FloatArray:
-        slopes = self.level.gradient(X)
-        return np.asarray(slopes / np.maximum(np.linalg.norm(slopes, axis=1, keepdims=True), 1e-300))
+    return [own for own in held if changes(kinds, *own.patch.at(own.box.mean(axis=1)[None])[:2], own.patch.measure)[0]]
 
 
 def split_at(piece: Piece, levels: Sequence[Level]) -> list[Piece]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from functools import cached_property, partial
+from functools import cached_property
 from itertools import product
 from typing import Any
 
@@ -15,7 +15,7 @@ from pibls.cells.cutting import Cutter
 from pibls.cells.filling import filled
 from pibls.cells.ground import FLAT, Ground, on_faces
 from pibls.cells.parts import CellPart, Face, legendre, polynomials
-from pibls.cells.seams import Sheet
+from pibls.cells.sheets import Sheet
 from pibls.cells.surface import Piece, Rule, ranges
 from pibls.cells.tree import Cell, Contact
 from pibls.checks import FloatArray
@@ -29,6 +29,8 @@ __all__ = ["Walls"]
 
 _STEP = 1e-7
 _LINES, _NODES = 16, 8  # across a wall in space, and points on each stretch
+_PROBES = 256
+_ROOM = 1.1  # parts may reach a little beyond the outermost of their points
 _TRACE_SHARE = 0.62  # degree of what cells share on a face, by that of the cells: more brings nothing
 
 
@@ -141,19 +143,18 @@ class Walls:
         faces = []
         for (i, one), (j, two) in product(enumerate(below), enumerate(above)):
             # What two small parts share may be small, and has as many lines as any other piece.
-            low = np.maximum(contact.low, np.maximum(one.center - one.half, two.center - two.half))[others]
-            high = np.minimum(contact.high, np.minimum(one.center + one.half, two.center + two.half))[others]
+            low, high = contact.low, contact.high
+            for part in (one, two):
+                low = np.maximum(low, part.center - _ROOM * part.half)
+                high = np.minimum(high, part.center + _ROOM * part.half)
+            low, high = low[others], high[others]
             if (high <= low).any():
                 continue
-            rules = [
-                rule.normals[~on_faces(rule.points, part.cell)]
-                for part in (one, two)
-                for rule in part.boundary.values()
-            ]
-            normals = np.concatenate([np.zeros((1, len(contact.low))), *rules])
-            axis = int(np.abs(normals[:, others]).sum(axis=0).argmax())
-            inside = partial(self._within, contact, placed)
-            V, weights, stretch = filled(inside, low, high, axis, _LINES, _NODES)
+            inside = self._between(contact, one.kind, two.kind, placed)
+            # Other kinds meet in a wall only if a seam lies in it.
+            if one.kind != two.kind and not inside(low + (high - low) * kronecker(_PROBES, 2)).all(axis=1).any():
+                continue
+            V, weights, stretch = filled(inside, low, high, None, _LINES, _NODES)
             X = placed(V)
             sides = self._sides(contact, X[_NODES // 2 :: _NODES])
             own = ((sides[0] == i) & (sides[1] == j))[stretch]
@@ -161,8 +162,18 @@ class Walls:
                 faces.append(self._face(contact, one, two, X[own], weights[own]))
         return faces
 
-    def _within(self, contact: Contact, placed: Any, V: FloatArray) -> Any:
-        return self.ground.inside(placed(V), contact.below)
+    def _between(self, contact: Contact, one: int, two: int, placed: Any) -> Any:
+        """Return what tells whether places of a wall are inside the domain and between two kinds, by columns."""
+        step, away = self._across(contact)
+
+        def inside(V: FloatArray) -> Any:
+            X = placed(V)
+            below = self.ground.columns(X, one, step, contact.below)
+            if one == two and not contact.shift:
+                return below
+            return np.column_stack([below, self.ground.columns(X - away, two, -step, contact.above)])
+
+        return inside
 
     def _wall_ranges(
         self, contact: Contact, below: Sequence[CellPart], above: Sequence[CellPart], placed: Any
