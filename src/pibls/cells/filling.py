@@ -17,7 +17,7 @@ Columns = Callable[[FloatArray, FloatArray], BoolArray]
 _SCAN, _LINES = 33, 33
 _TIPS, _BETWEEN = 2, 3
 _SECTIONS = 16
-_ROUNDS, _ACROSS, _ROUGHLY = 7, 4, 2
+_ROUNDS, _ACROSS, _ROUGHLY = 7, 3, 2
 _ENDS = 1e-9  # lines are not right at the ends, where a side of the domain may be
 _PANEL = 8
 

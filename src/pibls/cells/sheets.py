@@ -20,9 +20,8 @@ __all__ = ["Kinds", "Sheet", "changes"]
 Kinds = Callable[[FloatArray], Any]
 
 _BESIDE = 1e-9
-_GRID = 9
 _DEPTH = 0.1  # of a box: half the thickness of the shell that points of a surface come from
-_ENOUGH, _TRIES, _MOST_TRIES = 100, 2**11, 2**15
+_ENOUGH, _PLENTY, _TRIES, _MOST_TRIES = 100, 1000, 2**11, 2**15
 _SMALL, _MARGIN = 0.5, 0.1  # of a box
 _UPRIGHT = 0.4  # of a normal: where it is more everywhere, one graph is all of a surface
 _LINES, _NODES = 16, 10
@@ -48,21 +47,13 @@ class Sheet:
 
     def within(self, low: FloatArray, high: FloatArray) -> list[Sheet]:
         """Return the surface in a smaller box, if there is any."""
-        axes = [np.linspace(a, b, _GRID) for a, b in zip(low, high, strict=True)]
-        X = np.stack([g.ravel() for g in np.meshgrid(*axes, indexing="ij")], axis=1)
-        values, own = self.level(X), [replace(self, low=low, high=high)]
-        if np.nanmin(values) < 0 < np.nanmax(values):
-            return own
-        nearest = X[[np.nanargmin(np.abs(values))]]
-        dip = self.level.pulled(nearest)
-        step = (high - low) / (_GRID - 1)
-        return own if ((dip > low) & (dip < high) & (np.abs(dip - nearest) <= step)).all() else []
+        own = replace(self, low=low, high=high)
+        return [own] if len(_between(own._around, low, high)) else []
 
     @property
     def points(self) -> FloatArray:
         """Some points of it, as they come."""
-        X = self._scattered(self.low, self.high)
-        X = X[((self.low < X) & (self.high > X)).all(axis=1)]
+        X = _between(self._around, self.low, self.high)
         return X[self.has(X, float((self.high - self.low).min()))]
 
     def rule(self, low: FloatArray, high: FloatArray, count: int, *, turns: bool = False) -> Rule | None:
@@ -72,51 +63,48 @@ class Sheet:
 
     @cached_property
     def _rule(self) -> Rule | None:
-        rules = [rule for graph in self._graphs(self.low, self.high) if len((rule := graph.rule()).weights)]
+        rules = [rule for graph in self._graphs() if len((rule := graph.rule()).weights)]
         return Rule.joined(rules) if rules else None
 
-    def _graphs(self, low: FloatArray, high: FloatArray, halvings: int = 0) -> Iterator[Graph]:
-        """Yield graphs that are the surface in a box together: the box is halved until each half has one."""
-        around = self._scattered(low, high)
-        X = around[((around > low) & (around < high)).all(axis=1)]
+    def _graphs(self, halvings: int = 0) -> Iterator[Graph]:
+        """Yield graphs that are the surface together: its box is halved until each half has one."""
+        low, high, last = self.low, self.high, halvings == _HALVINGS
+        X = _between(self._around, low, high)
         if not len(X):
             return
-        last = halvings == _HALVINGS
         # Lines are through what there is: it may be small beside the box.
         tight = np.stack([X.min(axis=0), X.max(axis=0)]) + _MARGIN * np.outer([-1, 1], high - low)
         if (tight[1] - tight[0] < _SMALL * (high - low)).any() and not last:
-            yield from self._graphs(np.maximum(low, tight[0]), np.minimum(high, tight[1]), halvings + 1)
+            own = replace(self, low=np.maximum(low, tight[0]), high=np.minimum(high, tight[1]))
+            yield from own._graphs(halvings)
             return
         normals = self.normals(X)
         least = np.maximum(normals.min(axis=0), -normals.max(axis=0))
         axis, upright = int(least.argmax()), float(least.max())
-        graph = Graph(
-            self,
-            low,
-            high,
-            axis,
-            float(np.sign(normals[0, axis])),
-            not self.has(around, float((high - low).min())).all(),
-        )
+        whole = self.has(self._around, float((high - low).min())).all()
+        graph = Graph(self, axis, float(np.sign(normals[0, axis])), not whole)
         if last or (upright > _UPRIGHT and graph.has(X)):
             yield graph
             return
-        cut = axis if upright > _UPRIGHT else int((high - low).argmax())
-        middle = (low[cut] + high[cut]) / 2
-        for start, stop in ((low[cut], middle), (middle, high[cut])):
-            ends = low.copy(), high.copy()
-            ends[0][cut], ends[1][cut] = start, stop
-            yield from self._graphs(*ends, halvings + 1)
+        # In the middle of what there is: no tip is left alone.
+        cut, middle = int(np.ptp(X, axis=0).argmax()), (X.min(axis=0) + X.max(axis=0)) / 2
+        ahead = np.arange(len(low)) == (axis if upright > _UPRIGHT else cut)
+        for own in (replace(self, high=np.where(ahead, middle, high)), replace(self, low=np.where(ahead, middle, low))):
+            yield from own._graphs(halvings + 1)
 
-    def _scattered(self, low: FloatArray, high: FloatArray) -> FloatArray:
-        """Return some points of the surface in and around a box: those next to it, moved onto it."""
-        depth, tries = _DEPTH * (high - low), _TRIES
+    @cached_property
+    def _around(self) -> FloatArray:
+        """Some zeros of the level in its box and around it: points next to them, moved onto them."""
+        low, high, tries = self.low, self.high, _TRIES
+        depth = _DEPTH * (high - low)
         while True:
             X = low - depth + (high - low + 2 * depth) * kronecker(tries, len(low))
             steep = np.linalg.norm(self.level.gradient(X), axis=1)
             near = np.abs(self.level(X)) < float(depth.min()) * steep
             found = self.level.pulled(self.level.pulled(X[near]))
-            if ((found > low) & (found < high)).all(axis=1).sum() >= _ENOUGH or tries >= _MOST_TRIES:
+            found = _between(found, low - depth, high + depth)
+            few = len(found) < _PLENTY and len(_between(found, low, high)) < _ENOUGH
+            if not near.any() or not few or tries >= _MOST_TRIES:
                 return found
             tries *= 4
 
@@ -130,20 +118,22 @@ class Sheet:
         return np.asarray(slopes / np.maximum(np.linalg.norm(slopes, axis=1, keepdims=True), 1e-300))
 
 
+def _between(X: FloatArray, low: FloatArray, high: FloatArray) -> FloatArray:
+    return X[((low < X) & (high > X)).all(axis=1)]
+
+
 @dataclass(frozen=True, eq=False)
 class Graph:
     """A surface in a box that lines along an axis meet once; it may be cut off by more than the box."""
 
     sheet: Sheet
-    low: FloatArray
-    high: FloatArray
     axis: int
     rise: float
     cut: bool
 
     def rule(self) -> Rule:
         """Return points of it, with weights that sum to its area."""
-        low, high = (np.delete(end, self.axis) for end in (self.low, self.high))
+        low, high = (np.delete(end, self.axis) for end in (self.sheet.low, self.sheet.high))
         V, weights, _ = filled(self._there, low, high, None, _LINES, _NODES)
         X = self._over(V)
         normals = self.sheet.normals(X)
@@ -154,17 +144,17 @@ class Graph:
         V = np.delete(X, self.axis, axis=1)
         ends = self._ends(V)
         return bool((ends[0] * ends[1] <= 0).all()) and bool(
-            (np.abs(self._over(V) - X) <= _NEAR * (self.high - self.low)).all()
+            (np.abs(self._over(V) - X) <= _NEAR * (self.sheet.high - self.sheet.low)).all()
         )
 
     def _placed(self, V: FloatArray, t: Any) -> FloatArray:
-        X = np.empty((len(V), len(self.low)))
-        X[:, np.arange(len(self.low)) != self.axis], X[:, self.axis] = V, t
+        X = np.empty((len(V), len(self.sheet.low)))
+        X[:, np.arange(len(self.sheet.low)) != self.axis], X[:, self.axis] = V, t
         return X
 
     def _ends(self, V: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return the level at both ends of lines."""
-        ends = np.repeat([self.low[self.axis], self.high[self.axis]], len(V))
+        ends = np.repeat([self.sheet.low[self.axis], self.sheet.high[self.axis]], len(V))
         values = self.sheet.level(self._placed(np.concatenate([V, V]), ends))
         return values[: len(V)], values[len(V) :]
 
@@ -175,13 +165,13 @@ class Graph:
         if self.cut:
             own = np.ones(len(V), dtype=np.bool_)
             met = held[0] & held[1]
-            own[met] = self.sheet.has(self._over(V[met]), float((self.high - self.low).min()))
+            own[met] = self.sheet.has(self._over(V[met]), float((self.sheet.high - self.sheet.low).min()))
             held.append(own)
         return np.stack(held, axis=1)
 
     def _over(self, V: FloatArray) -> FloatArray:
         """Return where lines meet the surface, by Ridders' method."""
-        low, high = (np.full(len(V), end[self.axis]) for end in (self.low, self.high))
+        low, high = (np.full(len(V), end[self.axis]) for end in (self.sheet.low, self.sheet.high))
         below, above = self._ends(V)
         t = low
         for _ in range(_ROUNDS):

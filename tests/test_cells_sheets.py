@@ -1,0 +1,77 @@
+"""Surfaces between materials in space: their areas, what they enclose, and that what flows adds up."""
+
+import numpy as np
+import pytest
+import sympy as sp
+
+import pibls as pb
+from pibls.cells.layout import Layout
+from pibls.cells.parts import part_values
+from pibls.cells.rows import Rows
+from pibls.cells.solve import Glue
+from pibls.cells.tree import contacts, leaves, refined
+from pibls.features.reference import draw_reference
+from pibls.problem.evaluate import compile_function
+
+R = sp.Rational
+x, y, z = SPACE = pb.coordinates("x y z")
+u = pb.field("u", x, y, z)
+BOX, BALL = pb.Box((x, -1, 1), (y, -1, 1), (z, -1, 1)), pb.Ball((x, y, z), (0, 0, 0), 1)
+RADIUS, MIDDLE = R(13, 20), (R(1, 10), R(-1, 20), R(3, 20))
+AWAY = tuple(s - c for s, c in zip(SPACE, MIDDLE, strict=True))
+SPHERE = sum(s**2 for s in AWAY) < RADIUS**2
+PLANE = 2 * x + 3 * y + 6 * z < R(7, 10)  # a tenth from the middle
+
+# What is filled, in which domain, and its surface and volume.
+BODIES = {
+    "sphere": (SPHERE, BOX, 4 * np.pi * 0.65**2, 4 / 3 * np.pi * 0.65**3),
+    "small sphere": (
+        (x - R(3, 10)) ** 2 + y**2 + z**2 < R(1, 400),
+        BOX,
+        4 * np.pi * 0.05**2,
+        4 / 3 * np.pi * 0.05**3,
+    ),
+    "torus": (
+        (sp.sqrt(x**2 + y**2) - R(11, 20)) ** 2 + z**2 < R(1, 16),
+        BOX,
+        4 * np.pi**2 * 0.55 * 0.25,
+        2 * np.pi**2 * 0.55 * 0.25**2,
+    ),
+    "plane through a ball": (PLANE, BALL, np.pi * (1 - 0.01), np.pi * (4 - 0.9**2 * 2.1) / 3 * 1.0),
+    "half a ball": (
+        sp.And(x**2 + y**2 + z**2 < R(1, 4), 2 * x + 3 * y + 6 * z < 0),
+        BOX,
+        np.pi * (0.5 + 0.25),
+        np.pi / 12,
+    ),
+}
+
+
+WITHIN = {"small sphere": [0.3, 0.0, 0.0], "torus": [0.55, 0.0, 0.0]}
+
+
+def filled_with(k, where, domain, conditions=0):
+    return pb.Problem(
+        sp.Eq(pb.div(sp.Piecewise((k, where), (1, True)) * pb.grad(u)), 0), domain, [pb.Dirichlet(u, conditions)]
+    )
+
+
+def cut(problem, times, degree=6):
+    layout = Layout(problem, draw_reference(3, degree, 0), 0)
+    root = layout.root
+    for _ in range(times):
+        root = refined(root, {leaf: [(0, None), (1, None), (2, None)] for leaf in leaves(root)})
+    return layout, root
+
+
+@pytest.mark.parametrize("times", [0, 1, 2])
+@pytest.mark.parametrize("name", BODIES)
+def test_surfaces_have_their_area_and_enclose_their_volume(name, times):
+    where, domain, area, volume = BODIES[name]
+    layout, root = cut(filled_with(10, where, domain), times)
+    parts = [part for leaf in leaves(root) for part in layout.parts(leaf)]
+    faces = [face for leaf in leaves(root) for face in layout.seam_faces(leaf)]
+    kind = layout.ground.kinds(np.array([WITHIN.get(name, [-0.1, -0.2, -0.05])]))[0]
+    assert sum(face.area for face in faces) == pytest.approx(area, rel=1e-6)
+    inside = sum(part.integrals.sum() for part in parts if part.kind == kind)
+    assert inside == pytest.approx(volume, rel=1e-6)
