@@ -68,11 +68,11 @@ class Cutter:
 
     def _found(self, cell: Cell) -> tuple[CellPart, ...]:
         rules = self._rules(cell)
-        outline, middle = rules.pop(None, None), (cell.low + cell.high) / 2
         seams = [seam for level in self.ground.seams if (seam := rules.pop(level, None)) is not None]
         seams = [seam for seam in seams if not on_faces(seam.points, cell).all()]
         if seams:
-            return self._divided(cell, outline, Rule.joined(seams), rules)
+            return self._divided(cell, Rule.joined(seams), rules)
+        outline, middle = rules.pop(None, None), (cell.low + cell.high) / 2
         if not self.ground.is_box:
             if outline is not None and not on_faces(outline.points, cell).all():
                 kind = int(
@@ -89,7 +89,7 @@ class Cutter:
             CellPart(cell, center, half, center + half * U, weights * float(np.prod(half)), True, rules, kind=kind),
         )
 
-    def _divided(self, cell: Cell, outline: Rule | None, seam: Rule, rules: dict[Any, Rule]) -> tuple[CellPart, ...]:
+    def _divided(self, cell: Cell, seam: Rule, rules: dict[Any, Rule]) -> tuple[CellPart, ...]:
         """Return the parts of a cell that a seam runs through: what is on either side is cut off as by a boundary."""
         step = _STEP * float(cell.size.min())
         above, below = (
@@ -97,9 +97,11 @@ class Cutter:
         )
         found: list[CellPart] = []
         for kind in np.unique(np.concatenate([above, below])).tolist():
+            # Curves end at seams; what there is of a surface beside each kind is found again.
+            own = rules if len(cell.low) < 3 else self._rules(cell, kind)
+            own = {key: self._of_kind(rule, kind, step) for key, rule in own.items()}
             around = [seam.chosen(below == kind), seam.chosen(above == kind).flipped()]
-            around += [self._of_kind(outline, kind, step)] if outline is not None else []
-            own = {key: self._of_kind(rule, kind, step) for key, rule in rules.items()}
+            around += [own.pop(None)] if None in own else []
             found += self._cut(cell, Rule.joined(around), own, kind)
         return tuple(found)
 
@@ -107,18 +109,20 @@ class Cutter:
         """Return the points of a boundary that are beside a kind of points of the domain."""
         return rule.chosen(rule.together(self.ground.kinds(rule.points - step * rule.normals)) == kind)
 
-    def _rules(self, cell: Cell) -> dict[Any, Rule]:
+    def _rules(self, cell: Cell, kind: int | None = None) -> dict[Any, Rule]:
+        """Return points of the boundary in a cell, by conditions, and those of seams; or of what is beside a kind."""
         found: dict[Any, Rule] = {}
         tiled = len(cell.low) == 3 and self.ground.is_tiled and not self.ground.is_box
+        beside = None if kind is None else lambda X: self.ground.kinds(X) == kind
         for place, held in self.ground.pieces(cell).items():
-            if place is None and tiled:
+            is_seam = place in self.ground.seams
+            if (place is None and tiled) or (is_seam and beside is not None):
                 continue
             # Integrals along the outline are those of polynomials along curves.
-            around = place is None or place in self.ground.seams
-            count = (self.reference.degree + 1) * (_OUTLINE[len(cell.low)] if around else 1)
-            rules = [rule for piece in held if (rule := piece.rule(cell.low, cell.high, count, turns=True)) is not None]
-            if rules:
-                found[place] = Rule.joined(rules)
+            count = (self.reference.degree + 1) * (_OUTLINE[len(cell.low)] if place is None or is_seam else 1)
+            rules = (piece.rule(cell.low, cell.high, count, turns=True, beside=beside) for piece in held)
+            if own := [rule for rule in rules if rule is not None]:
+                found[place] = Rule.joined(own)
         own = [rule for place, rule in found.items() if place not in self.ground.seams]
         if tiled and own:
             found[None] = Rule.joined(own)

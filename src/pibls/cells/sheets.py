@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -44,53 +44,55 @@ class Sheet:
     kinds: Kinds
     low: FloatArray
     high: FloatArray
+    seeds: FloatArray = field(default_factory=lambda: np.empty((0, 3)))
 
     def within(self, low: FloatArray, high: FloatArray) -> list[Sheet]:
         """Return the surface in a smaller box, if there is any."""
-        own = replace(self, low=low, high=high)
-        return [own] if len(_between(own._around, low, high)) else []
+        own = replace(self, low=low, high=high, seeds=self.points)
+        return [own] if len(own.points) else []
 
-    @property
+    @cached_property
     def points(self) -> FloatArray:
-        """Some points of it, as they come."""
-        X = _between(self._around, self.low, self.high)
-        return X[self.has(X, float((self.high - self.low).min()))]
+        """Some points of it, as they come, and those known from a larger box: it may be a sliver."""
+        return _between(np.concatenate([self._around[self._held], self.seeds]), self.low, self.high)
 
-    def rule(self, low: FloatArray, high: FloatArray, count: int, *, turns: bool = False) -> Rule | None:
+    @cached_property
+    def _held(self) -> BoolArray:
+        return self.has(self._around)
+
+    def rule(self, low: FloatArray, high: FloatArray, count: int, **more: Any) -> Rule | None:
         """Return points of it, as many as any polynomials ask for; the box is its own."""
-        del low, high, count, turns
+        del low, high, count, more
         return self._rule
 
     @cached_property
     def _rule(self) -> Rule | None:
-        rules = [rule for graph in self._graphs() if len((rule := graph.rule()).weights)]
+        graphs = self._graphs() if len(self.points) else ()
+        rules = [rule for graph in graphs if len((rule := graph.rule()).weights)]
         return Rule.joined(rules) if rules else None
 
     def _graphs(self, halvings: int = 0) -> Iterator[Graph]:
         """Yield graphs that are the surface together: its box is halved until each half has one."""
-        low, high, last = self.low, self.high, halvings == _HALVINGS
-        X = _between(self._around, low, high)
-        if not len(X):
-            return
+        low, high, last, X = self.low, self.high, halvings == _HALVINGS, self.points
         # Lines are through what there is: it may be small beside the box.
         tight = np.stack([X.min(axis=0), X.max(axis=0)]) + _MARGIN * np.outer([-1, 1], high - low)
         if (tight[1] - tight[0] < _SMALL * (high - low)).any() and not last:
-            own = replace(self, low=np.maximum(low, tight[0]), high=np.minimum(high, tight[1]))
-            yield from own._graphs(halvings)
+            for own in self.within(np.maximum(low, tight[0]), np.minimum(high, tight[1])):
+                yield from own._graphs(halvings)
             return
         normals = self.normals(X)
         least = np.maximum(normals.min(axis=0), -normals.max(axis=0))
         axis, upright = int(least.argmax()), float(least.max())
-        whole = self.has(self._around, float((high - low).min())).all()
-        graph = Graph(self, axis, float(np.sign(normals[0, axis])), not whole)
+        graph = Graph(self, axis, float(np.sign(normals[0, axis])), not self._held.all())
         if last or (upright > _UPRIGHT and graph.has(X)):
             yield graph
             return
         # In the middle of what there is: no tip is left alone.
         cut, middle = int(np.ptp(X, axis=0).argmax()), (X.min(axis=0) + X.max(axis=0)) / 2
         ahead = np.arange(len(low)) == (axis if upright > _UPRIGHT else cut)
-        for own in (replace(self, high=np.where(ahead, middle, high)), replace(self, low=np.where(ahead, middle, low))):
-            yield from own._graphs(halvings + 1)
+        for ends in ((low, np.where(ahead, middle, high)), (np.where(ahead, middle, low), high)):
+            for own in self.within(*ends):
+                yield from own._graphs(halvings + 1)
 
     @cached_property
     def _around(self) -> FloatArray:
@@ -108,8 +110,9 @@ class Sheet:
                 return found
             tries *= 4
 
-    def has(self, X: FloatArray, size: float) -> BoolArray:
-        """Tell which zeros of the level belong to it, by what is much nearer than a size."""
+    def has(self, X: FloatArray) -> BoolArray:
+        """Tell which zeros of the level belong to it."""
+        size = float((self.high - self.low).min())
         return np.asarray(self.inside(X) & changes(self.kinds, X, self.normals(X), size))
 
     def normals(self, X: FloatArray) -> FloatArray:
@@ -165,7 +168,7 @@ class Graph:
         if self.cut:
             own = np.ones(len(V), dtype=np.bool_)
             met = held[0] & held[1]
-            own[met] = self.sheet.has(self._over(V[met]), float((self.sheet.high - self.sheet.low).min()))
+            own[met] = self.sheet.has(self._over(V[met]))
             held.append(own)
         return np.stack(held, axis=1)
 

@@ -7,7 +7,7 @@ in the whole, so that a cell of a millionth of the domain has its boundary with 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -23,6 +23,8 @@ from pibls.geometry.rules import gauss, tensor
 from pibls.geometry.sampling import kronecker
 
 __all__ = ["Piece", "Rule", "pieces", "ranges"]
+
+Beside = Callable[[FloatArray], BoolArray]
 
 _SCAN = 33
 _SECTIONS, _ROUNDS = 256, 5
@@ -148,7 +150,7 @@ class Piece:
     def _inside(self, U: FloatArray, low: FloatArray, high: FloatArray) -> BoolArray:
         return np.asarray(self._sides(U, low, high).all(axis=1))
 
-    def _sides(self, U: FloatArray, low: FloatArray, high: FloatArray) -> BoolArray:
+    def _sides(self, U: FloatArray, low: FloatArray, high: FloatArray, beside: Beside | None = None) -> BoolArray:
         """Tell on which sides of the walls of a box points are, and which of them are kept at all."""
         X, normals, keep = self.patch.at(U)
         inner = X - _STEP * (high - low).min() * normals
@@ -158,7 +160,8 @@ class Piece:
         # What lies in a wall belongs to the side it bounds; what crosses one is cut right there.
         along = np.abs(normals) > _ALONG
         above, below = (np.where(along & (np.abs(X - wall) <= tie), inner, X) for wall in (low, high))
-        return np.hstack([low <= above, high >= below, kept[:, None]])
+        more = [] if beside is None else [beside(inner)[:, None]]
+        return np.hstack([low <= above, high >= below, kept[:, None], *more])
 
     def _curves(self, low: FloatArray, high: FloatArray) -> list[Piece]:
         straight = self._straight
@@ -243,10 +246,13 @@ class Piece:
         U = self.box[:, 0] + (self.box[:, 1] - self.box[:, 0]) * kronecker(256, len(self.box))
         return bool(self._inside(U, low, high).any())
 
-    def rule(self, low: FloatArray, high: FloatArray, count: int, *, turns: bool = False) -> Rule | None:
+    def rule(
+        self, low: FloatArray, high: FloatArray, count: int, *, turns: bool = False, beside: Beside | None = None
+    ) -> Rule | None:
         """Return points in a box, about ``count`` per parameter, Gauss points where nothing is cut off.
 
-        They may be more where a piece turns by more than a quarter: a polynomial has the more waves along it.
+        They may be more where a piece turns by more than a quarter: a polynomial has the more waves along it. What is
+        not ``beside`` something, of surfaces in space, is cut off, too.
         """
         patch, box = self.patch, self.box
         if patch.parameters == 0:
@@ -257,13 +263,14 @@ class Piece:
         V, weights = tensor(*map(gauss, counts))
         span = box[:, 1] - box[:, 0]
         U = box[:, 0] + span * V
-        if patch.parameters == 1 or isinstance(patch, TimedPatch) or self._inside(U, low, high).all():
+        plain = patch.parameters == 1 or (isinstance(patch, TimedPatch) and beside is None)
+        if plain or self._sides(U, low, high, beside).all():
             X, normals, keep = patch.at(U)
             if keep is None or keep.all():
                 single = patch.parameters - isinstance(patch, TimedPatch) == 1
                 runs = np.zeros(len(X), dtype=np.int64) if single else None
                 return Rule(X, normals, weights * float(np.prod(span)) * _whole(patch), runs)
-        return self._cut(low, high, counts)
+        return self._cut(low, high, counts, beside)
 
     @cached_property
     def _turns(self) -> list[float]:
@@ -277,11 +284,11 @@ class Piece:
             found.append(float(np.arccos(np.clip(cosines, -1.0, 1.0)).sum()))
         return found
 
-    def _cut(self, low: FloatArray, high: FloatArray, counts: Sequence[int]) -> Rule | None:
+    def _cut(self, low: FloatArray, high: FloatArray, counts: Sequence[int], beside: Beside | None) -> Rule | None:
         """Return points in a box of what it cuts off, on lines of the parameters."""
         across, along = counts
         start, stop = self.box.T
-        U, weights, _ = filled(lambda V: self._sides(V, low, high), start, stop, 1, across, along)
+        U, weights, _ = filled(lambda V: self._sides(V, low, high, beside), start, stop, 1, across, along)
         if not len(U):
             return None
         X, normals, _ = self.patch.at(U)
