@@ -15,9 +15,9 @@ __all__ = ["filled", "narrowed"]
 Columns = Callable[[FloatArray, FloatArray], BoolArray]
 
 _SCAN, _LINES = 33, 33
-_TIPS, _BETWEEN = 2, 3
+_TIPS = 3
 _SECTIONS = 16
-_ROUNDS, _ACROSS, _ROUGHLY = 7, 3, 2
+_ROUNDS, _ACROSS, _ROUGHLY = 7, 4, 2
 _ENDS = 1e-9  # lines are not right at the ends, where a side of the domain may be
 _PANEL = 8
 
@@ -140,7 +140,7 @@ def _breaks(columns: Columns, scan: FloatArray) -> tuple[FloatArray, FloatArray]
     (changed,) = np.nonzero(known[1:] != known[:-1])
     start, stop, first, last = s[changed], s[changed + 1], known[changed], known[changed + 1]
     breaks, new = [start[:0]], [start[:0]]
-    for _ in range(_BETWEEN if len(start) else 0):
+    for _ in range(_TIPS if len(start) else 0):
 
         def alike(places: FloatArray, first: IntArray = first) -> BoolArray:
             return np.asarray(kinds(places.ravel())[0].reshape(places.shape) == first[:, None])

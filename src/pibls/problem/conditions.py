@@ -252,6 +252,11 @@ class Periodic:
         Derivatives along the coordinate that must match: 0 is the values only. If left out, all below the order of
         the equations along that coordinate.
 
+    Notes
+    -----
+    Where coefficients are piecewise and jump from one face to the other, fluxes match, as across any other jump. A
+    coefficient that is one formula, such as 1 + x, does not jump to anything: slopes match, and fluxes do not.
+
     Examples
     --------
     >>> from pibls.problem import coordinates, field
