@@ -213,7 +213,7 @@ def shares_of(layout: Layout, fit: Fit) -> FloatArray:
 def unsure_averages(layout: Layout, fit: Fit) -> float:
     """Return how far averages over the domain may be off, in the L2 norm of the fields they determine.
 
-    Integrals over parts whose moments are not known are those of scattered points; half of these tell how good they are.
+    Integrals over parts whose moments are not known are those of scattered points; half of them tell how good they are.
     """
     if not any(isinstance(s.place, Average) for s in layout.problem.statements):
         return 0.0
