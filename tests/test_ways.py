@@ -391,6 +391,20 @@ def test_a_contradiction_is_told_where_little_is_asked(tol):
     assert f"near r=1 one says 2 and the other {other:.6g}." in solution.diagnostics.message
 
 
+def test_what_a_finer_tree_fulfils_is_no_contradiction():
+    # Around the clamped side of a block stresses are infinite: coarse cells do not hold it, and no single network does.
+    x, y, z = pb.coordinates("x y z")
+    a, b, c = (pb.field(name, x, y, z) for name in "abc")
+    block = pb.Box((x, 0, 1), (y, 0, 1), (z, 0, 1))
+    rubber = pb.stress([a, b, c], young=1, poisson=0.3)
+    conditions = [pb.Dirichlet(of, 0, on=block.bottom) for of in (a, b, c)]
+    conditions += pb.Traction(rubber, 0, on=block.left | block.right | block.front | block.back | block.top)
+    equations = [sp.Eq(pb.div(row), f) for row, f in zip(rubber.tolist(), (0, 0, 1), strict=True)]
+    solution = pb.solve(pb.Problem(equations, block, conditions), tol=1e-3)
+    assert solution.status == "stalled"
+    assert solution.error_estimate < 0.1
+
+
 @pytest.mark.parametrize("tol", [1e-2, 1e-3, 1e-6])
 @pytest.mark.parametrize(("slope", "status"), [("1.01", "ill-posed"), ("1", "converged")])
 def test_a_condition_too_many_is_held_against_what_the_others_determine(tol, slope, status):

@@ -103,9 +103,17 @@ def _is_in_doubt(solution: Solution, tol: float) -> bool:
     the tolerance in units of the solution, that does not matter.
     """
     if solution.status != Status.CONVERGED:
-        return bool(_unmet(solution))
+        return bool(_unmet(solution)) and not _is_only_coarse(solution)
     lacking = solution.diagnostics.stages[-1].residual or 0.0
     return lacking > min(tol, _LITTLE) and max(_unmet(solution).values(), default=0.0) > _PLAINLY
+
+
+def _is_only_coarse(solution: Solution) -> bool:
+    """Tell whether the finer solution fulfils all that one was compared with, which itself is in no doubt."""
+    if solution.richer is None or not (solution.error_estimate or 0.0) < 1.0:
+        return False
+    network, weights = solution.richer
+    return not _unmet(replace(solution, network=network, weights=weights, richer=None))
 
 
 def _has_interface(problem: Problem) -> bool:
