@@ -11,6 +11,7 @@ import sympy as sp
 
 import pibls as pb
 from pibls.cells.layout import Layout
+from pibls.cells.measure import Tails
 from pibls.cells.outcome import field_sizes, network_of
 from pibls.cells.parts import part_values
 from pibls.cells.refine import Marker
@@ -361,13 +362,41 @@ def test_cells_in_which_a_solution_is_next_to_nothing_are_no_rough_ones(is_point
     place = (x - sp.Rational(2, 5)) ** 2 + (y - sp.Rational(1, 2)) ** 2 + (z - sp.Rational(1, 2)) ** 2
     exact = sp.sqrt(place + sp.Rational(1, 10**4)) if is_point else sp.exp(-30 * place)
     source = sum(exact.diff(axis, 2) for axis in (x, y, z))
-    layout = Layout(pb.Problem(pb.laplacian(field) - source, box, [pb.Dirichlet(field, exact)]), draw_reference(3, 6))
+    layout = Layout(pb.Problem(pb.laplacian(field) - source, box, [pb.Dirichlet(field, exact)]), draw_reference(3, 8))
     root = layout.root
     for _ in range(2):
         root = refined(root, {leaf: [(0, None), (1, None), (2, None)] for leaf in leaves(root)})
     fit, marker = Glue(Rows(layout)).solve(root), Marker(layout)
     assert not marker.is_smooth(fit)
     assert marker.seems_smooth(fit, field_sizes(layout, fit)) != is_point
+
+
+def test_what_cells_of_any_size_miss_of_rigid_motions_is_no_error():
+    # A bar that hangs from its top: displacements are quadratic, but a slender body magnifies what cells miss.
+    z, size, nu = pb.coordinates("z"), sp.Rational(1, 100), sp.Rational(1, 5)
+    bar = pb.Box((x, 0, 1), (y, 0, 1), (z, 0, 6))
+    a, b, c = (pb.field(name, x, y, z) for name in "abc")
+    exact = {a: -nu * size * x * z, b: -nu * size * y * z, c: size * (z**2 + nu * (x**2 + y**2)) / 2}
+    steel = pb.stress([a, b, c], young=1 / size, poisson=nu)
+    conditions = [*pb.Traction(steel, 0, on=bar.left | bar.right | bar.front | bar.back | bar.bottom)]
+    conditions += [pb.Dirichlet(of, value, on=bar.top) for of, value in exact.items()]
+    equations = [sp.Eq(pb.div(row), f) for row, f in zip(steel.tolist(), (0, 0, 1), strict=True)]
+    problem = pb.Problem(equations, bar, conditions, exact={of.label: value for of, value in exact.items()})
+    solution = solved(problem, 1e-3)
+    assert solution.true_error() < min(1e-4, 3 * solution.error_estimate)
+
+
+@pytest.mark.parametrize(("dimension", "degree"), [(2, 9), (3, 8), (3, 10)])
+def test_what_functions_miss_of_a_quadratic_is_not_taken_for_rough(dimension, degree):
+    reference, zero = draw_reference(dimension, degree), (0,) * dimension
+    U = reference.rule[0]
+    functions, tails = reference.evaluate(U, [zero])[zero], Tails(reference)
+    quadratic, kink = 3 + U.sum(axis=1) + (U[:, 0] - 2 * U[:, 1]) ** 2, np.abs(U[:, 0])
+    smooth, rough = (np.linalg.lstsq(functions, values, rcond=None)[0][None] for values in (quadratic, kink))
+    assert tails.is_smooth(smooth)
+    assert not tails.is_smooth(rough)
+    missed = np.abs(functions @ smooth[0] - quadratic).max()
+    assert missed < 2e-7
 
 
 # How it ends

@@ -22,6 +22,7 @@ _TAIL = 0.75
 _SPARSE = 7
 _SMOOTH = 0.2  # coefficients of functions that are singular nearby fall more slowly
 _NOTHING = 1e-12
+_PLAIN, _SOME = 2, 10.0  # degree of polynomials that show what functions miss, and how much more says nothing
 _RINGS, _INNERMOST, _OUTERMOST = 4, 2, -2  # rings around a landmark, by powers of two; the innermost are not resolved
 _EVEN, _NOTABLE = 0.15, 1e-3  # powers of two by which the square rises from ring to ring; share of all in a ring
 
@@ -92,19 +93,36 @@ class Tails:
         return min(math.comb(math.ceil(_TAIL * self.reference.degree) - 1 + d, d), self.reference.size)
 
     @cached_property
+    def _coefficients(self) -> tuple[FloatArray, Any]:
+        """Legendre coefficients of the functions, a row each, and their total degrees."""
+        d, n = self.reference.dimension, self._count
+        zero = (0,) * d
+        total = np.sum(np.meshgrid(*[np.arange(n)] * d, indexing="ij"), axis=0).ravel()
+        return _analysis(d, n) @ self.reference.on_rule([zero])[zero], total
+
+    @cached_property
     def _steps(self) -> tuple[FloatArray, FloatArray]:
         """Coefficients of the functions in the highest quarter of degrees, and in the one below."""
-        d, n, p = self.reference.dimension, self._count, self.reference.degree
-        zero = (0,) * d
-        coefficients = _analysis(d, n) @ self.reference.on_rule([zero])[zero]
-        total = np.sum(np.meshgrid(*[np.arange(n)] * d, indexing="ij"), axis=0).ravel()
+        (coefficients, total), p = self._coefficients, self.reference.degree
         return coefficients[total >= _TAIL * p], coefficients[(total >= (2 * _TAIL - 1) * p) & (total < _TAIL * p)]
 
+    @cached_property
+    def _nothing(self) -> float:
+        """What functions have of the highest degrees, in terms of their size, where they are to be a quadratic."""
+        coefficients, total = self._coefficients
+        plain = coefficients[total <= _PLAIN]
+        # Rounding keeps functions of high degrees from being quite orthonormal.
+        weights = np.linalg.solve(coefficients.T @ coefficients, plain.T)
+        return max(_NOTHING, _SOME * float(np.linalg.norm(self._steps[0] @ weights, axis=0).max()))
+
     def is_smooth(self, weights: FloatArray) -> bool:
-        """Tell whether the coefficients of all fields fall quickly with the degree, as those of smooth functions do."""
+        """Tell whether the coefficients of all fields fall quickly with the degree, as those of smooth functions do.
+
+        Those that are no larger than in a quadratic say nothing: they are the same on cells of any size.
+        """
         last, before = (np.linalg.norm(step @ weights.T, axis=0) for step in self._steps)
         size = np.linalg.norm(weights, axis=1)
-        return bool((last <= np.maximum(_SMOOTH * before, _NOTHING * size)).all())
+        return bool((last <= np.maximum(_SMOOTH * before, self._nothing * size)).all())
 
     def gain(self, fit: Fit) -> float:
         """Return what an error falls to with functions of one degree more, by how fast coefficients fall."""

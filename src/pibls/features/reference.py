@@ -27,6 +27,7 @@ __all__ = ["Cells", "Memory", "Reference", "cube_rule", "draw_reference", "on_gr
 
 _NODES_PER_FUNCTION = 2
 _WAVES = 0.12  # largest weight of a sine, per degree: smaller is nearer to polynomials
+_FLAT, _CLEAR = 2, 5e-8  # coordinates for which that is near enough; in more, what sines have of the highest degree
 _DISTINCT = 3.0  # the weight at which degrees are told apart, over that at which powers of it fall below rounding
 _GRAIN = 2.0**44  # coarser than the rounding of places in a cell, and too fine to matter
 _PLACES = np.linspace(-3.0, 3.0, 601)  # where activations vary
@@ -69,7 +70,7 @@ class Cells:
         cube, some = [1.0] * dimension, nodes if self.enhancement is None else nodes // 2
         # Of a uniform distribution up to the largest weight, the standard deviation.
         sines = self.activation == "sin" and self.enhancement is None
-        spread = (largest_weight(degree) if sines else _told_apart(self.activation, degree)) / (
+        spread = (largest_weight(dimension, degree) if sines else _told_apart(self.activation, degree)) / (
             math.sqrt(3.0) if activation(self.activation).periodic else 1.0
         )
         features = draw_features(rng, cube, self.activation, some, spread)
@@ -218,13 +219,17 @@ def cube_rule(dimension: int, count: int) -> tuple[FloatArray, FloatArray]:
     return 2.0 * U - 1.0, weights * 2.0**dimension
 
 
-def largest_weight(degree: int) -> float:
+def largest_weight(dimension: int, degree: int) -> float:
     """Return the largest weight of the sines of a degree: small, as long as double precision tells them apart.
 
-    >>> round(largest_weight(10), 2), round(largest_weight(19), 2)
-    (1.2, 3.86)
+    Sines are no polynomials, and what they miss of a constant or a rigid motion is the same on cells of any size: no
+    comparison with smaller ones shows it. In space they miss most, by how many directions there are.
+
+    >>> round(largest_weight(2, 10), 2), round(largest_weight(3, 10), 2), round(largest_weight(2, 19), 2)
+    (1.2, 0.84, 3.86)
     """
-    return float(max(_WAVES * degree, _DISTINCT * (_NOISE * math.factorial(degree)) ** (1.0 / degree)))
+    told = (_CLEAR * math.factorial(degree)) ** (1.0 / degree) if dimension > _FLAT else _WAVES * degree
+    return float(max(told, _DISTINCT * (_NOISE * math.factorial(degree)) ** (1.0 / degree)))
 
 
 def _told_apart(name: str, degree: int) -> float:

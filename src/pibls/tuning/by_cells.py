@@ -18,7 +18,7 @@ from pibls.problem import Across, OnPart, Problem
 from pibls.runtime import blas_threads
 from pibls.solution import Solution
 from pibls.status import Status
-from pibls.tuning.clashes import find_clash
+from pibls.tuning.clashes import clash_beyond, find_clash, find_surplus
 from pibls.tuning.fitting import Fitting
 from pibls.tuning.posedness import contradicts
 from pibls.tuning.progress import Progress
@@ -30,7 +30,8 @@ _UNMET, _WIDELY = 0.02, 0.25  # share of the size of a statement that it lacks, 
 _PLAINLY = 0.25  # share of its size that a statement lacks of what is called a solution
 _LITTLE = 0.01  # of the size of a solution
 _POINTS = 200
-_GLANCE = 0.3  # nominal seconds for what has no solution
+_GLANCE = 0.3  # nominal seconds for what has no solution, or is to tell whether there is one
+_PRECISE = 1e-8  # tolerance of solutions whose slopes are to be known
 
 
 def solve_by_cells(
@@ -47,15 +48,15 @@ def solve_by_cells(
     tell = partial(_tell, report, budget.elapsed)
     with blas_threads(most=1):
         limits: dict[str, Any] = {"nodes": nodes} | ({"undetermined": np.inf} if assume_well_posed else {})
-        lost, clash = ("", None) if assume_well_posed else (leaking(problem), find_clash(problem))
-        if lost or clash is not None:
-            # Any compromise will do.
+
+        def glanced(at: Problem, tol: float) -> Solution:
             glance = replace(budget, nominal=min(_GLANCE, budget.left), operations=0.0)
-            solution, _ = attempt_cells(problem, tol, glance, seed, tell, **limits)
+            found, _ = attempt_cells(at, tol, glance, seed, tell, **limits)
             budget.spend(glance.operations)
-            lost = lost or (clash.in_words(solution, tol) if clash is not None else "")
-            if lost:
-                return _as_told(solution, lost)
+            return found
+
+        if not assume_well_posed and (told := _told_at_once(problem, tol, glanced)) is not None:
+            return told
         solution, solver = attempt_cells(problem, tol, budget, seed, tell, **limits)
         if assume_well_posed or budget.late:
             return solution
@@ -70,6 +71,19 @@ def solve_by_cells(
             elif unmet and max(answers.sizes) < _SENSITIVE and not _has_interface(problem):
                 message = _contradiction(solution, seed, budget)
     return _as_told(solution, message)
+
+
+def _told_at_once(problem: Problem, tol: float, glanced: Callable[[Problem, float], Solution]) -> Solution | None:
+    """Return a compromise with what is wrong with a problem, if its conditions tell that."""
+    lost, clash = leaking(problem), find_clash(problem)
+    if not lost and clash is None and (surplus := find_surplus(problem)) is not None:
+        others = glanced(problem.with_statements([s for s in problem.statements if s is not surplus]), _PRECISE)
+        clash = clash_beyond(surplus, others) if others.status == Status.CONVERGED else None
+    if not lost and clash is None:
+        return None
+    solution = glanced(problem, tol)
+    lost = lost or (clash.in_words(solution, tol) if clash is not None else "")
+    return _as_told(solution, lost) if lost else None
 
 
 def _as_told(solution: Solution, message: str) -> Solution:
@@ -89,9 +103,17 @@ def _is_in_doubt(solution: Solution, tol: float) -> bool:
     the tolerance in units of the solution, that does not matter.
     """
     if solution.status != Status.CONVERGED:
-        return bool(_unmet(solution))
+        return bool(_unmet(solution)) and not _is_only_coarse(solution)
     lacking = solution.diagnostics.stages[-1].residual or 0.0
     return lacking > min(tol, _LITTLE) and max(_unmet(solution).values(), default=0.0) > _PLAINLY
+
+
+def _is_only_coarse(solution: Solution) -> bool:
+    """Tell whether the finer solution fulfils all that one was compared with, which itself is in no doubt."""
+    if solution.richer is None or not (solution.error_estimate or 0.0) < 1.0:
+        return False
+    network, weights = solution.richer
+    return not _unmet(replace(solution, network=network, weights=weights, richer=None))
 
 
 def _has_interface(problem: Problem) -> bool:

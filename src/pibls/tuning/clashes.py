@@ -1,4 +1,4 @@
-"""Conditions that give the same thing twice at the same places, and not the same value."""
+"""Conditions that give the same thing twice, and not the same value: at the same places, or beyond what is needed."""
 
 from __future__ import annotations
 
@@ -9,16 +9,17 @@ import numpy as np
 
 from pibls.checks import FloatArray
 from pibls.features import MultiIndex
+from pibls.geometry import Interval
 from pibls.problem import OnPart, Problem, Statement
 from pibls.solution import Solution
 
-__all__ = ["Clash", "find_clash"]
+__all__ = ["Clash", "clash_beyond", "find_clash", "find_surplus"]
 
 Slot = tuple[str, MultiIndex]
 
 _POINTS = 100
 _FEW = 0.02  # share of the places of a condition: two sides of a corner have it in common, and may differ there
-_DIGITS = 1e-9
+_DIGITS, _SLOPES = 1e-9, 1e-6  # to which values are the same, and what solutions of other conditions give
 _MOST = 1e-3  # of the size of a solution, however large the tolerance is
 
 
@@ -80,6 +81,44 @@ def find_clash(problem: Problem) -> Clash | None:
     return next((clash for clash in found if clash is not None), None)
 
 
+def find_surplus(problem: Problem) -> Statement | None:
+    """Return the last condition at the ends of a line without which there are as many as determine a solution.
+
+    Least squares put what it contradicts into an ever smaller cell at that end, where nothing is seen of it.
+
+    Examples
+    --------
+    >>> from pibls.geometry import Interval
+    >>> from pibls.problem import Dirichlet, coordinates, field
+    >>> x = coordinates("x")
+    >>> u, line = field("u", x), Interval((x, 0, 1))
+    >>> conditions = [Dirichlet(u, x), Dirichlet(u.diff(x), 2, on=line.left)]
+    >>> find_surplus(Problem(u.diff(x, 2), line, conditions)).name
+    'Dirichlet(u_x = 2 on left)'
+    >>> find_surplus(Problem(u.diff(x, 3), line, conditions))
+    """
+    equations, conditions = ([s for s in problem.statements if s.is_equation is own] for own in (True, False))
+    ends = [s.place.part.measure for s in conditions if isinstance(s.place, OnPart) and s.weight == 1.0]
+    if not isinstance(problem.domain, Interval) or len(ends) < len(conditions):
+        return None
+    (along,) = problem.domain.coordinates
+    needed = sum(max(e.form.order_along(along, name) for e in equations) for name in problem.field_names)
+    found = [s for s, count in zip(conditions, ends, strict=True) if count == sum(ends) - needed]
+    return found[-1] if found else None
+
+
+def clash_beyond(surplus: Statement, solution: Solution) -> Clash | None:
+    """Return what a condition and the solution of all others differ by."""
+    assert isinstance(surplus.place, OnPart)
+    form, (X, normals) = surplus.form, surplus.place.part.sample(_POINTS, "kronecker", 1)
+    slots = [(term.field, term.multi_index) for term in form.terms]
+    given = 0.0 - form.source_function(X, normals)
+    found = form.residual_function(X, normals, solution.evaluate(X, slots)) + given
+    sizes = [float(np.abs(own(X, normals)).max()) for own in form.coefficient_functions]
+    names = surplus.name, "what the other conditions determine"
+    return _differing(names, dict(zip(slots, sizes, strict=True)), X, (given, found), _SLOPES)
+
+
 def _clash(one: Statement, two: Statement) -> Clash | None:
     slots = [(term.field, term.multi_index) for term in one.form.terms]
     others = [(term.field, term.multi_index) for term in two.form.terms]
@@ -93,13 +132,26 @@ def _clash(one: Statement, two: Statement) -> Clash | None:
         return None
     X, normals = samples.points[shared], samples.normals[shared]
     first, second = (_row(s, slots, X, normals) for s in (one, two))
-    apart = np.abs(first[-1] - second[-1])
-    worst = int(apart.argmax())
-    size = max(np.abs(first[-1]).max(), np.abs(second[-1]).max())
-    if not np.allclose(first[:-1], second[:-1], atol=_DIGITS) or apart[worst] <= _DIGITS * size:
+    if not np.allclose(first[:-1], second[:-1], atol=_DIGITS):
         return None
     factors = dict(zip(slots, np.abs(first[:-1]).max(axis=1).tolist(), strict=True))
-    return Clash((one.name, two.name), factors, X[worst], (float(first[-1, worst]), float(second[-1, worst])))
+    return _differing((one.name, two.name), factors, X, (first[-1], second[-1]), _DIGITS)
+
+
+def _differing(
+    names: tuple[str, str],
+    slots: dict[Slot, float],
+    X: FloatArray,
+    values: tuple[FloatArray, FloatArray],
+    digits: float,
+) -> Clash | None:
+    """Return where two values of the same thing differ most, unless they are the same."""
+    first, second = values
+    apart = np.abs(first - second)
+    worst = int(apart.argmax())
+    if apart[worst] <= digits * max(np.abs(first).max(), np.abs(second).max()):
+        return None
+    return Clash(names, slots, X[worst], (float(first[worst]), float(second[worst])))
 
 
 def _row(s: Statement, slots: list[Slot], X: FloatArray, normals: FloatArray) -> FloatArray:
