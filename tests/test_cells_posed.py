@@ -112,3 +112,26 @@ class TestContradictions:
         conditions += [pb.Dirichlet(u, 0, on=SQUARE.bottom | SQUARE.top), pb.Dirichlet(v, 0), pb.Mean(p, 0)]
         problem = pb.Problem([*equations, sp.Eq(pb.div([u, v]), 0)], SQUARE, conditions)
         assert pb.solve(problem, tol=1e-2).status == ("ill-posed" if gain > 1 else "converged")
+
+    @pytest.mark.parametrize("width", [sp.Rational(1, 100), sp.Rational(1, 1000)])
+    def test_a_narrow_source_is_added_up_where_it_is(self, width):
+        peak = sp.exp(-((x - 0.613) ** 2 + (y - 0.377) ** 2) / width**2) / (sp.pi * width**2)
+        closed = SQUARE.left | SQUARE.right | SQUARE.top
+        conditions = [pb.Neumann(u, -1, on=SQUARE.bottom), pb.Neumann(u, 0, on=closed), pb.Mean(u, 0)]
+        solution = pb.solve(pb.Problem(sp.Eq(-pb.laplacian(u), peak), SQUARE, conditions), tol=1e-3)
+        assert solution.status == "converged"
+
+    def test_what_every_cell_takes_as_it_makes_is_balanced(self):
+        # The integral over each quarter of the square is zero.
+        exact = sp.cos(sp.pi * x) * sp.cos(2 * sp.pi * y)
+        conditions = [pb.Neumann(u, 0), pb.Dirichlet(u, 1, on=(0.0, 0.0))]
+        problem = pb.Problem(sp.Eq(-pb.laplacian(u), 5 * sp.pi**2 * exact), SQUARE, conditions, exact=exact)
+        solution = pb.solve(problem)
+        assert solution.status == "converged"
+        assert solution.true_error() < 1e-6
+
+    @pytest.mark.parametrize("tol", [1e-3, 1e-6])
+    def test_a_slight_contradiction_is_one_at_fine_tolerances(self, tol):
+        source = sp.cos(sp.pi * x) + sp.Rational(1, 10**4)
+        problem = pb.Problem(sp.Eq(-pb.laplacian(u), source), SQUARE, [pb.Neumann(u, 0), pb.Mean(u, 0)])
+        assert pb.solve(problem, tol=tol).status == ("ill-posed" if tol < 1e-4 else "converged")

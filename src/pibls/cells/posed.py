@@ -7,15 +7,18 @@ finer functions are seen less and less, as in a heat equation run backwards, it 
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import cast
 
 import numpy as np
 
-from pibls.cells.fitters import Linear
+from pibls.cells.fitters import Linear, degree_for
 from pibls.cells.layout import Layout
+from pibls.cells.loop import first_tree
 from pibls.cells.outcome import network_of
 from pibls.cells.parts import CellPart, part_values
+from pibls.cells.refine import Follower
 from pibls.cells.rows import Rows
 from pibls.cells.solve import Fit, Glue
 from pibls.cells.tree import Cell, leaves, refined, split_at_planes
@@ -31,7 +34,7 @@ _DRAWS = 3  # of random right-hand sides
 _LEVELS = {1: 4, 2: 3, 3: 2}
 _UNSEEN = {1: 3e8, 2: 3e8, 3: 1e7}
 _WEAK, _FALLS = 50.0, 10.0
-_BALANCED = 1e-3
+_BALANCED, _UNSURE = 1e-3, 0.2
 _ALONE = 0.95
 
 
@@ -138,7 +141,7 @@ def _is_local(layout: Layout, weights: dict[CellPart, FloatArray]) -> bool:
     return len(squares) > 2 and not largest.whole and squares[largest] > _ALONE * sum(squares.values())
 
 
-def unbalanced(problem: Problem, seed: int = 0, near: Linear | None = None) -> str:
+def unbalanced(problem: Problem, tol: float = _BALANCED) -> str:
     """Say how far what equations make is from what conditions let out, where conditions say all that flows out.
 
     Equations with constant coefficients that see no constants say what a flow adds up to, and where every condition
@@ -162,21 +165,43 @@ def unbalanced(problem: Problem, seed: int = 0, near: Linear | None = None) -> s
         or any(isinstance(s.place, Across) for s in problem.statements)
     ):
         return ""
-    d, layout = len(problem.domain.coordinates), _glue(problem, seed, near).layout
-    rows = Rows(layout)
-    if not rows.is_constant or problem.domain.time is not None or not _is_covered(problem, boundary):
+    d, least = len(problem.domain.coordinates), min(tol, _BALANCED)
+    follower = Follower(Rows(Layout(problem, draw_reference(d, degree_for(d, least), 0))))
+    if not follower.rows.is_constant or problem.domain.time is not None or not _is_covered(problem, boundary):
         return ""
-    root = _even(split_at_planes(layout.root), tuple(range(d)))
-    parts = [rows.of(part) for leaf in leaves(root) for part in layout.parts(leaf)]
-    made = -sum(float(part.given[0, 0]) for part in parts)
-    out = sum(float((part.flows @ part.value)[0, 0]) for part in parts)
-    size = sum(abs(float(part.given[0, 0])) + float((np.abs(part.flows) @ np.abs(part.value))[0, 0]) for part in parts)
-    if abs(made - out) <= _BALANCED * size:
+    missed = []
+    for root in _trees(follower, least):
+        made, out, size = _balance(follower.rows, root)
+        missed.append(made - out)
+        if abs(missed[-1]) <= least * size:
+            return ""
+    if abs(missed[-1] - missed[-2]) > _UNSURE * abs(missed[-1]):
         return ""
     return (
-        f"The equations and conditions contradict each other: {equations[0].name} makes {made:.3g}, and by the "
-        f"conditions {out:.3g} flows out. Check signs and values."
+        f"The equations and conditions contradict each other: {equations[0].name} makes {made:.6g}, and by the "
+        f"conditions {out:.6g} flows out. Check signs and values."
     )
+
+
+def _trees(follower: Follower, tol: float) -> Iterator[Cell]:
+    """Yield finer and finer trees: an even one, one that resolves all data, however narrow, and another."""
+    layout = follower.rows.layout
+    axes = tuple(range(len(layout.root.size)))
+    yield _even(split_at_planes(layout.root), axes)
+    root = first_tree(follower, tol)
+    yield root
+    yield _even(root, axes)
+
+
+def _balance(rows: Rows, root: Cell) -> tuple[float, float, float]:
+    """Return what the equation makes on a tree, what conditions let out, and how much of both there is."""
+    (equation,) = rows.equations
+    parts = [part for leaf in leaves(root) for part in rows.layout.parts(leaf)]
+    # Both signs count: a cell may take all it makes.
+    made = np.concatenate([-part.integrals * equation.form.source_function(part.points) for part in parts])
+    edge = [rows.of(part) for part in parts if part.boundary]
+    out = np.concatenate([np.zeros(0), *(own.flows[0] * own.value[:, 0] for own in edge)])
+    return float(made.sum()), float(out.sum()), float(np.abs(made).sum() + np.abs(out).sum())
 
 
 def _is_covered(problem: Problem, boundary: list[Statement]) -> bool:

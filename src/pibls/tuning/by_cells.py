@@ -47,7 +47,9 @@ def solve_by_cells(
     tell = partial(_tell, report, budget.elapsed)
     with blas_threads(most=1):
         limits: dict[str, Any] = {"nodes": nodes} | ({"undetermined": np.inf} if assume_well_posed else {})
-        lost, clash = ("", None) if assume_well_posed else (leaking(problem), find_clash(problem))
+        lost, clash = "", None
+        if not assume_well_posed:
+            lost, clash = leaking(problem, tol) or unbalanced(problem, tol), find_clash(problem)
         if lost or clash is not None:
             # Any compromise will do.
             glance = replace(budget, nominal=min(_GLANCE, budget.left), operations=0.0)
@@ -59,7 +61,7 @@ def solve_by_cells(
         solution, solver = attempt_cells(problem, tol, budget, seed, tell, **limits)
         if assume_well_posed or budget.late:
             return solution
-        message = unbalanced(problem, seed, solver) or _runaway(solution)
+        message = _runaway(solution)
         unmet = _is_in_doubt(solution, tol)
         if not message and (unmet or (solution.diagnostics.condition or 0.0) > _SENSITIVE):
             answers = even_answers(problem, seed, solver)
@@ -120,7 +122,7 @@ def solve_nonlinear_by_cells(
     if assume_well_posed:
         return solution
     clash = find_clash(problem)
-    return _as_told(solution, leaking(problem) or ("" if clash is None else clash.in_words(solution, tol)))
+    return _as_told(solution, leaking(problem, tol) or ("" if clash is None else clash.in_words(solution, tol)))
 
 
 def _tell(report: Callable[[Progress], None], begun: float, stage: str, seconds: float, *facts: Any) -> None:
