@@ -135,3 +135,28 @@ class TestContradictions:
         source = sp.cos(sp.pi * x) + sp.Rational(1, 10**4)
         problem = pb.Problem(sp.Eq(-pb.laplacian(u), source), SQUARE, [pb.Neumann(u, 0), pb.Mean(u, 0)])
         assert pb.solve(problem, tol=tol).status == ("ill-posed" if tol < 1e-4 else "converged")
+
+    @pytest.mark.parametrize("jumps", [False, True])
+    @pytest.mark.parametrize("more", [0, sp.Rational(1, 10)])
+    def test_what_a_divergence_makes_must_flow_out(self, jumps, more):
+        k = sp.Piecewise((1, x < sp.Rational(1, 2)), (10, True)) if jumps else 1 + x
+        conditions = [pb.Neumann(u, 0), pb.Mean(u, 0)]
+        source = sp.cos(sp.pi * y) + more
+        solution = pb.solve(pb.Problem(sp.Eq(pb.div(k * pb.grad(u)), source), SQUARE, conditions), tol=1e-4)
+        assert solution.status == ("ill-posed" if more else "converged")
+        assert ("and by the conditions 0 flows out" in solution.diagnostics.message) == bool(more)
+
+    @pytest.mark.parametrize("lift", [0, sp.Rational(1, 100)])
+    def test_forces_on_a_body_that_nothing_holds_add_up_to_zero(self, lift):
+        s = pb.stress([u, v], young=1, poisson=0.3, plane="stress")
+        loads = [pb.Traction(s, [1, lift], on=SQUARE.right), pb.Traction(s, [-1, 0], on=SQUARE.left)]
+        corners = [
+            pb.Dirichlet(u, 0, on=(0.0, 0.0)),
+            pb.Dirichlet(v, 0, on=(0.0, 0.0)),
+            pb.Dirichlet(v, 0, on=(1.0, 0.0)),
+        ]
+        free = pb.Traction(s, 0, on=SQUARE.bottom | SQUARE.top)
+        rows = [sp.Eq(pb.div(row), 0) for row in s.tolist()]
+        solution = pb.solve(pb.Problem(rows, SQUARE, [*loads, free, *corners]), tol=1e-4)
+        assert solution.status == ("ill-posed" if lift else "converged")
+        assert ("0.01 flows out" in solution.diagnostics.message) == bool(lift)
