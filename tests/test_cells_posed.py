@@ -66,6 +66,16 @@ def test_near_a_resonance_answers_grow(shift):
         assert answers.sizes[-1] < 1e3
 
 
+@pytest.mark.parametrize("tol", [1e-3, 1e-6])
+def test_what_fades_soon_must_begin_with_something(tol):
+    x, t = pb.coordinates("x t")
+    u, rod = pb.field("u", x, t), pb.Interval((x, 0, 1))
+    heat = sp.Eq(u.diff(t), u.diff(x, 2) + sp.sin(3 * x))
+    solution = pb.solve(pb.Problem(heat, rod * pb.TimeInterval(t, 0, 1), [pb.Dirichlet(u, t)]), tol=tol)
+    assert solution.status == "ill-posed"
+    assert "u has no initial value" in solution.diagnostics.message
+
+
 x, y = pb.coordinates("x y")
 u, v, p = (pb.field(name, x, y) for name in "uvp")
 SQUARE = pb.Rectangle((x, 0, 1), (y, 0, 1))

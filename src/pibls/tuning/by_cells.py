@@ -15,6 +15,7 @@ from pibls.features.reference import SINES, Cells
 from pibls.lines import Evolution, find_evolution
 from pibls.lines.posed import grows_without_bound
 from pibls.problem import Across, OnPart, Problem
+from pibls.problem.switches import reading_of_jumps
 from pibls.runtime import blas_threads
 from pibls.solution import Solution
 from pibls.status import Status
@@ -67,11 +68,21 @@ def solve_by_cells(
             answers = even_answers(problem, seed, solver)
             budget.spend(answers.operations)
             if answers.is_unseen or answers.is_unstable:
-                message = answers.in_words()
+                message = ("" if answers.is_unseen else _left_open(problem)) or answers.in_words()
             # What answers strongly may be unmet because it is not found.
             elif unmet and max(answers.sizes) < _SENSITIVE and not _has_interface(problem):
                 message = _contradiction(solution, seed, budget)
+    message = message or _left_open(problem)
+    if not message and (remark := reading_of_jumps(problem)):
+        words = f"{solution.diagnostics.message} {remark}"
+        return replace(solution, diagnostics=replace(solution.diagnostics, message=words))
     return _as_told(solution, message)
+
+
+def _left_open(problem: Problem) -> str:
+    """Say which condition an evolution lacks: where waves fade soon, cells see little of what that leaves open."""
+    evolution = find_evolution(problem)
+    return evolution.lacks if isinstance(evolution, Evolution) else ""
 
 
 def _as_told(solution: Solution, message: str) -> Solution:
