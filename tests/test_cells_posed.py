@@ -8,6 +8,7 @@ import pytest
 import sympy as sp
 
 import pibls as pb
+from pibls.cells import unbalanced
 from pibls.cells.posed import even_answers
 from pibls.problems import ill_posed
 
@@ -170,3 +171,11 @@ class TestContradictions:
         solution = pb.solve(pb.Problem(rows, SQUARE, [*loads, free, *corners]), tol=1e-4)
         assert solution.status == ("ill-posed" if lift else "converged")
         assert ("0.01 flows out" in solution.diagnostics.message) == bool(lift)
+
+    def test_a_wall_that_turns_lets_nothing_through(self):
+        ring, core = pb.Disk((x, y), (0, 0), 1), pb.Disk((x, y), (0, 0), 0.1)
+        rest = [pb.Dirichlet(u, 0, on=ring.boundary), pb.Dirichlet(v, 0, on=ring.boundary), pb.Mean(p, 0)]
+        turning = [pb.Dirichlet(u, -10 * y, on=core.boundary), pb.Dirichlet(v, 10 * x, on=core.boundary)]
+        momentum = [sp.Eq(pb.laplacian(of), p.diff(k)) for of, k in ((u, x), (v, y))]
+        problem = pb.Problem([*momentum, sp.Eq(pb.div([u, v]), 0)], ring - core, [*rest, *turning])
+        assert [unbalanced(problem, tol) for tol in (1e-3, 1e-6)] == ["", ""]

@@ -28,7 +28,7 @@ from pibls.problem.symbols import Field, normal
 __all__ = ["unbalanced"]
 
 _BALANCED = 1e-3  # share of what is made and let out that matters, however large the tolerance is
-_UNSURE = 0.2  # by how much of itself what is missing may change with finer cells
+_UNSURE = 0.01  # by how much of itself what is missing may change with finer cells: rounding changes altogether
 _SAME = 1e-9
 _SAMPLES = 3
 
@@ -114,7 +114,7 @@ def _is_known(problem: Problem, form: Form, flux: Form) -> bool:
 
 
 def _let_out(flux: Form, conditions: list[Statement], X: FloatArray, normals: FloatArray) -> FloatArray | None:
-    """Return what flows out at points of the boundary, if that is a sum of what conditions say there."""
+    """Return what flows out at points of the boundary by each condition, if that is a sum of what they say there."""
     forms = [condition.form for condition in conditions]
     if any(not form.is_linear for form in forms) or any(condition.targets is not None for condition in conditions):
         return None
@@ -131,7 +131,7 @@ def _let_out(flux: Form, conditions: list[Statement], X: FloatArray, normals: Fl
     if np.abs(wanted - np.einsum("pc,pck->pk", shares, rows)).max() > _SAME * np.abs(wanted).max():
         return None
     given = np.stack([-form.source_function(X, normals) * np.ones(len(X)) for form in forms], axis=1)
-    return np.asarray((shares * given).sum(axis=1))
+    return np.asarray(shares * given)
 
 
 def _trees(follower: Follower, tol: float) -> Iterator[Cell]:
@@ -159,7 +159,8 @@ def _balance(rows: Rows, root: Cell, equation: Statement, flux: Form) -> tuple[f
         through = _let_out(flux, rows.on(place), rule.points, rule.normals)
         if through is None:
             return 0.0, 0.0, 0.0
-        out.append(rule.weights * through)
+        # What one condition lets out another may let in.
+        out.append((rule.weights[:, None] * through).ravel())
         covered += float(rule.weights.sum())
     ends = {
         end for s in rows.problem.statements if isinstance(s.place, Opposite) for end in (s.place.low, s.place.high)
