@@ -14,6 +14,7 @@ from pibls.cells.iterate import Newton
 from pibls.cells.layout import Layout
 from pibls.cells.loop import first_tree
 from pibls.cells.newton import solve_cells_nonlinear
+from pibls.cells.outcome import network_of
 from pibls.cells.refine import Follower
 from pibls.cells.rows import Rows
 from pibls.cells.solve import Glue
@@ -326,3 +327,24 @@ def test_the_same_seed_gives_the_same_solution():
     one, two = (solve(pb.problems.bratu_1d(), seed=3) for _ in range(2))
     X = np.linspace(0, 1, 9)
     np.testing.assert_array_equal(one(X), two(X))
+
+
+def test_a_slanted_front_is_found_as_it_gets_thinner():
+    width, across = 0.03, (x + 2 * y - sp.Rational(3, 10)) / sp.sqrt(5)
+    box = pb.Rectangle((x, -1, 1), (y, -1, 1))
+    exact = sp.tanh(across / (sp.sqrt(2) * width))
+    problem = pb.Problem(width**2 * laplacian(u2) + u2 - u2**3, box, [pb.Dirichlet(u2, exact)])
+    layout = layout_of(problem)
+    found = Bench(Newton(layout, 1e-3), Budget(10.0), 0)._thinned(first_tree(Follower(Rows(layout)), 1e-3))
+    assert found is not None
+    X = box.sample(500, "kronecker", 1)
+    values = network_of(layout, found.descent.fit).evaluate(X, [(0, 0)])[0, 0][:, 0]
+    assert np.sqrt(np.mean((values - np.tanh((X @ [1, 2] - 0.3) / np.sqrt(10) / width)) ** 2)) < 0.2
+
+
+def test_no_other_start_is_tried_once_too_much_is_spent():
+    problem = bratu(10)  # without a solution
+    layout = layout_of(problem)
+    bench = Bench(Newton(layout, 1e-3), Budget(1e-6), 0)
+    bench.solution(first_tree(Follower(Rows(layout)), 1e-3), None)
+    assert bench.tried == ["zero"]

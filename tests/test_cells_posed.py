@@ -8,6 +8,7 @@ import pytest
 import sympy as sp
 
 import pibls as pb
+from pibls.cells import unbalanced
 from pibls.cells.posed import even_answers
 from pibls.problems import ill_posed
 
@@ -66,6 +67,16 @@ def test_near_a_resonance_answers_grow(shift):
         assert answers.sizes[-1] < 1e3
 
 
+@pytest.mark.parametrize("tol", [1e-3, 1e-6])
+def test_what_fades_soon_must_begin_with_something(tol):
+    x, t = pb.coordinates("x t")
+    u, rod = pb.field("u", x, t), pb.Interval((x, 0, 1))
+    heat = sp.Eq(u.diff(t), u.diff(x, 2) + sp.sin(3 * x))
+    solution = pb.solve(pb.Problem(heat, rod * pb.TimeInterval(t, 0, 1), [pb.Dirichlet(u, t)]), tol=tol)
+    assert solution.status == "ill-posed"
+    assert "u has no initial value" in solution.diagnostics.message
+
+
 x, y = pb.coordinates("x y")
 u, v, p = (pb.field(name, x, y) for name in "uvp")
 SQUARE = pb.Rectangle((x, 0, 1), (y, 0, 1))
@@ -112,3 +123,59 @@ class TestContradictions:
         conditions += [pb.Dirichlet(u, 0, on=SQUARE.bottom | SQUARE.top), pb.Dirichlet(v, 0), pb.Mean(p, 0)]
         problem = pb.Problem([*equations, sp.Eq(pb.div([u, v]), 0)], SQUARE, conditions)
         assert pb.solve(problem, tol=1e-2).status == ("ill-posed" if gain > 1 else "converged")
+
+    @pytest.mark.parametrize("width", [sp.Rational(1, 100), sp.Rational(1, 1000)])
+    def test_a_narrow_source_is_added_up_where_it_is(self, width):
+        peak = sp.exp(-((x - 0.613) ** 2 + (y - 0.377) ** 2) / width**2) / (sp.pi * width**2)
+        closed = SQUARE.left | SQUARE.right | SQUARE.top
+        conditions = [pb.Neumann(u, -1, on=SQUARE.bottom), pb.Neumann(u, 0, on=closed), pb.Mean(u, 0)]
+        solution = pb.solve(pb.Problem(sp.Eq(-pb.laplacian(u), peak), SQUARE, conditions), tol=1e-3)
+        assert solution.status == "converged"
+
+    def test_what_every_cell_takes_as_it_makes_is_balanced(self):
+        # The integral over each quarter of the square is zero.
+        exact = sp.cos(sp.pi * x) * sp.cos(2 * sp.pi * y)
+        conditions = [pb.Neumann(u, 0), pb.Dirichlet(u, 1, on=(0.0, 0.0))]
+        problem = pb.Problem(sp.Eq(-pb.laplacian(u), 5 * sp.pi**2 * exact), SQUARE, conditions, exact=exact)
+        solution = pb.solve(problem)
+        assert solution.status == "converged"
+        assert solution.true_error() < 1e-6
+
+    @pytest.mark.parametrize("tol", [1e-3, 1e-6])
+    def test_a_slight_contradiction_is_one_at_fine_tolerances(self, tol):
+        source = sp.cos(sp.pi * x) + sp.Rational(1, 10**4)
+        problem = pb.Problem(sp.Eq(-pb.laplacian(u), source), SQUARE, [pb.Neumann(u, 0), pb.Mean(u, 0)])
+        assert pb.solve(problem, tol=tol).status == ("ill-posed" if tol < 1e-4 else "converged")
+
+    @pytest.mark.parametrize("jumps", [False, True])
+    @pytest.mark.parametrize("more", [0, sp.Rational(1, 10)])
+    def test_what_a_divergence_makes_must_flow_out(self, jumps, more):
+        k = sp.Piecewise((1, x < sp.Rational(1, 2)), (10, True)) if jumps else 1 + x
+        conditions = [pb.Neumann(u, 0), pb.Mean(u, 0)]
+        source = sp.cos(sp.pi * y) + more
+        solution = pb.solve(pb.Problem(sp.Eq(pb.div(k * pb.grad(u)), source), SQUARE, conditions), tol=1e-4)
+        assert solution.status == ("ill-posed" if more else "converged")
+        assert ("and by the conditions 0 flows out" in solution.diagnostics.message) == bool(more)
+
+    @pytest.mark.parametrize("lift", [0, sp.Rational(1, 100)])
+    def test_forces_on_a_body_that_nothing_holds_add_up_to_zero(self, lift):
+        s = pb.stress([u, v], young=1, poisson=0.3, plane="stress")
+        loads = [pb.Traction(s, [1, lift], on=SQUARE.right), pb.Traction(s, [-1, 0], on=SQUARE.left)]
+        corners = [
+            pb.Dirichlet(u, 0, on=(0.0, 0.0)),
+            pb.Dirichlet(v, 0, on=(0.0, 0.0)),
+            pb.Dirichlet(v, 0, on=(1.0, 0.0)),
+        ]
+        free = pb.Traction(s, 0, on=SQUARE.bottom | SQUARE.top)
+        rows = [sp.Eq(pb.div(row), 0) for row in s.tolist()]
+        solution = pb.solve(pb.Problem(rows, SQUARE, [*loads, free, *corners]), tol=1e-4)
+        assert solution.status == ("ill-posed" if lift else "converged")
+        assert ("0.01 flows out" in solution.diagnostics.message) == bool(lift)
+
+    def test_a_wall_that_turns_lets_nothing_through(self):
+        ring, core = pb.Disk((x, y), (0, 0), 1), pb.Disk((x, y), (0, 0), 0.1)
+        rest = [pb.Dirichlet(u, 0, on=ring.boundary), pb.Dirichlet(v, 0, on=ring.boundary), pb.Mean(p, 0)]
+        turning = [pb.Dirichlet(u, -10 * y, on=core.boundary), pb.Dirichlet(v, 10 * x, on=core.boundary)]
+        momentum = [sp.Eq(pb.laplacian(of), p.diff(k)) for of, k in ((u, x), (v, y))]
+        problem = pb.Problem([*momentum, sp.Eq(pb.div([u, v]), 0)], ring - core, [*rest, *turning])
+        assert [unbalanced(problem, tol) for tol in (1e-3, 1e-6)] == ["", ""]

@@ -276,3 +276,14 @@ def test_three_parts_in_a_cell_join_in_their_order():
     assert solution.status == "converged"
     # Found by cells graded nine times towards every corner, with functions of degree 13.
     assert solution([[0.1, 0.2]]) == pytest.approx(0.2128, rel=6e-3)
+
+
+@pytest.mark.parametrize("divided", [False, True])
+def test_what_is_continuous_where_a_coefficient_jumps_is_said(divided):
+    rod, w = pb.Interval((x, 0, 1)), pb.field("w", x)
+    k = sp.Piecewise((1, x < R(1, 2)), (2, True))
+    equation = sp.Eq(w.diff(x, 2), 1 / k) if divided else sp.Eq(k * w.diff(x, 2), 1)
+    solution = pb.solve(pb.Problem(equation, rod, [pb.Dirichlet(w, 0)]))
+    low, high = solution.derivative(w, x)([[0.5 - 1e-9], [0.5 + 1e-9]])
+    assert (1 if divided else 2) * high == pytest.approx(low, abs=1e-6)
+    assert ("slopes were taken to be continuous" in solution.diagnostics.message) != divided

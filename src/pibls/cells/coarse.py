@@ -29,6 +29,7 @@ __all__ = ["Bench", "Coarse"]
 
 _ROUGH = 0.2  # share of the solution that rows lack where cells tell little of it
 _RESOLVED = 0.03  # the same of a linear problem: with more, finer cells help more than other starts
+_SHARP = 0.01  # the same while layers get thinner: on cells that barely tell them, fronts have steps and are held there
 _LEVELS = 4
 _SHARE = 0.3  # of the budget: after which no other start is tried
 _FIRST_SHARE, _SHORTEST_SHARE, _QUICKER = 0.2, 0.01, 1.6
@@ -150,13 +151,13 @@ class Bench:
             if best is not None:
                 root = self.finer(best.descent.fit)
             again = None
-            if best is not None and (swept or best.descent.settled):
+            if best is not None and (swept or best.descent.settled or best.descent.lacking < _SHARP):
                 again = self.attempt(best.start, root, values_of(self.newton.layout, best.descent.fit))
             if not swept and (again is None or (again.resolved and not again.solved)):
                 own = simple_starts(self.newton.layout, root, self.seed) if starts is None else starts
                 other, swept = self._sweep(root, own, last=level == _LEVELS - 1)
                 again = _better(again, other)
-                if swept and starts is None and (again is None or not again.solved):
+                if swept and starts is None and (again is None or not again.solved) and not self.late:
                     again = _better(again, self._followed(root))
             if starts is None and level == 0 and (again is None or again.rough):
                 again = _better(again, self._thinned(root))
@@ -176,7 +177,7 @@ class Bench:
         for name, values in starts:
             found = self.attempt(name, root, values)
             best = _better(best, found)
-            if best is not None and best.solved:
+            if (best is not None and best.solved) or self.late:
                 return best, True
             # Where not even a linear problem is resolved, finer cells are of more help than another start.
             if found is not None and not found.resolved and not last:
@@ -239,9 +240,10 @@ class Bench:
                 found = self.newton.descend(root, weights, diffusion=factor, most=_FEW_STEPS)
             except PiblsError:
                 return None
-            if found.settled and found.lacking < PLAUSIBLE:
+            # What lacks little is near a solution, though fronts still move.
+            if found.lacking < _SHARP:
                 return found
-            if found.linear < _RESOLVED:
+            if found.linear < _SHARP:
                 return None
             root = self.finer(found.fit)
             weights = projected(self.newton.layout, root, values_of(self.newton.layout, found.fit), found.fit.weights)

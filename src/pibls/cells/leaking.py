@@ -17,7 +17,7 @@ _SAME, _PLAIN = 1e-3, 1e-3  # shares: of what is covered, and of what flows that
 _UNSURE = 5.0  # what a rule of many points may be off, over how far it is from one of fewer
 
 
-def leaking(problem: Problem) -> str:
+def leaking(problem: Problem, tol: float = _PLAIN) -> str:
     """Say how far what an equation of first order makes is from what goes through the boundary, if that is given.
 
     An equation such as ∇·u = 0 says what flows out of the domain in all. Where values of the fields on the boundary
@@ -44,10 +44,10 @@ def leaking(problem: Problem) -> str:
             few, many = (_balance(problem, equation, nodes) for nodes in _NODES)
             made, out, size = many
             unsure = abs(made - few[0]) + abs(out - few[1])
-            if abs(made - out) > max(_PLAIN * size, _UNSURE * unsure):
+            if abs(made - out) > max(min(tol, _PLAIN) * size, _UNSURE * unsure):
                 return (
-                    f"The equations and conditions contradict each other: {equation.name} makes {made:.3g}, and by the "
-                    f"values on the boundary {out:.3g} flows out. Check values and their signs."
+                    f"The equations and conditions contradict each other: {equation.name} makes {made:.6g}, and by the "
+                    f"values on the boundary {out:.6g} flows out. Check values and their signs."
                 )
     return ""
 

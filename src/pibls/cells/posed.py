@@ -8,7 +8,6 @@ finer functions are seen less and less, as in a heat equation run backwards, it 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import cast
 
 import numpy as np
 
@@ -21,17 +20,15 @@ from pibls.cells.solve import Fit, Glue
 from pibls.cells.tree import Cell, leaves, refined, split_at_planes
 from pibls.checks import FloatArray
 from pibls.features.reference import draw_reference
-from pibls.geometry import Domain
-from pibls.problem import Across, OnPart, Opposite, Problem, Statement
+from pibls.problem import Problem
 
-__all__ = ["Answers", "even_answers", "unbalanced"]
+__all__ = ["Answers", "even_answers"]
 
 _DEGREE = {1: 14, 2: 17, 3: 12}  # enough to tell what nothing sees from what is seen little, by many digits
 _DRAWS = 3  # of random right-hand sides
 _LEVELS = {1: 4, 2: 3, 3: 2}
 _UNSEEN = {1: 3e8, 2: 3e8, 3: 1e7}
 _WEAK, _FALLS = 50.0, 10.0
-_BALANCED = 1e-3
 _ALONE = 0.95
 
 
@@ -136,62 +133,6 @@ def _is_local(layout: Layout, weights: dict[CellPart, FloatArray]) -> bool:
     }
     largest = max(squares, key=squares.__getitem__)
     return len(squares) > 2 and not largest.whole and squares[largest] > _ALONE * sum(squares.values())
-
-
-def unbalanced(problem: Problem, seed: int = 0, near: Linear | None = None) -> str:
-    """Say how far what equations make is from what conditions let out, where conditions say all that flows out.
-
-    Equations with constant coefficients that see no constants say what a flow adds up to, and where every condition
-    on the boundary says what flows out, both must agree. No discretisation of a contradiction need show it.
-
-    Examples
-    --------
-    >>> from pibls.problems import ill_posed, neumann_gauge
-    >>> unbalanced(neumann_gauge())
-    ''
-    >>> unbalanced(ill_posed()["neumann_incompatible"].problem())[:51]
-    'The equations and conditions contradict each other:'
-    """
-    boundary = [s for s in problem.statements if isinstance(s.place, OnPart)]
-    equations = [s for s in problem.statements if s.is_equation]
-    conditions = [*equations, *boundary]
-    if (
-        len(equations) > 1
-        or len(problem.domain.coordinates) > 2
-        or any(term.order == 0 for s in conditions for term in s.form.terms)
-        or any(isinstance(s.place, Across) for s in problem.statements)
-    ):
-        return ""
-    d, layout = len(problem.domain.coordinates), _glue(problem, seed, near).layout
-    rows = Rows(layout)
-    if not rows.is_constant or problem.domain.time is not None or not _is_covered(problem, boundary):
-        return ""
-    root = _even(split_at_planes(layout.root), tuple(range(d)))
-    parts = [rows.of(part) for leaf in leaves(root) for part in layout.parts(leaf)]
-    made = -sum(float(part.given[0, 0]) for part in parts)
-    out = sum(float((part.flows @ part.value)[0, 0]) for part in parts)
-    size = sum(abs(float(part.given[0, 0])) + float((np.abs(part.flows) @ np.abs(part.value))[0, 0]) for part in parts)
-    if abs(made - out) <= _BALANCED * size:
-        return ""
-    return (
-        f"The equations and conditions contradict each other: {equations[0].name} makes {made:.3g}, and by the "
-        f"conditions {out:.3g} flows out. Check signs and values."
-    )
-
-
-def _is_covered(problem: Problem, boundary: list[Statement]) -> bool:
-    """Tell whether conditions hold on all of the boundary, each on its own part, and say what flows out there.
-
-    What leaves through one of two sides that meet comes in through the other.
-    """
-    measure = sum(part.measure for s in boundary if isinstance(s.place, OnPart) for part in s.place.part.patches)
-    meeting = [s for s in problem.statements if isinstance(s.place, Opposite)]
-    if any(s.form.source_function.constant != 0.0 for s in meeting):
-        return False
-    ends = {end for s in meeting if isinstance(s.place, Opposite) for end in (s.place.low, s.place.high)}
-    measure += sum(end.measure for end in ends)
-    whole = sum(patch.measure for patch in cast(Domain, problem.domain).boundary.patches)
-    return abs(measure - whole) <= _BALANCED * whole and all(s.form.order == 1 for s in boundary)
 
 
 def _even(root: Cell, axes: tuple[int, ...]) -> Cell:

@@ -18,6 +18,7 @@ from pibls.problem.evaluate import compile_function
 from pibls.problem.fluxes import normal_flux
 from pibls.problem.places import Across, OnPart, Place
 from pibls.problem.problem import Problem
+from pibls.problem.statements import Statement
 
 __all__ = [
     "branch_number",
@@ -26,6 +27,7 @@ __all__ = [
     "has_branches",
     "has_jumps",
     "hidden_jump",
+    "reading_of_jumps",
     "switching_edges",
     "switching_planes",
 ]
@@ -109,13 +111,39 @@ def has_jumps(problem: Problem) -> bool:
     >>> [has_jumps(problem) for problem in (poisson(), everyday()["two_plates"]())]
     [False, True]
     """
-    space = len(problem.domain.space)
-    for statement in problem.statements:
-        terms = statement.form.terms if statement.is_equation else ()
-        top = max((sum(term.multi_index[:space]) for term in terms), default=0)
-        if any(_edges([term.coefficient]) for term in terms if sum(term.multi_index[:space]) == top > 0):
-            return True
-    return False
+    return any(_top_jumps(s, len(problem.domain.space)) for s in problem.statements if s.is_equation)
+
+
+def _top_jumps(equation: Statement, space: int) -> bool:
+    """Tell whether the coefficient of a highest derivative in space of an equation jumps anywhere."""
+    terms = equation.form.terms
+    top = max((sum(term.multi_index[:space]) for term in terms), default=0)
+    return any(_edges([term.coefficient]) for term in terms if sum(term.multi_index[:space]) == top > 0)
+
+
+def reading_of_jumps(problem: Problem) -> str:
+    """Say what is taken to be continuous where the coefficient of a second derivative jumps and no divergence tells.
+
+    Examples
+    --------
+    >>> import pibls as pb
+    >>> x = pb.coordinates("x")
+    >>> u, rod = pb.field("u", x), pb.Interval((x, 0, 1))
+    >>> k = sp.Piecewise((1, x < 0.4), (20, True))
+    >>> ways = (k * u.diff(x, 2) - 1, pb.div([k * u.diff(x)]) - 1, u.diff(x, 2) - 1 / k)
+    >>> [len(reading_of_jumps(pb.Problem(one, rod, [pb.Dirichlet(u, 0)]))) > 0 for one in ways]
+    [True, False, False]
+    """
+    space = problem.domain.space
+    equations = (s for s in problem.statements if s.is_equation)
+    for written, equation in zip(problem.equations, equations, strict=True):
+        if equation.form.order == 2 and _top_jumps(equation, len(space)) and normal_flux(written, space) is None:
+            return (
+                f"Where its coefficients jump, {equation.name} does not say what flows: coefficients times slopes were "
+                "taken to be continuous. Write div(...) if that is something else, and divide by the coefficient if "
+                "the slopes themselves are continuous, as those of a beam."
+            )
+    return ""
 
 
 def branch_number(problem: Problem) -> sp.Expr:

@@ -15,6 +15,7 @@ from pibls.features.reference import SINES, Cells
 from pibls.lines import Evolution, find_evolution
 from pibls.lines.posed import grows_without_bound
 from pibls.problem import Across, OnPart, Problem
+from pibls.problem.switches import reading_of_jumps
 from pibls.runtime import blas_threads
 from pibls.solution import Solution
 from pibls.status import Status
@@ -60,22 +61,26 @@ def solve_by_cells(
         solution, solver = attempt_cells(problem, tol, budget, seed, tell, **limits)
         if assume_well_posed or budget.late:
             return solution
-        message = unbalanced(problem, seed, solver) or _runaway(solution)
+        message = _runaway(solution)
         unmet = _is_in_doubt(solution, tol)
         if not message and (unmet or (solution.diagnostics.condition or 0.0) > _SENSITIVE):
             answers = even_answers(problem, seed, solver)
             budget.spend(answers.operations)
             if answers.is_unseen or answers.is_unstable:
-                message = answers.in_words()
+                message = ("" if answers.is_unseen else _left_open(problem)) or answers.in_words()
             # What answers strongly may be unmet because it is not found.
             elif unmet and max(answers.sizes) < _SENSITIVE and not _has_interface(problem):
                 message = _contradiction(solution, seed, budget)
+    message = message or _left_open(problem)
+    if not message and (remark := reading_of_jumps(problem)):
+        words = f"{solution.diagnostics.message} {remark}"
+        return replace(solution, diagnostics=replace(solution.diagnostics, message=words))
     return _as_told(solution, message)
 
 
 def _told_at_once(problem: Problem, tol: float, glanced: Callable[[Problem, float], Solution]) -> Solution | None:
     """Return a compromise with what is wrong with a problem, if its conditions tell that."""
-    lost, clash = leaking(problem), find_clash(problem)
+    lost, clash = leaking(problem, tol) or unbalanced(problem, tol), find_clash(problem)
     if not lost and clash is None and (surplus := find_surplus(problem)) is not None:
         others = glanced(problem.with_statements([s for s in problem.statements if s is not surplus]), _PRECISE)
         clash = clash_beyond(surplus, others) if others.status == Status.CONVERGED else None
@@ -84,6 +89,12 @@ def _told_at_once(problem: Problem, tol: float, glanced: Callable[[Problem, floa
     solution = glanced(problem, tol)
     lost = lost or (clash.in_words(solution, tol) if clash is not None else "")
     return _as_told(solution, lost) if lost else None
+
+
+def _left_open(problem: Problem) -> str:
+    """Say which condition an evolution lacks: where waves fade soon, cells see little of what that leaves open."""
+    evolution = find_evolution(problem)
+    return evolution.lacks if isinstance(evolution, Evolution) else ""
 
 
 def _as_told(solution: Solution, message: str) -> Solution:
@@ -142,7 +153,7 @@ def solve_nonlinear_by_cells(
     if assume_well_posed:
         return solution
     clash = find_clash(problem)
-    return _as_told(solution, leaking(problem) or ("" if clash is None else clash.in_words(solution, tol)))
+    return _as_told(solution, leaking(problem, tol) or ("" if clash is None else clash.in_words(solution, tol)))
 
 
 def _tell(report: Callable[[Progress], None], begun: float, stage: str, seconds: float, *facts: Any) -> None:
