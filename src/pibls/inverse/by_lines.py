@@ -33,6 +33,7 @@ from pibls.solution.posterior import Posterior
 __all__ = ["ByLines", "LineResponse"]
 
 _STEP = 1e-5  # of the size of an unknown: differences lose half of the digits below it
+_LEAST_SIZE, _LEAST_WAVE = 1e-3, 1e-2  # of where a number started, and of the largest wave of a function
 _STAGES = 1e-9  # tolerance of the stages of steps, which differences magnify
 _TIMES = 80
 _TIME_SHARE, _FINEST_TIME = 0.05, 1e-13  # the integrator's share of the tolerance
@@ -120,7 +121,11 @@ class ByLines(Forward):
         return LineResponse(made.network, self._answers(vector, made), vector, vector)
 
     def _sizes(self, vector: FloatArray) -> FloatArray:
-        return np.where(vector == 0.0, self.scales, np.abs(vector))
+        """Return what changes of unknowns are measured by: none of them is next to nothing by chance."""
+        sizes = np.maximum(np.abs(vector), _LEAST_SIZE * self.scales)
+        for span in self.parametric.spans():
+            sizes[span] = np.maximum(sizes[span], _LEAST_WAVE * float(sizes[span].max()))
+        return sizes
 
     def _answers(self, vector: FloatArray, made: _Followed) -> EvolvedNetwork:
         if self._is_driven and made.integrator.field.is_linear:
