@@ -92,6 +92,43 @@ def test_answers_by_lines_are_derivatives():
     assert np.abs(found.slopes[:, 0] + times / (1 + 0.7 * times) ** 2).max() < 1e-5
 
 
+def test_answers_of_nonlinear_evolutions_are_exact():
+    """Of u′ = r u (1 − u/K), u(0) = a: closed forms, and v′ = u for a system."""
+    u, v = pb.field("u", T), pb.field("v", T)
+    rate, most, first = (pb.unknown(name) for name in ("r", "K", "a"))
+    times, numbers = np.linspace(0.3, 5.0, 7), np.array([2.0, 0.1, 1.3])  # in the order of names: K, a, r
+
+    def path(K, a, r):
+        return K / (1 + (K / a - 1) * np.exp(-r * times)), K / r * np.log(1 + a / K * (np.exp(r * times) - 1))
+
+    observed = [pb.Observation(own, times[:, None], times) for own in (u, v)]
+    conditions = [pb.Initial(u, first), pb.Initial(v, 0), *observed]
+    equations = [u.diff(T) - rate * u * (1 - u / most), v.diff(T) - u]
+    parametric = Parametric(pb.Problem(equations, pb.TimeInterval(T, 0, 5), conditions))
+    forward = ByLines.around(parametric, numbers, 1e-9, Budget(10.0), 0, np.ones(3))
+    response = forward.respond(numbers)
+    for number, observation in enumerate(parametric.observations):
+        found = predicted(parametric, observation, response, numbers)
+        assert found.values == pytest.approx(path(*numbers)[number], abs=1e-9)
+        for i, step in enumerate(1e-30 * np.eye(3)):
+            slope = path(*(numbers + 1j * step))[number].imag / 1e-30
+            assert found.slopes[:, i] == pytest.approx(slope, abs=1e-7 * np.abs(slope).max())
+
+
+def test_answers_to_a_boundary_value_that_is_nearly_nothing():
+    """Of u_t = u_xx with u = ct at both ends: differences by shares of c = 10⁻¹⁴ are rounding."""
+    x, t = pb.coordinates("x t")
+    u, c = pb.field("u", x, t), pb.unknown("c")
+    where = np.column_stack([PLACES, np.full(9, 0.3)])
+    conditions = [pb.Dirichlet(u, c * t), pb.Initial(u, sp.sin(sp.pi * x)), pb.Observation(u, where, PLACES)]
+    parametric = Parametric(pb.Problem(u.diff(t) - u.diff(x, 2), LINE * pb.TimeInterval(t, 0, 0.3), conditions))
+    forward = ByLines.around(parametric, np.ones(1), 1e-6, Budget(10.0), 0, np.ones(1))
+    nearly = np.array([1e-14])
+    found = predicted(parametric, parametric.observations[0], forward.respond(nearly), nearly)
+    fading = 4 / np.pi**3 * np.sin(np.pi * PLACES) * np.exp(-0.3 * np.pi**2)
+    assert found.slopes[:, 0] == pytest.approx(0.3 - SHAPE + fading, abs=1e-4)
+
+
 def test_answers_of_linear_evolutions_are_exact():
     """Of c u″ + k u = 0: cos ωt with ω² = k/c, and an unknown that multiplies the highest derivative."""
     u, c, k = pb.field("u", T), pb.unknown("c"), pb.unknown("k")

@@ -1,4 +1,4 @@
-"""Answers of a solution by lines: differences of runs with the same features and the same steps.
+"""Answers of a solution by lines: of the linearised equation, or differences of runs with the same features and steps.
 
 Such runs depend smoothly on the unknowns, so that differences are as good as derivatives.
 """
@@ -16,16 +16,17 @@ from pibls.budget import Budget
 from pibls.checks import FloatArray
 from pibls.errors import ProblemError
 from pibls.inverse.by_cells import Known, banding, ordering
+from pibls.inverse.driven import Drive
 from pibls.inverse.parametric import Parametric
 from pibls.inverse.response import Forward, finer
 from pibls.lines import Evolution, Unsuitable, find_evolution
 from pibls.lines.basis import at_times
 from pibls.lines.evolve import followed
 from pibls.lines.galerkin import Galerkin
-from pibls.lines.radau import Integrator, legendre_weights, stage_times
+from pibls.lines.radau import Integrator, Trajectory, legendre_weights, stage_times
 from pibls.lines.run import network_of, system_of
 from pibls.lines.stops import brief_times
-from pibls.problem import Interior, MultiIndex
+from pibls.problem import MultiIndex
 from pibls.runtime import RATE, blas_threads
 from pibls.solution.evolved import EvolvedNetwork
 from pibls.solution.posterior import Posterior
@@ -68,6 +69,7 @@ class _Followed:
 
     system: Galerkin
     integrator: Integrator
+    course: Trajectory
     network: EvolvedNetwork
 
 
@@ -128,10 +130,10 @@ class ByLines(Forward):
         return sizes
 
     def _answers(self, vector: FloatArray, made: _Followed) -> EvolvedNetwork:
-        if self._is_driven and made.integrator.field.is_linear:
-            return self._driven(vector, made)
-        found = []
         network = made.network
+        if self._drive is not None and (driven := self._driven(self._drive, vector, made)) is not None:
+            return driven
+        found = []
         for number, size in enumerate(_STEP * self._sizes(vector)):
             moved = vector.copy()
             moved[number] += size
@@ -140,41 +142,20 @@ class ByLines(Forward):
         return replace(network, coefficients=np.concatenate(found, axis=2))
 
     @cached_property
-    def _is_driven(self) -> bool:
-        """Whether unknowns stand in the equation of one field and nowhere else, so that all they do is drive it."""
-        evolution, known = self.system.evolution, set(self.parametric.problem.parameters)
-        elsewhere = (
-            known & s.form.expression.free_symbols or set(s.form.fields) - set(self.parametric.names)
-            for s in self.parametric.stated
-            if not isinstance(s.place, Interior)
-        )
-        plain = not (evolution.mass or evolution.velocity or evolution.multipliers or evolution.constrained)
-        return plain and len(self.parametric.names) == 1 and not any(elsewhere)
+    def _drive(self) -> Drive | None:
+        return Drive.of(self.parametric, self.system)
 
-    def _driven(self, vector: FloatArray, made: _Followed) -> EvolvedNetwork:
-        """Return the answers of a linear equation, all of them with the factors of its own steps."""
-        (equation,) = (s for s in self.parametric.stated if isinstance(s.place, Interior))
-        dependence, (name,) = self.parametric.dependence(equation), self.parametric.names
-        basis, system, network = self.system.basis, made.system, made.network
-        top = next(
-            i for i, term in enumerate(dependence.terms) if term.multi_index[-1] == system.evolution.orders[name]
-        )
-
-        def forces(times: FloatArray) -> FloatArray:
-            X = at_times(basis.rule.points, times)
-            functions = basis.at_rule(dict.fromkeys(index[:-1] for _, index in dependence.wanted))
-            state = [
-                (network.states(times, index[-1])[:, 0] @ functions[index[:-1]].T).ravel()
-                for _, index in dependence.wanted
-            ]
-            values = dependence.values(X, state, vector)
-            slopes = dependence.slopes(X, None, values) / -dependence.by_term[top](X, None, values)[:, None]
-            return system.forced(name, slopes.reshape(len(times), -1, slopes.shape[1]))
-
+    def _driven(self, drive: Drive, vector: FloatArray, made: _Followed) -> EvolvedNetwork | None:
+        """Return answers to forces and to changes of the start, unless they do not converge."""
+        system, network = made.system, made.network
         with blas_threads(most=1):
-            pieces = made.integrator.answers(network.breaks, forces)
+            pieces = made.integrator.answers(
+                made.course,
+                lambda times: drive.forces(system, network, vector, times),
+                drive.start(system, vector),
+            )
         self.budget.spend(made.integrator.operations)
-        return replace(network, coefficients=system.widened(name, pieces))
+        return None if pieces is None else replace(network, coefficients=system.widened(pieces))
 
     def _followed(self, vector: FloatArray, breaks: FloatArray | None = None) -> _Followed:
         """Return the solution at values of the unknowns, by given steps or by those that it asks for."""
@@ -195,7 +176,7 @@ class ByLines(Forward):
             network = network_of(system, trajectory)
         self.budget.spend(integrator.operations)
         return _Followed(
-            system, replace(integrator, operations=0.0), replace(network, frame=self.system.evolution.frame)
+            system, replace(integrator, operations=0.0), trajectory, replace(network, frame=self.system.evolution.frame)
         )
 
     def banded(self, response: LineResponse, factor: FloatArray, known: Known) -> tuple[EvolvedNetwork, Posterior]:

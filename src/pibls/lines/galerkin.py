@@ -6,6 +6,7 @@ the boundary conditions, this is the weak (Galerkin) form: integrating by parts 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -334,15 +335,46 @@ class Galerkin:
                 matrix[self._tops[name], self._spans[own]] += self._acting[name] @ combined
         return matrix
 
+    def tangent(self, times: FloatArray, states: FloatArray) -> Callable[[FloatArray], FloatArray]:
+        """Return what takes vectors, (times, n, sides), to the Jacobian at times and states times these.
+
+        Pulls are left out.
+        """
+        known, X = _Known(), at_times(self.basis.rule.points, times)
+        terms = []
+        for name, rate in self._rates.items():
+            found = [self._slot(slot, times, states, known).ravel() for slot in rate.slots]
+            for slot, slope in rate.slopes:
+                functions = self._functions(slot.state[0], slot.multi_index)
+                factors = slope(X, None, found).reshape(len(times), -1, 1)
+                terms.append((self._tops[name], self._acting[name], factors, functions, self._spans[slot.state]))
+
+        def product(sides: FloatArray) -> FloatArray:
+            result = self._linear @ sides
+            for top, acting, factors, functions, span in terms:
+                result[:, top] += acting @ (factors * (functions @ sides[:, span]))
+            return np.asarray(result)
+
+        return product
+
+    def started(self, state: State, values: FloatArray) -> FloatArray:
+        """Return what initial values of a state make of coefficients: from (points, sides) to (n, sides)."""
+        result = np.zeros((self.size, values.shape[1]))
+        result[self._spans[state]] = self._tests[state[0]] @ values
+        return result
+
     def forced(self, name: str, rates: FloatArray) -> FloatArray:
         """Return what more rates of a field do to coefficients: from (times, points, sides) to (times, n, sides)."""
         result = np.zeros((len(rates), self.size, rates.shape[2]))
         result[:, self._tops[name]] = self._acting[name] @ rates
         return result
 
-    def widened(self, name: str, pieces: FloatArray) -> FloatArray:
-        """Return answers of a field in the whole basis: from (k, degree + 1, n, sides) to (k, degree + 1, sides, m)."""
-        return np.swapaxes(self.traces[name].kernel @ pieces[:, :, self._spans[name, 0]], 2, 3)
+    def widened(self, pieces: FloatArray) -> FloatArray:
+        """Return answers in the whole basis: from (k, degree + 1, n, sides) to (k, degree + 1, sides and fields, m)."""
+        names = self.evolution.problem.field_names
+        every = [self.traces[name].kernel @ pieces[:, :, self._spans[name, 0]] for name in names]
+        found = np.moveaxis(np.stack(every, axis=2), 4, 2)
+        return found.reshape(*pieces.shape[:2], -1, found.shape[-1])
 
     def expanded(self, trajectory: Trajectory) -> Trajectory:
         """Return the trajectory of all fields in the whole basis, boundary data included, field by field."""
