@@ -5,9 +5,9 @@ Such runs depend smoothly on the unknowns, so that differences are as good as de
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -16,7 +16,7 @@ from pibls.budget import Budget
 from pibls.checks import FloatArray
 from pibls.errors import ProblemError
 from pibls.inverse.by_cells import Known, banding, ordering
-from pibls.inverse.driven import Drive
+from pibls.inverse.driven import Drive, Moving
 from pibls.inverse.parametric import Parametric
 from pibls.inverse.response import Forward, finer
 from pibls.lines import Evolution, Unsuitable, find_evolution
@@ -111,6 +111,15 @@ class ByLines(Forward):
 
     finest = 1e-7  # runs take longer and longer below
 
+    @property
+    def error(self) -> float:
+        """How wrong solutions made with it may be: steps in time are theirs, and as long as the tolerance lets them."""
+        return max(super().error, self._time_tol)
+
+    @property
+    def _time_tol(self) -> float:
+        return max(_TIME_SHARE * self.tol, _FINEST_TIME)
+
     def usable(self, near: Any) -> LineResponse | None:
         """Return a response: its answers are as good with other features."""
         return near if isinstance(near, LineResponse) else None
@@ -130,43 +139,66 @@ class ByLines(Forward):
         return sizes
 
     def _answers(self, vector: FloatArray, made: _Followed) -> EvolvedNetwork:
-        network = made.network
-        if self._drive is not None and (driven := self._driven(self._drive, vector, made)) is not None:
-            return driven
-        found = []
+        network, found = made.network, None
+        if self._drive is not None:
+            forces = partial(self._drive.forces, made.system, network, vector)
+            found = self._driven(made, forces, self._drive.start(made.system, vector))
+        elif (moving := self._moving(vector, made)) is not None:
+            found = self._driven(made, partial(moving.forces, made.course), moving.start, moving.lifted(network.breaks))
+        if found is None:
+            others = ((self._followed(moved, network.breaks).network, size) for moved, size in self._moves(vector))
+            every = [(other.coefficients - network.coefficients) / size for other, size in others]
+            found = np.concatenate(every, axis=2)
+        return replace(network, coefficients=found)
+
+    def _moves(self, vector: FloatArray) -> Iterator[tuple[FloatArray, float]]:
+        """Yield the unknowns with each of them moved a little in turn, and by how much."""
         for number, size in enumerate(_STEP * self._sizes(vector)):
             moved = vector.copy()
             moved[number] += size
-            other = self._followed(moved, network.breaks).network
-            found.append((other.coefficients - network.coefficients) / (moved - vector)[number])
-        return replace(network, coefficients=np.concatenate(found, axis=2))
+            yield moved, float((moved - vector)[number])
 
     @cached_property
     def _drive(self) -> Drive | None:
         return Drive.of(self.parametric, self.system)
 
-    def _driven(self, drive: Drive, vector: FloatArray, made: _Followed) -> EvolvedNetwork | None:
-        """Return answers to forces and to changes of the start, unless they do not converge."""
-        system, network = made.system, made.network
-        with blas_threads(most=1):
-            pieces = made.integrator.answers(
-                made.course,
-                lambda times: drive.forces(system, network, vector, times),
-                drive.start(system, vector),
-            )
-        self.budget.spend(made.integrator.operations)
-        return None if pieces is None else replace(network, coefficients=system.widened(pieces))
+    def _moving(self, vector: FloatArray, made: _Followed) -> Moving | None:
+        """Return what unknowns do by differences, where moves leave the functions that keep conditions as they are."""
+        others = []
+        for moved, size in self._moves(vector):
+            others.append((self._system(moved), size))
+            if not made.system.is_like(others[-1][0]):
+                return None
+        return Moving(made.system, others)
 
-    def _followed(self, vector: FloatArray, breaks: FloatArray | None = None) -> _Followed:
-        """Return the solution at values of the unknowns, by given steps or by those that it asks for."""
+    def _driven(
+        self,
+        made: _Followed,
+        forces: Callable[[FloatArray], FloatArray],
+        start: FloatArray,
+        lifted: FloatArray | float = 0.0,
+    ) -> FloatArray | None:
+        """Return answers to forces and to changes of start and boundary, unless they do not converge."""
+        with blas_threads(most=1):
+            pieces = made.integrator.answers(made.course, forces, start)
+        self.budget.spend(made.integrator.operations)
+        return None if pieces is None else made.system.widened(pieces) + lifted
+
+    def _system(self, vector: FloatArray) -> Galerkin:
+        """Return the problem at values of the unknowns on the features of this one."""
         evolution = find_evolution(self.parametric.at(vector))
         if not isinstance(evolution, Evolution):
             raise ProblemError(f"At {vector.tolist()} the problem cannot be followed in time: {evolution.reason}.")
         velocity = self.system.evolution.velocity
-        system = Galerkin(evolution.moving(velocity) if velocity else evolution, self.system.basis)
+        return self.system.restated(evolution.moving(velocity) if velocity else evolution)
+
+    def _followed(self, vector: FloatArray, breaks: FloatArray | None = None) -> _Followed:
+        """Return the solution at values of the unknowns, by given steps or by those that it asks for."""
+        system = self._system(vector)
+        evolution = system.evolution
         first, last = evolution.limits[0], min(evolution.limits[1], self.until)
-        tol = max(_TIME_SHARE * self.tol, _FINEST_TIME)
-        integrator = Integrator(system, tol if breaks is None else min(tol, _STAGES), self.budget.left * RATE)
+        tol = self._time_tol if breaks is None else min(self._time_tol, _STAGES)
+        integrator = Integrator(system, tol, self.budget.left * RATE)
         with blas_threads(most=1), np.errstate(over="ignore", invalid="ignore"):
             reach = system.reach(np.linspace(first, last, _TIMES))
             if breaks is None:

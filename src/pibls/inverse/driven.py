@@ -10,10 +10,11 @@ from pibls.checks import FloatArray
 from pibls.inverse.parametric import Dependence, Parametric
 from pibls.lines.basis import at_times
 from pibls.lines.galerkin import Galerkin
+from pibls.lines.radau import Trajectory
 from pibls.problem import Interior, OnPart, Statement
 from pibls.solution.evolved import EvolvedNetwork
 
-__all__ = ["Drive"]
+__all__ = ["Drive", "Moving"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,7 +39,7 @@ class Drive:
     def of(cls, parametric: Parametric, system: Galerkin) -> Drive | None:
         """Return where unknowns act, if they do so in equations for one rate each and in initial values alone."""
         evolution = system.evolution
-        if evolution.mass or evolution.velocity or evolution.multipliers or evolution.constrained or evolution.pulled:
+        if evolution.mass or evolution.velocity or not system.is_plain:
             return None
         equations, initial = {}, {}
         for statement in parametric.stated:
@@ -80,6 +81,31 @@ class Drive:
             (factor,) = (f for t, f in zip(own.terms, own.by_term, strict=True) if t.field == state[0])
             result += system.started(state, own.slopes(X, None, values) / -factor(X, None, values)[:, None])
         return result
+
+
+@dataclass(frozen=True, eq=False)
+class Moving:
+    """An evolution beside others on the same functions: one with each unknown moved a little, and by how much."""
+
+    system: Galerkin
+    others: list[tuple[Galerkin, float]]
+
+    def forces(self, course: Trajectory, times: FloatArray) -> FloatArray:
+        """Return what changes of unknowns do to rates, shape (times, n, unknowns)."""
+        states = course(times)
+        own = self.system.rates(times, states)
+        return np.stack([(other.rates(times, states) - own) / size for other, size in self.others], axis=2)
+
+    @property
+    def start(self) -> FloatArray:
+        """What changes of unknowns do to the state at the first time, shape (n, unknowns)."""
+        own = self.system.initial()
+        return np.stack([(other.initial() - own) / size for other, size in self.others], axis=1)
+
+    def lifted(self, breaks: FloatArray) -> FloatArray:
+        """Return what changes of unknowns do to boundary data in the whole basis, shape (k, degree + 1, sides, m)."""
+        own = self.system.lifted(breaks)
+        return np.concatenate([(other.lifted(breaks) - own) / size for other, size in self.others], axis=2)
 
 
 def _is_unknown(parametric: Parametric, statement: Statement) -> bool:

@@ -55,6 +55,11 @@ class Forward(ABC):
     finest: ClassVar[float]  # the smallest tolerance that is worth its price
 
     @property
+    def error(self) -> float:
+        """How wrong solutions made with it may be, as a share of their size; infinite if that is not known."""
+        return np.inf if self.solution.error_estimate is None else self.solution.error_estimate
+
+    @property
     def is_spent(self) -> bool:
         """Whether there is no more work to spend."""
         return self.budget.left == 0.0 or bool(self.budget.late)

@@ -454,7 +454,7 @@ class Search:
     def _measurements(self, forward: Forward) -> Measurements:
         # Functions could follow errors of solutions as if they were data; a few numbers cannot.
         share = 1.0 if self.parametric.bases else _ERROR_SHARE
-        return self._plain(share * min(forward.solution.error_estimate or _COARSE, _COARSE))
+        return self._plain(share * min(forward.error, _COARSE))
 
     def _forward(self, point: FloatArray, tol: float, near: Solution | None = None) -> Forward:
         """Solve at a point; keep what the solution is made of."""
