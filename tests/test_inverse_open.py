@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import sympy as sp
 from scipy.integrate import quad, solve_ivp
+from scipy.optimize import brentq
 
 import pibls as pb
 
@@ -86,3 +87,19 @@ def test_an_oscillation_is_no_decay_however_noisy(seed):
     found = pb.solve(pb.Problem(Y.diff(T) + k * Y, pb.TimeInterval(T, 0, 6), [pb.Initial(Y, 1), observed]))
     assert found.status == "stalled"
     assert "have the same sign in whole regions" in found.diagnostics.message
+
+
+@pytest.mark.filterwarnings("error")
+def test_an_exponent_that_overflows_on_the_way_is_found_without_noise_on_the_screen(capfd):
+    """Of −u″ = 2 eᵘ: steps of the search pass exponents at which there is no solution."""
+    strength, exponent = pb.unknown("q", start=0.5, bounds=(0, None)), pb.unknown("e", start=0.7)
+    places = np.linspace(0.05, 0.95, 19)
+    # u = 2 log(cosh c / cosh(c (1 − 2x))) with q = 8 c²/cosh² c: for q = 2, c = 0.589.
+    c = brentq(lambda c: 8 * c**2 - 2 * np.cosh(c) ** 2, 0.3, 0.9, xtol=1e-14)
+    values = 2 * np.log(np.cosh(c) / np.cosh(c * (1 - 2 * places))) + noise(19, 5e-4)
+    observed = pb.Observation(U, {X: places}, values, noise=5e-4)
+    equation = -U.diff(X, 2) - strength * sp.exp(exponent * U)
+    found = pb.solve(pb.Problem(equation, LINE, [pb.Dirichlet(U, 0), observed]))
+    assert found.status == "converged"
+    assert abs(found.parameters["q"].value - 2) < 4 * found.parameters["q"].deviation
+    assert capfd.readouterr().err == ""
