@@ -67,6 +67,20 @@ def test_functions_that_a_constant_may_be_added_to_are_told(source):
     assert "The data do not determine f: what is the same everywhere may be added to it." in found.parameters.remarks
 
 
+def test_a_function_is_not_called_open_for_want_of_accuracy():
+    """Of u_tt = u_xx with u = g at first and 0 at the ends: whatever jumps there goes through all of the solution."""
+    g = pb.field("g", X, prior=pb.Smooth(), start=0)
+    where = np.random.default_rng(1).uniform([0, 0.05], [1, 1], (120, 2))
+    values = np.sin(np.pi * where[:, 0]) * np.cos(np.pi * where[:, 1]) + noise(120, 0.03)
+    conditions = [pb.Dirichlet(V, 0), pb.Initial(V, g), pb.Initial(V.diff(T), 0)]
+    observed = pb.Observation(V, where, values, noise=0.03)
+    equation, domain = V.diff(T, 2) - V.diff(X, 2), LINE * pb.TimeInterval(T, 0, 1)
+    found = pb.solve(pb.Problem(equation, domain, [*conditions, observed]), budget=1)
+    assert found.status == "stalled"
+    assert not found.parameters.remarks
+    assert abs(found([[0.5, 0.0]])["g"][0] - 1) < 0.1
+
+
 @pytest.mark.parametrize("seed", [0, 1])
 def test_numbers_that_fit_as_well_however_large_are_not_determined(seed):
     """Of y′ = −V y/(K + y) with y far below K: near K = 1, where a search ends, deviations look finite."""

@@ -155,7 +155,7 @@ class Answer:
         found = find_undetermined(
             own, accuracy, self._names, vector[:numbers], rates[:numbers], logarithmic, change, replaced
         )
-        found = replace(found, remarks=(*found.remarks, *self._open_functions(rows / sizes, accuracy)))
+        found = replace(found, remarks=(*found.remarks, *self._open_functions(rows / sizes, accuracy / _ACCURACY)))
         if not found.remarks or not self.misfits:
             return found
         ended = ", ".join(f"{n} = {v:.4g}" for n, v in zip(self._names, vector, strict=False))
