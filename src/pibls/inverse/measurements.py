@@ -117,13 +117,15 @@ class Measurements:
 
     @cached_property
     def _about(self) -> FloatArray:
-        """Points all over the domain, but for times that are left aside."""
+        """Points all over the domain and at its first time, but for times that are left aside."""
         domain = self.parametric.problem.domain
         X = domain.sample(_POINTS, "kronecker", 0)
-        if domain.time is not None:
-            axis = domain.coordinates.index(domain.time)
-            X[:, axis] = np.minimum(X[:, axis], self.until)
-        return X
+        if domain.time is None:
+            return X
+        axis, first = domain.coordinates.index(domain.time), X.copy()
+        first[:, axis] = domain.bounds[axis][0]  # what fades at once is there
+        X[:, axis] = np.minimum(X[:, axis], self.until)
+        return np.vstack([X, first])
 
     def within_error(self, change: FloatArray) -> bool:
         """Tell whether predictions change by less than solutions are wrong by."""
