@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import sympy as sp
+from scipy.integrate import solve_ivp
 from scipy.special import ndtri
 
 import pibls as pb
@@ -92,6 +93,43 @@ def test_answers_by_lines_are_derivatives():
     assert np.abs(found.slopes[:, 0] + times / (1 + 0.7 * times) ** 2).max() < 1e-5
 
 
+def test_answers_of_nonlinear_evolutions_are_exact():
+    """Of u′ = r u (1 − u/K), u(0) = a: closed forms, and v′ = u for a system."""
+    u, v = pb.field("u", T), pb.field("v", T)
+    rate, most, first = (pb.unknown(name) for name in ("r", "K", "a"))
+    times, numbers = np.linspace(0.3, 5.0, 7), np.array([2.0, 0.1, 1.3])  # in the order of names: K, a, r
+
+    def path(K, a, r):
+        return K / (1 + (K / a - 1) * np.exp(-r * times)), K / r * np.log(1 + a / K * (np.exp(r * times) - 1))
+
+    observed = [pb.Observation(own, times[:, None], times) for own in (u, v)]
+    conditions = [pb.Initial(u, first), pb.Initial(v, 0), *observed]
+    equations = [u.diff(T) - rate * u * (1 - u / most), v.diff(T) - u]
+    parametric = Parametric(pb.Problem(equations, pb.TimeInterval(T, 0, 5), conditions))
+    forward = ByLines.around(parametric, numbers, 1e-9, Budget(10.0), 0, np.ones(3))
+    response = forward.respond(numbers)
+    for number, observation in enumerate(parametric.observations):
+        found = predicted(parametric, observation, response, numbers)
+        assert found.values == pytest.approx(path(*numbers)[number], abs=1e-9)
+        for i, step in enumerate(1e-30 * np.eye(3)):
+            slope = path(*(numbers + 1j * step))[number].imag / 1e-30
+            assert found.slopes[:, i] == pytest.approx(slope, abs=1e-7 * np.abs(slope).max())
+
+
+def test_answers_to_a_boundary_value_that_is_nearly_nothing():
+    """Of u_t = u_xx with u = ct at both ends: differences by shares of c = 10⁻¹⁴ are rounding."""
+    x, t = pb.coordinates("x t")
+    u, c = pb.field("u", x, t), pb.unknown("c")
+    where = np.column_stack([PLACES, np.full(9, 0.3)])
+    conditions = [pb.Dirichlet(u, c * t), pb.Initial(u, sp.sin(sp.pi * x)), pb.Observation(u, where, PLACES)]
+    parametric = Parametric(pb.Problem(u.diff(t) - u.diff(x, 2), LINE * pb.TimeInterval(t, 0, 0.3), conditions))
+    nearly = np.array([1e-14])
+    forward = ByLines.around(parametric, nearly, 1e-6, Budget(10.0), 0, np.ones(1))
+    found = predicted(parametric, parametric.observations[0], forward.respond(nearly), nearly)
+    fading = 4 / np.pi**3 * np.sin(np.pi * PLACES) * np.exp(-0.3 * np.pi**2)
+    assert found.slopes[:, 0] == pytest.approx(0.3 - SHAPE + fading, abs=1e-4)
+
+
 def test_answers_of_linear_evolutions_are_exact():
     """Of c u″ + k u = 0: cos ωt with ω² = k/c, and an unknown that multiplies the highest derivative."""
     u, c, k = pb.field("u", T), pb.unknown("c"), pb.unknown("k")
@@ -104,6 +142,28 @@ def test_answers_of_linear_evolutions_are_exact():
     assert found.values == pytest.approx(np.cos(2 * times), abs=1e-9)
     assert found.slopes[:, 0] == pytest.approx(-0.5 * by_rate, abs=1e-8)  # ω falls by ω/2c
     assert found.slopes[:, 1] == pytest.approx(0.125 * by_rate, abs=1e-8)
+
+
+@pytest.mark.parametrize("seed", [1035, 2035])
+def test_how_an_epidemic_spreads_as_a_function_of_time(seed):
+    """Of S′ = −b(t) S I, I′ = b(t) S I − 0.15 I from I alone: waves of b are short beside long steps in time."""
+    S, ill, b = pb.field("S", T), pb.field("I", T), pb.field("b", T, prior=pb.Smooth(), start=0.3)
+    days = np.arange(1.0, 61.0)
+
+    def rates(t, y):
+        spreading = (0.3 + 0.15 * np.cos(2 * np.pi * t / 40)) * y[0] * y[1]
+        return [-spreading, spreading - 0.15 * y[1]]
+
+    path = solve_ivp(rates, (0, 60), [0.99, 0.01], rtol=1e-10, atol=1e-12, t_eval=days).y[1]
+    values = path + 0.003 * np.random.default_rng(seed).standard_normal(60)
+    conditions = [pb.Initial(S, 0.99), pb.Initial(ill, 0.01), pb.Observation(ill, {T: days}, values, noise=0.003)]
+    equations = [S.diff(T) + b * S * ill, ill.diff(T) - b * S * ill + 0.15 * ill]
+    found = pb.solve(pb.Problem(equations, pb.TimeInterval(T, 0, 60), conditions))
+    seen = np.linspace(5, 40, 100)[:, None]
+    off = found(seen)["b"] - (0.3 + 0.15 * np.cos(2 * np.pi * seen[:, 0] / 40))
+    assert found.status == "converged"
+    assert np.linalg.norm(off) < 0.1 * 0.3 * np.sqrt(100)
+    assert np.mean(np.abs(off) <= 1.96 * found.standard_deviation(seen)["b"]) > 0.8
 
 
 def test_a_conductivity_that_varies_over_a_plate_without_noise():

@@ -135,12 +135,14 @@ class Newton:
         self, root: Cell, weights: Weights, *, share: float = 1.0, diffusion: float = 1.0, most: int = MOST_STEPS
     ) -> Descent:
         """Iterate from weights on a tree, with a share of the nonlinearity or a multiple of the diffusion."""
-        walk = _Walk(self, Rows(self.layout, share=share, diffusion=diffusion), root, weights)
-        self._steps = 0.0
-        for _ in range(most):
-            if walk.advance():
-                break
-        found = walk.ended()
+        # A state that runs away overflows before it is noticed.
+        with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+            walk = _Walk(self, Rows(self.layout, share=share, diffusion=diffusion), root, weights)
+            self._steps = 0.0
+            for _ in range(most):
+                if walk.advance():
+                    break
+            found = walk.ended()
         self._reached[found.fit] = found
         return found
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -13,7 +13,7 @@ from scipy.special import stdtrit
 from pibls.budget import Budget
 from pibls.checks import FloatArray
 from pibls.inverse.descent import Descent, place_at
-from pibls.inverse.identify import Undetermined, find_undetermined
+from pibls.inverse.identify import LARGEST, Undetermined, find_undetermined
 from pibls.inverse.judge import alike, size_of, too_large
 from pibls.inverse.measurements import Measurements, Weighed
 from pibls.inverse.response import Forward, finer, forwarded
@@ -155,11 +155,28 @@ class Answer:
         found = find_undetermined(
             own, accuracy, self._names, vector[:numbers], rates[:numbers], logarithmic, change, replaced
         )
+        found = replace(found, remarks=(*found.remarks, *self._open_functions(rows / sizes, accuracy / _ACCURACY)))
         if not found.remarks or not self.misfits:
             return found
         ended = ", ".join(f"{n} = {v:.4g}" for n, v in zip(self._names, vector, strict=False))
         first, *more = (f"There the{remark.removeprefix('The')}" for remark in found.remarks)
         return replace(found, remarks=(f"The search ended at {ended}. {first}", *more))
+
+    def _open_functions(self, rows: FloatArray, accuracy: float) -> Iterator[str]:
+        """Yield what to say of functions to which data let anything be added that is the same everywhere."""
+        point, m, data = self.found.place.point, self.measurements, slice(len(self.found.place.lacking))
+        for basis, span in zip(m.parametric.bases, m.parametric.spans(), strict=True):
+            waves = slice(span.start + 1 - len(self._names), span.stop - len(self._names))
+            size = max(float(np.linalg.norm(v)) for v in (point[span], m.deviations[waves]))
+            others = _basis(np.delete(rows, span.start, axis=1))
+            own = size * rows[:, span.start]
+            if np.linalg.norm(own - others @ (others.T @ own)) <= max(accuracy, 1.0 / LARGEST):
+                seen = np.linalg.norm(size * rows[data, span]) > accuracy
+                yield (
+                    f"The data do not determine {basis.name}: what is the same everywhere may be added to it."
+                    if seen
+                    else f"The data do not depend on {basis.name}: it is not determined."
+                )
 
     def _resized(self, rows: FloatArray) -> FloatArray:
         """Return what functions do that become larger as a whole: no prior minds where data say how large they are."""

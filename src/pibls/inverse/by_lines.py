@@ -1,13 +1,13 @@
-"""Answers of a solution by lines: differences of runs with the same features and the same steps.
+"""Answers of a solution by lines: of the linearised equation, or differences of runs with the same features and steps.
 
 Such runs depend smoothly on the unknowns, so that differences are as good as derivatives.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -16,16 +16,17 @@ from pibls.budget import Budget
 from pibls.checks import FloatArray
 from pibls.errors import ProblemError
 from pibls.inverse.by_cells import Known, banding, ordering
+from pibls.inverse.driven import Drive, Moving
 from pibls.inverse.parametric import Parametric
 from pibls.inverse.response import Forward, finer
 from pibls.lines import Evolution, Unsuitable, find_evolution
 from pibls.lines.basis import at_times
 from pibls.lines.evolve import followed
 from pibls.lines.galerkin import Galerkin
-from pibls.lines.radau import Integrator, legendre_weights, stage_times
+from pibls.lines.radau import Integrator, Trajectory, legendre_weights, stage_times
 from pibls.lines.run import network_of, system_of
 from pibls.lines.stops import brief_times
-from pibls.problem import Interior, MultiIndex
+from pibls.problem import MultiIndex
 from pibls.runtime import RATE, blas_threads
 from pibls.solution.evolved import EvolvedNetwork
 from pibls.solution.posterior import Posterior
@@ -33,6 +34,7 @@ from pibls.solution.posterior import Posterior
 __all__ = ["ByLines", "LineResponse"]
 
 _STEP = 1e-5  # of the size of an unknown: differences lose half of the digits below it
+_LEAST_SIZE, _LEAST_WAVE = 1e-3, 1e-2  # of where a number started, and of the largest wave of a function
 _STAGES = 1e-9  # tolerance of the stages of steps, which differences magnify
 _TIMES = 80
 _TIME_SHARE, _FINEST_TIME = 0.05, 1e-13  # the integrator's share of the tolerance
@@ -67,6 +69,7 @@ class _Followed:
 
     system: Galerkin
     integrator: Integrator
+    course: Trajectory
     network: EvolvedNetwork
 
 
@@ -108,6 +111,15 @@ class ByLines(Forward):
 
     finest = 1e-7  # runs take longer and longer below
 
+    @property
+    def error(self) -> float:
+        """How wrong solutions made with it may be: steps in time are theirs, and as long as the tolerance lets them."""
+        return max(super().error, self._time_tol)
+
+    @property
+    def _time_tol(self) -> float:
+        return max(_TIME_SHARE * self.tol, _FINEST_TIME)
+
     def usable(self, near: Any) -> LineResponse | None:
         """Return a response: its answers are as good with other features."""
         return near if isinstance(near, LineResponse) else None
@@ -120,67 +132,73 @@ class ByLines(Forward):
         return LineResponse(made.network, self._answers(vector, made), vector, vector)
 
     def _sizes(self, vector: FloatArray) -> FloatArray:
-        return np.where(vector == 0.0, self.scales, np.abs(vector))
+        """Return what changes of unknowns are measured by: none of them is next to nothing by chance."""
+        sizes = np.maximum(np.abs(vector), _LEAST_SIZE * self.scales)
+        for span in self.parametric.spans():
+            sizes[span] = np.maximum(sizes[span], _LEAST_WAVE * float(sizes[span].max()))
+        return sizes
 
     def _answers(self, vector: FloatArray, made: _Followed) -> EvolvedNetwork:
-        if self._is_driven and made.integrator.field.is_linear:
-            return self._driven(vector, made)
-        found = []
-        network = made.network
+        network, found = made.network, None
+        if self._drive is not None:
+            forces = partial(self._drive.forces, made.system, network, vector)
+            found = self._driven(made, forces, self._drive.start(made.system, vector))
+        elif (moving := self._moving(vector, made)) is not None:
+            found = self._driven(made, partial(moving.forces, made.course), moving.start, moving.lifted(network.breaks))
+        if found is None:
+            others = ((self._followed(moved, network.breaks).network, size) for moved, size in self._moves(vector))
+            every = [(other.coefficients - network.coefficients) / size for other, size in others]
+            found = np.concatenate(every, axis=2)
+        return replace(network, coefficients=found)
+
+    def _moves(self, vector: FloatArray) -> Iterator[tuple[FloatArray, float]]:
+        """Yield the unknowns with each of them moved a little in turn, and by how much."""
         for number, size in enumerate(_STEP * self._sizes(vector)):
             moved = vector.copy()
             moved[number] += size
-            other = self._followed(moved, network.breaks).network
-            found.append((other.coefficients - network.coefficients) / (moved - vector)[number])
-        return replace(network, coefficients=np.concatenate(found, axis=2))
+            yield moved, float((moved - vector)[number])
 
     @cached_property
-    def _is_driven(self) -> bool:
-        """Whether unknowns stand in the equation of one field and nowhere else, so that all they do is drive it."""
-        evolution, known = self.system.evolution, set(self.parametric.problem.parameters)
-        elsewhere = (
-            known & s.form.expression.free_symbols or set(s.form.fields) - set(self.parametric.names)
-            for s in self.parametric.stated
-            if not isinstance(s.place, Interior)
-        )
-        plain = not (evolution.mass or evolution.velocity or evolution.multipliers or evolution.constrained)
-        return plain and len(self.parametric.names) == 1 and not any(elsewhere)
+    def _drive(self) -> Drive | None:
+        return Drive.of(self.parametric, self.system)
 
-    def _driven(self, vector: FloatArray, made: _Followed) -> EvolvedNetwork:
-        """Return the answers of a linear equation, all of them with the factors of its own steps."""
-        (equation,) = (s for s in self.parametric.stated if isinstance(s.place, Interior))
-        dependence, (name,) = self.parametric.dependence(equation), self.parametric.names
-        basis, system, network = self.system.basis, made.system, made.network
-        top = next(
-            i for i, term in enumerate(dependence.terms) if term.multi_index[-1] == system.evolution.orders[name]
-        )
+    def _moving(self, vector: FloatArray, made: _Followed) -> Moving | None:
+        """Return what unknowns do by differences, where moves leave the functions that keep conditions as they are."""
+        others = []
+        for moved, size in self._moves(vector):
+            others.append((self._system(moved), size))
+            if not made.system.is_like(others[-1][0]):
+                return None
+        return Moving(made.system, others)
 
-        def forces(times: FloatArray) -> FloatArray:
-            X = at_times(basis.rule.points, times)
-            functions = basis.at_rule(dict.fromkeys(index[:-1] for _, index in dependence.wanted))
-            state = [
-                (network.states(times, index[-1])[:, 0] @ functions[index[:-1]].T).ravel()
-                for _, index in dependence.wanted
-            ]
-            values = dependence.values(X, state, vector)
-            slopes = dependence.slopes(X, None, values) / -dependence.by_term[top](X, None, values)[:, None]
-            return system.forced(name, slopes.reshape(len(times), -1, slopes.shape[1]))
-
+    def _driven(
+        self,
+        made: _Followed,
+        forces: Callable[[FloatArray], FloatArray],
+        start: FloatArray,
+        lifted: FloatArray | float = 0.0,
+    ) -> FloatArray | None:
+        """Return answers to forces and to changes of start and boundary, unless they do not converge."""
         with blas_threads(most=1):
-            pieces = made.integrator.answers(network.breaks, forces)
+            pieces = made.integrator.answers(made.course, forces, start)
         self.budget.spend(made.integrator.operations)
-        return replace(network, coefficients=system.widened(name, pieces))
+        return None if pieces is None else made.system.widened(pieces) + lifted
 
-    def _followed(self, vector: FloatArray, breaks: FloatArray | None = None) -> _Followed:
-        """Return the solution at values of the unknowns, by given steps or by those that it asks for."""
+    def _system(self, vector: FloatArray) -> Galerkin:
+        """Return the problem at values of the unknowns on the features of this one."""
         evolution = find_evolution(self.parametric.at(vector))
         if not isinstance(evolution, Evolution):
             raise ProblemError(f"At {vector.tolist()} the problem cannot be followed in time: {evolution.reason}.")
         velocity = self.system.evolution.velocity
-        system = Galerkin(evolution.moving(velocity) if velocity else evolution, self.system.basis)
+        return self.system.restated(evolution.moving(velocity) if velocity else evolution)
+
+    def _followed(self, vector: FloatArray, breaks: FloatArray | None = None) -> _Followed:
+        """Return the solution at values of the unknowns, by given steps or by those that it asks for."""
+        system = self._system(vector)
+        evolution = system.evolution
         first, last = evolution.limits[0], min(evolution.limits[1], self.until)
-        tol = max(_TIME_SHARE * self.tol, _FINEST_TIME)
-        integrator = Integrator(system, tol if breaks is None else min(tol, _STAGES), self.budget.left * RATE)
+        tol = self._time_tol if breaks is None else min(self._time_tol, _STAGES)
+        integrator = Integrator(system, tol, self.budget.left * RATE)
         with blas_threads(most=1), np.errstate(over="ignore", invalid="ignore"):
             reach = system.reach(np.linspace(first, last, _TIMES))
             if breaks is None:
@@ -190,7 +208,7 @@ class ByLines(Forward):
             network = network_of(system, trajectory)
         self.budget.spend(integrator.operations)
         return _Followed(
-            system, replace(integrator, operations=0.0), replace(network, frame=self.system.evolution.frame)
+            system, replace(integrator, operations=0.0), trajectory, replace(network, frame=self.system.evolution.frame)
         )
 
     def banded(self, response: LineResponse, factor: FloatArray, known: Known) -> tuple[EvolvedNetwork, Posterior]:

@@ -141,8 +141,10 @@ def place_at(
     if not np.isfinite(vector).all():
         return None
     try:
-        response = forward.respond(vector, near)
-        lacking, slopes = measurements.compared(response, vector)
+        # What overflows at unknowns that are far off is no place to be.
+        with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+            response = forward.respond(vector, near)
+            lacking, slopes = measurements.compared(response, vector)
     except (PiblsError, np.linalg.LinAlgError, FloatingPointError):
         return None
     if not (np.isfinite(lacking).all() and np.isfinite(slopes).all()):

@@ -11,9 +11,9 @@ import numpy as np
 
 from pibls.checks import BoolArray, FloatArray
 
-__all__ = ["Undetermined", "find_undetermined"]
+__all__ = ["LARGEST", "Undetermined", "find_undetermined"]
 
-_LARGEST = 10.0  # standard deviation of a coordinate beyond which nothing is known: e¹⁰, or ten scales
+LARGEST = 10.0  # standard deviation of a coordinate beyond which nothing is known: e¹⁰, or ten scales
 _TAKES_PART = 1e-2  # share of a direction below which an unknown does not belong to it
 _DENOMINATOR, _NEAR = 4, 0.01  # ratios that are near those of small integers are these
 _AWAY = 0.4  # of a number, by which it is moved to see whether a combination is what data determine
@@ -69,7 +69,7 @@ def find_undetermined(
     if not count:
         return Undetermined(np.zeros(0, dtype=bool), ())
     _, sizes, directions = np.linalg.svd(np.vstack([rows, np.zeros((count, count))]), full_matrices=False)
-    unseen = sizes <= max(accuracy, 1.0 / _LARGEST)
+    unseen = sizes <= max(accuracy, 1.0 / LARGEST)
     found = np.zeros(count, dtype=bool)
     remarks, open_ones = [], []
     for group in _groups(directions[unseen]):

@@ -16,7 +16,7 @@ _ALIKE = 4.0  # standard deviations, likewise
 _FEWEST = 8
 _FAR = 3.0  # standard deviations that no more than half of the data are off by if the others are outliers
 _MEDIAN = 1.4826  # standard deviation by the median of sizes
-_BOTH = 1.6  # neighbours are each other's neighbours: pairs count nearly twice
+_NEIGHBOURS = 2  # of every datum, that are compared with it: on a line, those on both sides
 
 
 def size_of(residuals: FloatArray, robust: bool) -> float:
@@ -49,14 +49,15 @@ def too_large(scaled: FloatArray, free: float, robust: bool = False) -> bool:
 def alike(statement: Statement, lacking: FloatArray, extents: FloatArray) -> bool:
     """Tell whether residuals of neighbours have the same sign more often than chance makes it so.
 
-    The sign test by nearest neighbours: on a line, it is the test by the number of runs.
+    The sign test over pairs of neighbours: on a line, it is the test by the number of runs.
     """
     count = len(lacking)
     if not isinstance(statement.place, AtPoints) or count < _FEWEST:
         return False
     X = statement.place.points / extents
-    _, pairs = cKDTree(X).query(X, k=2)
-    # Repeated points have themselves as second neighbours.
-    neighbours = np.where(pairs[:, 0] == np.arange(count), pairs[:, 1], pairs[:, 0])
-    signs = np.sign(lacking)
-    return bool(float(signs @ signs[neighbours]) / np.sqrt(_BOTH * count) > _ALIKE)
+    _, near = cKDTree(X).query(X, k=_NEIGHBOURS + 1)
+    ends = np.column_stack([np.repeat(np.arange(count), _NEIGHBOURS + 1), near.ravel()])
+    # Neighbours are each other's neighbours. Of independent signs, products over different pairs are uncorrelated.
+    pairs = np.unique(np.sort(ends[ends[:, 0] != ends[:, 1]], axis=1), axis=0)
+    signs = np.sign(lacking)[pairs]
+    return bool(float(signs.prod(axis=1).sum()) / np.sqrt(len(pairs)) > _ALIKE)

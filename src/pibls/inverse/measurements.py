@@ -22,6 +22,8 @@ __all__ = ["HUBER", "Measurements", "Weighed"]
 
 HUBER = 1.345  # standard deviations beyond which a residual counts by its size: 95 % as efficient without outliers
 _LEAST = 1e-14  # of the measurements: rounding
+_NOTHING = 1e-12  # of the largest answer to an unknown: rounding
+_POINTS = 200
 _FEWEST = 4  # values of a set that tell how noisy it is
 
 
@@ -98,7 +100,32 @@ class Measurements:
     def compared(self, response: Response, vector: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return predictions less measurements, and the derivative of these by the unknowns."""
         found = [predicted(self.parametric, s, response, vector) for s in self.parametric.observations]
-        return np.concatenate([own.values for own in found]) - self.targets, np.vstack([own.slopes for own in found])
+        # Where an unknown is out of reach, solutions answer to it by their errors alone.
+        least = max(self.floor, _NOTHING)
+        slopes = [
+            np.where(np.abs(own.slopes) > least * self._reach(s, response, vector), own.slopes, 0.0)
+            for s, own in zip(self.parametric.observations, found, strict=True)
+        ]
+        return np.concatenate([own.values for own in found]) - self.targets, np.vstack(slopes)
+
+    def _reach(self, statement: Statement, response: Response, vector: FloatArray) -> FloatArray:
+        """Return how much what is measured answers to each unknown at most, wherever that may be."""
+        if not isinstance(statement.place, AtPoints):
+            return np.zeros(self.parametric.size)
+        slopes = np.abs(predicted(self.parametric, statement, response, vector, self._about).slopes)
+        return np.asarray(np.where(np.isfinite(slopes), slopes, 0.0).max(axis=0))
+
+    @cached_property
+    def _about(self) -> FloatArray:
+        """Points all over the domain and at its first time, but for times that are left aside."""
+        domain = self.parametric.problem.domain
+        X = domain.sample(_POINTS, "kronecker", 0)
+        if domain.time is None:
+            return X
+        axis, first = domain.coordinates.index(domain.time), X.copy()
+        first[:, axis] = domain.bounds[axis][0]  # what fades at once is there
+        X[:, axis] = np.minimum(X[:, axis], self.until)
+        return np.vstack([X, first])
 
     def within_error(self, change: FloatArray) -> bool:
         """Tell whether predictions change by less than solutions are wrong by."""

@@ -55,6 +55,11 @@ class Forward(ABC):
     finest: ClassVar[float]  # the smallest tolerance that is worth its price
 
     @property
+    def error(self) -> float:
+        """How wrong solutions made with it may be, as a share of their size; infinite if that is not known."""
+        return np.inf if self.solution.error_estimate is None else self.solution.error_estimate
+
+    @property
     def is_spent(self) -> bool:
         """Whether there is no more work to spend."""
         return self.budget.left == 0.0 or bool(self.budget.late)
@@ -85,12 +90,18 @@ class Predicted:
 
 
 def followed(
-    parametric: Parametric, statement: Statement, response: Response, vector: FloatArray
+    parametric: Parametric,
+    statement: Statement,
+    response: Response,
+    vector: FloatArray,
+    elsewhere: FloatArray | None = None,
 ) -> tuple[list[FloatArray], FloatArray]:
     """Return the values of all terms of a statement and of the numbers, and how its residual follows fields alone."""
     place, dependence = statement.place, parametric.dependence(statement)
     assert isinstance(place, AtPoints | Averages)
     X, normals = place.points, place.normals if isinstance(place, Averages) else None
+    if elsewhere is not None:
+        X = elsewhere
     found = response.evaluate(X, dict.fromkeys(index for _, index in dependence.wanted))
     terms = [found[index][:, :, parametric.names.index(name)] for name, index in dependence.wanted]
     values = dependence.values(X, [own[:, 0] for own in terms], vector)
@@ -99,13 +110,21 @@ def followed(
     return values, np.asarray(sum(function(X, normals, values)[:, None] * own[:, 1:] for function, own in pairs))
 
 
-def predicted(parametric: Parametric, statement: Statement, response: Response, vector: FloatArray) -> Predicted:
-    """Return what a response says of one set of measurements."""
+def predicted(
+    parametric: Parametric,
+    statement: Statement,
+    response: Response,
+    vector: FloatArray,
+    elsewhere: FloatArray | None = None,
+) -> Predicted:
+    """Return what a response says of one set of measurements, or of the same at points elsewhere."""
     place = statement.place
     assert isinstance(place, AtPoints | Averages)
     X, normals = place.points, place.normals if isinstance(place, Averages) else None
+    if elsewhere is not None:
+        X = elsewhere
     dependence = parametric.dependence(statement)
-    values, of_fields = followed(parametric, statement, response, vector)
+    values, of_fields = followed(parametric, statement, response, vector, elsewhere)
     slopes = dependence.slopes(X, normals, values) + of_fields
     made = Predicted(np.asarray(dependence.residual(X, normals, values)), slopes)
     if isinstance(place, AtPoints):

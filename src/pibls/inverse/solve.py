@@ -25,6 +25,7 @@ from pibls.inverse.joint import leaves_open, solve_jointly, suits_joint
 from pibls.inverse.judge import alike, size_of, too_large
 from pibls.inverse.measurements import Measurements
 from pibls.inverse.parametric import Parametric
+from pibls.inverse.profile import Profile
 from pibls.inverse.response import Forward, Plain, forwarded
 from pibls.inverse.unknowns import Coordinates
 from pibls.inverse.unseen import turns
@@ -154,6 +155,10 @@ class Search:
             found, forward = finer
         found = self._renewed(found, forward)
         answer = Answer.of(self._measurements(forward), found, forward, self.coordinates, self.tol)
+        far = Profile(forward, self._measurements(forward), self.coordinates, found, answer.covariance).farthest()
+        if far is not found:
+            found = self._renewed(far, forward)
+            answer = Answer.of(self._measurements(forward), found, forward, self.coordinates, self.tol)
         return answer.solution(self.ambiguous, self.starts, self.budget, self._priors(), slowed=self.slowed)
 
     def _renewed(self, found: Descent, forward: Forward) -> Descent:
@@ -249,7 +254,7 @@ class Search:
 
     def _look_elsewhere(self, found: Descent, forward: Forward, tol: float) -> None:
         """Look for other values that fit as well, where bounds say that a number may be anywhere between."""
-        bounds = [k.bounds for k in self.parametric.problem.parameters if not k.positive]
+        bounds = [k.bounds for k in self.parametric.problem.parameters]
         if not any(b is not None and None not in b for b in bounds):
             return
         measurements = self._measurements(forward)
@@ -258,13 +263,13 @@ class Search:
             if here is None or forward.is_spent:
                 continue
             self.starts += 1
-            self._compare(found, descend(forward, measurements, self.coordinates, here), tol)
+            self._compare(found, descend(forward, measurements, self.coordinates, here), forward, tol)
 
-    def _compare(self, found: Descent, other: Descent, tol: float) -> None:
+    def _compare(self, found: Descent, other: Descent, forward: Forward, tol: float) -> None:
         """Keep values that fit as well as those found and are others."""
         vector = self.coordinates.vector(other.place.point)
         known = any(np.allclose(vector, one, rtol=_SAME) for one in self.ambiguous)
-        if self._good(other, tol) and self._apart(found, other) and not known:
+        if self._good(other, tol) and self._apart(found, other, forward) and not known:
             self.ambiguous.append(vector)
 
     def _look_slower(self, found: Descent, forward: Forward, tol: float) -> None:
@@ -272,7 +277,7 @@ class Search:
         if turns(self.parametric, found.place.response) > _SHOWN:
             other = self._slower(found, forward, tol)
             if other is not None:
-                self._compare(found, other[0], tol)
+                self._compare(found, other[0], forward, tol)
 
     def _slower(self, found: Descent, forward: Forward, tol: float) -> tuple[Descent, Forward] | None:
         """Search from starts that are slower, for the first one that fits."""
@@ -328,9 +333,11 @@ class Search:
         self.until = np.inf
         return found and self._settled(point, tol, None)
 
-    def _apart(self, one: Descent, two: Descent) -> bool:
-        gap = np.abs(one.place.point - two.place.point)[: self._numbers]
-        return bool((gap > _SAME).any())
+    def _apart(self, one: Descent, two: Descent, forward: Forward) -> bool:
+        """Tell whether numbers are others, and not along what data leave open, which is told by itself."""
+        gap = two.place.point - one.place.point
+        seen = one.place.slopes @ gap / self._measurements(forward).weighed(one.place.lacking).noise
+        return bool((np.abs(gap[: self._numbers]) > _SAME).any() and np.linalg.norm(seen) > 1.0)
 
     def _size(self, found: Descent) -> float:
         """Return how large residuals are, relative to what was measured."""
@@ -447,7 +454,7 @@ class Search:
     def _measurements(self, forward: Forward) -> Measurements:
         # Functions could follow errors of solutions as if they were data; a few numbers cannot.
         share = 1.0 if self.parametric.bases else _ERROR_SHARE
-        return self._plain(share * min(forward.solution.error_estimate or _COARSE, _COARSE))
+        return self._plain(share * min(forward.error, _COARSE))
 
     def _forward(self, point: FloatArray, tol: float, near: Solution | None = None) -> Forward:
         """Solve at a point; keep what the solution is made of."""
@@ -457,9 +464,9 @@ class Search:
         # Wrong unknowns can make solutions rough that are smooth at the right ones: do not spend all on them.
         share = _SHARE if tol > self.tol else 1.0
         if suits_lines(problem) or self._is_large:
-            made = ByLines.around(
-                self.parametric, vector, tol, self.budget, self.seed, self.coordinates.scales, self.until, share
-            )
+            # Numbers that move by factors have no size but their own.
+            scales = np.where(self.coordinates.logarithmic, 0.0, self.coordinates.scales)
+            made = ByLines.around(self.parametric, vector, tol, self.budget, self.seed, scales, self.until, share)
             if isinstance(made, ByLines):
                 return made
             reason = f" and it cannot be followed in time: {made.reason}"

@@ -91,7 +91,10 @@ class Coordinates:
             point = self.start.copy()
             for i in range(numbers):
                 low, high = self.low[i], self.high[i]
-                if self.logarithmic[i]:
+                if self.logarithmic[i] and np.isneginf(low) and np.isfinite(high):
+                    # From zero to something, as a position: decades below would be all near zero.
+                    point[i] = high + np.log(shares[i])
+                elif self.logarithmic[i]:
                     low = max(low, self.start[i] - _SPREAD * _DECADE)
                     high = min(high, self.start[i] + _SPREAD * _DECADE)
                     point[i] = low + shares[i] * (high - low)

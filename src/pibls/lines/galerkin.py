@@ -6,6 +6,7 @@ the boundary conditions, this is the weak (Galerkin) form: integrating by parts 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -310,14 +311,22 @@ class Galerkin:
         if self.is_linear:
             return self._linear
         matrix = self._sloped(self._linear, time, state)
-        for pull, strengths in self._pulls:
-            # Without the derivative of g', which vanishes with g.
-            found = pull.rows(time, self._fields(np.array([time]), state[None]))
-            rows = {name: own @ self.traces[name].kernel for name, own in found.items()}
+        for rows, strengths in self._pulling(time, state):
             for name in rows:
                 for other in rows:
                     matrix[self._tops[name], self._spans[other, 0]] -= strengths[name] * rows[name].T @ rows[other]
         return matrix
+
+    def _pulling(self, time: float, state: FloatArray) -> list[tuple[dict[str, FloatArray], dict[str, float]]]:
+        """Return the derivative of pulled conditions by coefficients, and how strong each is.
+
+        Without the derivative of g', which vanishes with g.
+        """
+        made = []
+        for pull, strengths in self._pulls:
+            found = pull.rows(time, self._fields(np.array([time]), state[None]))
+            made.append(({name: own @ self.traces[name].kernel for name, own in found.items()}, strengths))
+        return made
 
     def _sloped(self, fixed: FloatArray, time: float, state: FloatArray) -> FloatArray:
         """Return a fixed part of the Jacobian with that of what is not fixed and linear."""
@@ -334,15 +343,77 @@ class Galerkin:
                 matrix[self._tops[name], self._spans[own]] += self._acting[name] @ combined
         return matrix
 
+    def tangent(self, times: FloatArray, states: FloatArray) -> Callable[[FloatArray], FloatArray]:
+        """Return what takes vectors, (times, n, sides), to the Jacobian at times and states times these."""
+        known, X = _Known(), at_times(self.basis.rule.points, times)
+        terms = []
+        for name, rate in self._rates.items():
+            found = [self._slot(slot, times, states, known).ravel() for slot in rate.slots]
+            for slot, slope in rate.slopes:
+                functions = self._functions(slot.state[0], slot.multi_index)
+                factors = slope(X, None, found).reshape(len(times), -1, 1)
+                terms.append((self._tops[name], self._acting[name], factors, functions, self._spans[slot.state]))
+
+        pulling = [self._pulling(time, state) for time, state in zip(times, states, strict=True)]
+
+        def product(sides: FloatArray) -> FloatArray:
+            result = self._linear @ sides
+            for number, pulls in enumerate(pulling):
+                for rows, strengths in pulls:
+                    gap = sum(own @ sides[number, self._spans[name, 0]] for name, own in rows.items())
+                    for name, own in rows.items():
+                        result[number, self._tops[name]] -= strengths[name] * (own.T @ gap)
+            for top, acting, factors, functions, span in terms:
+                result[:, top] += acting @ (factors * (functions @ sides[:, span]))
+            return np.asarray(result)
+
+        return product
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether every field has coefficients of its own."""
+        return not (self.evolution.multipliers or self.evolution.constrained)
+
+    def restated(self, evolution: Evolution) -> Galerkin:
+        """Return another evolution on this basis, with all of what was made for this one that is the same for it."""
+        made = Galerkin(evolution, self.basis)
+        if not self.is_like(made):
+            return made
+        # The functions that keep conditions are the same, and so is what rates make of them if these are.
+        shared = ["traces", "_made", "_tests"] if not any(t.data for t in made.traces.values()) else ["_tests"]
+        if evolution.rates == self.evolution.rates and evolution.mass == self.evolution.mass:
+            shared += ["_rates", "_projections", "_operators", "_unpulled"]
+        vars(made).update({name: getattr(self, name) for name in shared})
+        return made
+
+    def is_like(self, other: Galerkin) -> bool:
+        """Tell whether another evolution on this basis has the same coefficients."""
+        kernels = [(own.kernel, other.traces[name].kernel) for name, own in self.traces.items()]
+        return self.is_plain and all(np.array_equal(one, two) for one, two in kernels)
+
+    def lifted(self, breaks: FloatArray) -> FloatArray:
+        """Return what boundary data makes of all fields in the whole basis, shape (k, degree + 1, fields, m)."""
+        whole = self.expanded(Trajectory(breaks, np.zeros((len(breaks) - 1, STAGES + 1, self.size)))).coefficients
+        return whole.reshape(*whole.shape[:2], len(self.evolution.problem.fields), -1)
+
+    def started(self, state: State, values: FloatArray) -> FloatArray:
+        """Return what initial values of a state make of coefficients: from (points, sides) to (n, sides)."""
+        result = np.zeros((self.size, values.shape[1]))
+        result[self._spans[state]] = self._tests[state[0]] @ values
+        return result
+
     def forced(self, name: str, rates: FloatArray) -> FloatArray:
         """Return what more rates of a field do to coefficients: from (times, points, sides) to (times, n, sides)."""
         result = np.zeros((len(rates), self.size, rates.shape[2]))
         result[:, self._tops[name]] = self._acting[name] @ rates
         return result
 
-    def widened(self, name: str, pieces: FloatArray) -> FloatArray:
-        """Return answers of a field in the whole basis: from (k, degree + 1, n, sides) to (k, degree + 1, sides, m)."""
-        return np.swapaxes(self.traces[name].kernel @ pieces[:, :, self._spans[name, 0]], 2, 3)
+    def widened(self, pieces: FloatArray) -> FloatArray:
+        """Return answers in the whole basis: from (k, degree + 1, n, sides) to (k, degree + 1, sides and fields, m)."""
+        names = self.evolution.problem.field_names
+        every = [self.traces[name].kernel @ pieces[:, :, self._spans[name, 0]] for name in names]
+        found = np.moveaxis(np.stack(every, axis=2), 4, 2)
+        return found.reshape(*pieces.shape[:2], -1, found.shape[-1])
 
     def expanded(self, trajectory: Trajectory) -> Trajectory:
         """Return the trajectory of all fields in the whole basis, boundary data included, field by field."""

@@ -13,7 +13,7 @@ from functools import cache
 from typing import Any, Protocol
 
 import numpy as np
-from scipy.linalg import lu_factor, lu_solve
+from scipy.linalg import block_diag, lu_factor, lu_solve
 
 from pibls.checks import FloatArray
 from pibls.errors import ProblemError, SolveError
@@ -25,6 +25,8 @@ __all__ = ["STAGES", "IntegrationError", "Integrator", "Trajectory", "VectorFiel
 STAGES = 7
 _NEWTON_STEPS = 12
 _PATIENT = 60  # steps where there is no shorter step to take instead
+_MOST_AT_ONCE = 300  # numbers in all stages of a step, that are solved for at once if need be
+_ANSWERED, _ROUNDED = 1e-9, 1e-5  # of answers, to which their stages are found, and that rounding may keep off
 _NEWTON_SHARE = 0.03  # stages are solved to so much of the tolerance
 _SAFETY = 0.8
 _GROWTH, _SHRINKAGE = 3.0, 0.15
@@ -74,6 +76,10 @@ class VectorField(Protocol):
 
     def jacobian(self, time: float, state: FloatArray) -> FloatArray:
         """Return the derivative of f with respect to the state."""
+        ...
+
+    def tangent(self, times: FloatArray, states: FloatArray) -> Callable[[FloatArray], FloatArray]:
+        """Return what takes vectors, (times, n, sides), to the Jacobian at times and states times these."""
         ...
 
     def sizes(self, states: FloatArray) -> FloatArray:
@@ -236,23 +242,71 @@ class Integrator:
             previous, y = (h, pieces[-1]), stages[-1]
         return Trajectory(breaks, np.array(pieces))
 
-    def answers(self, breaks: FloatArray, forces: Callable[[FloatArray], FloatArray]) -> FloatArray:
-        """Return how a linear equation answers to further forces, from nothing and by given steps.
+    def answers(
+        self, course: Trajectory, forces: Callable[[FloatArray], FloatArray], start: FloatArray
+    ) -> FloatArray | None:
+        """Return how a solution answers to further forces and to another start, by its own steps.
 
-        Forces at times have the shape (times, n, sides), and answers that of coefficients of a trajectory, and sides.
+        Forces at times have the shape (times, n, sides), the start (n, sides), and answers that of the coefficients of
+        a trajectory, and sides. Nothing if the Jacobian ages too quickly within a step.
         """
-        _, _, vectors, inverse = _tableau()
         pieces: list[FloatArray] = []
-        for time, h in zip(breaks[:-1].tolist(), np.diff(breaks).tolist(), strict=True):
-            acting = forces(stage_times(time, h))
-            y = pieces[-1].sum(axis=0) if pieces else np.zeros(acting.shape[1:])
-            jacobian = self.field.jacobian(time, y[:, 0])
-            self._factorise(h, jacobian)
-            self.operations += acting.shape[2] * cost.substitutions(len(y)) + cost.PER_CALL
-            transformed = np.tensordot(inverse, acting + jacobian @ y, axes=1)
-            stages = y + np.real(np.tensordot(vectors, self._solved(transformed), axes=1))
+        before = 0.0
+        for time, h in zip(course.breaks[:-1].tolist(), np.diff(course.breaks).tolist(), strict=True):
+            times = stage_times(time, h)
+            y = pieces[-1].sum(axis=0) if pieces else start
+            # The course is known: midway, the Jacobian is nearest to all that a step meets.
+            midway = time + h / 2
+            self._factorise(h, self.field.jacobian(midway, course(np.array([midway]))[0]))
+            self.operations += self.field.costs[1] + cost.PER_CALL
+            guess = _extrapolated((before, pieces[-1]) if pieces else None, h, y) - y
+            acting, states = forces(times), course(times)
+            stages = self._answered(h, y, guess, self.field.tangent(times, states), acting)
+            if stages is None and STAGES * len(y) > _MOST_AT_ONCE:
+                return None
+            stages = self._at_once(h, y, times, states, acting) if stages is None else stages
+            before = h
             pieces.append(np.tensordot(legendre_weights(), np.concatenate([y[None], stages]), axes=1))
         return np.array(pieces)
+
+    def _answered(
+        self,
+        h: float,
+        y: FloatArray,
+        z: FloatArray,
+        tangent: Callable[[FloatArray], FloatArray],
+        acting: FloatArray,
+    ) -> FloatArray | None:
+        """Return the stages of the linearised equation by iterations with one Jacobian for all of them."""
+        _, values, vectors, inverse = _tableau()
+        last = np.inf
+        per_side = STAGES * self.field.costs[0] + cost.substitutions(len(y))
+        for _ in range(_PATIENT):
+            self.operations += acting.shape[2] * per_side + cost.PER_CALL
+            rates = tangent(y + z) + acting
+            shifted = (values / h)[:, None, None] * np.tensordot(inverse, z, axes=1)
+            update = self._solved(np.tensordot(inverse, rates, axes=1) - shifted)
+            z = z + np.real(np.tensordot(vectors, update, axes=1))
+            if self.field.is_linear:
+                return np.asarray(y + z)
+            sizes = np.maximum(np.linalg.norm(y + z, axis=(0, 1)), 1e-300)
+            change = float((np.linalg.norm(update, axis=(0, 1)) / sizes).max())
+            if change <= _ANSWERED or not change < last:
+                # Rounding ends it sooner where an equation is stiff.
+                return np.asarray(y + z) if change <= _ROUNDED else None
+            last = change
+        return np.asarray(y + z) if last <= _ROUNDED else None
+
+    def _at_once(
+        self, h: float, y: FloatArray, times: FloatArray, states: FloatArray, acting: FloatArray
+    ) -> FloatArray:
+        """Return the stages of the linearised equation, each with a Jacobian of its own."""
+        _, values, vectors, inverse = _tableau()
+        slopes = [self.field.jacobian(time, state) for time, state in zip(times, states, strict=True)]
+        matrix = np.kron(np.real(vectors * values @ inverse) / h, np.eye(len(y))) - block_diag(*slopes)
+        self.operations += STAGES * self.field.costs[1] + cost.dense(2.0 / 3.0 * len(matrix) ** 3) + cost.PER_CALL
+        right = np.concatenate([own @ y + more for own, more in zip(slopes, acting, strict=True)])
+        return np.asarray(y + np.linalg.solve(matrix, right).reshape(acting.shape))
 
     def _check(self, blown_up: bool, time: float, breaks: list[float], pieces: list[FloatArray]) -> None:
         """Give up where steps become too short or the state runs away, or when the work is spent."""
@@ -382,9 +436,9 @@ class Integrator:
 def _extrapolated(previous: tuple[float, FloatArray] | None, h: float, y: FloatArray) -> FloatArray:
     """Guess the stages from the polynomial of the step before."""
     if previous is None:
-        return np.tile(y, (STAGES, 1))
+        return np.tile(y, (STAGES, *np.ones(y.ndim, dtype=int)))
     width, piece = previous
     ahead = 1.0 + 2.0 * h / width * _tableau()[0]
     # High orders, continued far, are noise.
     degree = STAGES if h <= 1.5 * width else 2
-    return np.polynomial.legendre.legvander(ahead, degree) @ piece[: degree + 1]
+    return np.tensordot(np.polynomial.legendre.legvander(ahead, degree), piece[: degree + 1], axes=1)

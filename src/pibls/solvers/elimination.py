@@ -65,6 +65,8 @@ class Eliminated:
         if self._least is not None:
             if rhs is not None:
                 return np.asarray(solve_triangular(self.triangle + self._least, right, check_finite=False))
+            if not np.isfinite(self.triangle).all():
+                raise SolveError("The equations are not finite where they are linearised. Check starts and bounds.")
             return np.asarray(np.linalg.lstsq(self.triangle, right, rcond=_SINGULAR)[0])
         return np.asarray(lapack.dtrtrs(self.triangle, right)[0])
 

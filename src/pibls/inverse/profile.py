@@ -1,0 +1,74 @@
+"""Whether data limit a number as the linearised problem says: others, however far away, may fit as well."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from pibls.checks import FloatArray
+from pibls.inverse.descent import Descent, descend, place_at
+from pibls.inverse.identify import LARGEST
+from pibls.inverse.measurements import Measurements
+from pibls.inverse.response import Forward
+from pibls.inverse.unknowns import Coordinates
+
+__all__ = ["Profile"]
+
+_WIDE = 0.2  # standard deviation of a coordinate beyond which the linearised problem is not taken at its word
+_AWAY = 2.0  # standard deviations of the first look
+_RISES = 0.9  # of what the square sum should rise by there: 95 % intervals end about where it does
+_HELD = 1e-3  # of a standard deviation, that a number is held to
+
+
+@dataclass(frozen=True, eq=False)
+class Profile:
+    """The end of a search, and how uncertain coordinates are there."""
+
+    forward: Forward
+    measurements: Measurements
+    coordinates: Coordinates
+    found: Descent
+    covariance: FloatArray
+
+    def farthest(self) -> Descent:
+        """Return a place out of all proportion that explains data as well as the end of the search, or that end.
+
+        Of u′ = −V u/(K + u) with small u, every large K with its V is one: what is not determined shows there.
+        """
+        numbers = len(self.measurements.parametric.problem.parameters)
+        deviations = np.sqrt(np.diag(self.covariance)[:numbers])
+        sizes = self.coordinates.sizes(self.found.place.point)[:numbers]
+        for number in np.flatnonzero((deviations > _WIDE * sizes) & (deviations < LARGEST * sizes)):
+            for sign in (1.0, -1.0):
+                far = self._walked(int(number), sign * deviations[number], LARGEST * sizes[number])
+                if far is not None:
+                    return far
+        return self.found
+
+    def _walked(self, number: int, deviation: float, limit: float) -> Descent | None:
+        """Hold a number farther and farther away and fit the others, as long as data do not mind."""
+        place, course = self.found.place, self.covariance[:, number] / self.covariance[number, number]
+        weighed = self.measurements.weighed(place.lacking)
+        most = weighed.misfit(place, self.coordinates) + _RISES * _AWAY**2
+        here, step = self.found, _AWAY * deviation
+        while abs(here.place.point[number] - place.point[number]) < limit:
+            target = here.place.point + step * course
+            if not self.coordinates.low[number] <= target[number] <= self.coordinates.high[number]:
+                return None
+            held = self._holding(number, target, _HELD * abs(deviation))
+            there = place_at(self.forward, self.measurements, self.coordinates, target, here.place.response)
+            if there is None or self.forward.is_spent:
+                return None
+            here = descend(self.forward, self.measurements, held, there, rough=True, nearby=True)
+            if weighed.misfit(here.place, self.coordinates) > most:
+                return None
+            step *= 2.0
+        return here
+
+    def _holding(self, number: int, target: FloatArray, width: float) -> Coordinates:
+        """Return coordinates with a prior that holds a number where it is."""
+        means, deviations = self.coordinates.means.copy(), self.coordinates.deviations.copy()
+        means[number] = self.coordinates.vector(target)[number]
+        deviations[number] = width * self.coordinates.rates(target)[number]
+        return replace(self.coordinates, means=means, deviations=deviations)
