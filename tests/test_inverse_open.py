@@ -119,3 +119,13 @@ def test_an_exponent_that_overflows_on_the_way_is_found_without_noise_on_the_scr
     assert found.status == "converged"
     assert abs(found.parameters["q"].value - 2) < 4 * found.parameters["q"].deviation
     assert capfd.readouterr().err == ""
+
+
+def test_a_number_that_data_limit_on_one_side_has_an_interval_to_the_other_end():
+    """The viscosity of a flow between walls from five points: with this noise, none at all fits nearly as well."""
+    found = pb.solve(pb.problems.inverse.brinkman_forchheimer(9.2e-3, 2))
+    assert found.status == "converged"
+    low, high = found.parameters["nu_e"].interval
+    assert low == 0.0
+    assert 1e-3 < high < 2e-3
+    assert "Data do not limit nu_e from below" in found.diagnostics.message

@@ -67,6 +67,8 @@ class Answer:
         What was asked for.
     accuracy
         What predictions must change by to count, in units of the noise, where errors of solutions do not say that.
+    sides
+        Numbers that data do not limit on one side, with the sign of that.
     """
 
     measurements: Measurements
@@ -80,6 +82,7 @@ class Answer:
     error: FloatArray
     tol: float
     accuracy: float | None = None
+    sides: frozenset[tuple[int, float]] = frozenset()
 
     @classmethod
     def of(
@@ -199,7 +202,9 @@ class Answer:
         rates = self.coordinates.rates(place.point)
         entries = []
         for i, name in enumerate(self._names):
-            ends = np.clip(place.point[i] + factor * deviations[i] * np.array([-1.0, 1.0]), *self._bounds(i))
+            open_ends = np.array([-np.inf if (i, -1.0) in self.sides else 0, np.inf if (i, 1.0) in self.sides else 0])
+            ends = place.point[i] + factor * deviations[i] * np.array([-1.0, 1.0]) + open_ends
+            ends = np.clip(ends, *self._bounds(i))
             low, high = (float(self.coordinates.vector(_with(place.point, i, end))[i]) for end in ends)
             value, deviation = float(self.coordinates.vector(place.point)[i]), float(deviations[i] * rates[i])
             if np.isinf(factor):
@@ -333,6 +338,8 @@ class Answer:
         if remarks and not accurate:
             remarks = ("Solutions are too inaccurate to tell whether the data determine all unknowns.",)
         words = [f"{told}." if told else "", *remarks]
+        for number, sign in sorted(self.sides):
+            words.append(f"Data do not limit {self._names[number]} from {'above' if sign > 0 else 'below'}.")
         status = Status.CONVERGED
         if self.forward.solution.status == Status.ILL_POSED:
             return Status.ILL_POSED, f"At the unknowns found: {self.forward.solution.diagnostics.message}"

@@ -16,6 +16,7 @@ from pibls.inverse.unknowns import Coordinates
 __all__ = ["Profile"]
 
 _WIDE = 0.2  # standard deviation of a coordinate beyond which the linearised problem is not taken at its word
+_VAGUE = 0.5  # standard deviation of a number that is not determined if data limit it on one side only
 _AWAY = 2.0  # standard deviations of the first look
 _RISES = 0.9  # of what the square sum should rise by there: 95 % intervals end about where it does
 _HELD = 1e-3  # of a standard deviation, that a number is held to
@@ -31,20 +32,24 @@ class Profile:
     found: Descent
     covariance: FloatArray
 
-    def farthest(self) -> Descent:
+    def farthest(self) -> tuple[Descent, set[tuple[int, float]]]:
         """Return a place out of all proportion that explains data as well as the end of the search, or that end.
 
-        Of u′ = −V u/(K + u) with small u, every large K with its V is one: what is not determined shows there.
+        Of u′ = −V u/(K + u) with small u, every large K with its V is one: what is not determined shows there. Numbers
+        that are known well enough, but for data that do not limit them on one side, come with that side.
         """
         numbers = len(self.measurements.parametric.problem.parameters)
         deviations = np.sqrt(np.diag(self.covariance)[:numbers])
         sizes = self.coordinates.sizes(self.found.place.point)[:numbers]
-        for number in np.flatnonzero((deviations > _WIDE * sizes) & (deviations < LARGEST * sizes)):
+        sides: set[tuple[int, float]] = set()
+        for number in np.flatnonzero((deviations > _WIDE * sizes) & (deviations < LARGEST * sizes)).tolist():
             for sign in (1.0, -1.0):
-                far = self._walked(int(number), sign * deviations[number], LARGEST * sizes[number])
+                far = self._walked(number, sign * deviations[number], LARGEST * sizes[number])
+                if far is not None and (deviations[number] > _VAGUE * sizes[number] or (number, 1.0) in sides):
+                    return far, set()
                 if far is not None:
-                    return far
-        return self.found
+                    sides.add((number, sign))
+        return self.found, sides
 
     def _walked(self, number: int, deviation: float, limit: float) -> Descent | None:
         """Hold a number farther and farther away and fit the others, as long as data do not mind."""

@@ -155,10 +155,12 @@ class Search:
             found, forward = finer
         found = self._renewed(found, forward)
         answer = Answer.of(self._measurements(forward), found, forward, self.coordinates, self.tol)
-        far = Profile(forward, self._measurements(forward), self.coordinates, found, answer.covariance).farthest()
+        profile = Profile(forward, self._measurements(forward), self.coordinates, found, answer.covariance)
+        far, sides = profile.farthest()
         if far is not found:
             found = self._renewed(far, forward)
             answer = Answer.of(self._measurements(forward), found, forward, self.coordinates, self.tol)
+        answer = replace(answer, sides=frozenset(sides))
         return answer.solution(self.ambiguous, self.starts, self.budget, self._priors(), slowed=self.slowed)
 
     def _renewed(self, found: Descent, forward: Forward) -> Descent:
