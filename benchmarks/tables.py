@@ -35,8 +35,8 @@ COMMANDS = {
     "evolution": "python -m benchmarks.evolution --seeds 1 --csv out/evolution.csv",
     "gpu": "one fit of helmholtz_high per number of nodes, best of three",
     "inverse_bound": "python -m benchmarks.inverse bound --seeds 10 --summary out/inverse_bound.csv --problems "
-    "heat_diffusivity brinkman_forchheimer klein_gordon_mass wave_speed robin_coefficient source_position "
-    "two_layer_darcy",
+    "heat_diffusivity brinkman_forchheimer klein_gordon_mass wave_speed robin_coefficient burgers_coefficients "
+    "kdv_coefficients lorenz_parameters source_position two_layer_darcy",
     "inverse_coverage": "python -m benchmarks.inverse coverage --seeds 200 --summary out/inverse_coverage.csv",
     "inverse_starts": "python -m benchmarks.inverse starts --seeds 30 --summary out/inverse_starts.csv --problems "
     "heat_diffusivity brinkman_forchheimer klein_gordon_mass wave_speed robin_coefficient",
@@ -44,6 +44,7 @@ COMMANDS = {
     "nonlinear": "python -m benchmarks.nonlinear --csv out/nonlinear.csv --tol 1e-6 (and 1e-9)",
     "peers_inverse": "python -m benchmarks.peers_inverse --share 0.2 --csv out/peers_inverse.csv",
     "pinn": "python -m benchmarks.pinn",
+    "windows": "python -m benchmarks.windows --csv out/windows.csv",
 }
 UNTOLD = ("message", "scan", "wall", "work")  # long, or in no table
 Row = dict[str, str]

@@ -333,6 +333,18 @@ def inverse_starts() -> str:
     )
 
 
+def windows() -> str:
+    """Return unknown numbers where measurements stand in place of all conditions, a line per unknown."""
+    lines = [
+        [
+            *(r["window"], r["unknown"], power(r["error"], 1)),
+            *(f"{float(r['held']):.1%}", f"{float(r['spread']):.2f}", f"{float(r['seconds']):.2f}"),
+        ]
+        for r in results("windows").rows
+    ]
+    return _table(("window", "unknown", "median relative error", "held", "errors over deviations", "s"), lines)
+
+
 def peers_inverse() -> str:
     """Return unknown numbers without noise, by plain solve and by DeepXDE."""
     lines = [
@@ -355,6 +367,6 @@ TABLES: dict[str, Callable[[], str]] = {
         *(linear, linear_words, linear_estimates, accuracy, few, few_enhanced, assembly, cells),
         *(everyday, everyday_words, nonlinear, nonlinear_words, evolution, gpu, pinn),
         *(reproduce, parameters, seconds, points, inverse_bound, inverse_coverage, inverse_starts),
-        peers_inverse,
+        *(peers_inverse, windows),
     )
 }
