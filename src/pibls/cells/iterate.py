@@ -86,7 +86,6 @@ class Newton:
     curvature: float = np.inf
     history: list[dict[str, Any]] = field(default_factory=list)
     _reached: dict[Fit, Descent] = field(default_factory=dict)
-    _orders: dict[Any, Any] = field(default_factory=dict)
     _last: Glue | None = None
     _steps: float = 0.0  # on the last tree
 
@@ -148,8 +147,7 @@ class Newton:
 
     def solved(self, rows: Rows, root: Cell) -> Fit:
         """Return the solution of the problem linearised at the state of the rows."""
-        rows.known.clear()  # every elimination begins with none
-        self._last = glue = Glue(rows, self._orders)
+        self._last = glue = Glue(rows)
         found = glue.solve(root)
         self.flops += glue.flops
         self._steps += 1.0

@@ -13,7 +13,7 @@ import numpy as np
 from pibls.budget import Budget
 from pibls.cells.fitters import Fitter, Linear, degree_for
 from pibls.cells.layout import Layout
-from pibls.cells.leaf import PER_CELL
+from pibls.cells.local import PER_CELL
 from pibls.cells.measure import distances, tails_of, unsure_averages
 from pibls.cells.outcome import field_sizes, network_of, residuals_of
 from pibls.cells.refine import Follower, Marker

@@ -57,7 +57,7 @@ class PartRows:
     """
 
     units: FloatArray
-    equation: FloatArray | None
+    equation: FloatArray
     source: FloatArray
     condition: FloatArray
     value: FloatArray
@@ -96,10 +96,9 @@ class Rows:
     diffusion: float = 1.0
     columns: Columns | None = None
     sides: int = 1
-    known: set[Any] = field(default_factory=set)
     _balances: dict[CellPart, tuple[FloatArray, FloatArray]] = field(default_factory=dict)
     _magnitudes: dict[CellPart, list[list[Term]]] = field(default_factory=dict)
-    _means: dict[Any, FloatArray] = field(default_factory=dict)
+    _alike: dict[Any, tuple[FloatArray, FloatArray]] = field(default_factory=dict)  # equations, and their means
     _factors: dict[Any, float] = field(default_factory=dict)
     _traced: dict[Any, FloatArray] = field(default_factory=dict)
     _face_units: dict[Face, FloatArray] = field(default_factory=dict)
@@ -156,17 +155,15 @@ class Rows:
             self._sources(e, part, part.points, None, own) for e, (_, own) in zip(self.equations, lowered, strict=True)
         ]
         source = np.concatenate([-(r * roots)[:, None] * values for r, values in zip(rows, sources, strict=True)])
-        equation = None
-        if key is None or key not in self.known:
-            if key is not None:
-                self.known.add(key)
+        if key is None or key not in self._alike:
             found = self._at(part, None, [terms for terms, _ in lowered], units)
             equation = np.concatenate([own * (r * roots)[:, None] for r, own in zip(rows, found, strict=True)])
             shares = part.integrals / roots
             means = np.array([shares @ own for own in np.split(equation, len(rows))]) / rows[:, None]
             if key is not None:
-                self._means[key] = means
-        means = self._means[key] if key is not None else means
+                self._alike[key] = equation, means
+        else:
+            equation, means = self._alike[key]
         given = np.array([part.integrals @ values for values in sources])
         condition, value, flows = self._conditions(part, units)
         besides = self._besides(part, units, flows)

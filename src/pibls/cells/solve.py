@@ -3,23 +3,27 @@
 from __future__ import annotations
 
 import math
-from dataclasses import InitVar, dataclass, field
+from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
 from pibls.cells.layout import Layout
-from pibls.cells.leaf import Link, Reducer, Wall, by_crossing
+from pibls.cells.local import Link, LocalSystem, LocalSystems, Wall, by_crossing
 from pibls.cells.parts import CellPart, Face, part_values
 from pibls.cells.rows import Rows
 from pibls.cells.tree import Cell, Contact, contacts, leaves
 from pibls.checks import FloatArray
-from pibls.solvers.elimination import Eliminated, merge, merging
+from pibls.solvers.elimination import Dependent, Elimination, Factor, Grams, Join, Load, Rotations, joining
 
 __all__ = ["Fit", "Glue"]
 
 _COMPLETE = 1e-9  # of a side: what is less is rounding
+_REFINEMENTS = 4  # at most, of a solution by Gram matrices
+_REFINED = 1e-8  # relative change after which the next one is rounding: each is about the square of the last
+_CONTRACTING = 0.1  # relative change of a first refinement that shows that Gram matrices have digits
+_TRUSTED = 1e5  # sensitivities that Gram matrices tell; they cannot see larger ones
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,20 +60,65 @@ class Fit:
         return float(np.sqrt(sum(value**2 for value in self.residuals.values())))
 
 
-@dataclass(frozen=True, eq=False)
-class _Front:
-    """What a branch of the tree still shares with the rest, on faces and walls and by links."""
+@dataclass(eq=False)
+class _Branch:
+    """A branch of the tree with its own unknowns eliminated.
 
-    faces: tuple[Any, ...]
+    Attributes
+    ----------
+    shared, sizes
+        What the unknowns that it still shares belong to (faces, walls and links), and how many they are.
+    inner, inner_sizes
+        The same of those that it eliminates.
+    halves, join
+        The branches it is made of, and how.
+    part, system, load, faces
+        Of a single part: the part, its rows, their right-hand sides, and its faces.
+    sample
+        One of its parts.
+    """
+
+    shared: tuple[Any, ...]
     sizes: tuple[int, ...]
-    rows: FloatArray
-    own: Eliminated
-    inner: tuple[Face, ...]
-    inner_sizes: tuple[int, ...]
-    parts: tuple[CellPart | _Front, ...]
-    sample: CellPart | None
-    lost: float
-    held: tuple[Any, ...] = ()
+    sample: CellPart
+    inner: tuple[Any, ...] = ()
+    inner_sizes: tuple[int, ...] = ()
+    halves: tuple[_Branch, ...] = ()
+    join: Join | None = None
+    part: CellPart | None = None
+    system: LocalSystem | None = None
+    load: Load | None = None
+    faces: tuple[Any, ...] = ()
+    factor: Factor = field(init=False)
+
+    @property
+    def width(self) -> int:
+        """How many unknowns it shares, beside its sums."""
+        return sum(self.sizes)
+
+
+@dataclass(frozen=True, eq=False)
+class _Unknowns:
+    """Unknowns by branch: of single parts their own ones and those around them, of all others their sums."""
+
+    own: dict[_Branch, FloatArray]
+    others: dict[_Branch, FloatArray]
+    sums: dict[_Branch, FloatArray]
+
+    def changed(self, change: _Unknowns) -> _Unknowns:
+        """Return the sum with a change."""
+        pairs = ((self.own, change.own), (self.others, change.others), (self.sums, change.sums))
+        return _Unknowns(*({branch: value + more[branch] for branch, value in own.items()} for own, more in pairs))
+
+    @property
+    def norms(self) -> FloatArray:
+        """Size of the functions they stand for, by right-hand side: of cut parts, what these share tells."""
+        squares = (
+            np.square(self.others[branch]).sum(axis=0)
+            + (float(np.prod(branch.sample.half)) * np.square(own).sum(axis=0) if branch.sample.whole else 0.0)
+            for branch, own in self.own.items()
+        )
+        return np.asarray(np.sqrt(sum(squares)))
 
 
 @dataclass(eq=False)
@@ -77,26 +126,25 @@ class Glue:
     """Solves one problem on one tree after another; what has not changed is not computed again."""
 
     rows: Rows
-    orders: InitVar[dict[Any, Any] | None] = None  # of unknowns, shared with another one
-    reducer: Reducer = field(init=False)
+    local: LocalSystems = field(init=False)
     _merging: float = 0.0  # operations
-    _columns: dict[CellPart, FloatArray] = field(default_factory=dict)
-    _fronts: dict[Any, _Front] = field(default_factory=dict)
+    _way: Elimination = field(default_factory=Grams)
+    _branches: dict[Any, _Branch] = field(default_factory=dict)
+    _joined: dict[Any, tuple[Factor, Factor, Factor]] = field(default_factory=dict)
     _walls: dict[Any, Wall] = field(default_factory=dict)
     _sides: dict[Face, tuple[CellPart, int, bool] | None] = field(default_factory=dict)  # which walls have them
     _links: dict[Any, Link] = field(default_factory=dict)
     _projected: dict[Any, FloatArray] = field(default_factory=dict)
-    _top: _Front = field(init=False)
-    _level: int = 0
+    _order: list[_Branch] = field(default_factory=list)  # of the last tree, parts first
     _last: tuple[int, float] = (1, 0.0)  # cells of the last tree, and operations of its merges
 
-    def __post_init__(self, orders: dict[Any, Any] | None) -> None:
-        self.reducer = Reducer(self.rows, {} if orders is None else orders)
+    def __post_init__(self) -> None:
+        self.local = LocalSystems(self.rows)
 
     @property
     def flops(self) -> float:
         """Operations so far."""
-        return self._merging + self.reducer.flops
+        return self._merging + self.local.work
 
     @property
     def layout(self) -> Layout:
@@ -109,20 +157,43 @@ class Glue:
         What branches share grows more slowly than they do, and merges go with its third power.
         """
         d, (count, merged) = self.layout.reference.dimension, self._last
-        unit = self.reducer.flops / max(self.reducer.count, 1)
+        unit = self.local.work / max(self.local.count, 1)
         power: float = max(3.0 * (d - 1) / d, 1.0)
         return unit * new + merged * math.pow(cells / count, power)
 
     @property
     def held(self) -> float:
         """Bytes that the last solution takes, for the most part."""
-        own = (front.rows.size + front.own.triangle.size + front.own.coupling.size for front in self._fronts.values())
-        return 8.0 * sum(own) + self.reducer.held
+        factors = {id(branch.factor): branch.factor.size for branch in self._order if branch.system is None}
+        systems = {id(branch.system): branch.system.held for branch in self._order if branch.system is not None}
+        return 8.0 * (sum(factors.values()) + sum(systems.values()))
 
     def solve(self, root: Cell) -> Fit:
         """Return the solution on a tree."""
+        held, depths = self._neighbours(root)
+        before, self._branches, merged = self._branches, {}, self._merging
+        self._order = []
+        self._branch(root, root.depth, held, depths, before)
+        unknowns, residuals = self._eliminated()
+        weights: dict[CellPart, FloatArray] = {}
+        columns: dict[CellPart, FloatArray] = {}
+        lacking: dict[CellPart, float] = {}
+        for branch, own in unknowns.own.items():
+            assert branch.part is not None
+            every = self._weights(branch, own, unknowns.others[branch])
+            weights[branch.part] = every[0]
+            if len(every) > 1:
+                columns[branch.part] = every[1:]
+            lacking[branch.part] = math.sqrt(residuals[branch].square) / self.rows.emphasis(branch.part)
+        if self._merging > merged:
+            self._last = len(weights), self._merging - merged
+        self.local.keep(weights)
+        return Fit(root, tuple(weights), weights, lacking, len(weights) * self.rows.width, 0, columns)
+
+    def _neighbours(self, root: Cell) -> tuple[dict[CellPart, list[Any]], dict[Any, tuple[int, int, int]]]:
+        """Return the faces and links of every part, and how deep in the tree each of them is eliminated."""
         paths = _paths(root)
-        held: dict[CellPart, list[Face]] = {}
+        held: dict[CellPart, list[Any]] = {}
         depths: dict[Any, tuple[int, int, int]] = {}
         walls: dict[tuple[CellPart, int, bool], list[Face]] = {}
         for contact in contacts(root, self.rows.periodic):
@@ -146,18 +217,7 @@ class Glue:
                 held.setdefault(face.below, []).append(face)
                 held.setdefault(face.above, []).append(face)
         self._chain(root, paths, held, depths)
-        self._level = root.depth
-        before, self._fronts, merged = self._fronts, {}, self._merging
-        top = self._top = self._front(root, held, depths, before)
-        weights: dict[CellPart, FloatArray] = {}
-        residuals: dict[CellPart, float] = {}
-        self._columns = {}
-        self._back(top, self._total(top), {}, weights, residuals)
-        parts = tuple(weights)
-        if self._merging > merged:
-            self._last = len(parts), self._merging - merged
-        self.reducer.keep(parts)
-        return Fit(root, parts, weights, residuals, len(parts) * self.rows.width, 0, self._columns)
+        return held, depths
 
     def _join(
         self, walls: dict[tuple[CellPart, int, bool], list[Face]], depths: dict[Any, tuple[int, int, int]]
@@ -172,7 +232,7 @@ class Glue:
                 wall = self._walls.setdefault(key, Wall(part, axis))
                 depths[wall] = max(depths[face] for face in faces)
                 joined |= dict.fromkeys(faces, wall)
-        self.reducer.walls = joined
+        self.local.walls = joined
 
     def _chain(self, root: Cell, paths: dict[Cell, str], held: Any, depths: Any) -> None:
         """Link every part with the next one, for each average, and around each crossing."""
@@ -181,7 +241,7 @@ class Glue:
         chains += [(crossing, *crossing.around(cells)) for crossing in self.layout.ground.crossings]
         for of, half, around in chains:
             parts = [part for cell in around for part in self.layout.parts(cell)]
-            self.reducer.around[of] = set(parts)
+            self.local.around[of] = set(parts)
             for one, two in pairwise(parts):
                 # What is within a box of some size is in all trees.
                 link = self._links.setdefault((one, two, of, half), Link(one, two, of))
@@ -190,90 +250,155 @@ class Glue:
                 held.setdefault(one, []).append(link)
                 held.setdefault(two, []).append(link)
 
-    def _front(self, cell: Cell, held: dict[CellPart, list[Face]], depths: Any, before: dict[Any, _Front]) -> _Front:
+    def _branch(self, cell: Cell, top: int, held: Any, depths: Any, before: dict[Any, _Branch]) -> _Branch | None:
+        """Return the branch of a cell, as before where nothing has changed; None where the domain has nothing of it."""
         if cell.halves:
-            return self._merged(cell, [self._front(half, held, depths, before) for half in cell.halves], depths, before)
-        parts = self.layout.parts(cell)
-        fronts = []
-        for part in parts:
-            walls = self.reducer.walls
-            faces = tuple(sorted(held.get(part, ()), key=lambda face: depths[walls.get(face, face)]))
-            shared, kept = self.reducer.shared(faces), before.get(part)
-            same = kept is not None and kept.held == faces and kept.faces == shared
-            front = kept if kept is not None and same else self._leaf(part, faces, shared)
-            self._fronts[part] = front
-            fronts.append(front)
-        return self._merged(cell, fronts, depths, before)
-
-    def _leaf(self, part: CellPart, faces: tuple[Any, ...], shared: tuple[Any, ...]) -> _Front:
-        own, front, lost, sizes = self.reducer.leaf(part, faces)
-        return _Front(shared, sizes, front, own, (), (), (part,), part, lost, faces)
-
-    def _merged(self, cell: Cell, fronts: list[_Front], depths: Any, before: dict[Any, _Front]) -> _Front:
-        fronts = [front for front in fronts if front.parts]
-        if len(fronts) == 1:
-            return fronts[0]
-        if not fronts:
-            return _Front(
-                (),
-                (),
-                np.zeros((0, self.rows.sides)),
-                Eliminated(np.zeros((0, 0)), np.zeros((0, 0)), np.zeros((0, self.rows.sides))),
-                (),
-                (),
-                (),
-                None,
-                0.0,
-            )
-        found = fronts[0]
-        for number, other in enumerate(fronts[1:]):
-            key = (cell, number)
-            kept = before.get(key)
-            if kept is None or kept.parts != (found, other):
-                kept = self._pair(cell, found, other, depths)
-            self._fronts[key] = kept
-            found = kept
+            halves = [self._branch(half, top, held, depths, before) for half in cell.halves]
+        else:
+            halves = [self._single(part, held.get(part, ()), depths, before) for part in self.layout.parts(cell)]
+        found: _Branch | None = None
+        for number, half in enumerate(half for half in halves if half is not None):
+            if found is None:
+                found = half
+                continue
+            known = before.get((cell, number))
+            if known is None or known.halves != (found, half):
+                known = self._pair(cell, top, found, half, depths)
+            self._branches[cell, number] = found = known
+            self._order.append(found)
         return found
 
-    def _pair(self, cell: Cell, one: _Front, two: _Front, depths: Any) -> _Front:
-        sizes = dict(zip(one.faces + two.faces, one.sizes + two.sizes, strict=True))
-        theirs = set(two.faces)
+    def _single(self, part: CellPart, held: Any, depths: Any, before: dict[Any, _Branch]) -> _Branch:
+        walls = self.local.walls
+        faces = tuple(sorted(held, key=lambda face: depths[walls.get(face, face)]))
+        known = before.get(part)
+        if known is None or known.faces != faces or set(known.shared) != set(self.local.shared(faces)):
+            system, shared, load = self.local.of(part, faces)
+            known = _Branch(shared, system.sizes, part, part=part, system=system, load=load, faces=faces)
+        self._branches[part] = known
+        self._order.append(known)
+        return known
+
+    def _pair(self, cell: Cell, top: int, one: _Branch, two: _Branch, depths: Any) -> _Branch:
+        sizes = dict(zip(one.shared + two.shared, one.sizes + two.sizes, strict=True))
+        theirs = set(two.shared)
         # A wall is shared by more than two: it goes with the last of them.
-        shared = tuple(face for face in one.faces if face in theirs and depths[face][0] <= -(cell.depth - self._level))
-        common = set(shared)
-        rest = tuple(sorted((f for f in sizes if f not in common), key=depths.__getitem__))
-        starts = dict(zip(rest, np.cumsum([0, *(sizes[f] for f in rest)])[:-1].tolist(), strict=True)) if rest else {}
-        one_place, two_place = (
-            np.concatenate(
-                [
-                    np.empty(0, int),
-                    *(np.arange(starts[f], starts[f] + sizes[f]) for f in front.faces if f not in common),
-                ]
-            )
-            for front in (one, two)
-        )
-        count, width = sum(sizes[f] for f in shared), sum(sizes[f] for f in rest)
-        self._merging += merging(count, width)
-        assert one.sample is not None
-        counts = self.reducer.counts(one.sample, cell)
-        own, rows, lost = merge(one.rows, two.rows, count, (one_place, two_place), width, counts)
-        return _Front(
+        inner = tuple(face for face in one.shared if face in theirs and depths[face][0] <= top - cell.depth)
+        rest = tuple(face for face in sizes if face not in inner)
+        starts = dict(zip(rest, np.cumsum([0, *(sizes[face] for face in rest)]).tolist(), strict=False))
+        counts = self.local.counts(one.sample, cell)
+        shared, others = [], []
+        for own in (one, two):
+            ends = dict(zip(own.shared, (len(counts) + np.cumsum([0, *own.sizes])).tolist(), strict=False))
+            shared.append(_ranges([(ends[face], sizes[face]) for face in inner]))
+            others.append(_ranges([(starts.get(face, -1 - len(counts) - own.width), sizes[face]) for face in own.shared]))
+        left = sum(sizes[face] for face in rest)
+        join = Join.of((shared[0], shared[1]), (others[0], others[1]), left, counts)
+        self._merging += joining(join.gone, join.left)
+        return _Branch(
             rest,
-            tuple(sizes[f] for f in rest),
-            rows,
-            own,
-            shared,
-            tuple(sizes[f] for f in shared),
-            (one, two),
+            tuple(sizes[face] for face in rest),
             one.sample,
-            lost,
+            inner,
+            tuple(sizes[face] for face in inner),
+            (one, two),
+            join,
         )
 
-    def _total(self, top: _Front, rng: np.random.Generator | None = None) -> FloatArray:
-        """Return the sums of the whole tree, the last unknowns that are left."""
-        count = len(top.rows)
-        rhs = top.rows[:, count:] if rng is None else rng.standard_normal((count, self.rows.sides))
-        return Eliminated(top.rows[:, :count], np.zeros((count, 0)), rhs).solve(np.zeros((0, 1)))
+    def _eliminated(self) -> tuple[_Unknowns, dict[_Branch, Load]]:
+        """Return the unknowns of the last tree, and what they leave of right-hand sides.
+
+        Gram matrices find them to half of the digits, and refinement to the rest; where it does not, rotations do.
+        """
+        loads = {branch: branch.load for branch in self._order if branch.load is not None}
+        try:
+            self._factorise(self._way)
+            found = self._solved(loads)
+        except Dependent:
+            return self._rotated(loads)
+        left = self._left(loads, found)
+        for _ in range(_REFINEMENTS):
+            change = self._solved(left, found.sums)
+            norms = found.norms
+            ratio = float((change.norms / np.where(norms > 0, norms, 1.0)).max(initial=0.0))
+            if isinstance(self._way, Grams) and not ratio < _CONTRACTING:
+                return self._rotated(loads)
+            found = found.changed(change)
+            left = self._left(loads, found)
+            if ratio < _REFINED:
+                break
+        return found, left
+
+    def _rotated(self, loads: dict[_Branch, Load]) -> tuple[_Unknowns, dict[_Branch, Load]]:
+        """Return the same by rotations of rows, for this tree and all further ones."""
+        self._way = Rotations()
+        self._factorise(self._way)
+        found = self._solved(loads)
+        return found, self._left(loads, found)
+
+    def _factorise(self, way: Elimination) -> None:
+        """Eliminate along the tree; equal branches share factors."""
+        known: dict[Any, tuple[Factor, Factor, Factor]] = {}
+        for branch in self._order:
+            if branch.system is not None:
+                branch.factor = branch.system.factor(way)
+                continue
+            assert branch.join is not None
+            one, two = (half.factor for half in branch.halves)
+            key = (type(way), id(one), id(two), branch.join.key)
+            if key not in known:
+                known[key] = self._joined.get(key) or (way.joined(one, two, branch.join), one, two)
+            branch.factor = known[key][0]
+        self._joined = known
+
+    @staticmethod
+    def _left(loads: dict[_Branch, Load], unknowns: _Unknowns) -> dict[_Branch, Load]:
+        """Return what unknowns leave of right-hand sides."""
+        return {
+            branch: load.less(branch.system.rows, unknowns.own[branch], unknowns.others[branch])
+            for branch, load in loads.items()
+            if branch.system is not None
+        }
+
+    def _solved(self, loads: dict[_Branch, Load], sums: dict[_Branch, FloatArray] | None = None) -> _Unknowns:
+        """Return the unknowns for right-hand sides, up the tree and down, or a change with which sums become zero."""
+        way, none = self._way, np.zeros((len(self.rows.equations), self.rows.sides))
+        rights: dict[_Branch, FloatArray] = {}
+        fronts: dict[_Branch, FloatArray] = {}
+        for branch in self._order:
+            if branch.system is not None:
+                rights[branch], fronts[branch] = branch.factor.lifted(branch.system.rows, loads[branch])
+                continue
+            one, two = branch.halves
+            assert branch.join is not None
+            given = none if sums is None else -sums[branch]
+            rights[branch], fronts[branch] = branch.factor.up(way.union(fronts[one], fronts[two], given, branch.join))
+        if not self._order:
+            return _Unknowns({}, {}, {})
+        top = self._order[-1]
+        last = way.last(top.factor)
+        return self._down(rights, last.down(last.up(fronts[top])[0], np.zeros((0, self.rows.sides))))
+
+    def _down(self, rights: dict[_Branch, FloatArray], top: FloatArray, *, probing: bool = False) -> _Unknowns:
+        """Return the unknowns of all parts from right-hand sides of branches and the sums of the whole tree."""
+        own: dict[_Branch, FloatArray] = {}
+        others: dict[_Branch, FloatArray] = {}
+        known: dict[Any, FloatArray] = {}
+        sums = {self._order[-1]: top}
+        for branch in reversed(self._order):
+            total = sums[branch]
+            around = np.concatenate([total, *(known[face] for face in branch.shared)])
+            found = branch.factor.down(rights[branch], around, probing=probing)
+            if branch.system is not None:
+                own[branch], others[branch] = found, around
+                continue
+            one, two = branch.halves
+            start = len(total)
+            sums[one], sums[two] = total - found[:start], found[:start]
+            for face, size in zip(branch.inner, branch.inner_sizes, strict=True):
+                known[face] = found[start : start + size]
+                start += size
+        return _Unknowns(dict(reversed(own.items())), others, sums)
 
     def weakest(self, seed: int = 0) -> tuple[float, dict[CellPart, FloatArray]]:
         """Return how strongly the last solution answers to changes of what it must meet, and its largest answer.
@@ -281,64 +406,57 @@ class Glue:
         One step of inverse iteration with random right-hand sides: near one where everything is well determined,
         beyond all bounds where a function can be added to the solution that no row sees.
         """
+        if not self._order:
+            return 0.0, {}
+        found = self._probed(seed)
+        if found[0] > _TRUSTED and isinstance(self._way, Grams):
+            self._factorise(Rotations())
+            try:
+                found = self._probed(seed)
+            finally:
+                self._factorise(self._way)
+        return found
+
+    def _probed(self, seed: int) -> tuple[float, dict[CellPart, FloatArray]]:
         rng = np.random.default_rng((seed, 5))
+        last = self._way.last(self._order[-1].factor)
+        top = last.down(rng.standard_normal((len(last.triangle), 1)), np.zeros((0, 1)), probing=True)
+        rights = {branch: rng.standard_normal((len(branch.factor.triangle), 1)) for branch in reversed(self._order)}
+        unknowns = self._down(rights, top, probing=True)
         weights: dict[CellPart, FloatArray] = {}
-        count = self._back(self._top, self._total(self._top, rng), {}, weights, {}, rng)
         square = 0.0
-        for part, found in weights.items():
-            scaled = found / self.reducer.reduced(part).rows.units[:, None]
+        for branch, own in unknowns.own.items():
+            part = branch.sample
+            weights[part] = found = self._weights(branch, own, unknowns.others[branch])[0]
+            scaled = found / self.local.part_rows(part).units[:, None]
             if part.whole:
                 square += float(np.prod(part.half) * np.square(scaled).sum())
             else:
                 # What a cut part does outside the domain does not count.
                 values = part_values(self.layout.reference, part, scaled, part.points[::4])
                 square += float(part.volume * np.square(values).sum() / len(values))
+        count = sum(len(branch.factor.triangle) for branch in self._order)
         return float(np.sqrt(square / max(count, 1))), weights
 
-    def _back(
-        self,
-        front: _Front,
-        sums: FloatArray,
-        known: dict[Any, FloatArray],
-        weights: dict[CellPart, FloatArray],
-        residuals: dict[CellPart, float],
-        rng: np.random.Generator | None = None,
-    ) -> int:
-        """Find the unknowns of a branch from its sums and those around it, and return how many they are."""
-        others = np.concatenate([sums, *(known[face] for face in front.faces)])
-        own = front.own.solve(others, None if rng is None else rng.standard_normal(front.own.rhs.shape))
-        if front.inner or (front.parts and isinstance(front.parts[0], _Front)):
-            start = len(sums)
-            shares = sums - own[:start], own[:start]
-            for face, size in zip(front.inner, front.inner_sizes, strict=True):
-                known[face] = own[start : start + size]
-                start += size
-            count = len(own)
-            for part, share in zip(front.parts, shares, strict=True):
-                assert isinstance(part, _Front)
-                count += self._back(part, share, known, weights, residuals, rng)
-            return count
-        for part in front.parts:
-            assert isinstance(part, CellPart)
-            units = self.reducer.reduced(part).rows.units
-            found = np.empty((own.shape[1], self.rows.width))
-            found[:, self.reducer.order(part)] = own.T
-            every = found.reshape(len(found), len(units), -1) * units[:, None]
-            for crossing, links in by_crossing(front.faces).items():
+    def _weights(self, branch: _Branch, own: FloatArray, others: FloatArray) -> FloatArray:
+        """Return the weights of a single part, shape (sides, fields, functions)."""
+        part = branch.sample
+        units = self.local.part_rows(part).units
+        every = own.T.reshape(own.shape[1], len(units), -1) * units[:, None]
+        crossed = by_crossing(branch.faces)
+        if crossed:
+            ends = dict(zip(branch.shared, (len(others) - branch.width + np.cumsum([0, *branch.sizes])).tolist(), strict=False))
+            for crossing, links in crossed.items():
                 if (crossing, part) not in self._projected:
                     self._projected[crossing, part] = crossing.projected(self.layout, part)
-                every += np.tensordot(known[links[0]].T, self._projected[crossing, part], axes=1)
-            weights[part] = every[0]
-            if rng is not None:
-                continue
-            if len(every) > 1:
-                self._columns[part] = every[1:]
-            # Rotations keep lengths: what the front cannot meet is all that the rows of the part do not.
-            width = front.rows.shape[1] - self.rows.sides
-            left = front.rows[:, :width] @ others[:, 0] - front.rows[:, width]
-            square = (front.lost + float(left @ left)) / self.rows.emphasis(part) ** 2
-            residuals[part] = float(np.sqrt(square + self.reducer.reduced(part).lost))
-        return len(own)
+                numbers = others[ends[links[0]] : ends[links[0]] + crossing.size]
+                every += np.tensordot(numbers.T, self._projected[crossing, part], axes=1)
+        return np.asarray(every)
+
+
+def _ranges(spans: list[tuple[int, int]]) -> Any:
+    """Return numbers that count up from starts, so many from each."""
+    return np.concatenate([np.empty(0, dtype=np.int64), *(np.arange(start, start + count) for start, count in spans)])
 
 
 def _paths(root: Cell) -> dict[Cell, str]:

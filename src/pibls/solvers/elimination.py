@@ -1,16 +1,19 @@
-"""Least squares along a tree by orthogonal elimination: triangles that take in rows, and triangles that merge.
+"""Least squares along a tree: every branch eliminates its own unknowns and hands a smaller problem to its parent.
 
-A front is a triangle of rows over the unknowns that a branch of the tree still shares with the rest. Its columns stand
-in the order in which they will be eliminated, so that two fronts are merged by rotating their first rows only.
-Nothing is squared: branches of very different size keep their digits.
+A branch has rows over unknowns of its own and unknowns that it shares with the rest of the tree. Eliminating its own
+ones leaves a *Schur front*, a small least-squares problem over the shared ones; two fronts are joined by adding them
+up. Factors do not depend on right-hand sides: a new one costs a pass up the tree and a pass down.
+
+There are two ways to eliminate. :class:`Grams` factorises normal equations: it is fast, its errors grow with the square
+of the condition number, and refinement with the rows themselves removes them. :class:`Rotations` factorises the rows:
+it is several times slower, and keeps all digits where normal equations keep none.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
-from itertools import pairwise
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from scipy.linalg import lapack, solve_triangular
@@ -18,15 +21,21 @@ from scipy.linalg import lapack, solve_triangular
 from pibls.checks import FloatArray
 from pibls.errors import SolveError
 
-__all__ = ["Eliminated", "Leaf", "Triangle", "absorb", "counted", "merge", "merging"]
+__all__ = ["Dependent", "Elimination", "Factor", "Grams", "Join", "Load", "Rotations", "System", "counted", "joining"]
 
-_BLOCK = 32
 _LARGE, _SMALL = 0.25, 50.0  # what an operation counts in blocks of any size, and beside that by their size
-_SINGULAR = 1e-14
+_SINGULAR = 1e-14  # of the largest entry of a diagonal: smaller ones are rounding
+_DEPENDENT = 1e-13  # of what a column was before elimination: a smaller pivot of a Gram matrix has no digits
+_DOUBTFUL = 1e-5  # the same for rows at hand, where rotations cost little more and refinement mends the rest
+_RIDGE = 1e-13  # rows that say that an unknown is zero, where no other row says anything of it
+
+
+class Dependent(SolveError):
+    """Columns are too nearly dependent for Gram matrices."""
 
 
 def counted(operations: float, size: float) -> float:
-    """Return what rotations count that go through blocks of some size: in large ones they are many times as fast.
+    """Return the work of operations on blocks of some size: on large blocks they are many times as fast.
 
     >>> counted(1e9, 50), counted(1e9, 500)
     (1250000000.0, 350000000.0)
@@ -34,294 +43,395 @@ def counted(operations: float, size: float) -> float:
     return (_LARGE + _SMALL / max(size, 1.0)) * operations
 
 
-def merging(shared: float, width: float) -> float:
-    """Return what :func:`merge` counts, by the unknowns that are eliminated and those that are left."""
-    return counted(2.0 * shared * width * (shared + width) + 2.0 / 3.0 * shared**3, shared)
+def joining(gone: float, left: float) -> float:
+    """Return the work of joining two fronts, by the unknowns that are eliminated and those that are left."""
+    return counted(gone * (gone + left) * (gone / 3.0 + left), gone)
 
 
 @dataclass(frozen=True, eq=False)
-class Eliminated:
-    """Unknowns that follow from others: ``triangle · own + coupling · others = rhs``."""
+class Join:
+    """How the unknowns of two fronts make up those of their union.
 
-    triangle: FloatArray
-    coupling: FloatArray
-    rhs: FloatArray
-
-    @cached_property
-    def _least(self) -> FloatArray | None:
-        """What is too small on the diagonal made large enough, and the rest left out; None where all is large."""
-        diagonal = np.abs(self.triangle.diagonal())
-        least = _SINGULAR * diagonal.max()
-        return None if diagonal.min() > least else np.diag(np.where(diagonal <= least, least, 0.0))
-
-    def solve(self, others: FloatArray, rhs: FloatArray | None = None) -> FloatArray:
-        """Return the unknowns, given the others; what nothing determines is as small as it can be.
-
-        With a right-hand side of one's own it is as large as that makes it: this is how to find out.
-        """
-        right = (self.rhs if rhs is None else rhs) - self.coupling @ others
-        if not len(self.triangle):
-            return right
-        if self._least is not None:
-            if rhs is not None:
-                return np.asarray(solve_triangular(self.triangle + self._least, right, check_finite=False))
-            if not np.isfinite(self.triangle).all():
-                raise SolveError("The equations are not finite where they are linearised. Check starts and bounds.")
-            return np.asarray(np.linalg.lstsq(self.triangle, right, rcond=_SINGULAR)[0])
-        return np.asarray(lapack.dtrtrs(self.triangle, right)[0])
-
-
-@dataclass(frozen=True, eq=False)
-class Triangle:
-    """Rows rotated into a triangle over their unknowns, once for any right-hand side.
+    The first unknowns of a front are its *sums*: quantities that the union has as the sum of both. The union first has
+    the unknowns that are eliminated (the sums of the second front, then what only both fronts share), then its own
+    sums, then all other unknowns.
 
     Attributes
     ----------
-    upper
-        The triangle.
-    order
-        The column that each of its unknowns was.
+    places
+        For each front, the places of its unknowns in the union.
+    gone, left
+        How many unknowns are eliminated, and how many are left.
+    counts
+        How much each sum of the union, which should be zero, counts.
     """
 
-    upper: FloatArray
-    order: Any
-    _rotations: tuple[FloatArray, FloatArray]
-    _damped: tuple[FloatArray, FloatArray]
+    places: tuple[Any, Any]
+    gone: int
+    left: int
+    counts: FloatArray
 
     @classmethod
-    def of(cls, rows: FloatArray, ridge: float, order: Any = None) -> Triangle:
-        """Factorise rows, and those of a ridge, which say that every unknown is zero, below them.
+    def of(cls, shared: tuple[Any, Any], others: tuple[Any, Any], left: int, counts: FloatArray) -> Join:
+        """Make the union of two fronts.
 
-        Left out, the order is such that unknowns come first that the rows determine best.
+        Parameters
+        ----------
+        shared
+            For each front, the columns of the unknowns to eliminate, in the same order.
+        others
+            For each front, the place of every other column among the unknowns that are left, sums excluded; negative
+            for columns to eliminate.
+        left
+            How many unknowns are left beside the sums.
+        counts
+            How much each sum counts.
 
-        >>> triangle = Triangle.of(np.array([[3.0, 6.0], [4.0, 8.0]]), 1e-9)
-        >>> np.abs(triangle.upper).round(6).tolist(), triangle.order.tolist()
-        ([[10.0, 5.0], [0.0, 0.0]], [1, 0])
-        >>> right, lost = triangle.rotated(np.array([[1.0], [1.0]]))
-        >>> abs(float(right[0, 0])).__round__(6), round(lost, 6)
-        (1.4, 0.04)
+        Examples
+        --------
+        Two fronts of a sum and two unknowns each share the first one:
+
+        >>> join = Join.of(([1], [1]), ([-1, 0], [-1, 1]), 2, np.ones(1))
+        >>> [place.tolist() for place in join.places], join.gone, join.left
+        ([[2, 1, 3], [0, 1, 4]], 2, 3)
         """
-        width = rows.shape[1]
-        if len(rows) < width:
-            rows = np.vstack([rows, np.zeros((width - len(rows), width))])
-        if order is None:
-            factored, columns, scales, _, info = lapack.dgeqp3(rows.copy(order="F"), 64 * width, overwrite_a=True)
-            order = columns - 1
-        else:
-            factored, scales, _, info = lapack.dgeqrf(rows.T[order].T, 64 * width, overwrite_a=True)
-        upper = np.triu(factored[:width]).copy(order="F")
-        least = np.diag(np.full(width, ridge)).copy(order="F")
-        block = min(_BLOCK, width)
-        upper, *damped, more = lapack.dtpqrt(width, block, upper, least, overwrite_a=True, overwrite_b=True)
-        if info or more:
-            raise SolveError("A front could not be factorised; its rows are not finite.")
-        return cls(upper, order, (factored, scales), (damped[0], damped[1]))
+        sums = len(counts)
+        gone = sums + len(shared[0])
+        places = []
+        for own, rest, first in zip(shared, others, (gone, 0), strict=True):
+            place = np.empty(sums + len(rest), dtype=np.int64)
+            place[:sums] = first + np.arange(sums)
+            place[sums:] = np.asarray(rest) + gone + sums
+            place[own] = sums + np.arange(len(own))
+            places.append(place)
+        return cls((places[0], places[1]), gone, sums + left, counts)
 
-    def rotated(self, right: FloatArray) -> tuple[FloatArray, float]:
-        """Return what right-hand sides become, and the square sum of what nothing can fulfil of the first one."""
-        (factored, scales), width, sides = self._rotations, len(self.upper), right.shape[1]
-        right = np.vstack([right, np.zeros((len(factored) - len(right), sides))])
-        found, _, _ = lapack.dormqr("L", "T", factored, scales, right, 64 * max(64, sides))
-        none = np.zeros((width, sides))
-        top, damped, _ = lapack.dtpmqrt(width, *self._damped, found[:width], none, side="L", trans="T")
-        return top, float(np.square(found[width:, 0]).sum() + np.square(damped[:, 0]).sum())
-
-
-def absorb(
-    upper: FloatArray, top: FloatArray, rows: FloatArray, bottom: FloatArray, *, triangular: int = 0
-) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Rotate rows into a triangle, and everything right of both along with them.
-
-    What is passed is overwritten where it is stored by columns.
-
-    Parameters
-    ----------
-    upper, top
-        A triangle, and the columns right of it.
-    rows, bottom
-        The rows to take in, and the columns right of them.
-    triangular
-        How many of the last rows form a triangle themselves.
-
-    Returns
-    -------
-    The new triangle, and what has become of the columns right of it, and of those right of the rows.
-    """
-    if not len(rows) or not len(upper):
-        return upper, top, bottom
-    block = min(_BLOCK, len(upper))
-    new, reflectors, factors, info = lapack.dtpqrt(triangular, block, upper, rows, overwrite_a=True, overwrite_b=True)
-    if info != 0:
-        raise SolveError("A front could not be factorised; its rows are not finite.")
-    if top.shape[1]:
-        top, bottom, _ = lapack.dtpmqrt(
-            triangular, reflectors, factors, top, bottom, side="L", trans="T", overwrite_a=True, overwrite_b=True
-        )
-    return new, top, bottom
+    @property
+    def key(self) -> tuple[Any, ...]:
+        """What two joins have in common that join the same fronts to the same union."""
+        return (*(place.tobytes() for place in self.places), self.gone, self.left, self.counts.tobytes())
 
 
 @dataclass(frozen=True, eq=False)
-class Leaf:
-    """Rows of unknowns of its own and others, factorised once for any right-hand side.
+class System:
+    """Rows of a leaf of the tree.
 
     Attributes
     ----------
-    triangle, coupling
-        The unknowns of its own follow from the others.
+    equation
+        Rows over the own unknowns alone.
+    rows
+        Rows over the own unknowns and the others.
+    heavy
+        Further rows of that kind, few, which count many times as much.
+    """
+
+    equation: FloatArray
+    rows: FloatArray
+    heavy: FloatArray
+
+    @cached_property
+    def own(self) -> int:
+        """Number of own unknowns."""
+        return int(self.equation.shape[1])
+
+    @cached_property
+    def all_rows(self) -> FloatArray:
+        """All rows over all unknowns."""
+        above = np.hstack([self.equation, np.zeros((len(self.equation), self.rows.shape[1] - self.own))])
+        return np.vstack([above, self.rows, self.heavy])
+
+    @property
+    def size(self) -> int:
+        """How many numbers it holds."""
+        return self.equation.size + self.rows.size + self.heavy.size
+
+
+@dataclass(frozen=True, eq=False)
+class Load:
+    """Right-hand sides of the rows of a leaf, one column each."""
+
+    equation: FloatArray
+    rows: FloatArray
+    heavy: FloatArray
+
+    @property
+    def square(self) -> float:
+        """Square sum of the first right-hand side."""
+        return float(sum(np.square(own[:, 0]).sum() for own in (self.equation, self.rows, self.heavy)))
+
+    def less(self, system: System, own: FloatArray, others: FloatArray) -> Load:
+        """Return what unknowns leave of it."""
+        every = np.concatenate([own, others])
+        return Load(
+            self.equation - system.equation @ own, self.rows - system.rows @ every, self.heavy - system.heavy @ every
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Factor:
+    """The unknowns of a branch as functions of those it shares: ``triangle · own + coupling · others = right``.
+
+    Attributes
+    ----------
     front
-        What is left for the others, a triangle.
+        What the rows say of the others: a Gram matrix, or a triangle of rows.
+    sizes
+        Squares of the columns of the others before any elimination.
     """
 
     triangle: FloatArray
     coupling: FloatArray
     front: FloatArray
-    _absorbed: tuple[FloatArray, FloatArray]
-    _left: tuple[FloatArray, FloatArray]
-    _turned: tuple[FloatArray, ...] = ()  # what rotates the front of another order into this one
+    sizes: FloatArray
 
     @property
     def size(self) -> int:
-        """How many numbers it holds that the one in another order does not."""
-        common = () if self._turned else (self.triangle, *self._absorbed, *self._left)
-        return sum(array.size for array in (self.coupling, self.front, *self._turned, *common))
+        """How many numbers it holds."""
+        return self.triangle.size + self.coupling.size + self.front.size
+
+    def up(self, right: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return the right-hand side of the own unknowns and that of the front, from that of the normal equations."""
+        own = len(self.triangle)
+        found = lapack.dtrtrs(self.triangle, right[:own], trans=1)[0] if own else right[:0]
+        return found, right[own:] - self.coupling.T @ found
+
+    def lifted(self, system: System, load: Load) -> tuple[FloatArray, FloatArray]:
+        """Return the same from right-hand sides of the rows of a leaf."""
+        right = system.rows.T @ load.rows + system.heavy.T @ load.heavy
+        right[: system.own] += system.equation.T @ load.equation
+        return self.up(right)
+
+    def down(self, right: FloatArray, others: FloatArray, *, probing: bool = False) -> FloatArray:
+        """Return the own unknowns, given the others; those that nothing determines are as small as they can be.
+
+        With ``probing`` they are as large as the right-hand side makes them: this is how to find out.
+        """
+        right = right - self.coupling @ others if others.size else right
+        if not len(self.triangle):
+            return right
+        if self._least is None:
+            return np.asarray(lapack.dtrtrs(self.triangle, right)[0])
+        if probing:
+            return np.asarray(solve_triangular(self.triangle + self._least, right, check_finite=False))
+        return np.asarray(np.linalg.lstsq(self.triangle, right, rcond=_SINGULAR)[0])
+
+    @cached_property
+    def _least(self) -> FloatArray | None:
+        """Diagonal that makes pivots large enough which are rounding; None where there are none."""
+        diagonal = np.abs(self.triangle.diagonal())
+        least = _SINGULAR * diagonal.max(initial=0.0)
+        return None if diagonal.min(initial=np.inf) > least else np.diag(np.where(diagonal <= least, least, 0.0))
+
+
+@dataclass(frozen=True, eq=False)
+class Bordered(Factor):
+    """A leaf some rows of which are heavy: the residuals of these are unknowns of their own.
+
+    That keeps their size out of the Gram matrix of the others. Their pivots are negative, and the last ones.
+    """
+
+    heavy: int
 
     @property
-    def count(self) -> int:
-        """How many rows there were beside the triangle."""
-        return len(self._absorbed[0])
+    def _signs(self) -> FloatArray:
+        return np.where(np.arange(len(self.triangle)) < len(self.triangle) - self.heavy, 1.0, -1.0)[:, None]
 
-    @classmethod
-    def of(cls, upper: FloatArray, rows: FloatArray, others: FloatArray) -> Leaf:
-        """Factorise a triangle of the unknowns of its own, and further rows of these and of the others.
+    def up(self, right: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return the right-hand side of the own unknowns and that of the front, from that of the normal equations."""
+        own = len(self.triangle)
+        turned = lapack.dtrtrs(self.triangle, right[:own], trans=1)[0]
+        return self._signs * turned, right[own:] - self.coupling.T @ turned
 
-        >>> leaf = Leaf.of(np.eye(1), np.ones((2, 1)), np.array([[1.0], [-1.0]]))
-        >>> eliminated, front, lost = leaf.solved(np.zeros((1, 1)), np.array([[2.0], [0.0]]))
-        >>> left = front[:, 1:] / front[:, :1]
-        >>> eliminated.solve(left).round(6).tolist(), left.round(6).tolist(), round(lost, 6)
-        ([[0.666667]], [[1.0]], 0.666667)
+    def lifted(self, system: System, load: Load) -> tuple[FloatArray, FloatArray]:
+        """Return the same from right-hand sides of the rows of a leaf."""
+        right = system.rows.T @ load.rows
+        right[: system.own] += system.equation.T @ load.equation
+        return self.up(np.concatenate([right[: system.own], load.heavy, right[system.own :]]))
+
+    def down(self, right: FloatArray, others: FloatArray, *, probing: bool = False) -> FloatArray:
+        """Return the own unknowns, given the others."""
+        return super().down(right, others, probing=probing)[: len(self.triangle) - self.heavy]
+
+
+@dataclass(frozen=True, eq=False)
+class Rotated(Factor):
+    """A leaf whose rows are rotated, with reflectors, and the rows that are left for the others."""
+
+    reflectors: tuple[FloatArray, FloatArray]
+    rest: FloatArray
+
+    @property
+    def size(self) -> int:
+        """How many numbers it holds."""
+        return super().size + self.reflectors[0].size + self.rest.size
+
+    def lifted(self, system: System, load: Load) -> tuple[FloatArray, FloatArray]:
+        """Return right-hand sides of the own unknowns and of the front from those of the rows."""
+        own, sides = len(self.triangle), load.rows.shape[1]
+        ridge = np.zeros((own, sides))
+        right = np.asfortranarray(np.vstack([load.equation, load.rows, load.heavy, ridge]))
+        turned, _, _ = lapack.dormqr("L", "T", *self.reflectors, right, 64 * max(64, sides))
+        return turned[:own], self.rest.T @ turned[own:]
+
+
+class Elimination(Protocol):
+    """A way to eliminate unknowns."""
+
+    def leaf(self, system: System) -> Factor:
+        """Eliminate the own unknowns of a leaf."""
+
+    def joined(self, one: Factor, two: Factor, join: Join) -> Factor:
+        """Join two fronts and eliminate the unknowns that only they share."""
+
+    def last(self, factor: Factor) -> Factor:
+        """Eliminate all that a front is left with."""
+
+    def union(self, one: FloatArray, two: FloatArray, given: FloatArray, join: Join) -> FloatArray:
+        """Return the right-hand side of the union of two fronts from theirs, and from what its sums should be."""
+
+
+@dataclass(frozen=True)
+class Grams:
+    """Eliminates by Cholesky factors of Gram matrices; raises :class:`Dependent` where these have no digits left."""
+
+    def leaf(self, system: System) -> Factor:
+        """Eliminate the own unknowns of a leaf, by rotations of its rows where these are nearly dependent.
+
+        >>> system = System(np.array([[2.0]]), np.array([[1.0, -1.0], [0.0, 1.0]]), np.empty((0, 2)))
+        >>> factor = Grams().leaf(system)
+        >>> own, front = factor.lifted(system, Load(np.array([[2.0]]), np.array([[0.0], [3.0]]), np.empty((0, 1))))
+        >>> other = front / factor.front
+        >>> factor.down(own, other).round(12).tolist(), other.round(12).tolist()
+        ([[1.222222222222]], [[2.111111111111]])
         """
-        width = others.shape[1]
-        block = min(_BLOCK, len(upper))
-        new, reflectors, factors, info = lapack.dtpqrt(0, block, upper, rows, overwrite_b=True)
-        top, bottom, more = lapack.dtpmqrt(
-            0, reflectors, factors, np.zeros((len(upper), width)), others, side="L", trans="T", overwrite_b=True
-        )
-        factored, scales, _, last = lapack.dgeqrf(bottom, overwrite_a=True)
-        if info or more or last:
-            raise SolveError("A front could not be factorised; its rows are not finite.")
-        front = np.zeros((width, width), order="F")
-        found = np.triu(factored[:width])
-        front[: len(found)] = found
-        return cls(new, top, front, (reflectors, factors), (factored[:, : len(scales)], scales))
+        own, heavy = system.own, system.heavy
+        gram = np.asfortranarray(system.rows.T @ system.rows)
+        gram[:own, :own] += system.equation.T @ system.equation
+        sizes = gram.diagonal().copy()
+        triangle, info = lapack.dpotrf(gram[:own, :own], clean=1)
+        if info < 0 or not np.isfinite(sizes).all():
+            raise SolveError("The equations are not finite where they are linearised. Check starts and bounds.")
+        if info or not (np.square(triangle.diagonal()) > _DOUBTFUL * sizes[:own]).all():
+            return self._rotated(system)
+        coupling = lapack.dtrtrs(triangle, gram[:own, own:], trans=1)[0]
+        front, sizes = gram[own:, own:] - coupling.T @ coupling, sizes[own:]
+        if not len(heavy):
+            return Factor(triangle, coupling, front, sizes)
+        border = lapack.dtrtrs(triangle, heavy[:, :own].T, trans=1)[0]
+        corner = np.linalg.cholesky(np.eye(len(heavy)) + border.T @ border).T
+        beside = np.linalg.solve(corner.T, border.T @ coupling - heavy[:, own:])
+        whole = np.zeros((own + len(heavy),) * 2, order="F")
+        whole[:own, :own], whole[:own, own:], whole[own:, own:] = triangle, border, corner
+        sizes = sizes + np.square(beside).sum(axis=0)
+        return Bordered(whole, np.vstack([coupling, beside]), front + beside.T @ beside, sizes, len(heavy))
 
-    def ordered(self, columns: Any) -> Leaf:
-        """Return the same with the others in another order: ``columns`` are the places they had.
+    @staticmethod
+    def _rotated(system: System) -> Rotated:
+        rows, own = system.all_rows, system.own
+        ridge = np.diag(np.full(own, _RIDGE * np.abs(system.equation).max(initial=0.0)))
+        columns = np.asfortranarray(np.vstack([rows[:, :own], ridge]))
+        factored, scales, _, _ = lapack.dgeqrf(columns, 64 * own, overwrite_a=True)
+        others = np.asfortranarray(np.vstack([rows[:, own:], np.zeros((own, rows.shape[1] - own))]))
+        turned, _, _ = lapack.dormqr("L", "T", factored, scales, others, 64 * max(64, others.shape[1]))
+        rest = turned[own:]
+        sizes = np.square(rows[:, own:]).sum(axis=0)
+        triangle = np.asfortranarray(np.triu(factored[:own]))
+        return Rotated(triangle, turned[:own], rest.T @ rest, sizes, (factored, scales), rest)
 
-        >>> leaf = Leaf.of(np.eye(1), np.ones((2, 1)), np.array([[1.0, 0.0], [-1.0, 2.0]]))
-        >>> right, below = np.ones((1, 1)), np.array([[2.0], [0.0]])
-        >>> fronts = [own.solved(right, below)[1] for own in (leaf, leaf.ordered([1, 0]))]
-        >>> [np.linalg.solve(front[:, :2], front[:, 2]).round(6).tolist() for front in fronts]
-        [[1.0, 0.0], [0.0, 1.0]]
-        """
-        factored, scales, _, info = lapack.dgeqrf(self.front[:, columns])
-        if info:
-            raise SolveError("A front could not be factorised; its rows are not finite.")
-        front = np.asfortranarray(np.triu(factored))
-        return replace(self, coupling=self.coupling[:, columns], front=front, _turned=(factored, scales))
+    def joined(self, one: Factor, two: Factor, join: Join) -> Factor:
+        """Join two fronts and eliminate the unknowns that only they share."""
+        (first, second), sums = join.places, len(join.counts)
+        gram = np.zeros((join.gone + join.left,) * 2, order="F")
+        gram[first[:, None], first] = one.front
+        # The sums of the first front are those of the union less those of the second.
+        gram[:sums, first], gram[first, :sums] = -one.front[:sums], -one.front[:, :sums]
+        gram[:sums, :sums] = one.front[:sums, :sums]
+        gram[second[:, None], second] += two.front
+        ends = join.gone + np.arange(sums)
+        gram[ends, ends] += join.counts**2
+        sizes = np.zeros(len(gram))
+        sizes[first] = one.sizes
+        sizes[second] += two.sizes
+        return self._factor(gram, join.gone, sizes)
 
-    def solved(self, right: FloatArray, below: FloatArray) -> tuple[Eliminated, FloatArray, float]:
-        """Return the unknowns of its own, the front with right-hand sides appended, and what nothing can fulfil.
+    def last(self, factor: Factor) -> Factor:
+        """Eliminate all that a front is left with."""
+        return self._factor(np.asfortranarray(factor.front), len(factor.front), factor.sizes)
 
-        Of several right-hand sides, the last of these is that of the first.
-        """
-        top, bottom, _ = lapack.dtpmqrt(0, *self._absorbed, right, below, side="L", trans="T")
-        rest, _, _ = lapack.dormqr("L", "T", *self._left, bottom, max(64, 64 * bottom.shape[1], len(bottom)))
-        width = len(self.front)
-        front = np.zeros((width, width + right.shape[1]), order="F")
-        front[:, :width] = self.front
-        front[: len(rest), width:] = rest[:width]
-        if self._turned:
-            workspace = 64 * max(64, right.shape[1])
-            front[:, width:], _, _ = lapack.dormqr("L", "T", *self._turned, front[:, width:], workspace)
-        return Eliminated(self.triangle, self.coupling, top), front, float(np.square(rest[width:, 0]).sum())
+    @staticmethod
+    def _factor(gram: FloatArray, own: int, sizes: FloatArray) -> Factor:
+        triangle, info = lapack.dpotrf(gram[:own, :own], clean=1)
+        if info or not (np.square(triangle.diagonal()) > _DEPENDENT * sizes[:own]).all():
+            raise Dependent("Gram matrices have no digits left. Factorise rows.")
+        coupling = lapack.dtrtrs(triangle, gram[:own, own:], trans=1)[0] if own else gram[:own, own:]
+        return Factor(triangle, coupling, gram[own:, own:] - coupling.T @ coupling, sizes[own:])
 
-
-def merge(
-    one: FloatArray, two: FloatArray, shared: int, places: tuple[Any, Any], width: int, sums: FloatArray
-) -> tuple[Eliminated, FloatArray, float]:
-    """Merge two fronts and eliminate the unknowns they share.
-
-    The first unknowns of a front are *sums*: those of the merged front are the ones of both fronts added up.
-
-    Parameters
-    ----------
-    one, two
-        Triangles with right-hand sides appended. After the sums come the shared unknowns, in the same order.
-    shared
-        How many those are.
-    places
-        For each front, where its other unknowns stand among those of the merged front, in increasing order; both may
-        have some of them.
-    width
-        How many unknowns the merged front has, beside its sums.
-    sums
-        How much each sum of the merged front, which should be zero, counts.
-
-    Returns
-    -------
-    The unknowns that are gone (the sums of the second front, then the shared ones), the merged front, and the square
-    sum of the rows that nothing can fulfil any more.
-    """
-    count, sides = len(sums), one.shape[1] - len(one)
-    gone, left = count + shared, count + width
-    fronts = (one, two)
-    last = slice(left, left + sides)
-    runs = [[*_runs(place + count), (last, slice(len(place), len(place) + sides))] for place in places]
-    tops = [_placed(front[:gone, gone:], own, left + sides) for front, own in zip(fronts, runs, strict=True)]
-    # The sums of the first front are those of the merged one less those of the second.
-    first = one[:gone, :gone].copy(order="F")
-    tops[0][:, :count] = first[:, :count]
-    first[:, :count] *= -1.0
-    second = two[:gone, :gone].copy(order="F")
-    upper, top, bottom = absorb(first, tops[0], second, tops[1], triangular=gone)
-    eliminated = Eliminated(upper, top[:, :left], top[:, left:])
-    rest = np.zeros((left, left + sides), order="F")
-    rest[np.arange(count), np.arange(count)] = sums
-    # What both fronts still share with others has rows in both: those of the second one are rotated into the first's.
-    held = np.zeros(width, dtype=bool)
-    held[places[0]] = True
-    again = held[places[1]]
-    fresh = [runs[0][:-1], _runs(places[1] + count, ~again) if again.any() else runs[1][:-1]]
-    for front, own, rows in zip(fronts, runs, fresh, strict=True):
-        for into, taken in own:
-            for down, through in rows:
-                rest[down, into] = front[gone:, gone:][through, taken]
-    if again.any():
-        bottom = np.asfortranarray(np.vstack([bottom, _placed(two[gone:, gone:][again], runs[1], left + sides)]))
-    if not left:
-        return eliminated, rest, float(np.square(bottom).sum(axis=0)[0]) if sides and len(bottom) else 0.0
-    _, _, over = absorb(rest[:, :left], rest[:, left:], bottom[:, :left], bottom[:, left:])
-    lost = float(np.square(over[:, 0]).sum()) if len(over) and sides else 0.0
-    return eliminated, rest, lost
+    def union(self, one: FloatArray, two: FloatArray, given: FloatArray, join: Join) -> FloatArray:
+        """Return the right-hand side of the union of two fronts from theirs, and from what its sums should be."""
+        (first, second), sums = join.places, len(join.counts)
+        found = np.zeros((join.gone + join.left, one.shape[1]))
+        found[first] = one
+        found[:sums] = -one[:sums]
+        found[second] += two
+        found[join.gone : join.gone + sums] += np.square(join.counts)[:, None] * given
+        return found
 
 
-def _placed(block: FloatArray, runs: list[tuple[slice, slice]], width: int) -> FloatArray:
-    found = np.zeros((len(block), width), order="F")
-    for into, taken in runs:
-        found[:, into] = block[:, taken]
-    return found
+@dataclass(frozen=True, eq=False)
+class Turned(Factor):
+    """A branch whose rows are rotated: orthonormal columns take the rows into the triangles."""
+
+    rotation: FloatArray
+
+    @property
+    def size(self) -> int:
+        """How many numbers it holds."""
+        return super().size + self.rotation.size
+
+    def up(self, right: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return the right-hand side of the own unknowns and that of the front, from that of the rows."""
+        turned = self.rotation[: len(right)].T @ right
+        return turned[: len(self.triangle)], turned[len(self.triangle) :]
+
+    def lifted(self, system: System, load: Load) -> tuple[FloatArray, FloatArray]:
+        """Return the same for a leaf."""
+        return self.up(np.vstack([load.equation, load.rows, load.heavy]))
 
 
-def _runs(places: Any, chosen: Any = None) -> list[tuple[slice, slice]]:
-    """Return increasing places, or some of them, as runs: where each stands, and which of the places it takes in."""
-    numbers = np.arange(len(places)) if chosen is None else np.flatnonzero(chosen)
-    if not len(numbers):
-        return []
-    own = places[numbers]
-    breaks = (own[1:] - own[:-1] != 1) | (numbers[1:] - numbers[:-1] != 1)
-    starts = [0, *(np.flatnonzero(breaks) + 1).tolist()]
-    lengths = [b - a for a, b in pairwise([*starts, len(own)])]
-    return [
-        (slice(into, into + length), slice(taken, taken + length))
-        for into, taken, length in zip(own[starts].tolist(), numbers[starts].tolist(), lengths, strict=True)
-    ]
+@dataclass(frozen=True)
+class Rotations:
+    """Eliminates by orthogonal factors of the rows themselves."""
+
+    def leaf(self, system: System) -> Factor:
+        """Eliminate the own unknowns of a leaf."""
+        ridge = np.zeros((system.own, system.rows.shape[1]))
+        np.fill_diagonal(ridge, _RIDGE * np.abs(system.equation).max(initial=0.0))
+        return self._factor(np.vstack([system.all_rows, ridge]), system.own)
+
+    def joined(self, one: Factor, two: Factor, join: Join) -> Factor:
+        """Join two fronts and eliminate the unknowns that only they share."""
+        (first, second), sums, width = join.places, len(join.counts), join.gone + join.left
+        rows = np.zeros((len(one.front) + len(two.front) + sums, width))
+        rows[: len(one.front), first] = one.front
+        rows[: len(one.front), :sums] = -one.front[:, :sums]
+        rows[len(one.front) : len(rows) - sums, second] = two.front
+        rows[len(rows) - sums + np.arange(sums), join.gone + np.arange(sums)] = join.counts
+        return self._factor(rows, join.gone)
+
+    def last(self, factor: Factor) -> Factor:
+        """Eliminate all that a front is left with."""
+        return self._factor(factor.front, len(factor.front))
+
+    @staticmethod
+    def _factor(rows: FloatArray, own: int) -> Factor:
+        if not np.isfinite(rows).all():
+            raise SolveError("The equations are not finite where they are linearised. Check starts and bounds.")
+        count, width = rows.shape
+        rotation, triangle = np.linalg.qr(np.vstack([rows, np.zeros((max(width - count, 0), width))]))
+        first, sizes = np.asfortranarray(triangle[:own, :own]), np.square(rows).sum(axis=0)
+        return Turned(first, triangle[:own, own:], triangle[own:, own:], sizes[own:], rotation[:count])
+
+    def union(self, one: FloatArray, two: FloatArray, given: FloatArray, join: Join) -> FloatArray:
+        """Return the right-hand side of the union of two fronts from theirs, and from what its sums should be."""
+        return np.vstack([one, two, join.counts[:, None] * given])

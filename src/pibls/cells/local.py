@@ -1,11 +1,10 @@
-"""The rows of one part of a tree, factorised: its equations, conditions, and what it shares with its neighbours."""
+"""The least-squares problem of one part of a tree: its equations, its conditions, and what it shares with neighbours."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple
+from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
@@ -16,13 +15,11 @@ from pibls.cells.tree import Cell
 from pibls.checks import FloatArray
 from pibls.features.reference import on_grid
 from pibls.problem import Statement
-from pibls.solvers.elimination import Eliminated, Leaf, Triangle, counted
+from pibls.solvers.elimination import Elimination, Factor, Load, System, counted
 
-__all__ = ["PER_CELL", "Link", "Reduced", "Reducer", "Wall", "by_crossing"]
+__all__ = ["PER_CELL", "Link", "LocalSystem", "LocalSystems", "Wall", "by_crossing"]
 
 PER_CELL = 5e6  # operations that the handling of a cell counts for
-_RIDGE = 1e-13
-_REMEMBERED = 2**26  # numbers in all, of factorised parts
 _TIED = 1e4  # how strictly numbers that are carried from part to part are the same
 _STIFF = 300.0  # how strictly the sums of a part are what they are defined to be
 
@@ -67,123 +64,90 @@ class Wall:
         return found
 
 
-class Reduced(NamedTuple):
-    """The rows of a part, its equations as a triangle, and what of them nothing can fulfil."""
+@dataclass(eq=False)
+class LocalSystem:
+    """Rows of a part over its own unknowns, its sums and what it shares; parts that are alike have one.
 
-    rows: PartRows
-    upper: FloatArray
-    right: FloatArray
-    lost: float
+    Attributes
+    ----------
+    rows
+        The rows; those that define the sums are heavy.
+    sizes
+        How many unknowns it shares in each place.
+    """
+
+    rows: System
+    sizes: tuple[int, ...]
+    _factor: tuple[Elimination, Factor] | None = None
+
+    def factor(self, way: Elimination) -> Factor:
+        """Return the system with its own unknowns eliminated."""
+        if self._factor is None or self._factor[0] is not way:
+            self._factor = way, way.leaf(self.rows)
+        return self._factor[1]
+
+    @property
+    def work(self) -> float:
+        """Operations that the elimination takes."""
+        (count, own), (more, width) = self.rows.equation.shape, self.rows.rows.shape
+        return counted(count * own**2 + more * width**2 + own * width**2, own)
+
+    @property
+    def held(self) -> int:
+        """How many numbers it holds."""
+        return self.rows.size + (0 if self._factor is None else self._factor[1].size)
 
 
 @dataclass(eq=False)
-class Reducer:
-    """Factorises the rows of parts; parts with equal rows share one factorisation."""
+class LocalSystems:
+    """Makes the systems of parts; parts with equal rows share one."""
 
     rows: Rows
-    orders: dict[Any, Any] = field(default_factory=dict)  # of unknowns, for cells of some shape and size
     around: dict[Any, set[CellPart]] = field(default_factory=dict)  # parts that have the functions of a crossing
     walls: dict[Face, Wall] = field(default_factory=dict)  # of which faces are pieces
-    flops: float = 0.0
+    work: float = 0.0
     count: int = 0
-    _reduced: dict[CellPart, Reduced] = field(default_factory=dict)
-    _triangles: dict[Any, Triangle] = field(default_factory=dict)  # of equations, by the keys of parts
-    _alike: dict[Any, tuple[Leaf, tuple[int, ...]]] = field(default_factory=dict)
-    _numbers: int = 0  # of all that are remembered
+    _made: dict[CellPart, PartRows] = field(default_factory=dict)
+    _alike: dict[Any, LocalSystem] = field(default_factory=dict)
     _unit: FloatArray | None = None
 
-    @property
-    def held(self) -> float:
-        """Bytes that factorised equations take."""
-        return 8.0 * sum(own.upper.size for own in self._reduced.values())
-
     def keep(self, parts: Iterable[CellPart]) -> None:
-        """Forget all parts but some."""
-        self._reduced = {part: self._reduced[part] for part in parts}
+        """Forget the rows of all parts but some."""
+        self._made = {part: self._made[part] for part in parts}
 
     def shared(self, faces: Iterable[Any]) -> tuple[Any, ...]:
         """Return what the unknowns that are shared on faces belong to: the faces, or walls."""
         return tuple(dict.fromkeys(self.walls.get(face, face) for face in faces))
 
-    def leaf(self, part: CellPart, faces: tuple[Any, ...]) -> tuple[Eliminated, FloatArray, float, tuple[int, ...]]:
-        """Return what a part's unknowns follow from, the rows left for what it shares, and how much that is for each.
+    def part_rows(self, part: CellPart) -> PartRows:
+        """Return the rows that concern a part alone."""
+        if part not in self._made:
+            self._made[part] = self.rows.of(part)
+        return self._made[part]
 
-        Before that comes the square sum of what is lacking whatever it shares.
-        """
+    def of(self, part: CellPart, faces: tuple[Any, ...]) -> tuple[LocalSystem, tuple[Any, ...], Load]:
+        """Return the system of a part with some faces, what it shares in which order, and its right-hand sides."""
         self.count += 1
-        self.flops += PER_CELL
-        rows, upper, right, _ = self.reduced(part)
+        self.work += PER_CELL
+        rows, emphasis = self.part_rows(part), self.rows.emphasis(part)
         key, alike = self._configuration(part, faces, rows)
-        if key is None or key not in self._alike:
-            leaf, sizes, below = self._factorised(part, alike, rows, upper)
+        system = self._alike.get(key) if key is not None else None
+        if system is None:
+            system, below = self._made_of(part, alike, rows)
+            self.work += system.work
             if key is not None:
-                self._remember(key, leaf, sizes)
+                self._alike[key] = system
         else:
-            leaf, sizes = self._alike[key]
-            below, count = np.zeros((leaf.count, self.rows.sides)), len(rows.given)
-            below[: len(rows.value)] = self.rows.emphasis(part) * rows.value
-            below[leaf.count - 2 * count : leaf.count - count] = (
+            below = np.zeros((len(system.rows.rows) + len(rows.given), self.rows.sides))
+            below[: len(rows.value)] = emphasis * rows.value
+            below[len(system.rows.rows) :] = (
                 -_STIFF * self._unit_of_sums(part)[:, None] * (rows.given + rows.flows @ rows.value)
             )
-        if key is not None:
-            leaf, sizes = self._in_order(key, leaf, sizes, self.shared(alike), self.shared(faces))
-        self.flops += 4.0 * len(below) * (len(upper) + len(leaf.front))
-        return *leaf.solved(self.rows.emphasis(part) * right, below), sizes
-
-    def _remember(self, key: Any, leaf: Leaf, sizes: tuple[int, ...]) -> None:
-        self._numbers += leaf.size
-        while self._numbers > _REMEMBERED and self._alike:
-            self._numbers -= self._alike.pop(next(iter(self._alike)))[0].size
-        self._alike[key] = leaf, sizes
-
-    def _in_order(
-        self, key: Any, leaf: Leaf, sizes: tuple[int, ...], given: tuple[Any, ...], wanted: tuple[Any, ...]
-    ) -> tuple[Leaf, tuple[int, ...]]:
-        """Return a leaf with what it shares in another order: only its front has to be rotated for that."""
-        order = tuple(given.index(one) for one in wanted)
-        if order == tuple(range(len(order))):
-            return leaf, sizes
-        if (key, order) not in self._alike:
-            width = len(leaf.front)
-            ends = width - sum(sizes) + np.cumsum([0, *sizes])
-            blocks = [np.arange(ends[place], ends[place + 1]) for place in order]
-            self.flops += counted(4.0 / 3.0 * width**3, width)
-            turned = leaf.ordered(np.concatenate([np.arange(ends[0]), *blocks]))
-            self._remember((key, order), turned, tuple(sizes[place] for place in order))
-        return self._alike[key, order]
-
-    def reduced(self, part: CellPart) -> Reduced:
-        """Return the rows of a part, its equations as a triangle, and what of them nothing can fulfil."""
-        if part in self._reduced:
-            return self._reduced[part]
-        rows = self.rows.of(part)
-        found = self._triangles.get(rows.key)
-        if found is None:
-            assert rows.equation is not None
-            key = _shape(part)
-            found = Triangle.of(rows.equation, _RIDGE * np.sqrt(part.volume), self.orders.get(key))
-            self.orders.setdefault(key, found.order)
-            width = self.rows.width
-            self.flops += counted(2.0 * (len(rows.equation) + width) * width**2, width)
-            if rows.key is not None:
-                self._triangles[rows.key] = found
-        # The triangle says all that the rows do.
-        self._reduced[part] = Reduced(replace(rows, equation=None), found.upper, *found.rotated(rows.source))
-        return self._reduced[part]
-
-    def order(self, part: CellPart) -> Any:
-        """Return an order of the unknowns of a part in which those come first that its equations determine best.
-
-        Cells of nearly the same shape share one. Rows of an equation are many times larger than those of values; in
-        this order rounding in the ones does not reach the others.
-        """
-        return self.orders[_shape(part)]
+        light = len(below) - len(rows.given)
+        return system, self.shared(alike), Load(emphasis * rows.source, below[:light], below[light:])
 
     def _configuration(self, part: CellPart, faces: tuple[Any, ...], rows: PartRows) -> tuple[Any, tuple[Any, ...]]:
-        """Return what parts have in common whose rows are the same, and the faces in the order in which they are.
-
-        That is None where they are a part's own.
-        """
+        """Return a key that parts with equal rows have in common, or None, and the faces in the order of these rows."""
         plain = rows.key is not None and not self.rows.averages
         if not plain or not all(isinstance(face, Face) and face.whole for face in faces):
             return None, faces
@@ -213,10 +177,8 @@ class Reducer:
         units = self.rows.balance(wall.part)[1]
         return shared.index(wall), place.tobytes(), *(float(f"{v:.12g}") for v in (wall.part.half[wall.axis], *units))
 
-    def _factorised(
-        self, part: CellPart, faces: tuple[Any, ...], rows: PartRows, upper: FloatArray
-    ) -> tuple[Leaf, tuple[int, ...], FloatArray]:
-        """Return the rows of a part factorised, how many unknowns it shares in which place, and the right-hand side."""
+    def _made_of(self, part: CellPart, faces: tuple[Any, ...], rows: PartRows) -> tuple[LocalSystem, FloatArray]:
+        """Return the system of a part, and the right-hand sides of all rows but the equations."""
         own = [face for face in faces if not isinstance(face, Link)]
         traced = [self.rows.traced(part, face, rows.units) for face in own]
         carried = {face: self._carried(face, len(block)) for face, block in zip(own, traced, strict=True)}
@@ -227,7 +189,7 @@ class Reducer:
         starts = dict(zip(shared, (count + np.cumsum([0, *sizes])).tolist(), strict=False))
         columns = {face: starts[self.walls.get(face, face)] for face in faces}
         below, width = np.vstack([rows.condition, *traced]), count + sum(sizes)
-        bottom = np.zeros((len(below), width + self.rows.sides), order="F")
+        bottom = np.zeros((len(below), width + self.rows.sides))
         bottom[:, width:] = np.concatenate([rows.value, *(self.rows.traced_right(part, face) for face in own)])
         row = len(rows.value)
         for face, matrix in carried.items():
@@ -240,12 +202,11 @@ class Reducer:
             below, bottom = np.vstack([below, sums]), np.vstack([bottom, theirs])
         balance, theirs = self._balance(part, carried, rows, below, bottom, columns)
         emphasis = self.rows.emphasis(part)
-        below = np.asfortranarray(np.vstack([emphasis * below, balance])[:, self.order(part)])
-        bottom = np.asfortranarray(np.vstack([emphasis * bottom, theirs]))
-        operations = 2.0 * len(below) * (len(upper) * (len(upper) + 2 * width) + width**2)
-        self.flops += counted(operations, len(upper))
-        leaf = Leaf.of(np.multiply(emphasis, upper, order="F"), below, bottom[:, :width])
-        return leaf, sizes, bottom[:, width:]
+        below, bottom = np.vstack([emphasis * below, balance]), np.vstack([emphasis * bottom, theirs])
+        every = np.hstack([below, bottom[:, :width]])
+        light = len(every) - count
+        equation = rows.equation if emphasis == 1.0 else emphasis * rows.equation
+        return LocalSystem(System(equation, every[:light], every[light:]), sizes), bottom[:, width:]
 
     def _carried(self, face: Face, count: int) -> FloatArray:
         """Return the coefficients on a face by the unknowns that are shared there."""
@@ -302,7 +263,7 @@ class Reducer:
         bottom: FloatArray,
         columns: dict[Any, int],
     ) -> tuple[FloatArray, FloatArray]:
-        """Return the rows that define the sums of a part, and those that say they are zero.
+        """Return the rows that say that the sums of a part are zero, and those that define them.
 
         What equations lack in all over a part, and what flows differ by from those shared on its faces and given on
         its boundary, adds up over any branch of the tree to what the branch creates or swallows. Small cells count
@@ -312,24 +273,24 @@ class Reducer:
         theirs = np.zeros((2 * count, bottom.shape[1]))
         conditions = len(rows.value)
         balance = -rows.flows @ rows.besides if rows.besides is not None else rows.means - rows.flows @ rows.condition
-        theirs[:count, bottom.shape[1] - self.rows.sides :] = -rows.given - rows.flows @ rows.value
+        theirs[count:, bottom.shape[1] - self.rows.sides :] = -rows.given - rows.flows @ rows.value
         row, crossed = conditions, by_crossing(tuple(columns))
         for face, matrix in carried.items():
             own, shared = self.rows.flux.across(part, face, below[row : row + len(matrix)])
             if rows.besides is None:
                 balance -= own
             there = slice(columns[face], columns[face] + matrix.shape[1])
-            theirs[:count, there] += shared @ matrix
+            theirs[count:, there] += shared @ matrix
             if crossed or face.crossed:
                 known = bottom[row : row + len(matrix)].copy()
                 known[:, there] = 0.0
-                theirs[:count] -= shared @ known
+                theirs[count:] -= shared @ known
             row += len(matrix)
         scale = self._unit_of_sums(part)[:, None]
-        theirs[:count] *= _STIFF * scale
-        theirs[np.arange(count), np.arange(count)] = -_STIFF
-        theirs[count + np.arange(count), np.arange(count)] = self.counts(part, part.cell)
-        return np.vstack([_STIFF * scale * balance, np.zeros_like(balance)]), theirs
+        theirs[count:] *= _STIFF * scale
+        theirs[count + np.arange(count), np.arange(count)] = -_STIFF
+        theirs[np.arange(count), np.arange(count)] = self.counts(part, part.cell)
+        return np.vstack([np.zeros_like(balance), _STIFF * scale * balance]), theirs
 
     def _unit_of_sums(self, part: CellPart) -> FloatArray:
         """Return what sums are multiplied with: the same everywhere, as they add up however coefficients vary."""
@@ -340,13 +301,6 @@ class Reducer:
     def counts(self, part: CellPart, cell: Cell) -> FloatArray:
         """Return how much the sums of a branch count."""
         return np.asarray(self.rows.weights(part, cell.size / 2) / self._unit_of_sums(part))
-
-
-def _shape(part: CellPart) -> Any:
-    """Return what parts of nearly the same shape and size have in common."""
-    sides = part.half.tolist()
-    largest = max(sides)
-    return tuple(round(2 * math.log2(side / largest)) for side in sides), round(math.log2(largest))
 
 
 def by_crossing(faces: tuple[Any, ...]) -> dict[Crossing, list[Link]]:
