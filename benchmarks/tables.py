@@ -33,6 +33,7 @@ COMMANDS = {
     "cells": "python -m benchmarks.cells --csv out/cells.csv",
     "everyday": "python -m benchmarks.held_out --set everyday",
     "evolution": "python -m benchmarks.evolution --seeds 1 --csv out/evolution.csv",
+    "golden": "python -m benchmarks.golden --keep",
     "gpu": "one fit of helmholtz_high per number of nodes, best of three",
     "inverse_bound": "python -m benchmarks.inverse bound --seeds 10 --summary out/inverse_bound.csv --problems "
     "heat_diffusivity brinkman_forchheimer klein_gordon_mass wave_speed robin_coefficient burgers_coefficients "
@@ -84,8 +85,8 @@ def keep(path: Path) -> None:
     made = {
         "command": COMMANDS[path.stem],
         "date": f"{datetime.fromtimestamp(path.stat().st_mtime, tz=UTC):%Y-%m-%d}",
-        "commit": _commit(),
-        "machine": _machine(),
+        "commit": commit_of(ROOT),
+        "machine": machine(),
     }
     with (FOLDER / path.name).open("w", newline="", encoding="utf-8") as file:
         file.write(f"# {json.dumps(made)}\n")
@@ -101,18 +102,21 @@ def _short(value: str) -> str:
         return value
 
 
-def _commit() -> str:
-    """Return the last commit that changed the library, and whether files differ from it."""
-    last, changed = (
-        subprocess.run(
-            ["git", *words, "--", "src"], cwd=ROOT, capture_output=True, text=True, check=True
-        ).stdout.strip()
-        for words in (("log", "-1", "--format=%h"), ("status", "--porcelain"))
-    )
-    return f"{last}-dirty" if changed else last
+def commit_of(root: Path) -> str:
+    """Return the last commit that changed the library, and whether files differ from it; unknown where git is not."""
+    commands = (("log", "-1", "--format=%h"), ("status", "--porcelain"))
+    try:
+        last, changed = (
+            subprocess.run(["git", *words, "--", "src"], cwd=root, capture_output=True, text=True, check=True).stdout
+            for words in commands
+        )
+    except (OSError, subprocess.CalledProcessError):
+        return "unknown"
+    return f"{last.strip()}-dirty" if changed.strip() else last.strip()
 
 
-def _machine() -> str:
+def machine() -> str:
+    """Return the processor and the number of cores in words."""
     known = re.search(r"model name\s*: (.+)", Path("/proc/cpuinfo").read_text()) if sys.platform == "linux" else None
     return f"{known.group(1) if known else platform.processor()}, {os.cpu_count()} cores"
 

@@ -7,7 +7,7 @@ import textwrap
 from collections.abc import Callable, Iterable, Sequence
 from statistics import median
 
-from benchmarks.held_out import ROUND_OFF
+from benchmarks.runner import ROUND_OFF
 from benchmarks.tables import Results, Row, results
 from pibls.studies.ledger import Ledger
 from pibls.studies.published import published

@@ -49,7 +49,7 @@ def test_zoo_and_everyday_tables_are_whole(tables):
 
 def test_kept_runs_are_rounded_and_dated(tables, tmp_path, monkeypatch):
     monkeypatch.setattr(tables, "FOLDER", tmp_path / "results")
-    monkeypatch.setattr(tables, "_commit", lambda: "abc1234")
+    monkeypatch.setattr(tables, "commit_of", lambda root: "abc1234")
     (tmp_path / "results").mkdir()
     run = tmp_path / "linear.csv"
     run.write_text("problem,error,nodes,message\npoisson,1.23456789e-7,12345678,long\n")
