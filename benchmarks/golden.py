@@ -5,7 +5,7 @@
     python -m benchmarks.golden --keep                    run what is missing, and keep it in benchmarks/results
     python -m benchmarks.golden --compare COMMIT|FILE     run what is missing, and compare; exit status 1 if worse
     python -m benchmarks.golden --merge FILE ... --keep   run nothing: put these files together, and keep them
-    [--set NAME ...] [--only PROBLEM ...] [--part 1/4] [--processes N] [--out FILE] [--commit NAME]
+    [--set NAME ...] [--only PROBLEM ...] [--part 1/4] [--processes N] [--out FILE] [--commit NAME] [--draw PNG]
 
 A solve is FALSE that is called converged with an error above 3 max(tol, estimate), or converged or ill-posed when it is
 not, or whose error is above ten times the estimate. Work is counted in operations, over 10¹⁰; seconds are those of the
@@ -31,13 +31,14 @@ from benchmarks.tables import COMMANDS, FOLDER, ROOT, commit_of, machine
 from pibls.runtime import available_cores
 
 KEPT = FOLDER / "golden.csv"
+_DRAWN = ("error", "estimate", "seconds")
 
 
 def chosen(options: argparse.Namespace) -> list[Key]:
     """Return the solves that are asked for, the longest first."""
     wanted = keys(options.set or SETS)
     if options.sample:
-        wanted = [key for key in wanted if (*key[:2], key[2]) in SAMPLE and key[3] == 0]
+        wanted = sampled(wanted)
     if options.only:
         if unknown := set(options.only) - {key[1] for key in wanted}:
             raise SystemExit(f"--only: no problem is named {', '.join(sorted(unknown))} here.")
@@ -47,6 +48,15 @@ def chosen(options: argparse.Namespace) -> list[Key]:
         own, parts = (int(word) for word in options.part.split("/"))
         wanted = wanted[own - 1 :: parts]
     return wanted
+
+
+def sampled(wanted: Iterable[Key]) -> list[Key]:
+    """Return the solves that are in the sample."""
+    first = {}
+    for key in wanted:
+        if key[1] in SAMPLE.get(key[0], ()):
+            first.setdefault(key[:2], key)
+    return list(first.values())
 
 
 def kept() -> list[Row]:
@@ -76,6 +86,28 @@ def base(name: str) -> list[Row]:
     return read(shown.stdout.splitlines())
 
 
+def draw(rows: Iterable[Row], path: Path) -> None:
+    """Plot true errors over estimates, and over time."""
+    import matplotlib as mpl
+
+    mpl.use("Agg")
+    from matplotlib import pyplot as plt
+
+    figure, (left, right) = plt.subplots(1, 2, figsize=(11, 5), constrained_layout=True)
+    line = [1e-16, 1e1]
+    left.fill_between(line, [v / 3 for v in line], [3 * v for v in line], color="0.9", label="within a factor of 3")
+    left.plot(line, line, color="0.6", lw=1)
+    for status, colour in (("converged", "tab:blue"), ("stalled", "tab:orange"), ("ill-posed", "tab:red")):
+        errors, estimates, seconds = ([getattr(r, k) for r in rows if r.status == status] for k in _DRAWN)
+        if errors:
+            left.loglog(estimates, errors, ".", color=colour, label=status)
+            right.loglog(seconds, errors, ".", color=colour, label=status)
+    left.set(xlabel="estimated relative error", ylabel="true relative error", xlim=line, ylim=line)
+    right.set(xlabel="seconds of the processor", ylabel="true relative error", ylim=line)
+    left.legend()
+    figure.savefig(path, dpi=120)
+
+
 def parsed() -> argparse.Namespace:
     """Read the command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -87,6 +119,7 @@ def parsed() -> argparse.Namespace:
     parser.add_argument("--out", type=Path, help="file for the rows; what it has is not run again")
     parser.add_argument("--merge", type=Path, nargs="+", metavar="FILE", help="take rows from files, and run nothing")
     parser.add_argument("--commit", default=None, help="the commit that rows are marked with, where there is no git")
+    parser.add_argument("--draw", type=Path, metavar="PNG", help="plot true errors over estimates and over seconds")
     parser.add_argument("--keep", action="store_true")
     parser.add_argument("--compare", nargs="?", const=str(KEPT), metavar="COMMIT|FILE")
     return parser.parse_args()
@@ -112,6 +145,8 @@ def main() -> None:
         print("\n".join(lines))
     if options.keep:
         keep(rows)
+    if options.draw:
+        draw(rows, options.draw)
     sys.exit(bool(worse))
 
 

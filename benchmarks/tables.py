@@ -2,7 +2,7 @@
 
     python -m benchmarks.tables                        # write them anew
     python -m benchmarks.tables --check                # say which are out of step; exit status 1 if any is
-    python -m benchmarks.tables --keep out/linear.csv  # make this run the one that is told, and write them anew
+    python -m benchmarks.tables --keep out/accuracy.csv  # make this run the one that is told, and write them anew
 
 A file holds the runs of one benchmark (``COMMANDS``), rounded to four digits; its first line says by which command,
 when, at which commit and on which machine. What is written stands between ``<!-- table: NAME -->`` and ``<!-- end -->``
@@ -31,8 +31,6 @@ COMMANDS = {
     "accuracy": "python -m benchmarks.accuracy --csv out/accuracy.csv",
     "assembly": "OMP_NUM_THREADS=1 python -m benchmarks.assembly --sizes 10000x2000 --csv out/assembly.csv",
     "cells": "python -m benchmarks.cells --csv out/cells.csv",
-    "everyday": "python -m benchmarks.held_out --set everyday",
-    "evolution": "python -m benchmarks.evolution --seeds 1 --csv out/evolution.csv",
     "golden": "python -m benchmarks.golden --keep",
     "gpu": "one fit of helmholtz_high per number of nodes, best of three",
     "inverse_bound": "python -m benchmarks.inverse bound --seeds 10 --summary out/inverse_bound.csv --problems "
@@ -41,13 +39,11 @@ COMMANDS = {
     "inverse_coverage": "python -m benchmarks.inverse coverage --seeds 200 --summary out/inverse_coverage.csv",
     "inverse_starts": "python -m benchmarks.inverse starts --seeds 30 --summary out/inverse_starts.csv --problems "
     "heat_diffusivity brinkman_forchheimer klein_gordon_mass wave_speed robin_coefficient",
-    "linear": "python -m benchmarks.linear --seeds 3",
-    "nonlinear": "python -m benchmarks.nonlinear --csv out/nonlinear.csv --tol 1e-6 (and 1e-9)",
     "peers_inverse": "python -m benchmarks.peers_inverse --share 0.2 --csv out/peers_inverse.csv",
     "pinn": "python -m benchmarks.pinn",
-    "windows": "python -m benchmarks.windows --csv out/windows.csv",
+    "windows": "python -m benchmarks.inverse windows --seeds 200 --summary out/windows.csv",
 }
-UNTOLD = ("message", "scan", "wall", "work")  # long, or in no table
+UNTOLD = ("message", "wall")  # long, or in no table
 Row = dict[str, str]
 
 
@@ -70,7 +66,10 @@ class Results:
 
 @cache
 def results(name: str) -> Results:
-    """Return the kept runs of a benchmark."""
+    """Return the kept runs of a benchmark, or those of a set of the golden table."""
+    if name not in COMMANDS:
+        golden = results("golden")
+        return Results(golden.made, [row for row in golden.rows if row["set"] == name])
     with (FOLDER / f"{name}.csv").open(newline="", encoding="utf-8") as file:
         made = json.loads(file.readline().removeprefix("#"))
         return Results(made, list(csv.DictReader(file)))
