@@ -61,7 +61,7 @@ def sampled(wanted: Iterable[Key]) -> list[Key]:
 
 def kept() -> list[Row]:
     """Return the table that is kept."""
-    return read(KEPT.open(encoding="utf-8")) if KEPT.exists() else []
+    return read(KEPT.read_text(encoding="utf-8")) if KEPT.exists() else []
 
 
 def keep(rows: Iterable[Row]) -> None:
@@ -77,13 +77,13 @@ def keep(rows: Iterable[Row]) -> None:
 def base(name: str) -> list[Row]:
     """Return the table of a file, or the one that is kept at a commit."""
     if Path(name).is_file():
-        return read(Path(name).open(encoding="utf-8"))
+        return read(Path(name).read_text(encoding="utf-8"))
     shown = subprocess.run(
         ["git", "show", f"{name}:{KEPT.relative_to(ROOT)}"], cwd=ROOT, capture_output=True, text=True, check=False
     )
     if shown.returncode:
         raise SystemExit(f"--compare: {name!r} is neither a file nor a commit with a golden table. {shown.stderr}")
-    return read(shown.stdout.splitlines())
+    return read(shown.stdout)
 
 
 def draw(rows: Iterable[Row], path: Path) -> None:
@@ -132,7 +132,7 @@ def main() -> None:
     before = base(options.compare) if options.compare else []
     wanted = chosen(options)
     if options.merge:
-        own = {row.key: row for path in options.merge for row in read(path.open(encoding="utf-8"))}
+        own = {row.key: row for path in options.merge for row in read(path.read_text(encoding="utf-8"))}
         rows = [own[key] for key in wanted if key in own]
     else:
         out = options.out or ROOT / "out" / f"golden-{digest()}.csv"

@@ -174,11 +174,11 @@ def longest_first(wanted: Iterable[Key], known: Iterable[Row]) -> list[Key]:
     return sorted(wanted, key=lambda key: -seconds.get(key, _UNKNOWN))
 
 
-def read(lines: Iterable[str]) -> list[Row]:
+def read(text: str) -> list[Row]:
     """Return the rows of a table; a line that was cut off is left out."""
     kinds = {entry.name: entry.type for entry in fields(Row)}
     make: dict[str, Callable[[str], Any]] = {"int": int, "float": float, "str": str}
-    found = csv.DictReader(line for line in lines if not line.startswith("#"))
+    found = csv.DictReader(line for line in text.splitlines() if not line.startswith("#"))
     whole = [row for row in found if None not in row.values() and None not in row]
     return [Row(**{key: make[str(kinds[key])](value) for key, value in row.items()}) for row in whole]
 
@@ -194,13 +194,13 @@ def write(path: Path, rows: Iterable[Row], *, head: str = "", untold: tuple[str,
             writer.writerow({key: _short(value) for key, value in asdict(row).items() if key not in untold})
 
 
-def _short(value: object) -> object:
-    return f"{value:.4g}" if isinstance(value, float) else value
+def _short(value: object) -> str:
+    return f"{value:.4g}" if isinstance(value, float) else " ".join(str(value).split())
 
 
 def run(wanted: Sequence[Key], out: Path, processes: int, commit: str) -> list[Row]:
     """Solve what a file does not have yet, add it to the file row by row, and return all rows that are wanted."""
-    rows = read(out.open(encoding="utf-8")) if out.exists() else []
+    rows = read(out.read_text(encoding="utf-8")) if out.exists() else []
     write(out, rows)  # whole again, if it was cut off
     done = {row.key for row in rows}
     missing = [key for key in wanted if key not in done]
