@@ -20,14 +20,13 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterable
-from datetime import UTC, datetime
 from pathlib import Path
 
 from benchmarks.compared import compared, summary
 from benchmarks.runner import Key, Row, digest, keys, longest_first, read, run, write
 from benchmarks.sample import SAMPLE
 from benchmarks.sets import SETS
-from benchmarks.tables import COMMANDS, FOLDER, ROOT, commit_of, machine
+from benchmarks.tables import FOLDER, ROOT, commit_of, machine, provenance
 from pibls.runtime import available_cores
 
 KEPT = FOLDER / "golden.csv"
@@ -64,14 +63,12 @@ def kept() -> list[Row]:
     return read(KEPT.read_text(encoding="utf-8")) if KEPT.exists() else []
 
 
-def keep(rows: Iterable[Row]) -> None:
+def keep(rows: Iterable[Row], where: str) -> None:
     """Keep rows in place of older ones of the same solves; those of other solves stay."""
     merged = {row.key: row for row in [*kept(), *rows]}
     order = {key: number for number, key in enumerate(keys())}
-    made = {"command": COMMANDS["golden"], "date": f"{datetime.now(tz=UTC):%Y-%m-%d}"}
-    made |= {"commit": commit_of(ROOT), "machine": machine()}
     table = sorted((row for row in merged.values() if row.key in order), key=lambda row: order[row.key])
-    write(KEPT, table, head=f"# {json.dumps(made)}\n", untold=("message",))
+    write(KEPT, table, head=f"# {json.dumps(provenance('golden') | {'machine': where})}\n", untold=("message",))
 
 
 def base(name: str) -> list[Row]:
@@ -121,6 +118,7 @@ def parsed() -> argparse.Namespace:
     parser.add_argument("--commit", default=None, help="the commit that rows are marked with, where there is no git")
     parser.add_argument("--draw", type=Path, metavar="PNG", help="plot true errors over estimates and over seconds")
     parser.add_argument("--keep", action="store_true")
+    parser.add_argument("--machine", default=machine(), help="where files that are merged come from")
     parser.add_argument("--compare", nargs="?", const=str(KEPT), metavar="COMMIT|FILE")
     return parser.parse_args()
 
@@ -144,7 +142,7 @@ def main() -> None:
         lines, worse = compared(before, rows)
         print("\n".join(lines))
     if options.keep:
-        keep(rows)
+        keep(rows, options.machine)
     if options.draw:
         draw(rows, options.draw)
     sys.exit(bool(worse))

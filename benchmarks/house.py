@@ -20,8 +20,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from types import FrameType
 
-import pibls as pb
-
 ROOT = Path(__file__).parent.parent
 SOURCE = ROOT / "src" / "pibls"
 KEPT = Path(__file__).parent / "house.json"
@@ -72,6 +70,8 @@ def package(path: Path) -> str:
 
 def walked() -> list[str]:
     """Return the functions of the library that a Poisson equation on a square passes through, the second time."""
+    import pibls as pb
+
     pb.solve(pb.problems.poisson(), progress=False)
     problem, seen = pb.problems.poisson(), set()
 

@@ -26,9 +26,10 @@ import numpy as np
 
 import pibls as pb
 from benchmarks.inverse_models import MODELS, bound, rate_field
-from benchmarks.runner import spread, warm_up
+from benchmarks.runner import warm_up
 from benchmarks.sets.open_windows import WINDOWS
 from benchmarks.sets.unknowns import noise_of
+from benchmarks.spread import spread
 from pibls.checks import FloatArray
 from pibls.problems import inverse
 from pibls.problems.inverse.data import values_of

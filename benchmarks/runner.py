@@ -8,21 +8,19 @@ from __future__ import annotations
 
 import csv
 import hashlib
-import multiprocessing
 import signal
-import sys
 import time
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass, fields
-from multiprocessing.connection import Connection, wait
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 
 import pibls as pb
 from benchmarks.sets import SETS, Case, cases
+from benchmarks.spread import spread
 from benchmarks.tables import ROOT
 from pibls.runtime import RATE, blas_threads
 
@@ -30,8 +28,6 @@ ROUND_OFF = 1e-12
 LONGEST = 300  # seconds of the processor, after which a solve is given up
 _UNKNOWN = 3.0  # seconds of a solve that was never timed
 Key = tuple[str, str, float, int]
-Task = TypeVar("Task")
-Result = TypeVar("Result")
 
 
 @dataclass(frozen=True)
@@ -76,14 +72,14 @@ def _asked(case: Case) -> list[tuple[float, int]]:
     return [(tol, seed) for tol in case.tolerances for seed in case.seeds]
 
 
-def solved(key: Key, commit: str = "") -> Row:
-    """Solve one problem once; an exception and a solve without end are rows as well."""
+def solved(key: Key, commit: str = "", longest: float = LONGEST) -> Row:
+    """Solve one problem once; an exception and a solve that takes too long are rows as well."""
     name, problem, tol, seed = key
     case = cases(name)[problem]
     found: dict[str, Any] = dict.fromkeys(("estimate", "error", "work"), np.nan) | {"nodes": 0, "method": ""}
 
     def give_up(*_: object) -> None:
-        raise TimeoutError(f"no answer within {LONGEST} s")
+        raise TimeoutError(f"no answer within {longest:g} s")
 
     signal.signal(signal.SIGPROF, give_up)
     with blas_threads(1), warnings.catch_warnings(), np.errstate(all="ignore"):
@@ -91,7 +87,7 @@ def solved(key: Key, commit: str = "") -> Row:
         built = case.make()
         start = time.process_time()
         try:
-            signal.setitimer(signal.ITIMER_PROF, LONGEST)
+            signal.setitimer(signal.ITIMER_PROF, longest)
             solution = pb.solve(built, tol=tol, seed=seed, progress=False)
             found["seconds"] = time.process_time() - start
             record = solution.diagnostics
@@ -123,40 +119,6 @@ def verdict(case: Case, tol: float, status: str, estimate: float, error: float) 
     if status == "converged" and not error <= 3 * max(tol, estimate):
         return "FALSE CONVERGED"
     return "FALSE ESTIMATE" if error > max(10 * estimate, ROUND_OFF) else ""
-
-
-def spread(tasks: Sequence[Task], work: Callable[[Task], Result], processes: int) -> Iterator[tuple[Task, Result]]:
-    """Do every task in a process of its own, so many at once, the first ones first; yield results as they come.
-
-    A process that dies without a result is left out.
-    """
-    context = multiprocessing.get_context("fork" if sys.platform == "linux" else "spawn")
-    waiting, running = list(reversed(tasks)), {}
-    try:
-        while waiting or running:
-            while waiting and len(running) < processes:
-                task = waiting.pop()
-                ours, theirs = context.Pipe(duplex=False)
-                process = context.Process(target=_alone, args=(theirs, work, task), daemon=True)
-                process.start()
-                theirs.close()
-                running[ours] = (task, process)
-            for ready in wait(list(running)):
-                task, process = running.pop(ready)
-                try:
-                    yield task, ready.recv()
-                except EOFError:
-                    print(f"{task}: the process ended without a result", file=sys.stderr, flush=True)
-                process.join()
-    finally:
-        for _, process in running.values():
-            process.terminate()
-
-
-def _alone(pipe: Connection, work: Callable[[Any], Any], task: Any) -> None:
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent ends it
-    signal.signal(signal.SIGTERM, signal.SIG_DFL)
-    pipe.send(work(task))
 
 
 def warm_up() -> None:

@@ -41,6 +41,7 @@ COMMANDS = {
     "heat_diffusivity brinkman_forchheimer klein_gordon_mass wave_speed robin_coefficient",
     "peers_inverse": "python -m benchmarks.peers_inverse --share 0.2 --csv out/peers_inverse.csv",
     "pinn": "python -m benchmarks.pinn",
+    "settings": "python -m benchmarks.settings --keep",
     "windows": "python -m benchmarks.inverse windows --seeds 200 --summary out/windows.csv",
 }
 UNTOLD = ("message", "wall")  # long, or in no table
@@ -81,12 +82,7 @@ def keep(path: Path) -> None:
         raise SystemExit(f"{path}: must be named after a benchmark, one of {', '.join(COMMANDS)}.")
     with path.open(newline="", encoding="utf-8") as file:
         rows = [{key: _short(value) for key, value in row.items() if key not in UNTOLD} for row in csv.DictReader(file)]
-    made = {
-        "command": COMMANDS[path.stem],
-        "date": f"{datetime.fromtimestamp(path.stat().st_mtime, tz=UTC):%Y-%m-%d}",
-        "commit": commit_of(ROOT),
-        "machine": machine(),
-    }
+    made = provenance(path.stem, datetime.fromtimestamp(path.stat().st_mtime, tz=UTC))
     with (FOLDER / path.name).open("w", newline="", encoding="utf-8") as file:
         file.write(f"# {json.dumps(made)}\n")
         writer = csv.DictWriter(file, list(rows[0]), lineterminator="\n")
@@ -99,6 +95,12 @@ def _short(value: str) -> str:
         return value if value.lstrip("-").isdigit() else f"{float(value):.4g}"
     except ValueError:
         return value
+
+
+def provenance(name: str, when: datetime | None = None) -> dict[str, str]:
+    """Return by which command, when, at which commit and on which machine a table was made."""
+    made = {"command": COMMANDS[name], "date": f"{when or datetime.now(tz=UTC):%Y-%m-%d}"}
+    return made | {"commit": commit_of(ROOT), "machine": machine()}
 
 
 def commit_of(root: Path) -> str:

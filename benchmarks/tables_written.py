@@ -101,8 +101,8 @@ def linear_words() -> str:
     found = results("linear")
     half = median(_numbers(found.rows, "seconds"))
     return _words(
-        f"Measured on {found.when()}, one thread each on all cores ({found.made['machine']}). Half of the solves take "
-        f"less than {half:.2f} s. {_calibration(found.rows)}"
+        f"Measured on {found.when()}, each in a process of its own, all cores busy ({found.made['machine']}). Half of "
+        f"the solves take less than {half:.2f} s. {_calibration(found.rows)}"
     )
 
 

@@ -7,9 +7,10 @@ import pytest
 from benchmarks import runner
 from benchmarks.compared import compared
 from benchmarks.golden import sampled
-from benchmarks.runner import Row, read, spread, write
+from benchmarks.runner import Row, read, write
 from benchmarks.sample import SAMPLE
 from benchmarks.sets import SETS, Case, cases
+from benchmarks.spread import spread
 
 import pibls as pb
 
