@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from itertools import chain
 from typing import Any
 
 import numpy as np
 
-from pibls.cells.defect import Defect
 from pibls.cells.layout import Layout
-from pibls.cells.parts import CellPart
+from pibls.cells.parts import CellPart, Face
 from pibls.cells.rows import Rows
 from pibls.cells.solve import Fit, Glue
 from pibls.cells.state import TreeState, Values, Weights, between, projected, values_of
-from pibls.cells.tree import Cell
+from pibls.cells.tree import Cell, contacts, leaves
 from pibls.checks import FloatArray
 from pibls.errors import PiblsError
 from pibls.solution.sizes import reference_sizes
 
-__all__ = ["MOST_STEPS", "PLAUSIBLE", "Descent", "Newton"]
+__all__ = ["MOST_STEPS", "PLAUSIBLE", "Descent", "Newton", "faces_of", "residuals"]
 
 PLAUSIBLE = 0.03  # share of a solution that rows may lack
 _LENGTHS = (1.0, 0.4, 0.16, 0.064, 0.026)
@@ -181,7 +181,7 @@ class _Walk:
     curved: bool = False
 
     def __post_init__(self) -> None:
-        self.defect = Defect(self.rows, self.root)
+        self.faces = faces_of(self.rows, self.root)
         self.norms: list[tuple[float, float]] = []
         self.ahead: Fit | None = None
         self.steps: list[float] = []
@@ -197,7 +197,7 @@ class _Walk:
             self.rows.forget()
             self.ahead = None
         if scales or lacking is None:
-            lacking = self.defect.of(self.state)
+            lacking = residuals(self.rows, self.faces, self.state)
         self.lacking = lacking
         self.norm = self._norm(lacking)
 
@@ -291,7 +291,7 @@ class _Walk:
 
     def _lacking(self, weights: Weights) -> dict[CellPart, float]:
         try:
-            return self.defect.of(TreeState(self.rows.layout, weights))
+            return residuals(self.rows, self.faces, TreeState(self.rows.layout, weights))
         except PiblsError:
             return dict.fromkeys(weights, np.inf)  # a step may leave the domain of a logarithm
 
@@ -318,3 +318,38 @@ class _Walk:
         """Return what is minimised, from what each part lacks."""
         found = float(np.sqrt(sum((self.rows.emphasis(part) * value) ** 2 for part, value in lacking.items())))
         return found if np.isfinite(found) else np.inf
+
+
+def faces_of(rows: Rows, root: Cell) -> tuple[Face, ...]:
+    """Return the faces between the parts of a tree."""
+    found = (rows.layout.faces(contact) for contact in contacts(root, rows.periodic))
+    return tuple(chain.from_iterable(chain(found, map(rows.layout.seam_faces, leaves(root)))))
+
+
+def residuals(rows: Rows, faces: tuple[Face, ...], state: TreeState) -> dict[CellPart, float]:
+    """Return the root of the square sum of the rows of each part at a state, where parts share the best values.
+
+    Sums over branches of the tree, which rows have as well, follow from the residuals of parts and are left out.
+    """
+    before, rows.state = rows.state, state
+    try:
+        units = {part: rows.balance(part)[1] for part in state.weights}
+        weights = {part: (own / units[part][:, None]).ravel() for part, own in state.weights.items()}
+        squares = {part: float(np.square(rows.residual(part)).sum()) for part in weights}
+        for face in faces:
+            below, above = (
+                rows.traced(part, face, units[part]) @ weights[part] - rows.traced_right(part, face)[:, 0]
+                for part in (face.below, face.above)
+            )
+            # The best value that both share lies in the middle.
+            gap = float(np.square(below - above).sum()) / 4
+            squares[face.below] += gap
+            squares[face.above] += gap
+        for statement in rows.averages:
+            shares = ((rows.average(part, units[part], statement), own) for part, own in weights.items())
+            missing = sum(float(row @ own - right[0]) for (row, right), own in shares)
+            for part in squares:
+                squares[part] += (missing / len(squares)) ** 2
+    finally:
+        rows.state = before
+    return {part: float(np.sqrt(square)) for part, square in squares.items()}
