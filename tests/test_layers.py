@@ -29,6 +29,7 @@ ORDER = [
     {"solution"},
     {"methods", "report"},
     {"cells"},
+    {"wellposed"},
     {"lines"},
     {"inverse"},
     {"tuning"},

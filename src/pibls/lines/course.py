@@ -14,10 +14,11 @@ from pibls.lines.design import STEEPEST, Design
 from pibls.lines.form import Evolution
 from pibls.lines.posed import grows_without_bound, leaves_its_bounds
 from pibls.lines.radau import IntegrationError
-from pibls.lines.record import relative_miss, relative_residual, residuals, solution_of
+from pibls.lines.record import relative_miss, relative_residual, solution_of
 from pibls.lines.run import Run, distance, follow, misfit, monitored, wave_velocity
 from pibls.runtime import RATE, available_memory, format_bytes
 from pibls.solution import Solution, Stage
+from pibls.solution.residuals import ResidualTable
 from pibls.solution.stages import more_budget
 from pibls.status import Status
 
@@ -333,7 +334,7 @@ class Course:
         solution = solution_of(self.evolution, run, self.seed)
         diagnostics = replace(
             solution.diagnostics,
-            residuals=residuals(solution),
+            residuals=ResidualTable(solution),
             message=message,
             stages=tuple(self.stages),
             seconds={"total": self.elapsed},
