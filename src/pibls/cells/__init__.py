@@ -8,11 +8,9 @@
 
 from pibls.cells.loop import attempt_cells, solve_cells, suits_cells
 from pibls.cells.newton import solve_cells_nonlinear
-from pibls.cells.posed import even_answers
 
 __all__ = [
     "attempt_cells",
-    "even_answers",
     "solve_cells",
     "solve_cells_nonlinear",
     "suits_cells",

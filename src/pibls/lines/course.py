@@ -12,7 +12,6 @@ from pibls.budget import Budget
 from pibls.errors import SolveError
 from pibls.lines.design import STEEPEST, Design
 from pibls.lines.form import Evolution
-from pibls.lines.posed import grows_without_bound, leaves_its_bounds
 from pibls.lines.radau import IntegrationError
 from pibls.lines.record import relative_miss, relative_residual, solution_of
 from pibls.lines.run import Run, distance, follow, misfit, monitored, wave_velocity
@@ -21,6 +20,7 @@ from pibls.solution import Solution, Stage
 from pibls.solution.residuals import ResidualTable
 from pibls.solution.stages import more_budget
 from pibls.status import Status
+from pibls.wellposed.stability import grows_without_bound, leaves_its_bounds
 
 __all__ = ["Course", "Report"]
 

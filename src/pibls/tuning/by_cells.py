@@ -10,25 +10,26 @@ from typing import Any
 import numpy as np
 
 from pibls.budget import Budget
-from pibls.cells import attempt_cells, even_answers, solve_cells_nonlinear
+from pibls.cells import attempt_cells, solve_cells_nonlinear
 from pibls.cells.loop import Start, start_of
 from pibls.features.reference import SINES, Cells
 from pibls.lines import Evolution, find_evolution
-from pibls.lines.posed import grows_without_bound
 from pibls.problem import Across, OnPart, Problem
 from pibls.problem.switches import reading_of_jumps
 from pibls.runtime import blas_threads
 from pibls.solution import Solution
 from pibls.status import Status
-from pibls.tuning.clashes import clash_beyond, find_clash, find_surplus
 from pibls.tuning.fitting import Fitting
-from pibls.tuning.posedness import contradicts
 from pibls.tuning.progress import Progress
 from pibls.wellposed.compatibility import incompatibility
+from pibls.wellposed.contradiction import clash_beyond, contradicts, find_clash
+from pibls.wellposed.counting import surplus_on_line
+from pibls.wellposed.sensitivity import sensitivity_of
+from pibls.wellposed.stability import grows_without_bound
 
 __all__ = ["solve_by_cells", "solve_nonlinear_by_cells"]
 
-_SENSITIVE = 30.0  # answers of well-posed problems are of the size of one
+_SENSITIVE = 30.0  # sensitivities of well-posed problems are of the size of one
 _UNMET, _WIDELY = 0.02, 0.25  # share of the size of a statement that it lacks, and share of its points
 _PLAINLY = 0.25  # share of its size that a statement lacks of what is called a solution
 _LITTLE = 0.01  # of the size of a solution
@@ -68,12 +69,12 @@ def solve_by_cells(
         message = _runaway(solution)
         unmet = _is_in_doubt(solution, tol)
         if not message and (unmet or (solution.diagnostics.condition or 0.0) > _SENSITIVE):
-            answers = even_answers(problem, seed, solver)
-            budget.spend(answers.operations)
-            if answers.is_unseen or answers.is_unstable:
-                message = ("" if answers.is_unseen else _left_open(problem)) or answers.in_words()
-            # What answers strongly may be unmet because it is not found.
-            elif unmet and max(answers.sizes) < _SENSITIVE and not _has_interface(problem):
+            found = sensitivity_of(problem, seed, solver)
+            budget.spend(found.operations)
+            if found.is_unseen or found.is_unstable:
+                message = ("" if found.is_unseen else _left_open(problem)) or found.in_words()
+            # A sensitive problem may have a residual because its solution is not found yet.
+            elif unmet and max(found.sizes) < _SENSITIVE and not _has_interface(problem):
                 message = _contradiction(solution, seed, budget)
     message = message or _left_open(problem)
     if not message and (remark := reading_of_jumps(problem)):
@@ -86,7 +87,7 @@ def _told_at_once(start: Start, tol: float, glanced: Callable[[Problem, float], 
     """If the conditions alone are inconsistent, return a quick solution that says why; else None."""
     problem = start.follower.rows.problem
     lost, clash = incompatibility(problem, tol, lambda: start.tree), find_clash(problem)
-    if not lost and clash is None and (surplus := find_surplus(problem)) is not None:
+    if not lost and clash is None and (surplus := surplus_on_line(problem)) is not None:
         others = glanced(problem.with_statements([s for s in problem.statements if s is not surplus]), _PRECISE)
         clash = clash_beyond(surplus, others) if others.status == Status.CONVERGED else None
     if not lost and clash is None:
