@@ -87,9 +87,9 @@ def test_cells_along_the_boundary_that_share_a_factorisation_are_solved_as_if_ea
     for shared in (True, False):
         glue = Glue(Rows(Layout(problem, draw_reference(2, 7, 0))))
         if not shared:
-            monkeypatch.setattr(glue.reducer, "_configuration", lambda part, faces, rows: (None, faces))
-        made = Mock(wraps=glue.reducer._factorised)
-        monkeypatch.setattr(glue.reducer, "_factorised", made)
+            monkeypatch.setattr(glue.local, "_configuration", lambda part, faces, rows: (None, faces))
+        made = Mock(wraps=glue.local._made_of)
+        monkeypatch.setattr(glue.local, "_made_of", made)
         root = glue.layout.root
         for _ in range(3):
             root = refined(root, {leaf: [(0, None), (1, None)] for leaf in leaves(root)})
@@ -464,7 +464,7 @@ def test_small_cells_beyond_a_side_share_what_the_large_one_can_tell():
     lower, upper = root.halves[1].halves
     root = refined(root, {lower: [(1, None)], upper: [(0, None), (0, None)]})
     fit = glue.solve(root)
-    beside = [wall for wall in glue.reducer.walls.values() if wall.part.cell is root.halves[0]]
+    beside = [wall for wall in glue.local.walls.values() if wall.part.cell is root.halves[0]]
     assert len(beside) == 3
     assert len(set(beside)) == 1
     X = SQUARE.sample(500, "kronecker", 0)

@@ -26,7 +26,7 @@ __all__ = ["Dependent", "Elimination", "Factor", "Grams", "Join", "Load", "Rotat
 _LARGE, _SMALL = 0.25, 50.0  # what an operation counts in blocks of any size, and beside that by their size
 _SINGULAR = 1e-14  # of the largest entry of a diagonal: smaller ones are rounding
 _DEPENDENT = 1e-13  # of what a column was before elimination: a smaller pivot of a Gram matrix has no digits
-_DOUBTFUL = 1e-5  # the same for rows at hand, where rotations cost little more and refinement mends the rest
+_CONDITIONED = 1e-5  # least reciprocal condition of rows at hand for a Gram matrix: refinement mends what it loses
 _RIDGE = 1e-13  # rows that say that an unknown is zero, where no other row says anything of it
 
 
@@ -312,7 +312,7 @@ class Grams:
         triangle, info = lapack.dpotrf(gram[:own, :own], clean=1)
         if info < 0 or not np.isfinite(sizes).all():
             raise SolveError("The equations are not finite where they are linearised. Check starts and bounds.")
-        if info or not (np.square(triangle.diagonal()) > _DOUBTFUL * sizes[:own]).all():
+        if info or lapack.dtrcon(triangle / np.sqrt(sizes[:own]))[0] < _CONDITIONED:
             return self._rotated(system)
         coupling = lapack.dtrtrs(triangle, gram[:own, own:], trans=1)[0]
         front, sizes = gram[own:, own:] - coupling.T @ coupling, sizes[own:]
