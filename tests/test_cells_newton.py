@@ -102,9 +102,8 @@ def test_rows_and_residuals_agree_at_random_states(make, seed):
     for part in parts:
         own = rows.of(part)
         weights = (state.weights[part] / own.units[:, None]).ravel()
-        expected = np.concatenate(
-            [own.equation @ weights - own.source[:, 0], own.condition @ weights - own.value[:, 0]]
-        )
+        inside = own.equation @ (np.sqrt(part.extent) * weights) - own.source[:, 0]
+        expected = np.concatenate([inside, own.condition @ weights - own.value[:, 0]])
         found = rows.residual(part)
         np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-11 * np.abs(expected).max())
         projected_on_facets += any(rows._seen(part, rule) is not None for rule in part.boundary.values())

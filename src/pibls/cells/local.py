@@ -1,7 +1,8 @@
-"""The least-squares problem of one part of a tree: its equations, its conditions, and what it shares with neighbours."""
+"""The least-squares problem of one part of a tree: its equations, its conditions, and what it shares."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
@@ -68,6 +69,8 @@ class Wall:
 class LocalSystem:
     """Rows of a part over its own unknowns, its sums and what it shares; parts that are alike have one.
 
+    Rows, weights and sums are in units of the part, so that parts of one shape are alike whatever their size.
+
     Attributes
     ----------
     rows
@@ -129,7 +132,7 @@ class LocalSystems:
         """Return the system of a part with some faces, what it shares in which order, and its right-hand sides."""
         self.count += 1
         self.work += PER_CELL
-        rows, emphasis = self.part_rows(part), self.rows.emphasis(part)
+        rows = self.part_rows(part)
         key, alike = self._configuration(part, faces, rows)
         system = self._alike.get(key) if key is not None else None
         if system is None:
@@ -139,12 +142,18 @@ class LocalSystems:
                 self._alike[key] = system
         else:
             below = np.zeros((len(system.rows.rows) + len(rows.given), self.rows.sides))
-            below[: len(rows.value)] = emphasis * rows.value
-            below[len(system.rows.rows) :] = (
-                -_STIFF * self._unit_of_sums(part)[:, None] * (rows.given + rows.flows @ rows.value)
-            )
+            below[: len(rows.value)] = rows.value
+            below[len(system.rows.rows) :] = -self._stiffness(part) * (rows.given + rows.flows @ rows.value)
         light = len(below) - len(rows.given)
-        return system, self.shared(alike), Load(emphasis * rows.source, below[:light], below[light:])
+        return system, self.shared(alike), Load(rows.source, below[:light], below[light:])
+
+    def unit_of_sums(self, part: CellPart) -> FloatArray:
+        """Return the sums of a part that are one in its own units."""
+        return np.asarray(self._unit_of_sums(part) * math.sqrt(part.extent) / self.rows.balance(part)[0])
+
+    def _stiffness(self, part: CellPart) -> FloatArray:
+        """Return what the integrals of a part are multiplied with where they define its sums, as a column."""
+        return np.asarray(_STIFF * self.rows.balance(part)[0] / math.sqrt(part.extent))[:, None]
 
     def _configuration(self, part: CellPart, faces: tuple[Any, ...], rows: PartRows) -> tuple[Any, tuple[Any, ...]]:
         """Return a key that parts with equal rows have in common, or None, and the faces in the order of these rows."""
@@ -157,9 +166,10 @@ class LocalSystems:
         found = {
             face: (
                 self.rows.layout.place(part, self.rows.on_side(part, face)),
-                float(f"{face.thickness:.12g}"),
+                face.axis,
+                float(f"{face.thickness / part.half[face.axis]:.12g}"),
                 bool(face.shift),
-                *(float(f"{unit:.12g}") for unit in self.rows.face_units(face)),
+                *(float(f"{ratio:.12g}") for ratio in self.rows.face_units(face) / rows.units),
             )
             for face in faces
         }
@@ -174,8 +184,11 @@ class LocalSystems:
             return ()
         X = face.points[[0, -1]]
         place = on_grid((X - wall.part.center) / wall.part.half)
-        units = self.rows.balance(wall.part)[1]
-        return shared.index(wall), place.tobytes(), *(float(f"{v:.12g}") for v in (wall.part.half[wall.axis], *units))
+        ratios = (
+            face.thickness / wall.part.half[wall.axis],
+            *(self.rows.balance(wall.part)[1] / self.rows.face_units(face)),
+        )
+        return shared.index(wall), place.tobytes(), *(float(f"{ratio:.12g}") for ratio in ratios)
 
     def _made_of(self, part: CellPart, faces: tuple[Any, ...], rows: PartRows) -> tuple[LocalSystem, FloatArray]:
         """Return the system of a part, and the right-hand sides of all rows but the equations."""
@@ -201,12 +214,10 @@ class LocalSystems:
             sums, theirs = self._sums(part, rows.units, faces, columns, width)
             below, bottom = np.vstack([below, sums]), np.vstack([bottom, theirs])
         balance, theirs = self._balance(part, carried, rows, below, bottom, columns)
-        emphasis = self.rows.emphasis(part)
-        below, bottom = np.vstack([emphasis * below, balance]), np.vstack([emphasis * bottom, theirs])
-        every = np.hstack([below, bottom[:, :width]])
+        below, bottom = np.vstack([below, balance]), np.vstack([bottom, theirs])
+        every = np.hstack([below / math.sqrt(part.extent), bottom[:, :width]])
         light = len(every) - count
-        equation = rows.equation if emphasis == 1.0 else emphasis * rows.equation
-        return LocalSystem(System(equation, every[:light], every[light:]), sizes), bottom[:, width:]
+        return LocalSystem(System(rows.equation, every[:light], every[light:]), sizes), bottom[:, width:]
 
     def _carried(self, face: Face, count: int) -> FloatArray:
         """Return the coefficients on a face by the unknowns that are shared there."""
@@ -263,34 +274,32 @@ class LocalSystems:
         bottom: FloatArray,
         columns: dict[Any, int],
     ) -> tuple[FloatArray, FloatArray]:
-        """Return the rows that say that the sums of a part are zero, and those that define them.
+        """Return the rows that define the sums of a part, which should be zero.
 
         What equations lack in all over a part, and what flows differ by from those shared on its faces and given on
         its boundary, adds up over any branch of the tree to what the branch creates or swallows. Small cells count
         little by themselves; without these sums they could be a source that is felt everywhere.
         """
         count = len(rows.given)
-        theirs = np.zeros((2 * count, bottom.shape[1]))
+        theirs = np.zeros((count, bottom.shape[1]))
         conditions = len(rows.value)
         balance = -rows.flows @ rows.besides if rows.besides is not None else rows.means - rows.flows @ rows.condition
-        theirs[count:, bottom.shape[1] - self.rows.sides :] = -rows.given - rows.flows @ rows.value
+        theirs[:, bottom.shape[1] - self.rows.sides :] = -rows.given - rows.flows @ rows.value
         row, crossed = conditions, by_crossing(tuple(columns))
         for face, matrix in carried.items():
             own, shared = self.rows.flux.across(part, face, below[row : row + len(matrix)])
             if rows.besides is None:
                 balance -= own
             there = slice(columns[face], columns[face] + matrix.shape[1])
-            theirs[count:, there] += shared @ matrix
+            theirs[:, there] += shared @ matrix
             if crossed or face.crossed:
                 known = bottom[row : row + len(matrix)].copy()
                 known[:, there] = 0.0
-                theirs[count:] -= shared @ known
+                theirs -= shared @ known
             row += len(matrix)
-        scale = self._unit_of_sums(part)[:, None]
-        theirs[count:] *= _STIFF * scale
-        theirs[count + np.arange(count), np.arange(count)] = -_STIFF
-        theirs[np.arange(count), np.arange(count)] = self.counts(part, part.cell)
-        return np.vstack([np.zeros_like(balance), _STIFF * scale * balance]), theirs
+        theirs *= self._stiffness(part)
+        theirs[np.arange(count), np.arange(count)] = -_STIFF
+        return self._stiffness(part) * balance, theirs
 
     def _unit_of_sums(self, part: CellPart) -> FloatArray:
         """Return what sums are multiplied with: the same everywhere, as they add up however coefficients vary."""

@@ -67,6 +67,11 @@ class CellPart:
         """Its measure."""
         return float(self.weights.sum())
 
+    @cached_property
+    def extent(self) -> float:
+        """Measure of the box around it, over that of the reference cube."""
+        return float(np.prod(self.half))
+
     def local(self, X: FloatArray) -> FloatArray:
         """Return points in the coordinates of the reference network."""
         return (X - self.center) / self.half

@@ -42,7 +42,7 @@ class PartRows:
     units
         Unit of each field.
     equation, source
-        Rows of the equations, and their right-hand sides.
+        Rows of the equations, over weights in units of the root of its extent, and their right-hand sides.
     condition, value
         Rows of the conditions, and their right-hand sides.
     means, given
@@ -53,7 +53,7 @@ class PartRows:
         Where conditions say all that flows out through the boundary, rows of what else is in them; None where integrals
         over the part tell.
     key
-        Parts with equal keys have equal equation rows; None where they are its own.
+        Parts with equal keys have equal equation rows, whatever their size; None where they are its own.
     """
 
     units: FloatArray
@@ -179,18 +179,20 @@ class Rows:
         rows, units = self.balance(part)
         key = None
         if part.whole and self.is_constant:
-            key = tuple(float(f"{h:.12g}") for h in part.half)
+            key = tuple(self._scaled(own.terms, part.half, units, r) for r, own in zip(rows, inside, strict=True))
         sources = [self._sources(part, own) for own in inside]
         source = np.concatenate([-own.weighed(values) for own, values in zip(inside, sources, strict=True)])
         if key is None or key not in self._alike:
             found = self._at(part, None, [own.terms for own in inside], units)
             equation = np.concatenate([own.weighed(values) for own, values in zip(inside, found, strict=True)])
-            shares = part.integrals / np.sqrt(part.weights)
-            means = np.array([shares @ own for own in np.split(equation, len(rows))]) / rows[:, None]
+            equation /= math.sqrt(part.extent)
+            shares = part.integrals / np.sqrt(part.weights * part.extent)
+            means = np.array([shares @ own for own in np.split(equation, len(rows))])
             if key is not None:
                 self._alike[key] = equation, means
         else:
             equation, means = self._alike[key]
+        means = means * (part.extent / rows)[:, None]
         given = np.array([part.integrals @ values for values in sources])
         condition, value, flows = self._conditions(part, units)
         besides = self._besides(part, units, flows)
@@ -215,6 +217,13 @@ class Rows:
             Stated(equation, part.points, None, *own, factor * roots)
             for equation, own, factor in zip(self.equations, lowered, factors, strict=True)
         ]
+
+    @staticmethod
+    def _scaled(terms: list[Term], half: FloatArray, units: FloatArray, factor: float) -> tuple[Any, ...]:
+        """Return constant terms in units of a part: parts with equal ones have equal rows, whatever their size."""
+        return tuple(
+            (n, index, float(f"{factor * value * units[n] / _power(half, index):.12g}")) for n, index, value in terms
+        )
 
     def _besides(self, part: CellPart, units: FloatArray, flows: FloatArray) -> FloatArray | None:
         """Return rows of what conditions on a part cut in space say beside all that flows out, if they say that.
@@ -329,9 +338,18 @@ class Rows:
             forms = [statement.form for statement in self.on(place)]
             if not all(form.is_linear and _is_constant(form) for form in forms):
                 return None
-            shares = np.round(rule.weights / rule.weights.sum(), _DIGITS)
-            arrays = (on_grid(part.local(rule.points)), shares, np.round(rule.normals, _DIGITS) + 0.0)
-            found.append((place, float(f"{rule.weights.sum():.12g}"), *(array.tobytes() for array in arrays)))
+            area, depth = rule.weights.sum(), _depth(part, rule)
+            arrays = (
+                on_grid(part.local(rule.points)),
+                np.round(rule.weights / area, _DIGITS),
+                np.round(rule.normals, _DIGITS) + 0.0,
+            )
+            terms = [self.terms(statement, rule.points, rule.normals, []) for statement in self.on(place)]
+            scaled = tuple(
+                self._scaled(own, part.half, rows.units, self.factor(statement, part, own, rows.units))
+                for statement, own in zip(self.on(place), terms, strict=True)
+            )
+            found.append((float(f"{area * depth / part.extent:.12g}"), scaled, *(array.tobytes() for array in arrays)))
             count += len(forms) * len(rule.weights)
         return tuple(found) if count == len(rows.value) else None
 

@@ -15,7 +15,7 @@ from pibls.cells.parts import CellPart, Face, part_values
 from pibls.cells.rows import Rows
 from pibls.cells.tree import Cell, Contact, contacts, leaves
 from pibls.checks import FloatArray
-from pibls.solvers.elimination import Dependent, Elimination, Factor, Grams, Join, Load, Rotations, joining
+from pibls.solvers.elimination import DependentError, Elimination, Factor, Front, Grams, Join, Load, Rotations, joining
 
 __all__ = ["Fit", "Glue"]
 
@@ -74,13 +74,18 @@ class _Branch:
         The branches it is made of, and how.
     part, system, load, faces
         Of a single part: the part, its rows, their right-hand sides, and its faces.
+    weight, units
+        Of a single part: how much its rows count, and its units of what it shares.
     sample
         One of its parts.
+    counts
+        How much its sums count.
     """
 
     shared: tuple[Any, ...]
     sizes: tuple[int, ...]
     sample: CellPart
+    counts: FloatArray
     inner: tuple[Any, ...] = ()
     inner_sizes: tuple[int, ...] = ()
     halves: tuple[_Branch, ...] = ()
@@ -89,7 +94,10 @@ class _Branch:
     system: LocalSystem | None = None
     load: Load | None = None
     faces: tuple[Any, ...] = ()
+    weight: float = 1.0
+    units: FloatArray = field(default_factory=lambda: np.ones(0))
     factor: Factor = field(init=False)
+    front: Front = field(init=False)
 
     @property
     def width(self) -> int:
@@ -114,8 +122,7 @@ class _Unknowns:
     def norms(self) -> FloatArray:
         """Size of the functions they stand for, by right-hand side: of cut parts, what these share tells."""
         squares = (
-            np.square(self.others[branch]).sum(axis=0)
-            + (float(np.prod(branch.sample.half)) * np.square(own).sum(axis=0) if branch.sample.whole else 0.0)
+            np.square(self.others[branch]).sum(axis=0) + (np.square(own).sum(axis=0) if branch.sample.whole else 0.0)
             for branch, own in self.own.items()
         )
         return np.asarray(np.sqrt(sum(squares)))
@@ -130,7 +137,7 @@ class Glue:
     _merging: float = 0.0  # operations
     _way: Elimination = field(default_factory=Grams)
     _branches: dict[Any, _Branch] = field(default_factory=dict)
-    _joined: dict[Any, tuple[Factor, Factor, Factor]] = field(default_factory=dict)
+    _known: dict[Any, tuple[Any, ...]] = field(default_factory=dict)  # factors, with all that their keys name
     _walls: dict[Any, Wall] = field(default_factory=dict)
     _sides: dict[Face, tuple[CellPart, int, bool] | None] = field(default_factory=dict)  # which walls have them
     _links: dict[Any, Link] = field(default_factory=dict)
@@ -184,7 +191,7 @@ class Glue:
             weights[branch.part] = every[0]
             if len(every) > 1:
                 columns[branch.part] = every[1:]
-            lacking[branch.part] = math.sqrt(residuals[branch].square) / self.rows.emphasis(branch.part)
+            lacking[branch.part] = math.sqrt(residuals[branch].square)
         if self._merging > merged:
             self._last = len(weights), self._merging - merged
         self.local.keep(weights)
@@ -274,7 +281,10 @@ class Glue:
         known = before.get(part)
         if known is None or known.faces != faces or set(known.shared) != set(self.local.shared(faces)):
             system, shared, load = self.local.of(part, faces)
-            known = _Branch(shared, system.sizes, part, part=part, system=system, load=load, faces=faces)
+            counts, sums = self.local.counts(part, part.cell), self.local.unit_of_sums(part)
+            known = _Branch(shared, system.sizes, part, counts, part=part, system=system, load=load, faces=faces)
+            known.weight = self.rows.emphasis(part)
+            known.units = np.concatenate([1.0 / sums, np.ones(known.width)])
         self._branches[part] = known
         self._order.append(known)
         return known
@@ -291,14 +301,17 @@ class Glue:
         for own in (one, two):
             ends = dict(zip(own.shared, (len(counts) + np.cumsum([0, *own.sizes])).tolist(), strict=False))
             shared.append(_ranges([(ends[face], sizes[face]) for face in inner]))
-            others.append(_ranges([(starts.get(face, -1 - len(counts) - own.width), sizes[face]) for face in own.shared]))
+            others.append(
+                _ranges([(starts.get(face, -1 - len(counts) - own.width), sizes[face]) for face in own.shared])
+            )
         left = sum(sizes[face] for face in rest)
-        join = Join.of((shared[0], shared[1]), (others[0], others[1]), left, counts)
+        join = Join.of((shared[0], shared[1]), (others[0], others[1]), left, (one.counts, two.counts))
         self._merging += joining(join.gone, join.left)
         return _Branch(
             rest,
             tuple(sizes[face] for face in rest),
             one.sample,
+            counts,
             inner,
             tuple(sizes[face] for face in inner),
             (one, two),
@@ -314,7 +327,7 @@ class Glue:
         try:
             self._factorise(self._way)
             found = self._solved(loads)
-        except Dependent:
+        except DependentError:
             return self._rotated(loads)
         left = self._left(loads, found)
         for _ in range(_REFINEMENTS):
@@ -337,19 +350,24 @@ class Glue:
         return found, self._left(loads, found)
 
     def _factorise(self, way: Elimination) -> None:
-        """Eliminate along the tree; equal branches share factors."""
-        known: dict[Any, tuple[Factor, Factor, Factor]] = {}
+        """Eliminate along the tree; equal branches share factors, and parts of one shape up to their units."""
+        before, self._known = self._known, {}
         for branch in self._order:
             if branch.system is not None:
                 branch.factor = branch.system.factor(way)
+                key = (id(way), id(branch.factor), branch.weight, branch.units.tobytes())
+                if key not in self._known:
+                    scaled = (way.scaled(branch.factor.front, branch.weight * branch.units), branch.factor)
+                    self._known[key] = before.get(key) or scaled
+                branch.front = self._known[key][0]
                 continue
             assert branch.join is not None
-            one, two = (half.factor for half in branch.halves)
-            key = (type(way), id(one), id(two), branch.join.key)
-            if key not in known:
-                known[key] = self._joined.get(key) or (way.joined(one, two, branch.join), one, two)
-            branch.factor = known[key][0]
-        self._joined = known
+            one, two = (half.front for half in branch.halves)
+            key = (id(way), id(one), id(two), branch.join.key)
+            if key not in self._known:
+                self._known[key] = before.get(key) or (way.joined(one, two, branch.join), one, two)
+            branch.factor = self._known[key][0]
+            branch.front = branch.factor.front
 
     @staticmethod
     def _left(loads: dict[_Branch, Load], unknowns: _Unknowns) -> dict[_Branch, Load]:
@@ -367,17 +385,19 @@ class Glue:
         fronts: dict[_Branch, FloatArray] = {}
         for branch in self._order:
             if branch.system is not None:
-                rights[branch], fronts[branch] = branch.factor.lifted(branch.system.rows, loads[branch])
+                rights[branch], front = branch.factor.lifted(branch.system.rows, loads[branch])
+                fronts[branch] = way.raised(front, branch.weight, branch.weight * branch.units)
                 continue
             one, two = branch.halves
             assert branch.join is not None
-            given = none if sums is None else -sums[branch]
+            given = (none, none) if sums is None else (-sums[one], -sums[two])
             rights[branch], fronts[branch] = branch.factor.up(way.union(fronts[one], fronts[two], given, branch.join))
         if not self._order:
             return _Unknowns({}, {}, {})
         top = self._order[-1]
-        last = way.last(top.factor)
-        return self._down(rights, last.down(last.up(fronts[top])[0], np.zeros((0, self.rows.sides))))
+        last = way.last(top.front, top.counts)
+        right = way.whole(fronts[top], none if sums is None else -sums[top], top.counts)
+        return self._down(rights, last.down(last.up(right)[0], np.zeros((0, self.rows.sides))))
 
     def _down(self, rights: dict[_Branch, FloatArray], top: FloatArray, *, probing: bool = False) -> _Unknowns:
         """Return the unknowns of all parts from right-hand sides of branches and the sums of the whole tree."""
@@ -388,10 +408,11 @@ class Glue:
         for branch in reversed(self._order):
             total = sums[branch]
             around = np.concatenate([total, *(known[face] for face in branch.shared)])
-            found = branch.factor.down(rights[branch], around, probing=probing)
             if branch.system is not None:
-                own[branch], others[branch] = found, around
+                others[branch] = around * branch.units[:, None]
+                own[branch] = branch.factor.down(rights[branch], others[branch], probing=probing)
                 continue
+            found = branch.factor.down(rights[branch], around, probing=probing)
             one, two = branch.halves
             start = len(total)
             sums[one], sums[two] = total - found[:start], found[:start]
@@ -419,7 +440,7 @@ class Glue:
 
     def _probed(self, seed: int) -> tuple[float, dict[CellPart, FloatArray]]:
         rng = np.random.default_rng((seed, 5))
-        last = self._way.last(self._order[-1].factor)
+        last = self._way.last(self._order[-1].front, self._order[-1].counts)
         top = last.down(rng.standard_normal((len(last.triangle), 1)), np.zeros((0, 1)), probing=True)
         rights = {branch: rng.standard_normal((len(branch.factor.triangle), 1)) for branch in reversed(self._order)}
         unknowns = self._down(rights, top, probing=True)
@@ -442,10 +463,12 @@ class Glue:
         """Return the weights of a single part, shape (sides, fields, functions)."""
         part = branch.sample
         units = self.local.part_rows(part).units
-        every = own.T.reshape(own.shape[1], len(units), -1) * units[:, None]
+        every = own.T.reshape(own.shape[1], len(units), -1) * (units[:, None] / math.sqrt(part.extent))
         crossed = by_crossing(branch.faces)
         if crossed:
-            ends = dict(zip(branch.shared, (len(others) - branch.width + np.cumsum([0, *branch.sizes])).tolist(), strict=False))
+            ends = dict(
+                zip(branch.shared, (len(others) - branch.width + np.cumsum([0, *branch.sizes])).tolist(), strict=False)
+            )
             for crossing, links in crossed.items():
                 if (crossing, part) not in self._projected:
                     self._projected[crossing, part] = crossing.projected(self.layout, part)

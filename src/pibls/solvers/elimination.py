@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 from typing import Any, Protocol
 
 import numpy as np
@@ -21,7 +22,19 @@ from scipy.linalg import lapack, solve_triangular
 from pibls.checks import FloatArray
 from pibls.errors import SolveError
 
-__all__ = ["Dependent", "Elimination", "Factor", "Grams", "Join", "Load", "Rotations", "System", "counted", "joining"]
+__all__ = [
+    "DependentError",
+    "Elimination",
+    "Factor",
+    "Front",
+    "Grams",
+    "Join",
+    "Load",
+    "Rotations",
+    "System",
+    "counted",
+    "joining",
+]
 
 _LARGE, _SMALL = 0.25, 50.0  # what an operation counts in blocks of any size, and beside that by their size
 _SINGULAR = 1e-14  # of the largest entry of a diagonal: smaller ones are rounding
@@ -30,7 +43,7 @@ _CONDITIONED = 1e-5  # least reciprocal condition of rows at hand for a Gram mat
 _RIDGE = 1e-13  # rows that say that an unknown is zero, where no other row says anything of it
 
 
-class Dependent(SolveError):
+class DependentError(SolveError):
     """Columns are too nearly dependent for Gram matrices."""
 
 
@@ -63,16 +76,18 @@ class Join:
     gone, left
         How many unknowns are eliminated, and how many are left.
     counts
-        How much each sum of the union, which should be zero, counts.
+        For each front, how much each of its sums, which should be zero, counts.
     """
 
     places: tuple[Any, Any]
     gone: int
     left: int
-    counts: FloatArray
+    counts: tuple[FloatArray, FloatArray]
 
     @classmethod
-    def of(cls, shared: tuple[Any, Any], others: tuple[Any, Any], left: int, counts: FloatArray) -> Join:
+    def of(
+        cls, shared: tuple[Any, Any], others: tuple[Any, Any], left: int, counts: tuple[FloatArray, FloatArray]
+    ) -> Join:
         """Make the union of two fronts.
 
         Parameters
@@ -80,22 +95,22 @@ class Join:
         shared
             For each front, the columns of the unknowns to eliminate, in the same order.
         others
-            For each front, the place of every other column among the unknowns that are left, sums excluded; negative
-            for columns to eliminate.
+            For each front, the place of every column but the sums among the unknowns that are left, sums excluded;
+            any number for columns to eliminate.
         left
             How many unknowns are left beside the sums.
         counts
-            How much each sum counts.
+            For each front, how much each sum counts.
 
         Examples
         --------
         Two fronts of a sum and two unknowns each share the first one:
 
-        >>> join = Join.of(([1], [1]), ([-1, 0], [-1, 1]), 2, np.ones(1))
+        >>> join = Join.of(([1], [1]), ([-1, 0], [-1, 1]), 2, (np.ones(1), np.ones(1)))
         >>> [place.tolist() for place in join.places], join.gone, join.left
         ([[2, 1, 3], [0, 1, 4]], 2, 3)
         """
-        sums = len(counts)
+        sums = len(counts[0])
         gone = sums + len(shared[0])
         places = []
         for own, rest, first in zip(shared, others, (gone, 0), strict=True):
@@ -107,9 +122,33 @@ class Join:
         return cls((places[0], places[1]), gone, sums + left, counts)
 
     @property
+    def sums(self) -> int:
+        """Number of sums."""
+        return len(self.counts[0])
+
+    @cached_property
     def key(self) -> tuple[Any, ...]:
         """What two joins have in common that join the same fronts to the same union."""
-        return (*(place.tobytes() for place in self.places), self.gone, self.left, self.counts.tobytes())
+        return (*(own.tobytes() for own in (*self.places, *self.counts)), self.gone, self.left)
+
+    @cached_property
+    def runs(self) -> tuple[list[tuple[slice, slice]], list[tuple[slice, slice]]]:
+        """The places of each front as runs: where each stands in the union, and in the front."""
+        return _runs(self.places[0]), _runs(self.places[1])
+
+
+def _runs(places: Any) -> list[tuple[slice, slice]]:
+    """Return places as runs of successive ones: where each stands, and which of the places it takes in.
+
+    >>> _runs(np.array([4, 5, 1]))
+    [(slice(4, 6, None), slice(0, 2, None)), (slice(1, 2, None), slice(2, 3, None))]
+    """
+    starts = [0, *(np.flatnonzero(np.diff(places) != 1) + 1).tolist(), len(places)]
+    return [
+        (slice(int(places[start]), int(places[start]) + stop - start), slice(start, stop))
+        for start, stop in pairwise(starts)
+        if stop > start
+    ]
 
 
 @dataclass(frozen=True, eq=False)
@@ -169,26 +208,33 @@ class Load:
 
 
 @dataclass(frozen=True, eq=False)
-class Factor:
-    """The unknowns of a branch as functions of those it shares: ``triangle · own + coupling · others = right``.
+class Front:
+    """What a branch says of the unknowns it shares.
 
     Attributes
     ----------
-    front
-        What the rows say of the others: a Gram matrix, or a triangle of rows.
+    rows
+        A Gram matrix, or a triangle of rows.
     sizes
-        Squares of the columns of the others before any elimination.
+        Squares of the columns before any elimination.
     """
+
+    rows: FloatArray
+    sizes: FloatArray
+
+
+@dataclass(frozen=True, eq=False)
+class Factor:
+    """The unknowns of a branch as functions of those it shares: ``triangle · own + coupling · others = right``."""
 
     triangle: FloatArray
     coupling: FloatArray
-    front: FloatArray
-    sizes: FloatArray
+    front: Front
 
     @property
     def size(self) -> int:
         """How many numbers it holds."""
-        return self.triangle.size + self.coupling.size + self.front.size
+        return self.triangle.size + self.coupling.size + self.front.rows.size
 
     def up(self, right: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return the right-hand side of the own unknowns and that of the front, from that of the normal equations."""
@@ -268,6 +314,7 @@ class Rotated(Factor):
 
     def lifted(self, system: System, load: Load) -> tuple[FloatArray, FloatArray]:
         """Return right-hand sides of the own unknowns and of the front from those of the rows."""
+        del system
         own, sides = len(self.triangle), load.rows.shape[1]
         ridge = np.zeros((own, sides))
         right = np.asfortranarray(np.vstack([load.equation, load.rows, load.heavy, ridge]))
@@ -281,19 +328,28 @@ class Elimination(Protocol):
     def leaf(self, system: System) -> Factor:
         """Eliminate the own unknowns of a leaf."""
 
-    def joined(self, one: Factor, two: Factor, join: Join) -> Factor:
+    def scaled(self, front: Front, units: FloatArray) -> Front:
+        """Return a front over unknowns in other units: old ones are new ones times units."""
+
+    def joined(self, one: Front, two: Front, join: Join) -> Factor:
         """Join two fronts and eliminate the unknowns that only they share."""
 
-    def last(self, factor: Factor) -> Factor:
-        """Eliminate all that a front is left with."""
+    def last(self, front: Front, counts: FloatArray) -> Factor:
+        """Eliminate the sums of a whole tree, and how much they count."""
 
-    def union(self, one: FloatArray, two: FloatArray, given: FloatArray, join: Join) -> FloatArray:
-        """Return the right-hand side of the union of two fronts from theirs, and from what its sums should be."""
+    def raised(self, right: FloatArray, weight: float, units: FloatArray) -> FloatArray:
+        """Return the right-hand side of a scaled front."""
+
+    def union(self, one: FloatArray, two: FloatArray, given: tuple[FloatArray, FloatArray], join: Join) -> FloatArray:
+        """Return the right-hand side of the union of two fronts from theirs, and from what their sums should be."""
+
+    def whole(self, right: FloatArray, given: FloatArray, counts: FloatArray) -> FloatArray:
+        """Return the right-hand side of a whole tree from that of its front, and from what its sums should be."""
 
 
 @dataclass(frozen=True)
 class Grams:
-    """Eliminates by Cholesky factors of Gram matrices; raises :class:`Dependent` where these have no digits left."""
+    """Eliminates by Cholesky factors of Gram matrices; raises :class:`DependentError` where these have no digits left."""
 
     def leaf(self, system: System) -> Factor:
         """Eliminate the own unknowns of a leaf, by rotations of its rows where these are nearly dependent.
@@ -301,7 +357,7 @@ class Grams:
         >>> system = System(np.array([[2.0]]), np.array([[1.0, -1.0], [0.0, 1.0]]), np.empty((0, 2)))
         >>> factor = Grams().leaf(system)
         >>> own, front = factor.lifted(system, Load(np.array([[2.0]]), np.array([[0.0], [3.0]]), np.empty((0, 1))))
-        >>> other = front / factor.front
+        >>> other = front / factor.front.rows
         >>> factor.down(own, other).round(12).tolist(), other.round(12).tolist()
         ([[1.222222222222]], [[2.111111111111]])
         """
@@ -317,14 +373,14 @@ class Grams:
         coupling = lapack.dtrtrs(triangle, gram[:own, own:], trans=1)[0]
         front, sizes = gram[own:, own:] - coupling.T @ coupling, sizes[own:]
         if not len(heavy):
-            return Factor(triangle, coupling, front, sizes)
+            return Factor(triangle, coupling, Front(front, sizes))
         border = lapack.dtrtrs(triangle, heavy[:, :own].T, trans=1)[0]
         corner = np.linalg.cholesky(np.eye(len(heavy)) + border.T @ border).T
         beside = np.linalg.solve(corner.T, border.T @ coupling - heavy[:, own:])
         whole = np.zeros((own + len(heavy),) * 2, order="F")
         whole[:own, :own], whole[:own, own:], whole[own:, own:] = triangle, border, corner
-        sizes = sizes + np.square(beside).sum(axis=0)
-        return Bordered(whole, np.vstack([coupling, beside]), front + beside.T @ beside, sizes, len(heavy))
+        left = Front(front + beside.T @ beside, sizes + np.square(beside).sum(axis=0))
+        return Bordered(whole, np.vstack([coupling, beside]), left, len(heavy))
 
     @staticmethod
     def _rotated(system: System) -> Rotated:
@@ -335,47 +391,66 @@ class Grams:
         others = np.asfortranarray(np.vstack([rows[:, own:], np.zeros((own, rows.shape[1] - own))]))
         turned, _, _ = lapack.dormqr("L", "T", factored, scales, others, 64 * max(64, others.shape[1]))
         rest = turned[own:]
-        sizes = np.square(rows[:, own:]).sum(axis=0)
-        triangle = np.asfortranarray(np.triu(factored[:own]))
-        return Rotated(triangle, turned[:own], rest.T @ rest, sizes, (factored, scales), rest)
+        left = Front(rest.T @ rest, np.square(rows[:, own:]).sum(axis=0))
+        return Rotated(np.asfortranarray(np.triu(factored[:own])), turned[:own], left, (factored, scales), rest)
 
-    def joined(self, one: Factor, two: Factor, join: Join) -> Factor:
+    def scaled(self, front: Front, units: FloatArray) -> Front:
+        """Return a front over unknowns in other units: old ones are new ones times units."""
+        return Front(units[:, None] * front.rows * units, front.sizes * np.square(units))
+
+    def joined(self, one: Front, two: Front, join: Join) -> Factor:
         """Join two fronts and eliminate the unknowns that only they share."""
-        (first, second), sums = join.places, len(join.counts)
-        gram = np.zeros((join.gone + join.left,) * 2, order="F")
-        gram[first[:, None], first] = one.front
-        # The sums of the first front are those of the union less those of the second.
-        gram[:sums, first], gram[first, :sums] = -one.front[:sums], -one.front[:, :sums]
-        gram[:sums, :sums] = one.front[:sums, :sums]
-        gram[second[:, None], second] += two.front
-        ends = join.gone + np.arange(sums)
-        gram[ends, ends] += join.counts**2
+        gram, sums, own = np.zeros((join.gone + join.left,) * 2, order="F"), join.sums, one.rows[: join.sums]
+        for down, taken in join.runs[0]:
+            for across, through in join.runs[0]:
+                gram[down, across] = one.rows[taken, through]
+            # The sums of the first front are those of the union less those of the second.
+            gram[:sums, down], gram[down, :sums] = -own[:, taken], -own[:, taken].T
+        gram[:sums, :sums] = own[:, :sums]
+        for down, taken in join.runs[1]:
+            for across, through in join.runs[1]:
+                gram[down, across] += two.rows[taken, through]
+        ends, starts, (first, second) = join.gone + np.arange(sums), np.arange(sums), map(np.square, join.counts)
+        gram[ends, ends] += first
+        gram[starts, starts] += first + second
+        gram[ends, starts] -= first
+        gram[starts, ends] -= first
         sizes = np.zeros(len(gram))
-        sizes[first] = one.sizes
-        sizes[second] += two.sizes
+        sizes[join.places[0]] = one.sizes
+        sizes[join.places[1]] += two.sizes
         return self._factor(gram, join.gone, sizes)
 
-    def last(self, factor: Factor) -> Factor:
-        """Eliminate all that a front is left with."""
-        return self._factor(np.asfortranarray(factor.front), len(factor.front), factor.sizes)
+    def last(self, front: Front, counts: FloatArray) -> Factor:
+        """Eliminate the sums of a whole tree, and how much they count."""
+        return self._factor(np.asfortranarray(front.rows + np.diag(np.square(counts))), len(counts), front.sizes)
 
     @staticmethod
     def _factor(gram: FloatArray, own: int, sizes: FloatArray) -> Factor:
         triangle, info = lapack.dpotrf(gram[:own, :own], clean=1)
         if info or not (np.square(triangle.diagonal()) > _DEPENDENT * sizes[:own]).all():
-            raise Dependent("Gram matrices have no digits left. Factorise rows.")
+            raise DependentError("Gram matrices have no digits left. Factorise rows.")
         coupling = lapack.dtrtrs(triangle, gram[:own, own:], trans=1)[0] if own else gram[:own, own:]
-        return Factor(triangle, coupling, gram[own:, own:] - coupling.T @ coupling, sizes[own:])
+        return Factor(triangle, coupling, Front(gram[own:, own:] - coupling.T @ coupling, sizes[own:]))
 
-    def union(self, one: FloatArray, two: FloatArray, given: FloatArray, join: Join) -> FloatArray:
-        """Return the right-hand side of the union of two fronts from theirs, and from what its sums should be."""
-        (first, second), sums = join.places, len(join.counts)
+    def raised(self, right: FloatArray, weight: float, units: FloatArray) -> FloatArray:
+        """Return the right-hand side of a scaled front."""
+        return np.asarray(weight * units[:, None] * right)
+
+    def union(self, one: FloatArray, two: FloatArray, given: tuple[FloatArray, FloatArray], join: Join) -> FloatArray:
+        """Return the right-hand side of the union of two fronts from theirs, and from what their sums should be."""
+        (first, second), sums = join.places, join.sums
         found = np.zeros((join.gone + join.left, one.shape[1]))
         found[first] = one
         found[:sums] = -one[:sums]
         found[second] += two
-        found[join.gone : join.gone + sums] += np.square(join.counts)[:, None] * given
+        own, other = (np.square(counts)[:, None] * value for counts, value in zip(join.counts, given, strict=True))
+        found[join.gone : join.gone + sums] += own
+        found[:sums] += other - own
         return found
+
+    def whole(self, right: FloatArray, given: FloatArray, counts: FloatArray) -> FloatArray:
+        """Return the right-hand side of a whole tree from that of its front, and from what its sums should be."""
+        return np.asarray(right + np.square(counts)[:, None] * given)
 
 
 @dataclass(frozen=True, eq=False)
@@ -396,6 +471,7 @@ class Turned(Factor):
 
     def lifted(self, system: System, load: Load) -> tuple[FloatArray, FloatArray]:
         """Return the same for a leaf."""
+        del system
         return self.up(np.vstack([load.equation, load.rows, load.heavy]))
 
 
@@ -409,19 +485,24 @@ class Rotations:
         np.fill_diagonal(ridge, _RIDGE * np.abs(system.equation).max(initial=0.0))
         return self._factor(np.vstack([system.all_rows, ridge]), system.own)
 
-    def joined(self, one: Factor, two: Factor, join: Join) -> Factor:
-        """Join two fronts and eliminate the unknowns that only they share."""
-        (first, second), sums, width = join.places, len(join.counts), join.gone + join.left
-        rows = np.zeros((len(one.front) + len(two.front) + sums, width))
-        rows[: len(one.front), first] = one.front
-        rows[: len(one.front), :sums] = -one.front[:, :sums]
-        rows[len(one.front) : len(rows) - sums, second] = two.front
-        rows[len(rows) - sums + np.arange(sums), join.gone + np.arange(sums)] = join.counts
-        return self._factor(rows, join.gone)
+    def scaled(self, front: Front, units: FloatArray) -> Front:
+        """Return a front over unknowns in other units: old ones are new ones times units."""
+        return Front(front.rows * units, front.sizes * np.square(units))
 
-    def last(self, factor: Factor) -> Factor:
-        """Eliminate all that a front is left with."""
-        return self._factor(factor.front, len(factor.front))
+    def joined(self, one: Front, two: Front, join: Join) -> Factor:
+        """Join two fronts and eliminate the unknowns that only they share."""
+        (first, second), sums, width = join.places, join.sums, join.gone + join.left
+        parts = [np.zeros((len(front.rows) + sums, width)) for front in (one, two)]
+        for rows, front, place, counts in zip(parts, (one, two), (first, second), join.counts, strict=True):
+            rows[: len(front.rows), place] = front.rows
+            rows[len(front.rows) + np.arange(sums), place[:sums]] = counts
+        # The sums of the first front are those of the union less those of the second.
+        parts[0][:, :sums] = -parts[0][:, first[:sums]]
+        return self._factor(np.vstack(parts), join.gone)
+
+    def last(self, front: Front, counts: FloatArray) -> Factor:
+        """Eliminate the sums of a whole tree, and how much they count."""
+        return self._factor(np.vstack([front.rows, np.diag(counts)]), len(counts))
 
     @staticmethod
     def _factor(rows: FloatArray, own: int) -> Factor:
@@ -430,8 +511,18 @@ class Rotations:
         count, width = rows.shape
         rotation, triangle = np.linalg.qr(np.vstack([rows, np.zeros((max(width - count, 0), width))]))
         first, sizes = np.asfortranarray(triangle[:own, :own]), np.square(rows).sum(axis=0)
-        return Turned(first, triangle[:own, own:], triangle[own:, own:], sizes[own:], rotation[:count])
+        return Turned(first, triangle[:own, own:], Front(triangle[own:, own:], sizes[own:]), rotation[:count])
 
-    def union(self, one: FloatArray, two: FloatArray, given: FloatArray, join: Join) -> FloatArray:
-        """Return the right-hand side of the union of two fronts from theirs, and from what its sums should be."""
-        return np.vstack([one, two, join.counts[:, None] * given])
+    def raised(self, right: FloatArray, weight: float, units: FloatArray) -> FloatArray:
+        """Return the right-hand side of a scaled front."""
+        del units
+        return weight * right
+
+    def union(self, one: FloatArray, two: FloatArray, given: tuple[FloatArray, FloatArray], join: Join) -> FloatArray:
+        """Return the right-hand side of the union of two fronts from theirs, and from what their sums should be."""
+        own, other = (counts[:, None] * value for counts, value in zip(join.counts, given, strict=True))
+        return np.vstack([one, own, two, other])
+
+    def whole(self, right: FloatArray, given: FloatArray, counts: FloatArray) -> FloatArray:
+        """Return the right-hand side of a whole tree from that of its front, and from what its sums should be."""
+        return np.vstack([right, counts[:, None] * given])
