@@ -15,12 +15,15 @@ from __future__ import annotations
 
 import contextlib
 import math
+import statistics
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import ngsolve as ng
 from netgen.geom2d import SplineGeometry
+from netgen.occ import OCCGeometry, Pnt, Sphere
 from ngsolve.meshes import Make1DMesh, MakeStructured2DMesh
 from threadpoolctl import threadpool_limits
 
@@ -181,6 +184,45 @@ def l_shape_unit_load(setting: Setting) -> Predict:
     return reader(mesh, dirichlet(mesh, setting.order, gradients, ng.CF(1), None, ".*"))
 
 
+def ball(hole: bool, order: int, size: float) -> Any:
+    """Return a mesh of the unit ball, with a hole of half its radius or without, curved to an order."""
+    body = Sphere(Pnt(0, 0, 0), 1)
+    body.faces.name = "outer"
+    if hole:
+        inner = Sphere(Pnt(0, 0, 0), 0.5)
+        inner.faces.name = "inner"
+        body = body - inner
+    mesh = ng.Mesh(OCCGeometry(body).GenerateMesh(maxh=size))
+    mesh.Curve(order)
+    return mesh
+
+
+def poisson_ball(setting: Setting) -> Predict:
+    mesh = ball(False, setting.order, setting.size)
+    exact = ng.exp(x) * ng.sin(2 * y) * ng.cos(ng.z) + ng.z**2
+    source = 4 * (exact - ng.z**2) - 2
+    return reader(mesh, dirichlet(mesh, setting.order, gradients, source, exact, "outer"))
+
+
+def cooled(mesh: Any, order: int, source: Any, known: Any) -> Any:
+    """Solve Poisson's equation with ∂u/∂n = −u outside, and values given inside, if any."""
+    space = ng.H1(mesh, order=order, dirichlet="inner")
+    u, v = space.TnT()
+    form = ng.BilinearForm(gradients(u, v) * ng.dx + u * v * ng.ds("outer"), symmetric=True, condense=True)
+    solution, load = ng.GridFunction(space), ng.LinearForm(source * v * ng.dx)
+    solution.Set(known, definedon=mesh.Boundaries("inner"))
+    ng.solvers.BVP(bf=form, lf=load, gf=solution, inverse="umfpack")
+    return reader(mesh, solution)
+
+
+def cooled_ball(setting: Setting) -> Predict:
+    return cooled(ball(False, setting.order, setting.size), setting.order, ng.CF(6), ng.CF(0))
+
+
+def shell(setting: Setting) -> Predict:
+    return cooled(ball(True, setting.order, setting.size), setting.order, ng.CF(0), ng.CF(1))
+
+
 SETTINGS: dict[Callable[[Setting], Predict], tuple[Setting, Setting]] = {
     advection: (Setting(11, (4, 1)), Setting(20, (4, 1))),
     poisson_gaussian: (Setting(9, (2, 2)), Setting(15, (2, 2))),
@@ -193,6 +235,47 @@ SETTINGS: dict[Callable[[Setting], Predict], tuple[Setting, Setting]] = {
 }
 BY_NAME = {solve.__name__: solve for solve in SETTINGS}
 GRIDS = (advection, poisson_gaussian, diffusion_reaction, helmholtz, wave)
+
+
+# Meshes to choose from, by what they are made of: elements along the axes, or sizes and levels.
+_GRIDS = ({"elements": (1, 1)}, {"elements": (2, 2)}, {"elements": (4, 4)})
+_SIZES = ({"size": 0.5}, {"size": 0.3})
+_GRADED = tuple({"size": 0.5, "levels": levels, "factor": f} for levels in (6, 10, 14, 20) for f in (0.3, 0.4))
+CHOICES: dict[str, tuple[Callable[[Setting], Predict], tuple[dict[str, Any], ...], range]] = {
+    "poisson_gaussian": (poisson_gaussian, _GRIDS, range(5, 21)),
+    "helmholtz": (helmholtz, _GRIDS, range(5, 25)),
+    "annulus": (annulus, _SIZES, range(5, 21)),
+    "l_shape": (l_shape, _GRADED, range(6, 20, 2)),
+    "poisson_ball": (poisson_ball, ({"size": 1.0}, {"size": 0.7}), range(4, 11)),
+    "cooled_ball": (cooled_ball, ({"size": 1.0}, {"size": 0.7}), range(3, 11)),
+    "shell": (shell, ({"size": 0.7}, {"size": 0.5}), range(3, 10)),
+}
+
+
+def cheapest(name: str, probe: Probe, tol: float, repeats: int) -> tuple[float, float]:
+    """Return CPU seconds and error of the cheapest setting that meets a tolerance, on one thread."""
+    if name not in CHOICES:
+        return math.nan, math.nan
+    solve, meshes, orders = CHOICES[name]
+    met: list[tuple[float, float, Setting]] = []
+    with threadpool_limits(limits=1):
+        for mesh in meshes:
+            for order in orders:
+                setting, begun = Setting(order, **mesh), time.process_time()
+                predict = solve(setting)
+                seconds, error = time.process_time() - begun, probe.error(predict)
+                if error <= tol:
+                    met.append((seconds, error, setting))
+                    break
+        if not met:
+            return math.nan, math.nan
+        _, error, best = min(met, key=lambda entry: entry[0])
+        seconds = []
+        for _ in range(repeats):
+            begun = time.process_time()
+            solve(best)
+            seconds.append(time.process_time() - begun)
+    return statistics.median(seconds), error
 
 
 def prepare() -> None:

@@ -1,0 +1,252 @@
+"""How fast: CPU seconds of solves that were promised a time, beside NGSolve and beside a singular value decomposition.
+
+    python -m benchmarks.speed [--only NAME ...] [--repeats 3] [--csv out/speed.csv]
+
+One thread; seconds are those of the processor, medians over repetitions with new problem objects, after one solve that
+is not counted. ``unit`` is the same over the seconds of a 600 × 600 SVD, which is measured before every line: it hardly
+depends on the machine or on what else runs there. NGSolve, where it is installed and has the problem, gets the cheapest
+of many orders and meshes that meet the tolerance, found off the clock; mesh, assembly and solve are on the clock.
+``goal`` is in seconds of an idle machine on which the SVD takes 0.1 s. Lines that are sums or ratios say so.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import subprocess
+import sys
+import time
+import warnings
+from collections.abc import Callable, Iterator
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import asdict, dataclass, fields
+from functools import partial
+from multiprocessing import get_context
+from pathlib import Path
+from statistics import median
+
+import numpy as np
+import sympy as sp
+
+import pibls as pb
+from benchmarks.cells import cost
+from benchmarks.peers_common import Probe
+from benchmarks.sets.families import families
+from pibls.runtime import blas_threads
+
+x, y, z = pb.coordinates("x y z")
+u, v = pb.field("u", x, y), pb.field("v", x, y, z)
+FAR = sp.sqrt(x**2 + y**2 + z**2)
+FIRST = """
+import time, pibls as pb
+problem = pb.problems.poisson()
+begun = time.process_time()
+pb.solve(problem, progress=False)
+print(time.process_time() - begun)
+"""
+Run = Callable[[], float]  # does something once, and returns its CPU seconds, or a ratio
+
+
+@dataclass(frozen=True)
+class Line:
+    """One promise: medians, and those of NGSolve."""
+
+    name: str
+    tol: float
+    seconds: float
+    unit: float
+    goal: float
+    status: str
+    error: float
+    estimate: float
+    ngsolve: float
+    ngsolve_error: float
+    note: str
+
+
+def star(k: int = 100) -> pb.Problem:
+    """Return Helmholtz's equation of wave number k on a five-petal star: two plane waves."""
+    theta = sp.Symbol("theta", real=True)
+    domain = pb.Star((x, y), 1 + sp.cos(5 * theta) / 4)
+    exact = sp.sin(k * (3 * x + 4 * y) / 5) + sp.cos(k * (12 * x - 5 * y) / 13)
+    return pb.Problem(sp.Eq(pb.laplacian(u) + k**2 * u, 0), domain, [pb.Dirichlet(u, exact)], exact=exact)
+
+
+def cooled_ball() -> pb.Problem:
+    """Return a ball that is heated evenly and cooled by air."""
+    ball = pb.Ball((x, y, z), (0, 0, 0), 1)
+    return pb.Problem(sp.Eq(-pb.laplacian(v), 6), ball, [pb.Robin(v, 1, 1, 0)], exact=3 - FAR**2)
+
+
+def shell() -> pb.Problem:
+    """Return a shell with its inner side held at one, and air outside."""
+    outer, inner = pb.Ball((x, y, z), (0, 0, 0), 1), pb.Ball((x, y, z), (0, 0, 0), sp.Rational(1, 2))
+    exact = 1 / (2 * FAR)  # whose derivative outside is −1/2, and whose value is 1/2
+    conditions = [pb.Dirichlet(v, 1, on=inner.boundary), pb.Robin(v, 1, 1, 0, on=outer.boundary)]
+    return pb.Problem(sp.Eq(pb.laplacian(v), 0), outer - inner, conditions, exact=exact)
+
+
+# Name, tolerance, problem, goal in seconds.
+SOLVES: tuple[tuple[str, float, Callable[[], pb.Problem], float], ...] = (
+    ("poisson", 1e-8, pb.problems.poisson, 0.012),
+    ("poisson_gaussian", 1e-8, pb.problems.poisson_gaussian, 0.012),
+    ("helmholtz", 1e-8, pb.problems.helmholtz, 0.012),
+    ("annulus", 1e-6, pb.problems.annulus, 0.12),
+    ("annulus", 1e-8, pb.problems.annulus, 0.25),
+    ("annulus", 1e-11, pb.problems.annulus, 0.5),
+    ("l_shape", 1e-8, pb.problems.l_shape, 0.4),
+    ("l_shape", 1e-11, pb.problems.l_shape, 1.5),
+    ("poisson_ball", 1e-6, pb.problems.poisson_ball, 0.6),
+    ("cooled_ball", 1e-6, cooled_ball, np.nan),
+    ("shell", 1e-6, shell, np.nan),
+    ("star_100", 1e-6, star, 6.0),
+)
+
+
+def timed(work: Callable[[], object]) -> float:
+    """Return the CPU seconds of something."""
+    begun = time.process_time()
+    work()
+    return time.process_time() - begun
+
+
+def yardstick() -> float:
+    """Return the CPU seconds of a 600 × 600 SVD, the best of three."""
+    matrix = np.random.default_rng(0).random((600, 600))
+    return min(timed(lambda: np.linalg.svd(matrix)) for _ in range(3))
+
+
+def solves(make: Callable[[], pb.Problem], tol: float, repeats: int) -> tuple[float, pb.Solution]:
+    """Return the median seconds of some solves, each of a new problem, and the last solution."""
+    pb.solve(make(), tol=tol, progress=False)
+    seconds = []
+    for _ in range(repeats):
+        problem, begun = make(), time.process_time()
+        solution = pb.solve(problem, tol=tol, progress=False)
+        seconds.append(time.process_time() - begun)
+    return median(seconds), solution
+
+
+def of_solve(name: str, tol: float, make: Callable[[], pb.Problem], goal: float, repeats: int) -> Line:
+    """Measure one problem."""
+    unit = yardstick()
+    seconds, solution = solves(make, tol, repeats)
+    peer, peer_error = ngsolve(name, solution.problem, tol, repeats)
+    found = (str(solution.status), solution.true_error(), solution.error_estimate or np.nan)
+    return Line(name, tol, seconds, seconds / unit, goal, *found, peer, peer_error, "")
+
+
+def ngsolve(name: str, problem: pb.Problem, tol: float, repeats: int) -> tuple[float, float]:
+    """Return seconds and error of NGSolve; no numbers where it is not installed or has not got the problem."""
+    try:
+        from benchmarks import peers_ngsolve
+    except ImportError:
+        return np.nan, np.nan
+    points = problem.domain.sample(2000, method="uniform", seed=7)
+    (exact,) = problem.exact_values(points).values()
+    return peers_ngsolve.cheapest(name, Probe(name, points, exact), tol, repeats)
+
+
+def other(name: str, goal: float, note: str, run: Run, repeats: int) -> Line:
+    """Measure something that is not one solve."""
+    unit = yardstick()
+    figure = median(run() for _ in range(repeats))
+    return Line(name, np.nan, figure, figure / unit, goal, "", np.nan, np.nan, np.nan, np.nan, note)
+
+
+def zoo() -> float:
+    """Return the median seconds of the linear zoo in at most three coordinates, at the default tolerance."""
+    problems = [make for make in pb.problems.catalogue(linear=True).values() if len(make().domain.coordinates) <= 3]
+    return median(solves(make, 1e-6, 1)[0] for make in problems)
+
+
+def rough() -> float:
+    """Return the seconds of all peaks, layers and fronts together, at 1e-4."""
+    chosen = [make for name, make in families.items() if name.split()[0] in ("peak", "layer", "front")]
+    return sum(solves(make, 1e-4, 1)[0] for make in chosen)
+
+
+def first() -> float:
+    """Return the seconds of the first solve of a fresh process, after the import."""
+    found = subprocess.run([sys.executable, "-c", FIRST], capture_output=True, text=True, check=True)
+    return float(found.stdout)
+
+
+def loads(count: int = 100) -> float:
+    """Return what so many right-hand sides of one linear problem cost, over one solve."""
+    square = pb.Rectangle((x, 0, 1), (y, 0, 1))
+
+    def loaded(number: int) -> pb.Problem:
+        source = sp.exp(x * y) * sp.sin(number * x / 10 + y)
+        return pb.Problem(sp.Eq(-pb.laplacian(u), source), square, [pb.Dirichlet(u, 0)])
+
+    problems = [loaded(number) for number in range(count + 1)]
+    pb.solve(loaded(count + 1), progress=False)
+    one = median(timed(partial(pb.solve, problem, progress=False)) for problem in problems[-1:])
+    return timed(lambda: [pb.solve(problem, progress=False) for problem in problems[:count]]) / one
+
+
+def million() -> tuple[float, float]:
+    """Return seconds and GiB of an even tree of a million weights."""
+    with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
+        row = pool.submit(cost, 98).result()
+    return row["seconds"], row["gib"]
+
+
+def lines(names: list[str] | None, repeats: int) -> Iterator[Line]:
+    """Measure what is asked for."""
+
+    def wanted(name: str) -> bool:
+        return not names or name in names
+
+    for name, tol, make, goal in SOLVES:
+        if wanted(name):
+            yield of_solve(name, tol, make, goal, repeats)
+    if wanted("first"):
+        yield other("first", 0.5, "first solve of a fresh process, after the import", first, repeats)
+    if wanted("zoo"):
+        yield other("zoo", 0.03, "median of the linear zoo in at most three coordinates, tol 1e-6", zoo, 1)
+    if wanted("loads"):
+        yield other("loads", 3.0, "100 right-hand sides over one solve, a ratio", loads, 1)
+    if wanted("families"):
+        yield other("families", np.nan, "sum over peaks, layers and fronts, tol 1e-4", rough, 1)
+    if wanted("million"):
+        unit = yardstick()
+        seconds, memory = million()
+        rest = ("", np.nan, np.nan, np.nan, np.nan, f"a million weights on an even tree, {memory:.1f} GiB")
+        yield Line("million", np.nan, seconds, seconds / unit, 20.0, *rest)
+
+
+def main() -> None:
+    """Print a line for each promise as it is measured."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--only", nargs="+", metavar="NAME")
+    parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--csv", type=Path)
+    options = parser.parse_args()
+    warnings.simplefilter("ignore")
+    print("name tol: seconds (goal), over an SVD; status, error, estimate; NGSolve: seconds, error, ratio")
+    with blas_threads(1):
+        for number, line in enumerate(lines(options.only, options.repeats)):
+            print(
+                f"{line.name} {line.tol:.0e}: {line.seconds:.4g} ({line.goal:g}), {line.unit:.3g}; {line.status} "
+                f"{line.error:.1e} {line.estimate:.1e}; {line.ngsolve:.4g} {line.ngsolve_error:.1e} "
+                f"{line.seconds / line.ngsolve:.3g} {line.note}",
+                flush=True,
+            )
+            if options.csv:
+                write(options.csv, line, new=number == 0)
+
+
+def write(path: Path, line: Line, *, new: bool) -> None:
+    """Add a line to a file at once; the first one replaces what was there."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("w" if new else "a", newline="", encoding="utf-8") as file:
+        writer = csv.DictWriter(file, [entry.name for entry in fields(Line)])
+        if new:
+            writer.writeheader()
+        writer.writerow(asdict(line))
+
+
+if __name__ == "__main__":
+    main()
