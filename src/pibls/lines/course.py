@@ -12,14 +12,15 @@ from pibls.budget import Budget
 from pibls.errors import SolveError
 from pibls.lines.design import STEEPEST, Design
 from pibls.lines.form import Evolution
-from pibls.lines.posed import grows_without_bound, leaves_its_bounds
 from pibls.lines.radau import IntegrationError
-from pibls.lines.record import relative_miss, relative_residual, residuals, solution_of
+from pibls.lines.record import relative_miss, relative_residual, solution_of
 from pibls.lines.run import Run, distance, follow, misfit, monitored, wave_velocity
 from pibls.runtime import RATE, available_memory, format_bytes
 from pibls.solution import Solution, Stage
+from pibls.solution.residuals import ResidualTable
 from pibls.solution.stages import more_budget
 from pibls.status import Status
+from pibls.wellposed.stability import grows_without_bound, leaves_its_bounds
 
 __all__ = ["Course", "Report"]
 
@@ -333,7 +334,7 @@ class Course:
         solution = solution_of(self.evolution, run, self.seed)
         diagnostics = replace(
             solution.diagnostics,
-            residuals=residuals(solution),
+            residuals=ResidualTable(solution),
             message=message,
             stages=tuple(self.stages),
             seconds={"total": self.elapsed},

@@ -102,7 +102,7 @@ class Diagnostics:
     def as_dict(self) -> dict[str, Any]:
         """Return everything as plain numbers, strings and dictionaries, fit for JSON."""
         stages = [stage.as_dict() for stage in self.stages]
-        return dict(to_plain({**asdict(replace(self, stages=())), "stages": stages}))
+        return dict(to_plain({**asdict(replace(self, residuals=dict(self.residuals), stages=())), "stages": stages}))
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Diagnostics:

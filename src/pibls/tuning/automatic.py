@@ -9,15 +9,13 @@ from typing import Any
 
 from pibls.budget import Budget
 from pibls.cells import suits_cells
-from pibls.checks import check_choice, check_integer, check_number, shorten
+from pibls.checks import WAYS, check_choice, check_integer, check_number, shorten
 from pibls.errors import InputError
 from pibls.features.reference import Cells
 from pibls.geometry import Points
-from pibls.inverse import solve_inverse
 from pibls.methods.fit import placing
 from pibls.problem import Problem
 from pibls.solution import Solution
-from pibls.text.files import WAYS
 from pibls.tuning.as_told import Method, solve_as_told
 from pibls.tuning.progress import Progress, reporter
 from pibls.tuning.ways import Ways
@@ -129,6 +127,8 @@ def solve(
             _check_inverse(
                 method=method, points=points, device=device, start=start, continuation=continuation or None, time=time
             )
+            from pibls.inverse import solve_inverse  # most solves do without it, and it takes long to import
+
             tell = partial(_tell, report)
             solution = solve_inverse(problem, tolerance, shared, first, tell, uncertainty=uncertainty)
         elif isinstance(method, Cells):
