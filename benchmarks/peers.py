@@ -16,12 +16,11 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import csv
 import importlib
 import os
 import statistics
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import ModuleType
 
@@ -29,6 +28,7 @@ from threadpoolctl import threadpool_limits
 
 import pibls as pb
 from benchmarks.peers_common import Probe, Row, measure
+from benchmarks.records import save
 from pibls.runtime import available_cores
 
 PROBLEMS = (
@@ -129,16 +129,6 @@ def line(row: Row) -> str:
     return f"{row.problem:<18} {row.solver:<8} {row.setting:<40} {numbers}  {row.status}".rstrip()
 
 
-def write(row: Row, path: Path, first: bool) -> None:
-    """Append a row to the file; the first one replaces what was there."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open("w" if first else "a", newline="", encoding="utf-8") as file:
-        writer = csv.DictWriter(file, [field.name for field in fields(Row)])
-        if first:
-            writer.writeheader()
-        writer.writerow(asdict(row))
-
-
 def main() -> None:
     """Print the table, row by row as they are measured."""
     options = parse()
@@ -154,10 +144,12 @@ def main() -> None:
         print(f"threads: {options.threads}, cores: {available_cores()}, seeds: {options.seeds}{load}")
         head = f"{'error':>9} {'worst':>9} {'seconds':>9} {'tuner s':>7} {'estimate':>9}  status"
         print(f"{'problem':<18} {'solver':<8} {'setting':<40} {head}", flush=True)
-        for number, row in enumerate(all_rows(options, rivals)):
+        rows = []
+        for row in all_rows(options, rivals):
+            rows.append(row)
             print(line(row), flush=True)
             if options.csv is not None:
-                write(row, options.csv, first=number == 0)
+                save(Row, options.csv, rows)
     print(REMARKS)
 
 

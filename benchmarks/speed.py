@@ -12,14 +12,13 @@ of many orders and meshes that meet the tolerance, found off the clock; mesh, as
 from __future__ import annotations
 
 import argparse
-import csv
 import subprocess
 import sys
 import time
 import warnings
 from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import asdict, dataclass, fields
+from dataclasses import dataclass
 from functools import partial
 from multiprocessing import get_context
 from pathlib import Path
@@ -29,8 +28,8 @@ import numpy as np
 import sympy as sp
 
 import pibls as pb
-from benchmarks.cells import cost
 from benchmarks.peers_common import Probe
+from benchmarks.records import save
 from benchmarks.sets.families import families
 from pibls.runtime import blas_threads
 
@@ -188,6 +187,8 @@ def loads(count: int = 100) -> float:
 
 def million() -> tuple[float, float]:
     """Return seconds and GiB of an even tree of a million weights."""
+    from benchmarks.cells import cost
+
     with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
         row = pool.submit(cost, 98).result()
     return row["seconds"], row["gib"]
@@ -227,7 +228,9 @@ def main() -> None:
     warnings.simplefilter("ignore")
     print("name tol: seconds (goal), over an SVD; status, error, estimate; NGSolve: seconds, error, ratio")
     with blas_threads(1):
-        for number, line in enumerate(lines(options.only, options.repeats)):
+        made = []
+        for line in lines(options.only, options.repeats):
+            made.append(line)
             print(
                 f"{line.name} {line.tol:.0e}: {line.seconds:.4g} ({line.goal:g}), {line.unit:.3g}; {line.status} "
                 f"{line.error:.1e} {line.estimate:.1e}; {line.ngsolve:.4g} {line.ngsolve_error:.1e} "
@@ -235,17 +238,7 @@ def main() -> None:
                 flush=True,
             )
             if options.csv:
-                write(options.csv, line, new=number == 0)
-
-
-def write(path: Path, line: Line, *, new: bool) -> None:
-    """Add a line to a file at once; the first one replaces what was there."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open("w" if new else "a", newline="", encoding="utf-8") as file:
-        writer = csv.DictWriter(file, [entry.name for entry in fields(Line)])
-        if new:
-            writer.writeheader()
-        writer.writerow(asdict(line))
+                save(Line, options.csv, made)
 
 
 if __name__ == "__main__":

@@ -94,6 +94,6 @@ def test_changes_that_count_are_told():
         replace(TRIAL, constant="a.py:X", factor=2.0, work=1.04, estimate=1.05e-7, seconds=9.0),
         replace(TRIAL, constant="a.py:Y", factor=2.0, work=0.9, status="stalled"),
     ]
-    lines = {line["constant"]: line for line in summary(trials, {TRIAL.key: TRIAL}, constants)}
-    assert [lines[f"a.py:{name}"]["matters"] for name in "XYZ"] == ["no", "yes", "untried"]
-    assert [lines["a.py:Y"][word] for word in ("status", "estimate", "work")] == [1, 0, 1]
+    lines = {line.constant: line for line in summary(trials, {TRIAL.key: TRIAL}, constants)}
+    assert [lines[f"a.py:{name}"].matters for name in "XYZ"] == ["no", "yes", "untried"]
+    assert (lines["a.py:Y"].status, lines["a.py:Y"].estimate, lines["a.py:Y"].work) == (1, 0, 1)
