@@ -349,7 +349,7 @@ class Elimination(Protocol):
 
 @dataclass(frozen=True)
 class Grams:
-    """Eliminates by Cholesky factors of Gram matrices; raises :class:`DependentError` where these have no digits left."""
+    """Eliminates by Cholesky factors of Gram matrices, with an error where these have no digits left."""
 
     def leaf(self, system: System) -> Factor:
         """Eliminate the own unknowns of a leaf, by rotations of its rows where these are nearly dependent.
