@@ -23,7 +23,9 @@ _COMPLETE = 1e-9  # of a side: what is less is rounding
 _REFINEMENTS = 4  # at most, of a solution by Gram matrices
 _REFINED = 1e-8  # relative change after which the next one is rounding: each is about the square of the last
 _CONTRACTING = 0.1  # relative change of a first refinement that shows that Gram matrices have digits
-_TRUSTED = 1e5  # sensitivities that Gram matrices tell; they cannot see larger ones
+_SUSPECT = 10.0  # sensitivities above which rows are asked: Gram matrices cannot see large ones
+_ITERATIONS = 2  # steps that find what rows see least
+_TINY = 1e-300
 
 
 @dataclass(frozen=True, eq=False)
@@ -429,35 +431,72 @@ class Glue:
         """
         if not self._order:
             return 0.0, {}
-        found = self._probed(seed)
-        if found[0] > _TRUSTED and isinstance(self._way, Grams):
-            self._factorise(Rotations())
-            try:
-                found = self._probed(seed)
-            finally:
-                self._factorise(self._way)
-        return found
-
-    def _probed(self, seed: int) -> tuple[float, dict[CellPart, FloatArray]]:
         rng = np.random.default_rng((seed, 5))
         last = self._way.last(self._order[-1].front, self._order[-1].counts)
         top = last.down(rng.standard_normal((len(last.triangle), 1)), np.zeros((0, 1)), probing=True)
         rights = {branch: rng.standard_normal((len(branch.factor.triangle), 1)) for branch in reversed(self._order)}
         unknowns = self._down(rights, top, probing=True)
-        weights: dict[CellPart, FloatArray] = {}
-        square = 0.0
-        for branch, own in unknowns.own.items():
-            part = branch.sample
-            weights[part] = found = self._weights(branch, own, unknowns.others[branch])[0]
-            scaled = found / self.local.part_rows(part).units[:, None]
-            if part.whole:
-                square += float(np.prod(part.half) * np.square(scaled).sum())
-            else:
-                # What a cut part does outside the domain does not count.
-                values = part_values(self.layout.reference, part, scaled, part.points[::4])
-                square += float(part.volume * np.square(values).sum() / len(values))
         count = sum(len(branch.factor.triangle) for branch in self._order)
-        return float(np.sqrt(square / max(count, 1))), weights
+        found = math.sqrt(self._square(unknowns) / count)
+        if found > _SUSPECT and isinstance(self._way, Grams):
+            for _ in range(_ITERATIONS):
+                unknowns = self._iterated(unknowns)
+            left = self._left({branch: _nothing(branch) for branch in unknowns.own}, unknowns).values()
+            sums = (branch.counts[:, None] * total for branch, total in unknowns.sums.items())
+            missed = sum(load.square for load in left) + sum(float(np.square(own).sum()) for own in sums)
+            found = max(found, math.sqrt(self._square(unknowns) / max(missed, _TINY) / count))
+        return found, {
+            branch.sample: self._weights(branch, own, unknowns.others[branch])[0]
+            for branch, own in unknowns.own.items()
+        }
+
+    def _seen(self, branch: _Branch, own: FloatArray) -> FloatArray:
+        """Return numbers whose squares sum up to that of the functions of a part: a cut one counts where it is."""
+        part = branch.sample
+        if part.whole:
+            return own
+        fields = own.reshape(-1, self.layout.reference.size)
+        values = part_values(self.layout.reference, part, fields, part.points[::4])
+        return np.asarray(values * math.sqrt(part.volume / part.extent / len(values)))
+
+    def _square(self, unknowns: _Unknowns) -> float:
+        """Return the square sum of the functions that unknowns stand for."""
+        return sum(float(np.square(self._seen(branch, own)).sum()) for branch, own in unknowns.own.items())
+
+    def _iterated(self, unknowns: _Unknowns) -> _Unknowns:
+        """Return the unknowns after a step of inverse iteration, of size one.
+
+        Gram matrices are blind to what rows see least, and yet such a step turns towards it; rows then tell its size.
+        """
+        scale = 1.0 / math.sqrt(max(self._square(unknowns), _TINY))
+        rights: dict[_Branch, FloatArray] = {}
+        fronts: dict[_Branch, FloatArray] = {}
+        none = np.zeros((len(self.rows.equations), 1))
+        for branch in self._order:
+            if branch.system is not None:
+                factor = branch.factor
+                right = np.zeros((len(factor.triangle) + len(factor.front.rows), 1))
+                right[: self.rows.width] = scale / branch.weight**2 * self._weighed(branch, unknowns.own[branch])
+                rights[branch], front = factor.up(right)
+                fronts[branch] = self._way.raised(front, branch.weight, branch.weight * branch.units)
+                continue
+            one, two = branch.halves
+            assert branch.join is not None
+            right = self._way.union(fronts[one], fronts[two], (none, none), branch.join)
+            rights[branch], fronts[branch] = branch.factor.up(right)
+        top = self._order[-1]
+        last = self._way.last(top.front, top.counts)
+        return self._down(rights, last.down(last.up(fronts[top])[0], np.zeros((0, 1))))
+
+    def _weighed(self, branch: _Branch, own: FloatArray) -> FloatArray:
+        """Return unknowns of a part times the Gram matrix of its functions."""
+        part = branch.sample
+        if part.whole:
+            return own
+        zero = (0,) * len(part.half)
+        nodes = self.layout.nodes(part, part.points, [zero])[zero][::4]
+        found = (own.reshape(-1, self.layout.reference.size) @ nodes.T) @ nodes
+        return np.asarray(found.reshape(-1, 1) * (part.volume / part.extent / len(nodes)))
 
     def _weights(self, branch: _Branch, own: FloatArray, others: FloatArray) -> FloatArray:
         """Return the weights of a single part, shape (sides, fields, functions)."""
@@ -475,6 +514,12 @@ class Glue:
                 numbers = others[ends[links[0]] : ends[links[0]] + crossing.size]
                 every += np.tensordot(numbers.T, self._projected[crossing, part], axes=1)
         return np.asarray(every)
+
+
+def _nothing(branch: _Branch) -> Load:
+    """Return right-hand sides of a part that are zero."""
+    assert branch.load is not None
+    return Load(*(np.zeros((len(own), 1)) for own in (branch.load.equation, branch.load.rows, branch.load.heavy)))
 
 
 def _ranges(spans: list[tuple[int, int]]) -> Any:

@@ -385,7 +385,7 @@ class Grams:
     @staticmethod
     def _rotated(system: System) -> Rotated:
         rows, own = system.all_rows, system.own
-        ridge = np.diag(np.full(own, _RIDGE * np.abs(system.equation).max(initial=0.0)))
+        ridge = np.diag(np.full(own, _RIDGE))
         columns = np.asfortranarray(np.vstack([rows[:, :own], ridge]))
         factored, scales, _, _ = lapack.dgeqrf(columns, 64 * own, overwrite_a=True)
         others = np.asfortranarray(np.vstack([rows[:, own:], np.zeros((own, rows.shape[1] - own))]))
@@ -482,7 +482,7 @@ class Rotations:
     def leaf(self, system: System) -> Factor:
         """Eliminate the own unknowns of a leaf."""
         ridge = np.zeros((system.own, system.rows.shape[1]))
-        np.fill_diagonal(ridge, _RIDGE * np.abs(system.equation).max(initial=0.0))
+        np.fill_diagonal(ridge, _RIDGE)
         return self._factor(np.vstack([system.all_rows, ridge]), system.own)
 
     def scaled(self, front: Front, units: FloatArray) -> Front:
