@@ -28,6 +28,7 @@ ORDER = [
     {"system"},
     {"solvers"},
     {"solution"},
+    {"refinement"},
     {"methods", "report"},
     {"cells"},
     {"lines"},

@@ -48,7 +48,7 @@ def solve_cells_nonlinear(
     *,
     start: object = None,
     continuation: Sequence[Problem] = (),
-    undetermined: float = _LOOSE,
+    assume_well_posed: bool = False,
     nodes: Cells = SINES,
 ) -> Solution:
     """Solve a nonlinear problem in one to three coordinates by cells; see :func:`pibls.solve`.
@@ -64,7 +64,7 @@ def solve_cells_nonlinear(
     for easier in checked_continuation(continuation, problem):
         start = solve_cells_nonlinear(easier, max(tol, _COARSE), shared, seed, report, start=start, nodes=nodes)
     newton = Newton(_layout(problem, max(tol, _COARSE), seed, nodes), max(tol, _COARSE))
-    loop = Loop(newton, tol, shared, seed, report, undetermined=undetermined)
+    loop = Loop(newton, tol, shared, seed, report, undetermined=np.inf if assume_well_posed else _LOOSE)
     try:
         return _solved(loop, newton, start)
     finally:
@@ -81,7 +81,7 @@ def _solved(loop: Loop, newton: Newton, start: object) -> Solution:
     given = None if start is None else values_from(given_start(start, problem), problem)
     coarse = Bench(newton, loop.budget, seed).solution(root, given)
     if coarse.failure:
-        return _failed(loop, coarse)
+        return _failed(loop, coarse, Status.ILL_POSED if np.isfinite(loop.undetermined) else Status.STALLED)
     fit = coarse.descent.fit
     if degree_for(d, tol) != newton.layout.reference.degree:
         layout = _layout(problem, tol, seed, newton.layout.reference.nodes)
@@ -117,7 +117,6 @@ def _layout(problem: Problem, tol: float, seed: int, nodes: Cells) -> Layout:
     return Layout(problem, draw_reference(dimension, degree_for(dimension, tol), seed, nodes))
 
 
-def _failed(loop: Loop, coarse: Coarse) -> Solution:
-    fit = coarse.descent.fit
-    layout = loop.fitter.layout
-    return loop.solution(Compared(fit, layout, fit, layout, np.inf, 1.0), np.inf, Status.ILL_POSED, coarse.failure)
+def _failed(loop: Loop, coarse: Coarse, status: Status) -> Solution:
+    fit, layout = coarse.descent.fit, loop.fitter.layout
+    return loop.solution(Compared(fit, layout, fit, layout, np.inf, 1.0), np.inf, status, coarse.failure)

@@ -104,9 +104,9 @@ class ByLines(Forward):
             budget.spend(own.operations)
         if isinstance(found, Unsuitable):
             return found
-        solution, course = found
-        run = course.runs[course.best]
-        system = system_of(course.evolution, run.design, run.fineness, course.generator(run.fineness))
+        solution, lines = found
+        run = lines.chosen.run
+        system = system_of(lines.evolution, run.design, run.fineness, lines.generator(run.fineness))
         return cls(parametric, solution, vector, tol, budget, scales, system, until)
 
     finest = 1e-7  # runs take longer and longer below

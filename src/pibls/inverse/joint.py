@@ -18,9 +18,8 @@ from pibls.cells import suits_cells
 from pibls.cells.fitters import degree_for
 from pibls.cells.layout import Layout
 from pibls.cells.loop import Compared, Loop, first_tree
-from pibls.cells.outcome import field_sizes
 from pibls.cells.parts import CellPart
-from pibls.cells.refine import Follower
+from pibls.cells.refine import Follower, Marker
 from pibls.cells.rows import Rows
 from pibls.cells.solve import Fit, Glue
 from pibls.cells.state import projected, values_of
@@ -39,7 +38,8 @@ from pibls.inverse.unseen import turns
 from pibls.inverse.window import Window
 from pibls.lines import Evolution, find_evolution
 from pibls.problem import AtPoints, Interior, Problem
-from pibls.solution import Solution
+from pibls.refinement import Cost, Patience, Stop, refine
+from pibls.solution import Solution, Stage
 from pibls.status import Status
 
 __all__ = ["leaves_open", "solve_jointly", "suits_joint"]
@@ -56,7 +56,7 @@ _FIRST_RULE = Rule(steps=12, enough=0.02, worse=2.0, least=1e-3, most=1e3)
 _RULE = replace(_FIRST_RULE, steps=3)
 _SHOWN = 1.0  # turns from one measurement to the next
 _ROUNDING = 1e-11  # of the measurements: changes below are rounding
-_PATIENCE, _PAYS = 4, 0.8  # trees in a row, the best of which must be so much better than all before
+_PATIENCE = Patience("the error does not come from the size of cells", window=4, pays=0.8)
 _NO_DIGIT = 0.1  # estimated error of fields that are none
 _STAYS = 0.5  # of what was lacking on the first tree
 _UNSEEN = 1.0  # standard deviations of the noise: numbers that change all data by less when they double are open
@@ -330,42 +330,66 @@ class Joint:
         return answer.solution([], self.starts, self.budget, {})
 
 
-@dataclass(eq=False)
-class _Course(Loop):
-    """From a first tree to finer ones, each a few times as large as the last."""
+@dataclass(frozen=True, eq=False)
+class _Windows:
+    """Numbers and fields on finer and finer trees, each a few times as large as the last."""
 
-    def _more_cells(self, fit: Fit, sizes: FloatArray, goal: float = 1.0, times: float = 1.0) -> tuple[Fit, float]:
-        """Return fields on a finer tree, and the share of what is rough in the cells that are split for it.
+    joint: Joint
+    loop: Loop
+    tol: float
 
-        Nothing is known at the boundary, and nothing singular comes from its corners.
-        """
-        del goal
-        most = self._room(fit, times)
-        rough = self.marker.rough(fit, sizes)
-        squares = {part: float(tails @ tails) for part, tails in rough.items()}
-        total, held = sum(squares.values()), 0.0
-        splits: dict[Cell, list[tuple[int, float | None]]] = {}
-        for part in sorted(squares, key=squares.__getitem__, reverse=True):
-            if splits and (len(splits) >= most or held >= _BULK * total):
-                break
-            splits[part.cell] = [(int(rough[part].argmax()), None)]
-            held += squares[part]
-        return self.fitter.fit(refined(fit.root, splits), fit), min(held / (_BULK * total), 1.0) if total > 0 else 1.0
+    def compare(self, fit: Fit) -> Compared:
+        """Compare fields with those on a finer tree; learn from these how large the noise is."""
+        found = self.loop.compared(fit)
+        self.joint.learn(found)
+        return found
 
-    def is_over(self, every: list[Compared]) -> bool:
-        """Tell whether there is nothing left to spend, or trees in a row brought nothing."""
-        estimates = [own.estimate for own in every]
-        vain = len(every) > _PATIENCE and min(estimates[-_PATIENCE:]) > _PAYS * min(estimates[:-_PATIENCE])
-        return vain or bool(self.limit(every[-1], field_sizes(every[-1].own, every[-1].fit), [every[-1].answer]))
+    def stage(self, found: Compared) -> Stage:
+        """Return the record of a tree."""
+        return self.loop.stage(found)
 
-    def chosen(self, every: list[Compared]) -> Compared:
-        """Return the last comparison; where equations and measurements lack as much as ever, that of fewest cells.
+    def is_met(self, found: Compared) -> bool:
+        """Tell whether fields or numbers are known well enough."""
+        return self.joint.is_enough(found, self.tol)
 
-        More cells would follow measurements against equations, and not show that they contradict each other.
-        """
-        first, last = every[0], every[-1]
-        stays = last.estimate > _NO_DIGIT and last.fit.residual > _STAYS * first.fit.residual
-        return first if stays else last
+    def limit(self, found: Compared) -> Stop | None:
+        """Return why finer cells would not help, or None."""
+        return self.loop.limit(found)
+
+    def cost(self, found: Compared) -> Cost:
+        """Return what the next tree takes."""
+        return self.loop.cost(found)
+
+    def finer(self, found: Compared) -> Fit:
+        """Return the fields on the finer tree."""
+        return found.other
+
+
+def _split(marker: Marker, fit: Fit, sizes: FloatArray, most: float) -> tuple[Cell, float]:
+    """Return a finer tree, and the share of what is rough in the cells that are split for it.
+
+    Nothing is known at the boundary, and nothing singular comes from its corners.
+    """
+    rough = marker.rough(fit, sizes)
+    squares = {part: float(tails @ tails) for part, tails in rough.items()}
+    total, held = sum(squares.values()), 0.0
+    splits: dict[Cell, list[tuple[int, float | None]]] = {}
+    for part in sorted(squares, key=squares.__getitem__, reverse=True):
+        if splits and (len(splits) >= most or held >= _BULK * total):
+            break
+        splits[part.cell] = [(int(rough[part].argmax()), None)]
+        held += squares[part]
+    return refined(fit.root, splits), min(held / (_BULK * total), 1.0) if total > 0 else 1.0
+
+
+def _chosen(every: list[Compared]) -> Compared:
+    """Return the last comparison; where equations and measurements lack as much as ever, that of fewest cells.
+
+    More cells would follow measurements against equations, and not show that they contradict each other.
+    """
+    first, last = every[0], every[-1]
+    stays = last.estimate > _NO_DIGIT and last.fit.residual > _STAYS * first.fit.residual
+    return first if stays else last
 
 
 def solve_jointly(problem: Problem, tol: float, budget: Budget, seed: int, report: Callable[..., None]) -> Solution:
@@ -389,26 +413,18 @@ def solve_jointly(problem: Problem, tol: float, budget: Budget, seed: int, repor
     shape = draw_reference(dimension, degree_for(dimension, max(tol, _COARSE)), seed)
     layout = Layout(parametric.at(coordinates.vector(coordinates.start)), shape, seed)
     joint = Joint(parametric, coordinates, layout, budget)
-    loop = _Course(joint, tol, budget, seed, report)
+    loop = Loop(joint, tol, budget, seed, report, splitting=_split)
+    loop.course.patience = _PATIENCE
     fit = joint.fit(first_tree(Follower(Rows(layout)), _FIRST, budget=budget.left), None)
-    if joint.answer() > _OPEN:
+    loop.answers.append(joint.answer())
+    if loop.answers[0] > _OPEN:
         names = ", ".join([*parametric.names, *map(str, problem.parameters)])
         raise ProblemError(
             f"Equations and measurements together do not determine {names}: these are too few. Give more of them, or "
             "conditions on the boundary and at the start; what is not known there may be unknown numbers or functions."
         )
-    every: list[Compared] = []
-    try:
-        while not every or not (joint.is_enough(every[-1], tol) or loop.is_over(every)):
-            found = loop.compared(fit)
-            loop.note(fit, found.estimate, found.answer)
-            joint.learn(found)
-            every.append(found)
-            fit = found.other
-    except KeyboardInterrupt:
-        if not every:
-            raise
-    return joint.told(loop.chosen(every), loop, tol)
+    refine(_Windows(joint, loop, tol), fit, loop.course)
+    return joint.told(_chosen(loop.course.every), loop, tol)
 
 
 def _silent(*_: object) -> None:

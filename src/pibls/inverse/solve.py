@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import product
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -32,8 +33,9 @@ from pibls.inverse.unseen import turns
 from pibls.lines import Evolution, find_evolution, suits_lines
 from pibls.problem import AtPoints, Problem
 from pibls.problem.evaluate import compile_function
+from pibls.refinement import Cost, Course, Patience, Reason, Stop, refine
 from pibls.runtime import blas_threads
-from pibls.solution import Solution
+from pibls.solution import Solution, Stage
 
 __all__ = ["solve_inverse"]
 
@@ -56,6 +58,7 @@ _SMOOTH = Smoothness(1.0, 0.5, 3.5)  # before data are seen; sizes are those of 
 _EVIDENCE_ROUNDS = 3
 _OPEN = 1e6  # answers to changes of equations and conditions beyond this are those of fields that these leave open
 _ROUNDING = 1e-12  # of the noise supposed so far, that less cannot be told from nothing
+_NEVER = Patience("", window=sys.maxsize, pays=0.0)  # as long as solutions become more accurate, unknowns do
 _FEWEST, _MORE = 2, 3  # early measurements per unknown that a search begins with, and how many more come next
 
 
@@ -98,6 +101,26 @@ class LeftOpenError(ProblemError):
     """Equations and conditions leave fields open even where all unknowns are given."""
 
 
+class _Level(NamedTuple):
+    """The end of a search with solutions of some tolerance."""
+
+    found: Descent
+    forward: Forward
+    tol: float
+
+
+class _Answered(NamedTuple):
+    """A level, and the unknowns with their uncertainty."""
+
+    level: _Level
+    answer: Answer
+
+    @property
+    def estimate(self) -> float:
+        """How far errors of solutions move the unknowns, in standard deviations."""
+        return self.answer.shift_share
+
+
 @dataclass(eq=False)
 class Search:
     """One search: what is asked for, and what it has come to."""
@@ -137,22 +160,9 @@ class Search:
         if not self.parametric.measured:
             raise ProblemError(unmeasured(self.parametric.problem))
         tol = max(self.tol, self._coarse)
-        found, forward = self._found(tol)
-        while True:
-            answer = Answer.of(self._measurements(forward), found, forward, self.coordinates, self.tol)
-            self.report("solve", self.budget.elapsed, forward.solution.diagnostics.nodes, answer.rms, None)
-            exact = answer.rms <= _SMALL * tol
-            enough = answer.shift_share <= _NEGLIGIBLE and tol <= self.tol
-            # Unknown functions are known to fewer digits than solutions.
-            finest = max(forward.finest, _FINEST_FUNCTIONS) if self.parametric.bases else forward.finest
-            if enough or tol <= finest or forward.is_spent:
-                break
-            leap = exact and not self.parametric.bases
-            tol = finest if leap else max(finest, min(self.tol, tol * _FINER))
-            finer = self._settled(found.place.point, tol, found.place.response)
-            if finer is None:
-                break
-            found, forward = finer
+        course: Course[_Answered] = Course(self.budget, _NEVER, self.report)
+        refine(self, _Level(*self._found(tol), tol), course)
+        found, forward = course.every[-1].level.found, course.every[-1].level.forward
         found = self._renewed(found, forward)
         answer = Answer.of(self._measurements(forward), found, forward, self.coordinates, self.tol)
         profile = Profile(forward, self._measurements(forward), self.coordinates, found, answer.covariance)
@@ -162,6 +172,47 @@ class Search:
             answer = Answer.of(self._measurements(forward), found, forward, self.coordinates, self.tol)
         answer = replace(answer, sides=frozenset(sides))
         return answer.solution(self.ambiguous, self.starts, self.budget, self._priors(), slowed=self.slowed)
+
+    def compare(self, level: _Level) -> _Answered:
+        """Find how far errors of solutions move the unknowns."""
+        forward = level.forward
+        return _Answered(
+            level, Answer.of(self._measurements(forward), level.found, forward, self.coordinates, self.tol)
+        )
+
+    def stage(self, found: _Answered) -> Stage:
+        """Return the record of a level."""
+        nodes = found.level.forward.solution.diagnostics.nodes
+        return Stage(self.budget.elapsed, nodes, residual=found.answer.rms)
+
+    def is_met(self, found: _Answered) -> bool:
+        """Tell whether solutions are accurate enough, for themselves and for the unknowns."""
+        return found.estimate <= _NEGLIGIBLE and found.level.tol <= self.tol
+
+    def limit(self, found: _Answered) -> Stop | None:
+        """Return why solutions are not made more accurate, or None."""
+        level = found.level
+        if level.tol <= self._finest(level.forward) or level.forward.is_spent:
+            return Stop(Reason.EXHAUSTED, "solutions are as accurate as can be afforded")
+        return None
+
+    def cost(self, found: _Answered) -> Cost:
+        """Return nothing: forward solutions keep to their share of the budget."""
+        del found
+        return Cost("a finer solution", 0.0)
+
+    def finer(self, found: _Answered) -> _Level | None:
+        """Return the unknowns by more accurate solutions, if they can be had."""
+        level, finest = found.level, self._finest(found.level.forward)
+        leap = found.answer.rms <= _SMALL * level.tol and not self.parametric.bases
+        tol = finest if leap else max(finest, min(self.tol, level.tol * _FINER))
+        place = level.found.place
+        settled = self._settled(place.point, tol, place.response)
+        return None if settled is None else _Level(*settled, tol)
+
+    def _finest(self, forward: Forward) -> float:
+        """Return the smallest tolerance of solutions; unknown functions are known to fewer digits."""
+        return max(forward.finest, _FINEST_FUNCTIONS) if self.parametric.bases else forward.finest
 
     def _renewed(self, found: Descent, forward: Forward) -> Descent:
         """Return the end of a search with answers made there: old ones do for steps, but not for deviations."""

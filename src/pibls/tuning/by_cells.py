@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -46,7 +45,7 @@ def solve_by_cells(
     nodes: Cells = SINES,
 ) -> Solution:
     """Solve a linear problem by cells; where that fails, find out whether the problem is to blame."""
-    tell = partial(_tell, report, budget.elapsed)
+    tell = _teller(report)
     with blas_threads(most=1):
         limits: dict[str, Any] = {"nodes": nodes} | ({"undetermined": np.inf} if assume_well_posed else {})
 
@@ -146,9 +145,9 @@ def solve_nonlinear_by_cells(
 ) -> Solution:
     """Solve a nonlinear problem by cells."""
     options: dict[str, Any] = {"start": start, "continuation": continuation, "nodes": nodes}
-    options |= {"undetermined": np.inf} if assume_well_posed else {}
-    tell = partial(_tell, report, budget.elapsed)
+    options["assume_well_posed"] = assume_well_posed
     with blas_threads(most=1):
+        tell = _teller(report)
         solution = solve_cells_nonlinear(problem, tol, budget, seed, tell, **options)
     if assume_well_posed:
         return solution
@@ -156,8 +155,8 @@ def solve_nonlinear_by_cells(
     return _as_told(solution, leaking(problem, tol) or ("" if clash is None else clash.in_words(solution, tol)))
 
 
-def _tell(report: Callable[[Progress], None], begun: float, stage: str, seconds: float, *facts: Any) -> None:
-    report(Progress(stage, begun + seconds, *facts))
+def _teller(report: Callable[[Progress], None]) -> Callable[..., None]:
+    return lambda *facts: report(Progress(*facts))
 
 
 def _unmet(solution: Solution) -> dict[str, float]:

@@ -92,7 +92,7 @@ class Ways:
             return solve_wide(*common, device=self.device, **own)
         if self.problem.is_linear:
             return self._by_cells(share)
-        return self._assumed(solve_nonlinear_by_cells(*common, **own, nodes=self.nodes or SINES))
+        return solve_nonlinear_by_cells(*common, **own, nodes=self.nodes or SINES)
 
     def _by_cells(self, share: float) -> Solution:
         own = self._part(share)
@@ -111,17 +111,15 @@ class Ways:
             self.budget.spend(own.operations)
 
     def _by_lines(self, share: float = 1.0) -> Solution | Unsuitable:
-        begun = self.budget.elapsed
-        own = self._part(share)
+        own, sure = self._part(share), self.assume_well_posed
 
-        def tell(stage: str, seconds: float, *facts: Any) -> None:
-            self.report(Progress(stage, begun + seconds, *facts))
+        def tell(*facts: Any) -> None:
+            self.report(Progress(*facts))
 
         try:
-            found = evolve(self.problem, tol=self.tol, seed=self.seed, budget=own, report=tell)
+            return evolve(self.problem, tol=self.tol, seed=self.seed, budget=own, report=tell, assume_well_posed=sure)
         finally:
             self._settle(own)
-        return self._assumed(found) if isinstance(found, Solution) else found
 
     @property
     def _may_use_both(self) -> bool:
@@ -156,8 +154,6 @@ class Ways:
             words = f"{done.capitalize()} it is no better ({_known(other)})."
             return self._timed(_with_words(first, words), until, names)
         words = f"It was {done}, as {_WORDS[names[0]][1].removeprefix('solved ')} it stalled ({_known(first)})."
-        stages = tuple(replace(stage, seconds=until + stage.seconds) for stage in other.diagnostics.stages)
-        other = replace(other, diagnostics=replace(other.diagnostics, stages=stages))
         return self._timed(_with_words(other, words), until, names)
 
     def _timed(
@@ -170,12 +166,6 @@ class Ways:
         else:
             seconds = {"total": total} if "total" in record.seconds else record.seconds
         return replace(solution, diagnostics=replace(record, seconds=seconds))
-
-    def _assumed(self, solution: Solution) -> Solution:
-        """Take back the verdict that a problem is ill-posed, where the user knows that it is not."""
-        if not self.assume_well_posed or solution.status != Status.ILL_POSED:
-            return solution
-        return replace(solution, status=Status.STALLED)
 
     def _off_device(self, solution: Solution) -> Solution:
         if self.device is None:
