@@ -431,4 +431,7 @@ def test_a_box_that_leaks_is_told_at_once(inertia):
     problem = pb.Problem([*equations, sp.Eq(u.diff(x) + v.diff(y), 0)], box, [*conditions, pb.Mean(p, 0)])
     solution = pb.solve(problem, tol=1e-3, budget=0.5)
     assert (solution.status, solution.error_estimate) == ("ill-posed", 1.0)
-    assert "equation 3 makes 0, and by the values on the boundary -0.166667 flows out" in solution.diagnostics.message
+    assert (
+        "the source of equation 3 adds up to 0, and by the conditions -0.166667 flows out"
+        in solution.diagnostics.message
+    )

@@ -16,7 +16,7 @@ from pibls.cells.fitters import Fitter, Linear, degree_for
 from pibls.cells.layout import Layout
 from pibls.cells.leaf import PER_CELL
 from pibls.cells.measure import distances, tails_of, unsure_averages
-from pibls.cells.outcome import field_sizes, network_of, residuals_of
+from pibls.cells.outcome import field_sizes, network_of
 from pibls.cells.refine import Follower, Marker
 from pibls.cells.rows import Rows
 from pibls.cells.solve import Fit, Glue
@@ -27,10 +27,11 @@ from pibls.problem import Averages, Problem
 from pibls.refinement import Cost, Course, Patience, Reason, Stop, extrapolated, refine, verdict
 from pibls.runtime import RATE, available_memory
 from pibls.solution import Diagnostics, Solution, Stage
+from pibls.solution.residuals import ResidualTable
 from pibls.solution.sizes import reference_sizes
 from pibls.status import Status
 
-__all__ = ["Loop", "attempt_cells", "first_tree", "solve_cells", "suits_cells"]
+__all__ = ["Loop", "Start", "attempt_cells", "first_tree", "solve_cells", "start_of", "suits_cells"]
 
 _HIGHEST = {1: 0, 2: 19, 3: 16}  # degrees up to which cells become richer in the course of a solve
 _PER_WEIGHT = 8.0  # operations of a cell by the third power of its weights
@@ -463,7 +464,7 @@ class Loop:
         )
         eye = np.eye(network.size)
         made = Solution(self.problem, network, eye, status, record, estimate, richer=(richer, eye))
-        return replace(made, diagnostics=replace(record, residuals=residuals_of(made)))
+        return replace(made, diagnostics=replace(record, residuals=ResidualTable(made)))
 
 
 def first_tree(follower: Follower, tol: float, root: Cell | None = None, *, budget: float = 10.0) -> Cell:
@@ -491,6 +492,26 @@ def first_tree(follower: Follower, tol: float, root: Cell | None = None, *, budg
     return rows.layout.trimmed(follower.followed(follower.waved(root, tol, waves), tol, most))
 
 
+@dataclass(frozen=True, eq=False)
+class Start:
+    """Rows of a problem, and a tree that resolves its data."""
+
+    follower: Follower
+    root: Cell
+
+    @property
+    def tree(self) -> tuple[Layout, Cell]:
+        """The cells of the problem, and the tree."""
+        return self.follower.rows.layout, self.root
+
+
+def start_of(problem: Problem, tol: float, budget: Budget | float = 10.0, seed: int = 0, nodes: Cells = SINES) -> Start:
+    """Return the first tree of a solve."""
+    d = len(problem.domain.coordinates)
+    follower = Follower(Rows(Layout(problem, draw_reference(d, degree_for(d, tol), seed, nodes), seed)))
+    return Start(follower, first_tree(follower, tol, budget=Budget.of(budget).left))
+
+
 def solve_cells(
     problem: Problem, tol: float, budget: Budget | float, seed: int, report: Callable[..., None], **limits: Any
 ) -> Solution:
@@ -507,16 +528,14 @@ def attempt_cells(
     *,
     undetermined: float = _UNDETERMINED,
     nodes: Cells = SINES,
+    start: Start | None = None,
 ) -> tuple[Solution, Linear]:
     """Return a solution with what solved it last, which knows the domain and its cells."""
-    d = len(problem.domain.coordinates)
-    rows = Rows(Layout(problem, draw_reference(d, degree_for(d, tol), seed, nodes), seed))
-    linear = Linear(Glue(rows))
-    follower = Follower(rows)
     shared = Budget.of(budget)
-    loop = Loop(linear, tol, shared, seed, report, follower, undetermined)
+    start = start or start_of(problem, tol, shared, seed, nodes)
+    linear = Linear(Glue(start.follower.rows))
+    loop = Loop(linear, tol, shared, seed, report, start.follower, undetermined)
     try:
-        solution = loop.run(linear.fit(first_tree(follower, tol, budget=shared.left), None))
-        return solution, cast(Linear, loop.fitter)
+        return loop.run(linear.fit(start.root, None)), cast(Linear, loop.fitter)
     finally:
         shared.spend(loop.flops)

@@ -1,4 +1,4 @@
-"""What a fit on cells is as a solution: its network, the sizes of its fields, and what it lacks."""
+"""A fit on cells as a network, and the sizes of its fields."""
 
 from __future__ import annotations
 
@@ -11,25 +11,10 @@ from pibls.cells.measure import shares_of
 from pibls.cells.solve import Fit
 from pibls.cells.tree import Cell
 from pibls.checks import FloatArray
-from pibls.solution import Solution
 from pibls.solution.celled import CellNetwork
-from pibls.solution.diagnostics import Residual
-from pibls.solution.functions import ResidualFunction
 from pibls.solution.sizes import reference_sizes
 
-__all__ = ["field_sizes", "network_of", "residuals_of"]
-
-_RESIDUAL_POINTS = 200
-
-
-def residuals_of(solution: Solution) -> dict[str, Residual]:
-    """Return how well a solution meets each equation and condition at points of its own."""
-    found = {}
-    for statement in solution.problem.statements:
-        values = ResidualFunction(solution, statement).values(_RESIDUAL_POINTS, seed=7)
-        rms, largest = float(np.sqrt(np.mean(values**2))), float(np.abs(values).max())
-        found[statement.name] = Residual(rms, largest, len(values))
-    return found
+__all__ = ["field_sizes", "network_of"]
 
 
 def field_sizes(layout: Layout, fit: Fit) -> FloatArray:

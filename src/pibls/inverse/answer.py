@@ -20,11 +20,10 @@ from pibls.inverse.response import Forward, finer, forwarded
 from pibls.inverse.spread import Spread
 from pibls.inverse.substituted import substituted
 from pibls.inverse.unknowns import Coordinates
-from pibls.problem import MultiIndex, Statement
+from pibls.problem import MultiIndex
 from pibls.solution import Solution
-from pibls.solution.diagnostics import Residual
-from pibls.solution.functions import ResidualFunction
 from pibls.solution.parameters import Parameter, Parameters
+from pibls.solution.residuals import ResidualTable
 from pibls.status import Status
 
 __all__ = ["Answer"]
@@ -38,7 +37,6 @@ _SHORTEST = 0.75  # of the most waves of a basis, that the shortest ones have mo
 _MOST_NODES = 60  # nodes that bands are made of: what is left has next to no share in them
 _RANK = 1e-12
 _SEEN = 1.0  # in units of the noise: changes by as much show in data
-_POINTS = 200
 
 
 @dataclass(frozen=True, eq=False)
@@ -289,7 +287,7 @@ class Answer:
         found = Solution(
             problem, network, weights, status, record, made.error_estimate, posterior, parameters=self.parameters
         )
-        return replace(found, diagnostics=replace(record, residuals=_residuals(found)))
+        return replace(found, diagnostics=replace(record, residuals=ResidualTable(found)))
 
     def _factor(self) -> FloatArray:
         """Return a factor of the covariance of the unknowns themselves, with as few columns as have a share in it.
@@ -392,13 +390,3 @@ def _error(measurements: Measurements, forward: Forward) -> FloatArray:
     whole = np.asarray(min(estimate, 1.0) * measurements.sizes)
     one, two = (forwarded(parametric, own, forward.vector) for own in (solution, finer(solution)))
     return np.where(np.isfinite(one - two), one - two, whole) if solution.richer is not None else whole
-
-
-def _residuals(solution: Solution) -> dict[str, Residual]:
-    """Return the size of the residual of every equation and condition."""
-    found = {}
-    statements: Sequence[Statement] = solution.problem.statements
-    for statement in statements:
-        values = ResidualFunction(solution, statement).values(_POINTS, seed=7)
-        found[statement.name] = Residual(float(np.sqrt(np.mean(values**2))), float(np.abs(values).max()), len(values))
-    return found

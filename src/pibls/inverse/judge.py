@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-from scipy.spatial import cKDTree
 from scipy.special import gammaincc
 
 from pibls.checks import FloatArray
@@ -54,6 +53,8 @@ def alike(statement: Statement, lacking: FloatArray, extents: FloatArray) -> boo
     count = len(lacking)
     if not isinstance(statement.place, AtPoints) or count < _FEWEST:
         return False
+    from scipy.spatial import cKDTree
+
     X = statement.place.points / extents
     _, near = cKDTree(X).query(X, k=_NEIGHBOURS + 1)
     ends = np.column_stack([np.repeat(np.arange(count), _NEIGHBOURS + 1), near.ravel()])

@@ -11,16 +11,17 @@ from pibls.budget import Budget
 from pibls.errors import SolveError
 from pibls.lines.design import Design
 from pibls.lines.form import Evolution
-from pibls.lines.posed import grows_without_bound, leaves_its_bounds
 from pibls.lines.radau import IntegrationError
-from pibls.lines.record import relative_miss, relative_residual, residuals, solution_of
+from pibls.lines.record import relative_miss, relative_residual, solution_of
 from pibls.lines.run import Run, distance, follow
 from pibls.lines.scan import FINER, FINER_MANY, ROUGH, Scan, sharper
 from pibls.refinement import Cost, Course, Patience, Reason, Stop, extrapolated, refine, verdict
 from pibls.refinement.stopping import more_budget
 from pibls.runtime import RATE
 from pibls.solution import Solution, Stage
+from pibls.solution.residuals import ResidualTable
 from pibls.status import Status
+from pibls.wellposed.stability import grows_without_bound, leaves_its_bounds
 
 __all__ = ["Lines", "Report"]
 
@@ -284,7 +285,7 @@ class Lines:
         status, estimate, message = self._verdict(solution, chosen.estimate, stop)
         diagnostics = replace(
             solution.diagnostics,
-            residuals=residuals(solution),
+            residuals=ResidualTable(solution),
             message=message,
             stages=tuple(self.course.stages),
             seconds={"total": self.budget.elapsed},

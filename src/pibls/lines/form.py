@@ -14,10 +14,10 @@ from typing import Any
 import sympy as sp
 
 from pibls.lines.multipliers import Multiplier, Slot, Solved, State, Unsuitable, find_multipliers
-from pibls.lines.posed import conditions_needed, exceeds, surplus, what_lacks
 from pibls.problem import Across, Average, Data, Field, MultiIndex, OnPart, Opposite, Problem, Statement
 from pibls.problem.evaluate import Function, compile_function
 from pibls.problem.switches import has_jumps
+from pibls.wellposed.counting import conditions_needed, exceeds, surplus, what_lacks
 
 __all__ = ["Evolution", "compiled", "find_evolution"]
 

@@ -22,9 +22,10 @@ from pibls.solution.starts import checked_continuation, given_start, one, zero
 from pibls.status import Status
 from pibls.system import Evaluate, check_known, linearised, system_bytes
 from pibls.tuning.fitting import Block, Fitting, Scale, estimated_error
-from pibls.tuning.posedness import MET, ambiguity_of, contradicts
 from pibls.tuning.progress import Progress
 from pibls.tuning.scales import choose_scale, refine_scale, widened
+from pibls.wellposed.contradiction import MET, contradicts
+from pibls.wellposed.sensitivity import ambiguity_of
 
 __all__ = ["solve_wide"]
 

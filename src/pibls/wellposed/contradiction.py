@@ -1,19 +1,35 @@
-"""Conditions that give the same thing twice, and not the same value: at the same places, or beyond what is needed."""
+"""Contradiction: statements that cannot hold together.
+
+Two conditions may give different values of one thing in one place, or one of them another value than the solution of
+all others has. Where statements can each be met, but not together, by wider and wider networks, they contradict too.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
+from scipy import linalg
 
+from pibls.budget import Budget
 from pibls.checks import FloatArray
-from pibls.features import MultiIndex
-from pibls.geometry import Interval
+from pibls.features import BroadNetwork, MultiIndex
+from pibls.geometry import Domain, Points
+from pibls.geometry.landmarks import corners, has_inner_edges
 from pibls.problem import OnPart, Problem, Statement
+from pibls.runtime import blas_threads
 from pibls.solution import Solution
+from pibls.solution.residuals import root_mean_square
+from pibls.system import Balanced, assemble
+from pibls.wellposed.sensitivity import DECOMPOSITION
 
-__all__ = ["Clash", "clash_beyond", "find_clash", "find_surplus"]
+if TYPE_CHECKING:
+    from pibls.tuning.fitting import Fitting
+
+__all__ = ["MET", "Clash", "clash_beyond", "contradicts", "find_clash", "joint_defects", "stay_apart"]
 
 Slot = tuple[str, MultiIndex]
 
@@ -21,6 +37,12 @@ _POINTS = 100
 _FEW = 0.02  # share of the places of a condition: two sides of a corner have it in common, and may differ there
 _DIGITS, _SLOPES = 1e-9, 1e-6  # to which values are the same, and what solutions of other conditions give
 _MOST = 1e-3  # of the size of a solution, however large the tolerance is
+_RESOLVED = 1e-10  # directions of a network that are smaller than this are round-off, not functions
+_PERTURBED = 0.05
+_SCALE, _WIDENED = 3.0, 1.25  # of the nodes of a small network, and how it grows with every doubling of their number
+_STAYS, _APART = 0.7, 0.1
+MET = 0.02
+"""Relative residual below which statements count as met."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,32 +103,6 @@ def find_clash(problem: Problem) -> Clash | None:
     return next((clash for clash in found if clash is not None), None)
 
 
-def find_surplus(problem: Problem) -> Statement | None:
-    """Return the last condition at the ends of a line without which there are as many as determine a solution.
-
-    Least squares put what it contradicts into an ever smaller cell at that end, where nothing is seen of it.
-
-    Examples
-    --------
-    >>> from pibls.geometry import Interval
-    >>> from pibls.problem import Dirichlet, coordinates, field
-    >>> x = coordinates("x")
-    >>> u, line = field("u", x), Interval((x, 0, 1))
-    >>> conditions = [Dirichlet(u, x), Dirichlet(u.diff(x), 2, on=line.left)]
-    >>> find_surplus(Problem(u.diff(x, 2), line, conditions)).name
-    'Dirichlet(u_x = 2 on left)'
-    >>> find_surplus(Problem(u.diff(x, 3), line, conditions))
-    """
-    equations, conditions = ([s for s in problem.statements if s.is_equation is own] for own in (True, False))
-    ends = [s.place.part.measure for s in conditions if isinstance(s.place, OnPart) and s.weight == 1.0]
-    if not isinstance(problem.domain, Interval) or len(ends) < len(conditions):
-        return None
-    (along,) = problem.domain.coordinates
-    needed = sum(max(e.form.order_along(along, name) for e in equations) for name in problem.field_names)
-    found = [s for s, count in zip(conditions, ends, strict=True) if count == sum(ends) - needed]
-    return found[-1] if found else None
-
-
 def clash_beyond(surplus: Statement, solution: Solution) -> Clash | None:
     """Return what a condition and the solution of all others differ by."""
     assert isinstance(surplus.place, OnPart)
@@ -161,3 +157,85 @@ def _row(s: Statement, slots: list[Slot], X: FloatArray, normals: FloatArray) ->
     largest = np.take_along_axis(found, np.abs(found[:-1]).argmax(axis=0)[None], axis=0)
     scale = np.sqrt(np.square(found[:-1]).sum(axis=0)) * np.where(largest < 0, -1.0, 1.0)
     return np.asarray(found / np.where(scale == 0, 1.0, scale))
+
+
+def contradicts(fitting: Fitting, budget: Budget | None = None) -> bool:
+    """Tell whether the statements of a linear problem can each be met, but not together, however wide the network.
+
+    An unresolved solution looks like that too, until the network is widened; a layer, a corner or an inner edge even
+    then, so problems that have those are not asked.
+    """
+    problem = fitting.problem
+    domain = cast(Domain, problem.domain)
+    if _is_perturbed(problem) or corners(domain) or has_inner_edges(domain):
+        return False
+    defects = []
+    with blas_threads(most=1):
+        for doublings in range(3):
+            nodes = fitting.pilot_nodes * 2**doublings
+            network = fitting.network([(nodes, (_SCALE * _WIDENED**doublings,) * fitting.axes)])
+            defects.append(joint_defects(problem, fitting.points(nodes), network))
+            if budget is not None:
+                budget.spend(DECOMPOSITION * fitting.operations(nodes))
+    return stay_apart(defects)
+
+
+def joint_defects(problem: Problem, points: Points, network: BroadNetwork) -> tuple[float, float]:
+    """Return how far all statements together are from being met, and the worst of them taken alone.
+
+    Statements that can each be met but not together contradict each other, or ask for more than the network can do;
+    statements that cannot even be met alone want a finer network.
+
+    Examples
+    --------
+    >>> from pibls import Dirichlet, Interval, coordinates, field
+    >>> from pibls.features import draw_network
+    >>> x = coordinates("x")
+    >>> u = field("u", x)
+    >>> line = Interval((x, 0, 1))
+    >>> both = Problem(u.diff(x) - 1, line, [Dirichlet(u, 0)])
+    >>> network = draw_network(np.random.default_rng(0), line.bounds, [("sin", 40, 3.0)])
+    >>> together, alone = joint_defects(both, Points.sample(both, 100), network)
+    >>> together > 0.1, alone < 1e-10
+    (True, True)
+    """
+    system = assemble(problem, points, network, Balanced())
+    alone = [_defect(system.matrix[block.rows], system.rhs[block.rows]) for block in system.blocks]
+    size = float(np.sqrt(sum(np.mean(system.rhs[block.rows] ** 2) for block in system.blocks)))
+    weights = linalg.lstsq(system.matrix, system.rhs, cond=_RESOLVED, lapack_driver="gelsy")[0]
+    residual = system.rhs - system.matrix @ weights
+    together = float(np.sqrt(sum(np.mean(residual[block.rows] ** 2) for block in system.blocks)))
+    return (together / size if size > 0 else 0.0), max(alone, default=0.0)
+
+
+def stay_apart(defects: Sequence[tuple[float, float]]) -> bool:
+    """Tell from the joint defects of wider and wider networks whether statements contradict each other.
+
+    >>> stay_apart([(0.7, 1e-2), (0.7, 1e-4), (0.7, 1e-6)]), stay_apart([(0.7, 1e-2), (0.1, 1e-4), (0.01, 1e-6)])
+    (True, False)
+    """
+    (first, _), *_, (together, alone) = defects
+    return together > max(_STAYS * first, _APART) and alone < 0.1 * together
+
+
+def _is_perturbed(problem: Problem) -> bool:
+    """Tell whether lower-order terms dominate: then an unresolved layer or wave looks like a contradiction."""
+    widths = np.ptp(problem.domain.bounds, axis=1) / 2
+    X = problem.domain.sample(50, "kronecker", 1)
+    for statement in problem.statements:
+        sizes: dict[int, float] = {}
+        for term, function in zip(statement.form.terms, statement.form.coefficient_functions, strict=True):
+            if statement.is_equation:
+                size = root_mean_square(function(X)) / float(np.prod(widths ** np.array(term.multi_index)))
+                sizes[term.order] = max(size, sizes.get(term.order, 0.0))
+        if sizes and sizes[max(sizes)] < _PERTURBED * max(sizes.values()):
+            return True
+    return False
+
+
+def _defect(matrix: FloatArray, rhs: FloatArray) -> float:
+    size = float(np.linalg.norm(rhs))
+    if size == 0:
+        return 0.0
+    weights = linalg.lstsq(matrix, rhs, cond=_RESOLVED, lapack_driver="gelsy")[0]
+    return float(np.linalg.norm(rhs - matrix @ weights)) / size
