@@ -13,7 +13,7 @@ from functools import cached_property
 import numpy as np
 
 from pibls.budget import Budget
-from pibls.cells.iterate import MOST_STEPS, PLAUSIBLE, Descent, Newton
+from pibls.cells.iterate import MOST_STEPS, PLAUSIBLE, Iterated, Newton
 from pibls.cells.measure import distances
 from pibls.cells.outcome import field_sizes
 from pibls.cells.refine import Marker
@@ -61,7 +61,7 @@ class Coarse:
         The trees on the way to it, coarsest first.
     """
 
-    descent: Descent
+    descent: Iterated
     start: str
     remark: str = ""
     failure: str = ""
@@ -233,7 +233,7 @@ class Bench:
             trial = max(1.0, factor / step)
         return None
 
-    def _at_diffusion(self, root: Cell, weights: Weights, factor: float) -> Descent | None:
+    def _at_diffusion(self, root: Cell, weights: Weights, factor: float) -> Iterated | None:
         """Return the solution with some diffusion, on cells that resolve it, or None."""
         for _ in range(_LEVELS):
             try:

@@ -5,40 +5,31 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, field, replace
-from functools import cached_property
-from typing import Any, cast
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from pibls.budget import Budget
-from pibls.cells.fitters import Fitter, Linear, degree_for
+from pibls.cells.fitters import Fitter, degree_for
 from pibls.cells.layout import Layout
-from pibls.cells.leaf import PER_CELL
 from pibls.cells.measure import distances, tails_of, unsure_averages
-from pibls.cells.outcome import field_sizes, network_of
+from pibls.cells.outcome import Compared, Record, field_sizes, solution_of
 from pibls.cells.refine import Follower, Marker
-from pibls.cells.rows import Rows
-from pibls.cells.solve import Fit, Glue
-from pibls.cells.tree import Cell, graded, leaves, refined, split_along_lines, split_at_planes
+from pibls.cells.solve import Fit
+from pibls.cells.tree import Cell
 from pibls.checks import FloatArray
-from pibls.features.reference import SINES, Cells, draw_reference
-from pibls.problem import Averages, Problem
+from pibls.problem import Problem
 from pibls.refinement import Cost, Course, Patience, Reason, Stop, extrapolated, refine, verdict
-from pibls.runtime import RATE, available_memory
-from pibls.solution import Diagnostics, Solution, Stage
-from pibls.solution.residuals import ResidualTable
+from pibls.runtime import available_memory
+from pibls.solution import Solution, Stage
 from pibls.solution.sizes import reference_sizes
 from pibls.status import Status
 
-__all__ = ["Loop", "Start", "attempt_cells", "first_tree", "solve_cells", "start_of", "suits_cells"]
+__all__ = ["UNDETERMINED", "Loop", "Splitting"]
 
 _HIGHEST = {1: 0, 2: 19, 3: 16}  # degrees up to which cells become richer in the course of a solve
-_PER_WEIGHT = 8.0  # operations of a cell by the third power of its weights
-_DATA_BUDGET, _FEWEST_CELLS = 0.2, 16
-_WAVE_BUDGET = 0.35  # without waves there is no solution: with a comparison by richer cells that is all there is
 _DOUBTFUL = 8  # so many trees in a row without a solution: there is none, or none can be found
-_UNDETERMINED = 1e9  # answers beyond this are those of a solution to which something can be added
+UNDETERMINED = 1e9  # answers beyond this are those of a solution to which something can be added
 _ORDINARY, _GROWS = 1.0, 2.0  # stronger answers are those of the problem once they no longer grow with finer cells
 _UNMET, _PLAIN, _MUCH, _STAYS, _STAYS_THERE = 100.0, 1e-3, 0.03, 0.5, 0.9
 _ROUNDING, _MANY_DIGITS = 1e-10, 1e-6
@@ -59,46 +50,16 @@ _GROWTH = 1.5  # what the next tree may cost at least, over what the last one do
 _STRONG, _STRONGEST = 1e2, 1e6  # answers that magnify what cells cannot tell; more of that is not made up for
 _MAGNIFIED = 0.01  # share of the worst case, in which all that rows lack is magnified most; all of it beyond that
 _EPSILON = 2e-16
-_SLENDER = 2.0  # first cells are not longer than so many times their width
 _STEADY, _CAUTION = 0.5, 2.0  # a fall from tree to tree that can be relied on, and how far
 _SLOWEST = 0.8  # share of an error that is left on the next tree
 _HOPE = 3.0  # what coefficients promise is less than what comes of it
 _FRONTS = 2.0  # more cells also share more with each other
-_MOST_COORDINATES = 3
 _VISIBLE = 0.03  # of the largest value: an error that is seen, at however few points
 _SUMMED = 0.1  # of the tolerance: what cells may miss of the integral of a source
 
 
-def suits_cells(problem: Problem) -> bool:
-    """Tell whether a problem can be solved on cells: one to three coordinates, and a domain with an inside.
-
-    Averages over regions join cells that have nothing else to do with each other.
-    """
-    domain = problem.domain
-    if any(isinstance(s.place, Averages) for s in problem.statements):
-        return False
-    return len(domain.coordinates) <= _MOST_COORDINATES and getattr(domain, "atoms", None) is None
-
-
 Splitting = Callable[[Marker, Fit, FloatArray, float], tuple[Cell, float]]
 """Returns a finer tree and its share of what is rough, from a solution, the sizes of fields and a number of cells."""
-
-
-@dataclass(frozen=True, eq=False)
-class Compared:
-    """A solution, another one that is better, the cells of both, and what they say of the first one's error."""
-
-    fit: Fit
-    own: Layout
-    other: Fit
-    layout: Layout
-    estimate: float
-    answer: float
-
-    @cached_property
-    def size(self) -> float:
-        """What the error of the largest field is relative to."""
-        return float(field_sizes(self.own, self.fit).max())
 
 
 @dataclass(eq=False)
@@ -111,7 +72,7 @@ class Loop:
     seed: int
     report: Callable[..., None]
     follower: Follower | None = None
-    undetermined: float = _UNDETERMINED
+    undetermined: float = UNDETERMINED
     splitting: Splitting | None = None
     doubt: str = ""  # why the last estimate is not to be believed
     answers: list[float] = field(default_factory=list)
@@ -442,100 +403,5 @@ class Loop:
 
     def solution(self, found: Compared, estimate: float, status: Status, message: str) -> Solution:
         """Return a fit as a solution, with its record."""
-        fit = found.fit
-        network, richer = network_of(found.own, fit), network_of(found.layout, found.other)
-        reference = found.own.reference
-        settings: dict[str, Any] = {"cells": len(fit.parts), "degree": reference.degree, "functions": reference.size}
-        if reference.nodes != SINES:
-            settings |= asdict(reference.nodes)
-        record = Diagnostics(
-            "Cells",
-            settings,
-            self.seed,
-            fit.unknowns,
-            fit.rows,
-            "elimination along the tree",
-            None,
-            self.stages[-1].answer if self.stages else None,
-            {},
-            seconds={"total": self.budget.elapsed},
-            message=message,
-            stages=tuple(self.stages),
-        )
-        eye = np.eye(network.size)
-        made = Solution(self.problem, network, eye, status, record, estimate, richer=(richer, eye))
-        return replace(made, diagnostics=replace(record, residuals=ResidualTable(made)))
-
-
-def first_tree(follower: Follower, tol: float, root: Cell | None = None, *, budget: float = 10.0) -> Cell:
-    """Return a tree whose cells resolve the data, and on a torus no cell meets itself."""
-    rows = follower.rows
-    if root is None:
-        root = rows.layout.root
-        for axis in rows.periodic:
-            root = refined(root, {leaf: [(axis, None)] for leaf in leaves(root)})
-        root = rows.layout.trimmed(split_along_lines(root))
-        space = slice(len(rows.problem.domain.space))
-        while long := {
-            leaf: [(int(leaf.size[space].argmax()), None)]
-            for leaf in leaves(root)
-            if not len(leaf.folds)
-            and leaf.size[space].max(initial=0.0) > _SLENDER * leaf.size[space].min(initial=np.inf)
-        }:
-            root = refined(root, long)
-            if len(leaves(root)) > _FEWEST_CELLS:
-                break
-        root = split_at_planes(root)
-    cells = budget * RATE / (PER_CELL + _PER_WEIGHT * rows.width**3)
-    most, waves = (max(_FEWEST_CELLS, int(share * cells)) for share in (_DATA_BUDGET, _WAVE_BUDGET))
-    root = graded(root, *rows.layout.ground.hollows, most)
-    return rows.layout.trimmed(follower.followed(follower.waved(root, tol, waves), tol, most))
-
-
-@dataclass(frozen=True, eq=False)
-class Start:
-    """Rows of a problem, and a tree that resolves its data."""
-
-    follower: Follower
-    root: Cell
-
-    @property
-    def tree(self) -> tuple[Layout, Cell]:
-        """The cells of the problem, and the tree."""
-        return self.follower.rows.layout, self.root
-
-
-def start_of(problem: Problem, tol: float, budget: Budget | float = 10.0, seed: int = 0, nodes: Cells = SINES) -> Start:
-    """Return the first tree of a solve."""
-    d = len(problem.domain.coordinates)
-    follower = Follower(Rows(Layout(problem, draw_reference(d, degree_for(d, tol), seed, nodes), seed)))
-    return Start(follower, first_tree(follower, tol, budget=Budget.of(budget).left))
-
-
-def solve_cells(
-    problem: Problem, tol: float, budget: Budget | float, seed: int, report: Callable[..., None], **limits: Any
-) -> Solution:
-    """Solve a linear problem in one to three coordinates by cells."""
-    return attempt_cells(problem, tol, budget, seed, report, **limits)[0]
-
-
-def attempt_cells(
-    problem: Problem,
-    tol: float,
-    budget: Budget | float,
-    seed: int,
-    report: Callable[..., None],
-    *,
-    undetermined: float = _UNDETERMINED,
-    nodes: Cells = SINES,
-    start: Start | None = None,
-) -> tuple[Solution, Linear]:
-    """Return a solution with what solved it last, which knows the domain and its cells."""
-    shared = Budget.of(budget)
-    start = start or start_of(problem, tol, shared, seed, nodes)
-    linear = Linear(Glue(start.follower.rows))
-    loop = Loop(linear, tol, shared, seed, report, start.follower, undetermined)
-    try:
-        return loop.run(linear.fit(start.root, None)), cast(Linear, loop.fitter)
-    finally:
-        shared.spend(loop.flops)
+        record = Record(self.seed, message, tuple(self.stages), self.budget.elapsed)
+        return solution_of(self.problem, found, estimate, status, record)

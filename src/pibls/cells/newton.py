@@ -15,8 +15,9 @@ from pibls.cells.coarse import Bench, Coarse
 from pibls.cells.fitters import degree_for
 from pibls.cells.iterate import Newton
 from pibls.cells.layout import Layout
-from pibls.cells.loop import Compared, Loop, first_tree
-from pibls.cells.outcome import network_of
+from pibls.cells.linear import first_tree
+from pibls.cells.loop import Loop
+from pibls.cells.outcome import Compared, network_of
 from pibls.cells.parts import CellPart
 from pibls.cells.refine import Follower
 from pibls.cells.rows import Rows

@@ -17,7 +17,9 @@ from pibls.budget import Budget
 from pibls.cells import suits_cells
 from pibls.cells.fitters import degree_for
 from pibls.cells.layout import Layout
-from pibls.cells.loop import Compared, Loop, first_tree
+from pibls.cells.linear import first_tree
+from pibls.cells.loop import Loop
+from pibls.cells.outcome import Compared
 from pibls.cells.parts import CellPart
 from pibls.cells.refine import Follower, Marker
 from pibls.cells.rows import Rows
@@ -28,7 +30,7 @@ from pibls.checks import BoolArray, FloatArray
 from pibls.errors import ProblemError, SolveError
 from pibls.features.reference import draw_reference
 from pibls.inverse.answer import Answer
-from pibls.inverse.descent import Descent, Rule, place_at, search
+from pibls.inverse.descent import Damping, Descent, place_at, search
 from pibls.inverse.judge import alike, size_of
 from pibls.inverse.measurements import Measurements
 from pibls.inverse.parametric import Parametric
@@ -52,7 +54,7 @@ _STRICTER, _STRICTEST = 4.0, 256.0  # times as much as before, and as measuremen
 _OPEN = 1e9  # answers to changes beyond this are those of fields that measurements leave open
 _MOST_STARTS = 8
 # On the first tree, and on others. Square sums may rise: fields follow numbers by and by.
-_FIRST_RULE = Rule(steps=12, enough=0.02, worse=2.0, least=1e-3, most=1e3)
+_FIRST_RULE = Damping(steps=12, enough=0.02, worse=2.0, least=1e-3, most=1e3)
 _RULE = replace(_FIRST_RULE, steps=3)
 _SHOWN = 1.0  # turns from one measurement to the next
 _ROUNDING = 1e-11  # of the measurements: changes below are rounding

@@ -4,7 +4,7 @@ Cells, lines and wide networks are discretisations: they solve, compare with a f
 The driver decides when to go on.
 """
 
-from pibls.refinement.driver import Course, Discretisation, Finding, refine
+from pibls.refinement.driver import Course, Discretisation, Estimated, refine
 from pibls.refinement.estimate import extrapolated
 from pibls.refinement.stopping import Cost, Patience, Reason, Stop, verdict
 
@@ -12,7 +12,7 @@ __all__ = [
     "Cost",
     "Course",
     "Discretisation",
-    "Finding",
+    "Estimated",
     "Patience",
     "Reason",
     "Stop",

@@ -10,10 +10,10 @@ from pibls.budget import Budget
 from pibls.refinement.stopping import Cost, Patience, Reason, Stop
 from pibls.solution import Stage
 
-__all__ = ["Course", "Discretisation", "Finding", "refine"]
+__all__ = ["Course", "Discretisation", "Estimated", "refine"]
 
 
-class Finding(Protocol):
+class Estimated(Protocol):
     """An approximation beside a better one."""
 
     @property
@@ -22,7 +22,7 @@ class Finding(Protocol):
 
 
 Approximation = TypeVar("Approximation")
-Found = TypeVar("Found", bound=Finding)
+Found = TypeVar("Found", bound=Estimated)
 
 
 class Discretisation(Protocol[Approximation, Found]):

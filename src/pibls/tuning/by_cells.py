@@ -10,7 +10,7 @@ import numpy as np
 
 from pibls.budget import Budget
 from pibls.cells import attempt_cells, solve_cells_nonlinear
-from pibls.cells.loop import Start, start_of
+from pibls.cells.linear import Start, start_of
 from pibls.features.reference import SINES, Cells
 from pibls.lines import Evolution, find_evolution
 from pibls.problem import Across, OnPart, Problem
