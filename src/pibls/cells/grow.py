@@ -45,10 +45,10 @@ def grow_cells(solution: Solution, nodes: int, points: int) -> Solution:
     kind = Cells(**{f.name: record.settings[f.name] for f in fields(Cells) if f.name in record.settings})
     reference = draw_reference(network.dimension, record.settings["degree"], record.seed, kind)
     layout = Layout(problem, reference, record.seed)
-    linear = Linear(Glue(Rows(layout)))
+    linear = Linear(Glue(Rows(layout)), Budget(float("inf")))
     entries = _ENTRIES_PER_WEIGHT * linear.glue.rows.width
     require_memory(8.0 * entries * (record.nodes + nodes), f"Growing by {nodes} weights", "Grow by fewer.")
-    loop = Loop(linear, 0.0, Budget(float("inf")), record.seed, lambda *_: None)
+    loop = Loop(linear, 0.0, linear.budget, record.seed, lambda *_: None)
     loop.stages.extend(record.stages)
     marker = Marker(layout)
     with blas_threads(most=1):

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from pibls.budget import Budget
 from pibls.cells.layout import Layout
 from pibls.cells.parts import CellPart, Face
 from pibls.cells.rows import Rows
@@ -42,7 +43,7 @@ MOST_STEPS = 25
 
 @dataclass(frozen=True, eq=False)
 class Iterated:
-    """What an iteration on a tree came to.
+    """The outcome of an iteration on a tree.
 
     Attributes
     ----------
@@ -72,8 +73,8 @@ class Newton:
         The problem on its domain.
     tol
         The relative error that is wanted in the end.
-    flops
-        Operations so far.
+    budget
+        What may be spent.
     curvature
         The largest step on the last tree in terms of the square of the one before.
     history
@@ -82,7 +83,7 @@ class Newton:
 
     layout: Layout
     tol: float
-    flops: float = 0.0
+    budget: Budget = field(default_factory=lambda: Budget(np.inf))
     curvature: float = np.inf
     history: list[dict[str, Any]] = field(default_factory=list)
     _reached: dict[Fit, Iterated] = field(default_factory=dict)
@@ -121,7 +122,7 @@ class Newton:
         )
 
     def answer(self) -> float:
-        """Return how strongly the last linear problem answers to changes of what it must meet."""
+        """Return the sensitivity of the last linear problem to changes of its data."""
         return 1.0 if self._last is None else self._last.weakest()[0]
 
     def richer(self) -> None:
@@ -153,7 +154,7 @@ class Newton:
         rows.known.clear()  # every elimination begins with none
         self._last = glue = Glue(rows, self._orders)
         found = glue.solve(root)
-        self.flops += glue.flops
+        self.budget.spend(glue.flops)
         self._steps += 1.0
         return found
 

@@ -105,12 +105,9 @@ def attempt_cells(
     nodes: Cells = SINES,
     start: Start | None = None,
 ) -> tuple[Solution, Linear]:
-    """Return a solution with what solved it last, which knows the domain and its cells."""
+    """Return a solution and the last fitter, which knows the domain and its cells."""
     shared = Budget.of(budget)
     start = start or start_of(problem, tol, shared, seed, nodes)
-    linear = Linear(Glue(start.follower.rows))
+    linear = Linear(Glue(start.follower.rows), shared)
     loop = Loop(linear, tol, shared, seed, report, start.follower, undetermined)
-    try:
-        return loop.run(linear.fit(start.root, None)), cast(Linear, loop.fitter)
-    finally:
-        shared.spend(loop.flops)
+    return loop.run(linear.fit(start.root, None)), cast(Linear, loop.fitter)

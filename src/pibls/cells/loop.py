@@ -1,4 +1,4 @@
-"""The automatic solve by cells: follow the data, solve, compare with a finer tree, refine."""
+"""Trees of cells as a discretisation: compare with a finer tree or richer cells, refine where the solution is rough."""
 
 from __future__ import annotations
 
@@ -76,7 +76,6 @@ class Loop:
     splitting: Splitting | None = None
     doubt: str = ""  # why the last estimate is not to be believed
     answers: list[float] = field(default_factory=list)
-    _spent: float = 0.0  # by fitters that richer ones replaced
     _apart: float = 0.0
     _falls: list[float] = field(default_factory=list)
     _peaks: list[float] = field(default_factory=list)
@@ -91,11 +90,6 @@ class Loop:
     def stages(self) -> list[Stage]:
         """The record of all trees so far."""
         return self.course.stages
-
-    @property
-    def flops(self) -> float:
-        """Operations so far."""
-        return self._spent + self.fitter.flops
 
     @property
     def problem(self) -> Problem:
@@ -119,7 +113,7 @@ class Loop:
         return self.solution(found, estimate, *verdict(self.tol, estimate, stop, doubt))
 
     def compare(self, fit: Fit) -> Compared:
-        """Compare a solution with a better one; the estimate covers what rounding and rows leave open."""
+        """Compare a solution with a better one; the estimate covers rounding and residuals."""
         return self._magnified(self.compared(fit))
 
     def stage(self, found: Compared) -> Stage:
@@ -144,18 +138,18 @@ class Loop:
         return not self._is_seen() or self.course.limit(self, found) is not None
 
     def _is_settled(self, found: Compared) -> bool:
-        """Tell whether a problem answers as strongly as it will, or too little for what rows lack to matter."""
+        """Tell whether the sensitivity has stopped growing, or is too small for residuals to matter."""
         before, now = self.answers[-2:]
         grows = now > max(_ORDINARY, _GROWS * before) and now * found.fit.residual > self.tol * found.size
         return now < self.undetermined and not grows
 
     def _is_seen(self) -> bool:
-        """Tell whether the error at some point is seen on a plot, and falls: where values jump it does not."""
+        """Tell whether the error at some point shows on a plot, and falls: where values jump it does not."""
         falls = len(self._peaks) < 2 or self._peaks[-1] < _STAYS_THERE * self._peaks[-2]
         return falls and self._peaks[-1] > max(_VISIBLE, 3.0 * self.tol)
 
     def _more_cells(self, fit: Fit, sizes: FloatArray, goal: float = 1.0, times: float = 1.0) -> tuple[Fit, float]:
-        """Return the solution on a finer tree, and the share of what is rough in the cells that are split for it."""
+        """Return the solution on a finer tree, and the share of the roughness in the cells that are split for it."""
         room = self._room(fit, times)
         if self.splitting is not None:
             root, share = self.splitting(self.marker, fit, sizes, room)
@@ -166,7 +160,7 @@ class Loop:
         return self.fitter.fit(root, fit), share
 
     def _short(self, found: Compared) -> float:
-        """Return what the error has to fall to, as a share of itself."""
+        """Return the share of the error that the tolerance allows."""
         return min(self.tol / found.estimate, 1.0) if found.estimate > 0 else 1.0
 
     def _room(self, fit: Fit, times: float = 1.0) -> float:
@@ -178,7 +172,7 @@ class Loop:
         work = 1.0 if self.stages else float(cells)
         for _ in range(_TRIES):
             more = _MORE * work
-            if not self.budget.affords(self.flops + times * self.fitter.work(cells + more, more)):
+            if not self.budget.affords(times * self.fitter.work(cells + more, more)):
                 break
             work = more
         memory = cells * (available_memory() / (_FRONTS * max(self.fitter.held, 1.0)) - 1.0)
@@ -187,15 +181,15 @@ class Loop:
     def _affords_richer(self, fit: Fit, times: float = 1.0) -> bool:
         """Tell whether a solution can be had with two degrees more on the same tree, beside others of its cost."""
         cells = len(fit.parts)
-        return self.budget.affords(self.flops + times * self._richer_work() * self.fitter.work(cells, cells))
+        return self.budget.affords(times * self._richer_work() * self.fitter.work(cells, cells))
 
     def _richer_work(self) -> float:
-        """Return what the work of cells of two degrees more is, over that of those there are."""
+        """Return the work of cells of two degrees more, over that of the present ones."""
         d, degree = self.fitter.layout.reference.dimension, self.fitter.layout.reference.degree
         return float((math.comb(degree + 2 + d, d) / math.comb(degree + d, d)) ** _RICHER)
 
     def _magnified(self, found: Compared) -> Compared:
-        """Return a comparison with an estimate that is not less than what rounding, rows and integrals leave open."""
+        """Return a comparison whose estimate is not less than rounding, residuals and integrals allow."""
         lacking = found.other.residual / found.size
         share = _MAGNIFIED if found.answer < _STRONGEST else 1.0
         least = found.answer * (share * lacking + _EPSILON) if found.answer > _STRONG else 0.0
@@ -215,20 +209,15 @@ class Loop:
         return self._more_cells(found.fit, sizes, self._short(found), 1.0 + self._richer_work())[0]
 
     def _wants_digits(self) -> bool:
-        """Go on with richer cells where a solution answers strongly: what they cannot tell is magnified."""
+        """Go on with richer cells where the solution is sensitive, for that magnifies errors of cells."""
         reference = self.fitter.layout.reference
         magnified = min(max(min(self.answers[-2:]) / _STRONG, 1.0), _STRONGEST)
         degrees = degree_for(reference.dimension, self.tol / magnified) - reference.degree
         richer = self.fitter.enriched(degrees) if degrees > 0 else None
         if richer is None:
             return False
-        self._replace(richer)
-        return True
-
-    def _replace(self, richer: Fitter) -> None:
-        """Go on with a richer fitter, whose work so far is counted already."""
-        self._spent = self.flops - richer.flops
         self.fitter = richer
+        return True
 
     def _best(self, last: Compared) -> Compared:
         """Return the comparison with the least estimate, if the last one does not speak against it."""
@@ -244,7 +233,7 @@ class Loop:
         return best if best.estimate < last.estimate else last
 
     def _ahead(self, last: Compared) -> Solution | None:
-        """Return the better one of the last two solutions if what the rate so far leaves of its error is small enough.
+        """Return the better one of the last two solutions if the rate so far makes its error small enough.
 
         The rate is known where two trees in a row came closer to the next one at a steady pace.
         """
@@ -284,12 +273,12 @@ class Loop:
         if more ** (steps + 1) > splitting * (1.0 + more) or not self._affords_richer(found.fit, more):
             return False
         self._enriched = found.estimate
-        self._replace(richer)
+        self.fitter = richer
         return True
 
     @property
     def marker(self) -> Marker:
-        """What chooses cells to split."""
+        """The rule that chooses cells to split."""
         return Marker(self.fitter.layout)
 
     def compared(self, fit: Fit) -> Compared:
@@ -344,7 +333,7 @@ class Loop:
         return ""
 
     def _lacking(self, fit: Fit) -> float:
-        """Return what is lacking most in one cell, as if that were so everywhere."""
+        """Return the largest residual of a cell, as if it were the same everywhere."""
         volume = self.fitter.layout.volume
         return max(value * math.sqrt(volume / part.volume) for part, value in fit.residuals.items())
 
@@ -370,14 +359,14 @@ class Loop:
         return None
 
     def cost(self, found: Compared) -> Cost:
-        """Return what the next tree takes."""
+        """Return the cost of the next tree."""
         same, sizes = found.layout is found.own, field_sizes(found.own, found.fit)
         fit, times = (found.other, 1.0) if same else (found.fit, 1.0 + self._richer_work())
         cells, wanted = len(fit.parts), self._wanted(fit, sizes)
         needed = self.fitter.held * (1.0 + min(wanted, self._room(fit, times)) / cells) ** _FRONTS
         work = times * min(self.fitter.work(cells + wanted, wanted), _GROWTH * self.fitter.work(cells, cells))
         richer = self.marker.is_smooth(fit) and self._affords_richer(fit, 1.0 if same else self._richer_work())
-        return Cost("a finer tree of cells", 0.0 if richer else self.flops + work, needed)
+        return Cost("a finer tree of cells", 0.0 if richer else work, needed)
 
     @property
     def _is_rounded(self) -> bool:

@@ -64,12 +64,9 @@ def solve_cells_nonlinear(
     shared = Budget.of(budget)
     for easier in checked_continuation(continuation, problem):
         start = solve_cells_nonlinear(easier, max(tol, _COARSE), shared, seed, report, start=start, nodes=nodes)
-    newton = Newton(_layout(problem, max(tol, _COARSE), seed, nodes), max(tol, _COARSE))
+    newton = Newton(_layout(problem, max(tol, _COARSE), seed, nodes), max(tol, _COARSE), shared)
     loop = Loop(newton, tol, shared, seed, report, undetermined=np.inf if assume_well_posed else _LOOSE)
-    try:
-        return _solved(loop, newton, start)
-    finally:
-        shared.spend(loop.flops)
+    return _solved(loop, newton, start)
 
 
 def _solved(loop: Loop, newton: Newton, start: object) -> Solution:
@@ -86,7 +83,7 @@ def _solved(loop: Loop, newton: Newton, start: object) -> Solution:
     fit = coarse.descent.fit
     if degree_for(d, tol) != newton.layout.reference.degree:
         layout = _layout(problem, tol, seed, newton.layout.reference.nodes)
-        richer = Newton(layout, tol, newton.flops, newton.curvature, newton.history)
+        richer = Newton(layout, tol, newton.budget, newton.curvature, newton.history)
         fit = _carried(newton, richer, fit, coarse.trees)
         loop.fitter = newton = richer
     solution = loop.run(fit)

@@ -25,7 +25,7 @@ __all__ = ["Compared", "Record", "field_sizes", "network_of", "solution_of"]
 
 
 def field_sizes(layout: Layout, fit: Fit) -> FloatArray:
-    """Return what the error of each field is relative to."""
+    """Return the size of each field, which its error is relative to."""
     squares = np.array([np.prod(part.half) * np.square(fit.weights[part]).sum(axis=1) for part in fit.parts])
     sizes = np.sqrt((shares_of(layout, fit) ** 2 * squares).sum(axis=0))
     own = dict(zip(layout.problem.field_names, sizes.tolist(), strict=True))
@@ -35,7 +35,7 @@ def field_sizes(layout: Layout, fit: Fit) -> FloatArray:
 
 @dataclass(frozen=True, eq=False)
 class Compared:
-    """A solution, another one that is better, the cells of both, and what they say of the first one's error."""
+    """A solution and a better one, the cells of both, and the estimated error of the first."""
 
     fit: Fit
     own: Layout
@@ -46,12 +46,12 @@ class Compared:
 
     @cached_property
     def size(self) -> float:
-        """What the error of the largest field is relative to."""
+        """The size of the largest field, which its error is relative to."""
         return float(field_sizes(self.own, self.fit).max())
 
 
 class Record(NamedTuple):
-    """What is told of a solve beside its solution."""
+    """The record of a solve: its seed, message, stages and seconds."""
 
     seed: int
     message: str

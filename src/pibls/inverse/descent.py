@@ -78,7 +78,7 @@ class Descent:
 def place_at(
     forward: Forward, measurements: Measurements, coordinates: Coordinates, point: FloatArray, near: Any
 ) -> Place | None:
-    """Return what follows from the unknowns, or nothing where the problem cannot be solved."""
+    """Solve at a point; return the place, or None where the problem cannot be solved."""
     vector = coordinates.vector(point)
     if not np.isfinite(vector).all():
         return None

@@ -84,7 +84,7 @@ def leaves_open(problem: Problem) -> bool:
 
 
 class Reached(NamedTuple):
-    """Where a search on a tree ended, and with what noise."""
+    """The end of a search on a tree, and the noise there."""
 
     descent: Descent
     window: Window
@@ -126,8 +126,6 @@ class Joint:
     _weights: list[FloatArray] = field(default_factory=list)  # of all measurements: outliers count less
     _further: dict[Fit, Fit] = field(default_factory=dict)  # fields where equations count more
 
-    flops = 0.0  # they are spent as they come
-
     def work(self, cells: float, new: float) -> float:
         """Return the operations that a tree of so many cells takes: some steps, in each of which all cells are new."""
         del new
@@ -144,7 +142,7 @@ class Joint:
         return ""
 
     def answer(self) -> float:
-        """Return how strongly the last solution answers to changes of what it must meet."""
+        """Return the sensitivity of the last solution to changes of its data."""
         return self._glues[0].weakest()[0]
 
     def richer(self) -> None:
@@ -155,7 +153,7 @@ class Joint:
         del degrees
 
     def fit(self, root: Cell, near: Fit | None) -> Fit:
-        """Return fields on a tree; those on a coarser one are what the search starts from."""
+        """Return fields on a tree, from those on a coarser one."""
         if near is None:
             found = self._found(root)
         else:
@@ -208,7 +206,7 @@ class Joint:
         return Reached(found, window, np.array([size_of(relative[span], s.loss == "huber") for s, span in pairs]))
 
     def measurements(self, window: Window) -> Measurements:
-        """Return what was measured, for a search in a window."""
+        """Return the measurements for a search in a window."""
         return Measurements(window.parametric, 0.0, np.zeros(0), np.zeros(0))
 
     def _shares(self) -> tuple[FloatArray, ...]:
@@ -235,7 +233,7 @@ class Joint:
         ]
 
     def learn(self, found: Compared) -> None:
-        """Take in what the last tree says of noise."""
+        """Learn the noise from the last tree."""
         descent, window, sizes = self.reached[found.other]
         noise, measurements = self._looks_like_noise(found.other), self.measurements(window)
         self._noise = np.where(noise, sizes, 0.0)
@@ -251,7 +249,7 @@ class Joint:
         return np.array([not alike(s, descent.place.lacking[span], extents) for s, span in pairs])
 
     def is_enough(self, found: Compared, tol: float) -> bool:
-        """Tell whether fields are as accurate as asked for, or numbers no longer move by what noise does to them."""
+        """Tell whether fields are within the tolerance, or numbers move less than noise moves them."""
         return found.estimate <= tol or (found.estimate <= self._floor and self._is_settled(found))
 
     def _is_settled(self, found: Compared) -> bool:
@@ -268,7 +266,7 @@ class Joint:
 
     @property
     def _floor(self) -> float:
-        """The noise of the noisiest set, relative to what was measured; zero where that of some set is not known."""
+        """The noise of the noisiest set, relative to its measurements; zero where that of some set is not known."""
         known = [float(own.max()) for own in self._relative()]
         return max(known) if all(known) else 0.0
 
@@ -359,7 +357,7 @@ class _Windows:
         return self.loop.limit(found)
 
     def cost(self, found: Compared) -> Cost:
-        """Return what the next tree takes."""
+        """Return the cost of the next tree."""
         return self.loop.cost(found)
 
     def finer(self, found: Compared) -> Fit:
@@ -368,7 +366,7 @@ class _Windows:
 
 
 def _split(marker: Marker, fit: Fit, sizes: FloatArray, most: float) -> tuple[Cell, float]:
-    """Return a finer tree, and the share of what is rough in the cells that are split for it.
+    """Return a finer tree, and the share of the roughness in the cells that are split for it.
 
     Nothing is known at the boundary, and nothing singular comes from its corners.
     """

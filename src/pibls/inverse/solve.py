@@ -123,7 +123,7 @@ class _Answered(NamedTuple):
 
 @dataclass(eq=False)
 class Search:
-    """One search: what is asked for, and what it has come to."""
+    """One search: its problem, its settings and its state."""
 
     parametric: Parametric
     coordinates: Coordinates
@@ -223,7 +223,7 @@ class Search:
 
     @property
     def _coarse(self) -> float:
-        """Tolerance of solutions while unknowns are looked for: well below what noise makes of all measurements."""
+        """Tolerance of solutions while unknowns are searched: well below the noise of all measurements together."""
         plain = self._plain(0.0)
         shares = [
             np.sqrt(np.mean(np.square(s.noise))) / plain.sizes[span][0] if s.noise is not None else 0.0
@@ -249,7 +249,7 @@ class Search:
         return found
 
     def spread(self) -> Solution:
-        """Return the solution at the means of all priors, and what they leave open."""
+        """Return the solution at the means of all priors, with their uncertainty."""
         lacks = [str(k) for k in self.parametric.problem.parameters if k.prior is None]
         if lacks or self.parametric.bases or self.parametric.observations:
             what = f"{lacks[0]} has no prior" if lacks else "it has unknown functions or measurements"
@@ -374,7 +374,7 @@ class Search:
         return any(np.std(lacking[span]) > np.std(measurements.targets[span]) for span in measurements.spans)
 
     def _by_and_by(self, start: FloatArray, tol: float) -> tuple[Descent, Forward] | None:
-        """Search with early measurements first, and later ones by and by: what runs apart later is alike at first."""
+        """Search with early measurements first, then with later ones: solutions that part later are alike at first."""
         assert self._times is not None
         found, point, count = None, start, _FEWEST * self.parametric.size
         while count < len(self._times):
@@ -387,13 +387,13 @@ class Search:
         return found and self._settled(point, tol, None)
 
     def _apart(self, one: Descent, two: Descent, forward: Forward) -> bool:
-        """Tell whether numbers are others, and not along what data leave open, which is told by itself."""
+        """Whether two estimates differ in a direction the data determine."""
         gap = two.place.point - one.place.point
         seen = one.place.slopes @ gap / self._measurements(forward).weighed(one.place.lacking).noise
         return bool((np.abs(gap[: self._numbers]) > _SAME).any() and np.linalg.norm(seen) > 1.0)
 
     def _size(self, found: Descent) -> float:
-        """Return how large residuals are, relative to what was measured."""
+        """Return the size of residuals, relative to the measurements."""
         return float(np.mean(np.square(found.place.lacking / self._plain(0.0).sizes)))
 
     def _good(self, found: Descent, tol: float) -> bool:
@@ -414,7 +414,7 @@ class Search:
         return True
 
     def _tried(self, point: FloatArray, tol: float, near: Solution | None) -> Forward | None:
-        """Solve at a point, if that can be done; what cannot be done at the very first one is told."""
+        """Solve at a point, or return None; at the very first one, raise."""
         try:
             return self._forward(point, tol, near)
         except (PiblsError, np.linalg.LinAlgError) as error:
@@ -510,7 +510,7 @@ class Search:
         return self._plain(share * min(forward.error, _COARSE))
 
     def _forward(self, point: FloatArray, tol: float, near: Solution | None = None) -> Forward:
-        """Solve at a point; keep what the solution is made of."""
+        """Solve at a point; keep its cells or features."""
         vector = self.coordinates.vector(point)
         problem = self.parametric.at(vector)
         reason = ""

@@ -185,7 +185,7 @@ class Lines:
         return Stop(Reason.BUDGET, str(error), more_budget(self.budget.nominal, self.course.stages))
 
     def cost(self, found: Pair) -> Cost:
-        """Return what the next run takes."""
+        """Return the cost of the next run."""
         del found
         return self._cost()
 
@@ -226,7 +226,7 @@ class Lines:
         return run
 
     def generator(self, fineness: float) -> np.random.Generator:
-        """Return what features of a fineness are drawn with."""
+        """Return the generator of features of a fineness."""
         return np.random.default_rng((self.seed, int(1000 * fineness)))
 
     def _add(self, run: Run) -> None:
@@ -234,7 +234,7 @@ class Lines:
         self.residuals.append(self._residual(run))
 
     def _growth(self) -> float:
-        """Return how much finer the next features are: a little, if they need only confirm what there is."""
+        """Return how much finer the next features are: a little, if they need only confirm the last ones."""
         growth = FINER.get(self.runs[-1].design.dimension, FINER_MANY)
         if not self.course.every:
             return growth

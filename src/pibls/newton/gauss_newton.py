@@ -74,7 +74,7 @@ def descend(target: Iteration[State, Model], here: State, most: int) -> tuple[St
 
 
 def falls(before: float, after: float, promised: float) -> bool:
-    """Tell whether a residual falls by a share of what a linear model promises its square to fall by."""
+    """Tell whether the square of a residual falls by a share of the decrease that a linear model promises."""
     return after < before and before**2 - after**2 >= _SUFFICIENT * promised
 
 

@@ -41,7 +41,7 @@ class Discretisation(Protocol[Approximation, Found]):
         """Return why nothing finer would help, if the discretisation knows that."""
 
     def cost(self, found: Found, /) -> Cost:
-        """Return what the next comparison takes."""
+        """Return the cost of the next comparison."""
 
     def finer(self, found: Found, /) -> Approximation | None:
         """Return the approximation to go on from, or None if there is none."""
@@ -75,7 +75,7 @@ class Course(Generic[Found]):
         return min(self.every, key=lambda found: found.estimate)
 
     def tell(self, doing: str, size: int) -> None:
-        """Report what is being done, with the last residual and estimate."""
+        """Report an action, with the last residual and estimate."""
         last = self.stages[-1] if self.stages else Stage(0.0)
         self.report(doing, self.budget.elapsed, size, last.residual, last.estimate)
 

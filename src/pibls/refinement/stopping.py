@@ -1,4 +1,4 @@
-"""Why a refinement ends: a reason, its sentence and remedy, and what that makes of a solve."""
+"""Why a refinement ends: a reason, its sentence and remedy, and the verdict on the solve."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ class Stop:
 
 @dataclass(frozen=True)
 class Cost:
-    """What the next stage takes.
+    """The cost of the next stage.
 
     Attributes
     ----------
@@ -170,7 +170,7 @@ def verdict(tol: float, estimate: float, stop: Stop | None, *remarks: str) -> tu
 
 
 def more_budget(given: float, stages: Sequence[Stage]) -> str:
-    """Return what a larger budget would bring, as far as the stages of a solve show it.
+    """Return the remedy of a budget that is spent: a larger one, if the stages of a solve let hope for more.
 
     >>> falling = [Stage(0.1, estimate=1e-2), Stage(0.2, estimate=1e-3)]
     >>> more_budget(10.0, falling)

@@ -1,4 +1,4 @@
-"""Solves by cells, and what they mean where they do not converge."""
+"""Solves by cells, and the diagnosis of those that do not converge."""
 
 from __future__ import annotations
 
@@ -54,10 +54,7 @@ def solve_by_cells(
         limits: dict[str, Any] = {"nodes": nodes} | ({"undetermined": np.inf} if assume_well_posed else {})
 
         def glanced(at: Problem, tol: float) -> Solution:
-            glance = replace(budget, nominal=min(_GLANCE, budget.left), operations=0.0)
-            found, _ = attempt_cells(at, tol, glance, seed, tell, **limits)
-            budget.spend(glance.operations)
-            return found
+            return attempt_cells(at, tol, budget.part(most=_GLANCE), seed, tell, **limits)[0]
 
         start = start_of(problem, tol, budget, seed, nodes)
         if not assume_well_posed and (told := _told_at_once(start, tol, glanced)) is not None:
@@ -97,13 +94,13 @@ def _told_at_once(start: Start, tol: float, glanced: Callable[[Problem, float], 
 
 
 def _left_open(problem: Problem) -> str:
-    """Say which condition an evolution lacks: where waves fade soon, cells see little of what that leaves open."""
+    """Say which condition an evolution lacks: where waves fade soon, cells hardly notice."""
     evolution = find_evolution(problem)
     return evolution.lacks if isinstance(evolution, Evolution) else ""
 
 
 def _as_told(solution: Solution, message: str) -> Solution:
-    """Return a solution with what is wrong with its problem, if anything is."""
+    """Return a solution with the verdict that its problem is ill-posed, if there is a reason."""
     if not message:
         return solution
     told = replace(solution.diagnostics, message=message)

@@ -1,4 +1,4 @@
-"""Which way a problem is solved: by cells, by lines or by one wide network, and what is tried where one stalls."""
+"""The strategy of a solve: by cells, by lines or by one wide network, and another way where one stalls."""
 
 from __future__ import annotations
 
@@ -95,31 +95,22 @@ class Ways:
         return solve_nonlinear_by_cells(*common, **own, nodes=self.nodes or SINES)
 
     def _by_cells(self, share: float) -> Solution:
-        own = self._part(share)
-        try:
-            common = (self.problem, self.tol, own, self.seed, self.report)
-            return solve_by_cells(*common, assume_well_posed=self.assume_well_posed, nodes=self.nodes or SINES)
-        finally:
-            self._settle(own)
+        common = (self.problem, self.tol, self._part(share), self.seed, self.report)
+        return solve_by_cells(*common, assume_well_posed=self.assume_well_posed, nodes=self.nodes or SINES)
 
     def _part(self, share: float) -> Budget:
         """Return a share of what is left of the budget."""
-        return self.budget if share == 1.0 else replace(self.budget, nominal=share * self.budget.left, operations=0.0)
-
-    def _settle(self, own: Budget) -> None:
-        if own is not self.budget:
-            self.budget.spend(own.operations)
+        return self.budget if share == 1.0 else self.budget.part(share)
 
     def _by_lines(self, share: float = 1.0) -> Solution | Unsuitable:
-        own, sure = self._part(share), self.assume_well_posed
-
-        def tell(*facts: Any) -> None:
-            self.report(Progress(*facts))
-
-        try:
-            return evolve(self.problem, tol=self.tol, seed=self.seed, budget=own, report=tell, assume_well_posed=sure)
-        finally:
-            self._settle(own)
+        return evolve(
+            self.problem,
+            tol=self.tol,
+            seed=self.seed,
+            budget=self._part(share),
+            report=lambda *facts: self.report(Progress(*facts)),
+            assume_well_posed=self.assume_well_posed,
+        )
 
     @property
     def _may_use_both(self) -> bool:
