@@ -74,6 +74,7 @@ class Loop:
     follower: Follower | None = None
     undetermined: float = UNDETERMINED
     splitting: Splitting | None = None
+    confirmed: Callable[[Compared], bool] | None = None  # whether a comparison is good enough, if not by the tolerance
     doubt: str = ""  # why the last estimate is not to be believed
     answers: list[float] = field(default_factory=list)
     _apart: float = 0.0
@@ -127,6 +128,8 @@ class Loop:
 
     def is_met(self, found: Compared) -> bool:
         """Tell whether the estimate is within the tolerance and nothing casts doubt on it."""
+        if self.confirmed is not None:
+            return self.confirmed(found)
         unsolved = self.fitter.doubt(found.fit) or self.fitter.doubt(found.other)
         self._doubtful = self._doubtful + 1 if unsolved else 0
         self.doubt = self.fitter.layout.ground.hidden or unsolved or self._unmet(found)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -40,8 +41,8 @@ from pibls.inverse.unseen import turns
 from pibls.inverse.window import Window
 from pibls.lines import Evolution, find_evolution
 from pibls.problem import AtPoints, Interior, Problem
-from pibls.refinement import Cost, Patience, Stop, refine
-from pibls.solution import Solution, Stage
+from pibls.refinement import Patience, refine
+from pibls.solution import Solution
 from pibls.status import Status
 
 __all__ = ["leaves_open", "solve_jointly", "suits_joint"]
@@ -232,7 +233,7 @@ class Joint:
             for s, span, own in sets
         ]
 
-    def learn(self, found: Compared) -> None:
+    def _learn(self, found: Compared) -> None:
         """Learn the noise from the last tree."""
         descent, window, sizes = self.reached[found.other]
         noise, measurements = self._looks_like_noise(found.other), self.measurements(window)
@@ -250,6 +251,7 @@ class Joint:
 
     def is_enough(self, found: Compared, tol: float) -> bool:
         """Tell whether fields are within the tolerance, or numbers move less than noise moves them."""
+        self._learn(found)
         return found.estimate <= tol or (found.estimate <= self._floor and self._is_settled(found))
 
     def _is_settled(self, found: Compared) -> bool:
@@ -330,41 +332,6 @@ class Joint:
         return answer.solution([], self.starts, self.budget, {})
 
 
-@dataclass(frozen=True, eq=False)
-class _Windows:
-    """Numbers and fields on finer and finer trees, each a few times as large as the last."""
-
-    joint: Joint
-    loop: Loop
-    tol: float
-
-    def compare(self, fit: Fit) -> Compared:
-        """Compare fields with those on a finer tree; learn from these how large the noise is."""
-        found = self.loop.compared(fit)
-        self.joint.learn(found)
-        return found
-
-    def stage(self, found: Compared) -> Stage:
-        """Return the record of a tree."""
-        return self.loop.stage(found)
-
-    def is_met(self, found: Compared) -> bool:
-        """Tell whether fields or numbers are known well enough."""
-        return self.joint.is_enough(found, self.tol)
-
-    def limit(self, found: Compared) -> Stop | None:
-        """Return why finer cells would not help, or None."""
-        return self.loop.limit(found)
-
-    def cost(self, found: Compared) -> Cost:
-        """Return the cost of the next tree."""
-        return self.loop.cost(found)
-
-    def finer(self, found: Compared) -> Fit:
-        """Return the fields on the finer tree."""
-        return found.other
-
-
 def _split(marker: Marker, fit: Fit, sizes: FloatArray, most: float) -> tuple[Cell, float]:
     """Return a finer tree, and the share of the roughness in the cells that are split for it.
 
@@ -413,7 +380,7 @@ def solve_jointly(problem: Problem, tol: float, budget: Budget, seed: int, repor
     shape = draw_reference(dimension, degree_for(dimension, max(tol, _COARSE)), seed)
     layout = Layout(parametric.at(coordinates.vector(coordinates.start)), shape, seed)
     joint = Joint(parametric, coordinates, layout, budget)
-    loop = Loop(joint, tol, budget, seed, report, splitting=_split)
+    loop = Loop(joint, tol, budget, seed, report, splitting=_split, confirmed=partial(joint.is_enough, tol=tol))
     loop.course.patience = _PATIENCE
     fit = joint.fit(first_tree(Follower(Rows(layout)), _FIRST, budget=budget.left), None)
     loop.answers.append(joint.answer())
@@ -423,7 +390,7 @@ def solve_jointly(problem: Problem, tol: float, budget: Budget, seed: int, repor
             f"Equations and measurements together do not determine {names}: these are too few. Give more of them, or "
             "conditions on the boundary and at the start; what is not known there may be unknown numbers or functions."
         )
-    refine(_Windows(joint, loop, tol), fit, loop.course)
+    refine(loop, fit, loop.course)
     return joint.told(_chosen(loop.course.every), loop, tol)
 
 

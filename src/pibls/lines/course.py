@@ -14,7 +14,7 @@ from pibls.lines.form import Evolution
 from pibls.lines.radau import IntegrationError
 from pibls.lines.record import relative_miss, relative_residual, solution_of
 from pibls.lines.run import Run, distance, follow
-from pibls.lines.scan import FINER, FINER_MANY, ROUGH, Scan, sharper
+from pibls.lines.scan import FINER, FINER_MANY, ROUGH, kinked, scanned, sharper
 from pibls.refinement import Cost, Course, Patience, Reason, Stop, extrapolated, refine, verdict
 from pibls.refinement.stopping import more_budget
 from pibls.runtime import RATE
@@ -112,31 +112,19 @@ class Lines:
         if self.evolution.lacks:
             # Any of the many solutions will do.
             self.allowed = min(self.allowed, _GLANCE * RATE)
-            self._add(self._follow(Design.of(self.evolution), 1.0, max(ROUGH, self.tol), "solve"))
+            self._add(self.follow(Design.of(self.evolution), 1.0, max(ROUGH, self.tol), "solve"))
             return Stop(Reason.TOLERANCE)
-        scan = self._scan()
-        try:
-            design, fineness = scan.run()
-        finally:
-            self.rough, self.evolution = scan.rough, scan.evolution
-        run = self._follow(design, fineness, max(_FINEST_TIME, _TIME_SHARE * self.tol), "solve")
+        design, fineness = scanned(self)
+        design = kinked(self.evolution, design, fineness, self.tol, self.seed)
+        run = self.follow(design, fineness, max(_FINEST_TIME, _TIME_SHARE * self.tol), "solve")
         self._add(run)
         stop = self._lost(run) or self._cost().limit(self.budget, self.course.stages)
         return refine(self, run, self.course) if stop is None else self._looked_back(run, stop)
 
-    def _scan(self) -> Scan:
-        def rough(evolution: Evolution, design: Design, fineness: float) -> Run:
-            self.evolution = evolution
-            return self._follow(design, fineness, ROUGH, "scan")
-
-        def is_over() -> bool:
-            return self.operations > _SCAN_SHARE * self.allowed or bool(self.budget.late)
-
-        def residual(evolution: Evolution, run: Run) -> float:
-            self.evolution = evolution
-            return self._residual(run)
-
-        return Scan(self.evolution, self.tol, self.seed, rough, residual, is_over)
+    @property
+    def has_scanned_enough(self) -> bool:
+        """Whether too much is spent for another rough run."""
+        return self.operations > _SCAN_SHARE * self.allowed or bool(self.budget.late)
 
     def compare(self, here: Run) -> Pair:
         """Follow the solution on finer features, or on others where it turned out to be steeper."""
@@ -146,9 +134,9 @@ class Lines:
         else:
             # Another design begins anew: as steep nodes resolve what waves did not, fewer are enough.
             fineness, self.level = 1.0, min(self.level + 1, 1)
-            design = self._scan().kinked(design, fineness)
+            design = kinked(self.evolution, design, fineness, self.tol, self.seed)
         share = _TIME_SHARE * _TIGHTER**-self.level
-        finer = self._follow(design, fineness, max(_FINEST_TIME, share * self.tol), "solve")
+        finer = self.follow(design, fineness, max(_FINEST_TIME, share * self.tol), "solve")
         self.course.tell("estimate", finer.width)
         self._add(finer)
         apart = np.inf if here.ended or finer.ended else distance(self.evolution.problem, here, finer)
@@ -206,9 +194,9 @@ class Lines:
         residual, estimate = self.residuals[-1], np.inf
         if run.ended is None:
             below = self._stepped(run, 1.0 / self._growth())
-            coarser = self._follow(run.design, below, max(_FINEST_TIME, self.tol), "estimate")
+            coarser = self.follow(run.design, below, max(_FINEST_TIME, self.tol), "estimate")
             if coarser.ended is None:
-                apart, before = distance(self.evolution.problem, coarser, run), self._residual(coarser)
+                apart, before = distance(self.evolution.problem, coarser, run), self.residual(coarser)
                 # Errors fall like residuals, as long as these fall at all.
                 estimate = apart * min(1.0, residual / before) if before > 0 else apart
                 stop = Stop(Reason.TOLERANCE) if apart <= self.tol else stop
@@ -217,7 +205,8 @@ class Lines:
         self.course.note(replace(self.stage(found), estimate=estimate if np.isfinite(estimate) else None))
         return stop
 
-    def _follow(self, design: Design, fineness: float, tol: float, doing: str) -> Run:
+    def follow(self, design: Design, fineness: float, tol: float, doing: str) -> Run:
+        """Return the run of a design and a fineness."""
         self.course.tell(doing, design.nodes(fineness) if design.dimension else 0)
         allowed = _OVERTIME * self.allowed - self.operations
         run = follow(self.evolution, design, fineness, tol, self.generator(fineness), allowed)
@@ -231,7 +220,7 @@ class Lines:
 
     def _add(self, run: Run) -> None:
         self.runs.append(run)
-        self.residuals.append(self._residual(run))
+        self.residuals.append(self.residual(run))
 
     def _growth(self) -> float:
         """Return how much finer the next features are: a little, if they need only confirm the last ones."""
@@ -270,7 +259,8 @@ class Lines:
             return f"The solution ceases to exist: {self.runs[-1].ended}, whatever the features."
         return ""
 
-    def _residual(self, run: Run) -> float:
+    def residual(self, run: Run) -> float:
+        """Return the relative residual of a run."""
         return relative_residual(solution_of(self.evolution, run, self.seed), run.reached)
 
     def _finished(self, stop: Stop) -> Solution:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from typing import Protocol
 
 import numpy as np
 
@@ -11,7 +11,7 @@ from pibls.lines.design import STEEPEST, Design
 from pibls.lines.form import Evolution
 from pibls.lines.run import Run, misfit, monitored, wave_velocity
 
-__all__ = ["FINER", "FINER_MANY", "ROUGH", "Scan", "sharper"]
+__all__ = ["FINER", "FINER_MANY", "ROUGH", "kinked", "scanned", "sharper"]
 
 FINER, FINER_MANY = {0: 1.5, 1: 1.5, 2: 1.3}, 1.2  # factors of fineness from run to run, by the dimension of space
 ROUGH = 1e-3  # tolerance in time of runs that are no solutions yet
@@ -26,82 +26,77 @@ _BRIEF = 10.0  # what is missed at the first time only is soon smoothed out
 _FEWER = 0.7
 
 
-@dataclass(eq=False)
-class Scan:
-    """Rough runs of one evolution.
-
-    Attributes
-    ----------
-    follow
-        Returns the run of a design and a fineness, of the evolution as it is now.
-    residual
-        Returns the relative residual of a run.
-    is_over
-        Tells whether too much is spent to go on.
-    rough
-        The last run, if it is one of the evolution as it is now.
-    """
+class Followed(Protocol):
+    """One solve by lines, as far as rough runs are concerned."""
 
     evolution: Evolution
-    tol: float
-    seed: int
-    follow: Callable[[Evolution, Design, float], Run]
-    residual: Callable[[Evolution, Run], float]
-    is_over: Callable[[], bool]
-    rough: Run | None = None
+    rough: Run | None
 
-    def run(self) -> tuple[Design, float]:
-        """Return a design that resolves where the solution is steep, and a fineness to begin with."""
-        design = Design.of(self.evolution)
-        if design.dimension != 1:
-            return design, 1.0 if design.dimension < _MANY else FINER_MANY
-        fineness, ended = 1.0, 0
-        for _ in range(_ROUNDS):
-            run = self.rough = self.follow(self.evolution, design, _ROUGH_FINENESS * fineness)
-            if travelling := self._travelling(run):
-                # What was seen from a coordinate at rest is no solution in one that moves.
-                design, fineness, self.rough = travelling, 1.0, None
-                continue
-            better = sharper(design, run)
-            ended += run.ended is not None
-            if ended > 1 or self.is_over():
-                break
-            if better is not design:
-                design, fineness = better, 1.0
-            elif run.ended or (design.monitor is None and self.residual(self.evolution, run) > _UNRESOLVED):
-                fineness *= FINER.get(design.dimension, FINER_MANY) ** 2
-            else:
-                break
-        fineness = fineness if design.monitor is None else 1.0
-        return self.kinked(design, fineness), fineness
+    def follow(self, design: Design, fineness: float, tol: float, doing: str, /) -> Run:
+        """Return the run of a design and a fineness."""
 
-    def _travelling(self, run: Run) -> Design | None:
-        """Move with a front that travels round a periodic interval, if fewer features then do; return their design."""
-        if run.ended or not self.evolution.can_move:
-            return None
-        velocity = wave_velocity(run)
-        moving = monitored(run, velocity)
-        if moving.peak < _STEEP_WAVES or moving.total > _FEWER * monitored(run).total:
-            return None
-        self.evolution = self.evolution.moving(velocity)
-        return replace(run.design, monitor=moving)
+    def residual(self, run: Run, /) -> float:
+        """Return the relative residual of a run."""
 
-    def kinked(self, design: Design, fineness: float) -> Design:
-        """Make the features finer where they miss a kink of the initial values, or a clash with the boundary data."""
-        last = np.inf
-        for _ in range(_KINK_ROUNDS if design.monitor is not None else 0):
-            places, share = misfit(self.evolution, design, fineness, np.random.default_rng(self.seed))
-            # Smooth values that are not resolved yet are missed everywhere; that is for finer features to mend.
-            order = np.argsort(share)[::-1]
-            missed = order[: int(np.searchsorted(np.cumsum(share[order]), _MISSED * share.sum())) + 1]
-            met = share.sum() <= (_BRIEF * self.tol) ** 2 or share.sum() > _LESS * last
-            last = float(share.sum())
-            if met or len(missed) > _LOCAL * len(share) or design.nodes(fineness) > _MOST_KINKED:
-                break
-            assert design.monitor is not None
-            normal = ((places[missed] - design.center) / design.half)[:, 0]
-            design = replace(design, monitor=design.monitor.sharpened(normal, _KINK_FACTOR))
-        return design
+    @property
+    def has_scanned_enough(self) -> bool:
+        """Whether too much is spent for another rough run."""
+
+
+def scanned(lines: Followed) -> tuple[Design, float]:
+    """Return a design that resolves where the solution is steep, and a fineness to begin with."""
+    design = Design.of(lines.evolution)
+    if design.dimension != 1:
+        return design, 1.0 if design.dimension < _MANY else FINER_MANY
+    fineness, ended = 1.0, 0
+    for _ in range(_ROUNDS):
+        run = lines.rough = lines.follow(design, _ROUGH_FINENESS * fineness, ROUGH, "scan")
+        if travelling := _travelling(lines, run):
+            # What was seen from a coordinate at rest is no solution in one that moves.
+            design, fineness, lines.rough = travelling, 1.0, None
+            continue
+        better = sharper(design, run)
+        ended += run.ended is not None
+        if ended > 1 or lines.has_scanned_enough:
+            break
+        if better is not design:
+            design, fineness = better, 1.0
+        elif run.ended or (design.monitor is None and lines.residual(run) > _UNRESOLVED):
+            fineness *= FINER.get(design.dimension, FINER_MANY) ** 2
+        else:
+            break
+    fineness = fineness if design.monitor is None else 1.0
+    return design, fineness
+
+
+def _travelling(lines: Followed, run: Run) -> Design | None:
+    """Move with a front that travels round a periodic interval, if fewer features then do; return their design."""
+    if run.ended or not lines.evolution.can_move:
+        return None
+    velocity = wave_velocity(run)
+    moving = monitored(run, velocity)
+    if moving.peak < _STEEP_WAVES or moving.total > _FEWER * monitored(run).total:
+        return None
+    lines.evolution = lines.evolution.moving(velocity)
+    return replace(run.design, monitor=moving)
+
+
+def kinked(evolution: Evolution, design: Design, fineness: float, tol: float, seed: int) -> Design:
+    """Make the features finer where they miss a kink of the initial values, or a clash with the boundary data."""
+    last = np.inf
+    for _ in range(_KINK_ROUNDS if design.monitor is not None else 0):
+        places, share = misfit(evolution, design, fineness, np.random.default_rng(seed))
+        # Smooth values that are not resolved yet are missed everywhere; that is for finer features to mend.
+        order = np.argsort(share)[::-1]
+        missed = order[: int(np.searchsorted(np.cumsum(share[order]), _MISSED * share.sum())) + 1]
+        met = share.sum() <= (_BRIEF * tol) ** 2 or share.sum() > _LESS * last
+        last = float(share.sum())
+        if met or len(missed) > _LOCAL * len(share) or design.nodes(fineness) > _MOST_KINKED:
+            break
+        assert design.monitor is not None
+        normal = ((places[missed] - design.center) / design.half)[:, 0]
+        design = replace(design, monitor=design.monitor.sharpened(normal, _KINK_FACTOR))
+    return design
 
 
 def sharper(design: Design, run: Run) -> Design:
