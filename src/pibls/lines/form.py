@@ -15,8 +15,8 @@ import sympy as sp
 
 from pibls.lines.multipliers import Multiplier, Slot, Solved, State, Unsuitable, find_multipliers
 from pibls.problem import Across, Average, Data, Field, MultiIndex, OnPart, Opposite, Problem, Statement
+from pibls.problem.analysis import analysis_of
 from pibls.problem.evaluate import Function, compile_function
-from pibls.problem.switches import has_jumps
 from pibls.wellposed.counting import conditions_needed, exceeds, surplus, what_lacks
 
 __all__ = ["Evolution", "compiled", "find_evolution"]
@@ -137,6 +137,10 @@ def find_evolution(problem: Problem) -> Evolution | Unsuitable:
     >>> find_evolution(poisson())
     Unsuitable(reason='the domain has no time')
     """
+    return problem.once(_evolution)
+
+
+def _evolution(problem: Problem) -> Evolution | Unsuitable:
     time = problem.domain.time
     if time is None:
         return Unsuitable("the domain has no time")
@@ -144,9 +148,9 @@ def find_evolution(problem: Problem) -> Evolution | Unsuitable:
         return Unsuitable("it has unknown numbers")
     if any(isinstance(s.place, Across) for s in problem.statements):
         return Unsuitable("it has an interface, and functions in space are smooth everywhere")
-    if has_jumps(problem):
+    if analysis_of(problem).jumps:
         return Unsuitable("the coefficient of a highest derivative in space jumps")
-    equations = [s for s in problem.statements if s.is_equation]
+    equations = analysis_of(problem).equations
     names = problem.field_names
     if len(equations) != len(names):
         return Unsuitable(f"it has {len(equations)} equations for {len(names)} fields")

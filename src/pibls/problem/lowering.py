@@ -105,6 +105,11 @@ class Form:
         return tuple(compile_function(term.coefficient, self.coordinates, extra) for term in self.terms)
 
     @cached_property
+    def is_constant(self) -> bool:
+        """Whether all coefficients are numbers."""
+        return all(function.constant is not None for function in self.coefficient_functions)
+
+    @cached_property
     def depends(self) -> tuple[bool, ...]:
         """Which coefficients depend on the unknowns."""
         slots = set(self.slots)

@@ -15,7 +15,7 @@ from pibls.cells.loop import Start, start_of
 from pibls.features.reference import SINES, Cells
 from pibls.lines import Evolution, find_evolution
 from pibls.problem import Across, OnPart, Problem
-from pibls.problem.switches import reading_of_jumps
+from pibls.problem.analysis import analysis_of
 from pibls.runtime import blas_threads
 from pibls.solution import Solution
 from pibls.status import Status
@@ -77,7 +77,7 @@ def solve_by_cells(
             elif unmet and max(found.sizes) < _SENSITIVE and not _has_interface(problem):
                 message = _contradiction(solution, seed, budget)
     message = message or _left_open(problem)
-    if not message and (remark := reading_of_jumps(problem)):
+    if not message and (remark := analysis_of(problem).reading):
         words = f"{solution.diagnostics.message} {remark}"
         return replace(solution, diagnostics=replace(solution.diagnostics, message=words))
     return _as_told(solution, message)
