@@ -19,6 +19,7 @@ ORDER = [
     {"checks"},
     {"runtime"},
     {"budget"},
+    {"newton"},
     {"problem"},
     {"geometry"},
     {"problems"},

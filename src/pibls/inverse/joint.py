@@ -29,7 +29,7 @@ from pibls.checks import BoolArray, FloatArray
 from pibls.errors import ProblemError, SolveError
 from pibls.features.reference import draw_reference
 from pibls.inverse.answer import Answer
-from pibls.inverse.descent import Descent, Place, place_at, step_from
+from pibls.inverse.descent import Descent, Rule, place_at, search
 from pibls.inverse.judge import alike, size_of
 from pibls.inverse.measurements import Measurements
 from pibls.inverse.parametric import Parametric
@@ -50,10 +50,10 @@ _COARSE = 1e-4  # of cells, whose functions do for less: noise is more than that
 _BULK = 0.98  # of all that is rough (squared), in the cells that are split
 _STRICTER, _STRICTEST = 4.0, 256.0  # times as much as before, and as measurements, that equations count
 _OPEN = 1e9  # answers to changes beyond this are those of fields that measurements leave open
-_MOST_STEPS, _MOST_STARTS = 12, 8  # on the first tree
-_ENOUGH = 0.02  # squared length of a step, in standard deviations, that changes next to nothing
-_WORSE = 2.0  # times as much may be lacking after a step: fields follow numbers by and by
-_MOST_DAMPING = 1e3
+_MOST_STARTS = 8
+# On the first tree, and on others. Square sums may rise: fields follow numbers by and by.
+_FIRST_RULE = Rule(steps=12, enough=0.02, worse=2.0, least=1e-3, most=1e3)
+_RULE = replace(_FIRST_RULE, steps=3)
 _SHOWN = 1.0  # turns from one measurement to the next
 _ROUNDING = 1e-11  # of the measurements: changes below are rounding
 _PATIENCE, _PAYS = 4, 0.8  # trees in a row, the best of which must be so much better than all before
@@ -195,31 +195,15 @@ class Joint:
         here = place_at(window, measurements, self.coordinates, point, None)
         if here is None:
             raise SolveError("No fields come near equations and measurements. Check units, or give other starts.")
-        found = self._descended(window, replace(measurements, floor=_ROUNDING), here)
+        rule = _FIRST_RULE if not self.reached else _RULE
+        exact = replace(measurements, floor=_ROUNDING)
+        found = search(window, exact, self.coordinates, here, rough=True, nearby=True, rule=rule)
         # What turns more often than measurements can show may be something slower.
         shown = turns(window.parametric, found.place.response) <= _SHOWN
         found = replace(found, settled=found.settled and shown)
         pairs = zip(window.parametric.measured, measurements.spans, strict=True)
         relative = found.place.lacking / measurements.sizes
         return Reached(found, window, np.array([size_of(relative[span], s.loss == "huber") for s, span in pairs]))
-
-    def _descended(self, window: Window, measurements: Measurements, here: Place) -> Descent:
-        """Take steps for numbers and fields at once, shorter ones where residuals would grow much."""
-        damping = 0.0
-        for _ in range(_MOST_STEPS if not self.reached else int(_STEPS)):
-            weighed = measurements.weighed(here.lacking)
-            step = step_from(*weighed.rows(here, self.coordinates), damping, here, self.coordinates)
-            misfit = weighed.misfit(here, self.coordinates)
-            settled = step.promised <= _ENOUGH or measurements.within_error(here.slopes @ step.full)
-            if settled or damping > _MOST_DAMPING or window.is_spent:
-                return Descent(here, misfit, settled)
-            target = np.clip(here.point + step.taken, self.coordinates.low, self.coordinates.high)
-            there = place_at(window, measurements, self.coordinates, target, here.response)
-            if there is None or weighed.misfit(there, self.coordinates) > _WORSE * misfit:
-                damping = max(10.0 * damping, 1e-3)
-            else:
-                here, damping = there, 0.1 * damping
-        return Descent(here, misfit, False)
 
     def measurements(self, window: Window) -> Measurements:
         """Return what was measured, for a search in a window."""

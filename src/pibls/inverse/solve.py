@@ -18,7 +18,7 @@ from pibls.inverse.answer import Answer
 from pibls.inverse.basis import Basis
 from pibls.inverse.by_cells import ByCells
 from pibls.inverse.by_lines import ByLines
-from pibls.inverse.descent import Descent, Place, descend, place_at
+from pibls.inverse.descent import Descent, Place, place_at, search
 from pibls.inverse.evidence import Linear, Smoothness, most_probable
 from pibls.inverse.fixed import is_fixed, solve_fixed, unmeasured
 from pibls.inverse.joint import leaves_open, solve_jointly, suits_joint
@@ -265,7 +265,7 @@ class Search:
             if here is None or forward.is_spent:
                 continue
             self.starts += 1
-            self._compare(found, descend(forward, measurements, self.coordinates, here), forward, tol)
+            self._compare(found, search(forward, measurements, self.coordinates, here), forward, tol)
 
     def _compare(self, found: Descent, other: Descent, forward: Forward, tol: float) -> None:
         """Keep values that fit as well as those found and are others."""
@@ -405,7 +405,7 @@ class Search:
         here = place_at(forward, self._measurements(forward), self.coordinates, point, forward.usable(near))
         if here is None:
             return None
-        found = descend(
+        found = search(
             forward, self._measurements(forward), self.coordinates, here, rough=rough, nearby=near is not None
         )
         for _ in range(_EVIDENCE_ROUNDS if self.parametric.bases else 0):
@@ -414,7 +414,7 @@ class Search:
             if all(map(Smoothness.is_near, before, self.smooth)) or forward.is_spent:
                 break
             measurements = self._measurements(forward)
-            found = descend(forward, measurements, self.coordinates, found.place, rough=rough, nearby=True)
+            found = search(forward, measurements, self.coordinates, found.place, rough=rough, nearby=True)
         return found
 
     def _weigh_evidence(self, forward: Forward, found: Descent) -> None:

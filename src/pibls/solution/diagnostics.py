@@ -56,6 +56,8 @@ class Diagnostics:
         Steps of the Gauss–Newton iteration that found the weights of a nonlinear problem: norm of the scaled residual
         after the step, the part of it that the linear model could remove, length and damping of the step, and whether
         it took a new factorisation.
+    operations
+        Work of an automatic solve, counted in operations: the same on every machine.
     """
 
     method: str
@@ -72,6 +74,7 @@ class Diagnostics:
     message: str = ""
     stages: Sequence[Stage] = ()
     iterations: Sequence[Mapping[str, float]] = ()
+    operations: float = 0.0
 
     @property
     def size(self) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -128,13 +129,16 @@ def solve(
             )
             from pibls.inverse import solve_inverse  # most solves do without it, and it takes long to import
 
-            return solve_inverse(problem, tolerance, shared, first, partial(_tell, report), uncertainty=uncertainty)
-        if isinstance(method, Cells):
+            tell = partial(_tell, report)
+            solution = solve_inverse(problem, tolerance, shared, first, tell, uncertainty=uncertainty)
+        elif isinstance(method, Cells):
             ways = Ways(problem, tolerance, shared, first, report, guesses, device, assume_well_posed, method)
-            return ways.run(time or (None if problem.domain.time is None else "space-time"))
-        if method is not None or points is not None:
-            return solve_as_told(problem, tolerance, method, points, first, device, shared, report)
-        return Ways(problem, tolerance, shared, first, report, guesses, device, assume_well_posed).run(time)
+            solution = ways.run(time or (None if problem.domain.time is None else "space-time"))
+        elif method is not None or points is not None:
+            solution = solve_as_told(problem, tolerance, method, points, first, device, shared, report)
+        else:
+            solution = Ways(problem, tolerance, shared, first, report, guesses, device, assume_well_posed).run(time)
+        return replace(solution, diagnostics=replace(solution.diagnostics, operations=shared.operations))
 
 
 def _check_flag(name: str, value: object) -> None:

@@ -10,7 +10,8 @@ from typing import Any
 import sympy as sp
 
 import pibls as pb
-from benchmarks.held_out_problems import DISK, LAPLACE, LINE, SQUARE, R, collected, h, p, t, u, v, w, x, y
+from benchmarks.sets.case import collected
+from benchmarks.sets.held_out import DISK, LAPLACE, LINE, SQUARE, R, h, p, t, u, v, w, x, y
 from pibls.problems.manufactured import applied, manufactured
 
 case, doubts = collected()

@@ -9,7 +9,8 @@ import sympy as sp
 from scipy.special import iv, jv, k0, y0
 
 import pibls as pb
-from benchmarks.held_out_problems import LAPLACE, R, around, collected, dirichlet, u, x, y
+from benchmarks.sets.case import collected
+from benchmarks.sets.held_out import LAPLACE, R, around, dirichlet, u, x, y
 from pibls.problems.manufactured import applied
 
 case, shapes = collected()

@@ -12,7 +12,8 @@ import sympy as sp
 from scipy.special import erf, erfc
 
 import pibls as pb
-from benchmarks.held_out_problems import (
+from benchmarks.sets.case import collected
+from benchmarks.sets.held_out import (
     DISK,
     L_SHAPE,
     LAPLACE,
@@ -22,7 +23,6 @@ from benchmarks.held_out_problems import (
     R,
     around,
     c,
-    collected,
     course,
     dirichlet,
     eccentric,

@@ -11,7 +11,8 @@ from scipy.optimize import brentq
 from scipy.special import exp1
 
 import pibls as pb
-from benchmarks.held_out_problems import (
+from benchmarks.sets.case import collected
+from benchmarks.sets.held_out import (
     L_SHAPE,
     LAPLACE,
     LINE,
@@ -19,7 +20,6 @@ from benchmarks.held_out_problems import (
     WIDE,
     R,
     around,
-    collected,
     dirichlet,
     h,
     s,

@@ -6,8 +6,6 @@ equations at tolerances of 1e-10 or less.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -16,10 +14,9 @@ from scipy.integrate import solve_bvp, solve_ivp
 from scipy.special import exp1, j0, ndtr
 
 import pibls as pb
+from benchmarks.sets.case import Reference, collected
 from pibls.problems.manufactured import applied, manufactured, plane_stress
 
-Made = tuple[str, Callable[[], pb.Problem]]
-Reference = Callable[[np.ndarray], dict[str, np.ndarray]]
 R = sp.Rational
 x, y, z, t = pb.coordinates("x y z t")
 u, v, p = (pb.field(name, x, y) for name in "uvp")
@@ -31,55 +28,7 @@ DISK = pb.Disk((x, y), (0, 0), 1)
 LAPLACE = sp.Eq(pb.laplacian(u), 0)
 
 
-@dataclass(frozen=True)
-class Case:
-    """A problem, how to find the error of a solution (None: it is ill-posed), what kind of problem it is.
-
-    Errors below the accuracy are those of the reference.
-    """
-
-    problem: Callable[[], pb.Problem]
-    error: Callable[[pb.Solution], float] | None
-    kind: str = ""
-    accuracy: float = 0.0
-
-
-def _exact_error(solution: pb.Solution) -> float:
-    return solution.true_error(200_000 if len(solution.problem.domain.coordinates) == 1 else 20_000)
-
-
-def _reference_error(solution: pb.Solution, reference: Reference) -> float:
-    (low, high), fields = solution.problem.domain.bounds[0], solution.problem.field_names
-    at = np.linspace(low, high, 400)[1:-1]
-    known, found = reference(at), solution(at[:, None])
-    values = found if isinstance(found, dict) else {fields[0]: found}
-    return float(max(np.linalg.norm(values[f] - known[f]) / np.linalg.norm(known[f]) for f in known))
-
-
-def collected() -> tuple[Callable[..., Any], dict[str, Case]]:
-    """Return a decorator that lists functions which build problems, and the list.
-
-    A reference gives the fields at points of the line that a problem lives on.
-    """
-    cases: dict[str, Case] = {}
-
-    def case(kind: str, reference: Reference | None = None) -> Callable[..., Any]:
-        def listed(make: Callable[[], pb.Problem]) -> Callable[[], pb.Problem]:
-            error = _exact_error if reference is None else lambda solution: _reference_error(solution, reference)
-            cases[make.__name__] = Case(make, None if kind == "ill-posed" else error, kind)
-            return make
-
-        return listed
-
-    return case, cases
-
-
-case, _CASES = collected()
-
-
-def held_out() -> dict[str, Case]:
-    """Return the problems by name."""
-    return dict(_CASES)
+case, held_out = collected()
 
 
 def dirichlet(equation: Any, domain: Any, exact: sp.Expr, of: Any = u) -> pb.Problem:
@@ -562,7 +511,7 @@ def logarithmic_disk() -> pb.Problem:
 # Nonlinear ------------------------------------------------------------------------------------------------------------
 
 
-def _boundary_values(rates: Any, ends: Any, high: float, guess: Any) -> Callable[[np.ndarray], dict[str, np.ndarray]]:
+def _boundary_values(rates: Any, ends: Any, high: float, guess: Any) -> Reference:
     def at(points: np.ndarray) -> dict[str, np.ndarray]:
         mesh = np.linspace(0, high, 400)
         found = solve_bvp(rates, ends, mesh, guess(mesh), tol=1e-10, max_nodes=200_000)
@@ -571,7 +520,7 @@ def _boundary_values(rates: Any, ends: Any, high: float, guess: Any) -> Callable
     return at
 
 
-def course(rates: Any, start: list[float], names: str) -> Callable[[np.ndarray], dict[str, np.ndarray]]:
+def course(rates: Any, start: list[float], names: str) -> Reference:
     def at(points: np.ndarray) -> dict[str, np.ndarray]:
         found = solve_ivp(rates, (0, points[-1]), start, "Radau", t_eval=points, rtol=1e-11, atol=1e-13).y
         return dict(zip(names, found, strict=False))

@@ -13,7 +13,8 @@ from scipy.optimize import brentq
 from scipy.special import erf, erfc, erfcx, j0, jn_zeros
 
 import pibls as pb
-from benchmarks.held_out_problems import LINE, SQUARE, WIDE, R, collected, h, t, u, x, y
+from benchmarks.sets.case import collected
+from benchmarks.sets.held_out import LINE, SQUARE, WIDE, R, h, t, u, x, y
 from pibls.problems.manufactured import layer, manufactured
 
 case, courses = collected()
