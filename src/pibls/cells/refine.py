@@ -175,7 +175,7 @@ class _Roughness:
     square
         Square of the size of the data.
     plain
-        Sources that points of parts see to be rough, with factors and values: no search is needed where cells are split.
+        Sources that points of parts see to be rough, with factors and values: split cells need no search for spots.
     """
 
     data: FloatArray
