@@ -22,6 +22,7 @@ BESIDE = 1e-9  # of a domain: how far from an interface one is plainly on one si
 _TRIES = (16, 256)
 _ROUNDS = 20
 _ON = 1e-10
+_ENOUGH = 200  # points of an interface: of a small one, few starts find any
 
 
 def points_across(condition: sp.Basic, domain: Domain, count: int, owner: str) -> Samples:
@@ -65,7 +66,7 @@ def check_interfaces(problem: Problem) -> None:
     """Refuse interfaces that lie outside the domain."""
     for statement in problem.statements:
         if isinstance(statement.place, Across):
-            points_across(statement.place.condition, problem.domain, 1, statement.name)
+            points_across(statement.place.condition, problem.domain, _ENOUGH, statement.name)
 
 
 def _pulled(level: Level, X: FloatArray) -> tuple[FloatArray, FloatArray]:
