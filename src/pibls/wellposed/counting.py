@@ -36,8 +36,7 @@ def conditions_needed(evolution: Evolution) -> dict[str, int] | None:
     if evolution.mass or evolution.multipliers or nowhere:
         return None
     needed = {}
-    for name, rate in evolution.rates.items():
-        slopes = {slot: sp.diff(rate, slot.symbol) for slot in evolution.slots if rate.has(slot.symbol)}
+    for name, slopes in evolution.slopes.items():
         own = {slot.multi_index: slope for slot, slope in slopes.items() if slot.state == (name, 0)}
         order, times = max(map(sum, own), default=0), evolution.orders[name]
         half = order // 2
