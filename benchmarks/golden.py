@@ -23,7 +23,8 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from benchmarks.compared import compared, summary
-from benchmarks.runner import Key, Row, digest, keys, longest_first, read, run, write
+from benchmarks.records import load, parsed, save
+from benchmarks.runner import Key, Row, digest, keys, longest_first, run
 from benchmarks.sample import SAMPLE
 from benchmarks.sets import SETS
 from benchmarks.tables import FOLDER, ROOT, commit_of, machine, provenance
@@ -60,7 +61,7 @@ def sampled(wanted: Iterable[Key]) -> list[Key]:
 
 def kept() -> list[Row]:
     """Return the table that is kept."""
-    return read(KEPT.read_text(encoding="utf-8")) if KEPT.exists() else []
+    return load(Row, KEPT)
 
 
 def keep(rows: Iterable[Row], where: str) -> None:
@@ -68,19 +69,19 @@ def keep(rows: Iterable[Row], where: str) -> None:
     merged = {row.key: row for row in [*kept(), *rows]}
     order = {key: number for number, key in enumerate(keys())}
     table = sorted((row for row in merged.values() if row.key in order), key=lambda row: order[row.key])
-    write(KEPT, table, head=f"# {json.dumps(provenance('golden') | {'machine': where})}\n", untold=("message",))
+    save(Row, KEPT, table, head=f"# {json.dumps(provenance('golden') | {'machine': where})}\n", untold=("message",))
 
 
 def base(name: str) -> list[Row]:
     """Return the table of a file, or the one that is kept at a commit."""
     if Path(name).is_file():
-        return read(Path(name).read_text(encoding="utf-8"))
+        return load(Row, Path(name))
     shown = subprocess.run(
         ["git", "show", f"{name}:{KEPT.relative_to(ROOT)}"], cwd=ROOT, capture_output=True, text=True, check=False
     )
     if shown.returncode:
         raise SystemExit(f"--compare: {name!r} is neither a file nor a commit with a golden table. {shown.stderr}")
-    return read(shown.stdout)
+    return parsed(Row, shown.stdout)
 
 
 def draw(rows: Iterable[Row], path: Path) -> None:
@@ -105,7 +106,7 @@ def draw(rows: Iterable[Row], path: Path) -> None:
     figure.savefig(path, dpi=120)
 
 
-def parsed() -> argparse.Namespace:
+def options_given() -> argparse.Namespace:
     """Read the command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--set", nargs="+", choices=SETS, metavar="NAME", help=f"of {', '.join(SETS)}")
@@ -125,12 +126,12 @@ def parsed() -> argparse.Namespace:
 
 def main() -> None:
     """Run what is missing, keep it, compare it."""
-    options = parsed()
+    options = options_given()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     before = base(options.compare) if options.compare else []
     wanted = chosen(options)
     if options.merge:
-        own = {row.key: row for path in options.merge for row in read(path.read_text(encoding="utf-8"))}
+        own = {row.key: row for path in options.merge for row in load(Row, path)}
         rows = [own[key] for key in wanted if key in own]
     else:
         out = options.out or ROOT / "out" / f"golden-{digest()}.csv"

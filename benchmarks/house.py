@@ -2,7 +2,8 @@
 
     python -m benchmarks.house            print every figure, and where it stands against the kept one
     python -m benchmarks.house --list     name what is counted, file by file
-    python -m benchmarks.house --keep     keep today's figures (``benchmarks/house.json``), which a test lets not rise
+    python -m benchmarks.house --keep     keep figures that fell, in benchmarks/house.json; a test lets none rise
+    python -m benchmarks.house --reset    keep today's figures, also those that rose
 
 A constant that decides is a number with a name in upper case at the top of a module, or a field with a number as its
 default in a dataclass of settings (``...Settings``), in a package that chooses how a problem is solved.
@@ -135,6 +136,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--list", action="store_true")
     parser.add_argument("--keep", action="store_true")
+    parser.add_argument("--reset", action="store_true")
     options = parser.parse_args()
     counted = found()
     before = kept() if KEPT.exists() else {}
@@ -145,8 +147,10 @@ def main() -> None:
             print("       " + ", ".join(f"{of} {n}" for of, n in Counter(e.split("/")[0] for e in entries).items()))
         if options.list and name != "lines":
             print("\n".join(f"         {entry}" for entry in entries))
-    if options.keep:
+    if options.keep or options.reset:
         numbers = {name: len(entries) for name, entries in counted.items()}
+        if not options.reset:
+            numbers = {name: min(number, before.get(name, number)) for name, number in numbers.items()}
         KEPT.write_text(json.dumps(numbers, indent=2) + "\n", encoding="utf-8")
 
 

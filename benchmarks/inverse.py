@@ -14,11 +14,10 @@ methods (``benchmarks.inverse_models``). Single solves of all problems are part 
 from __future__ import annotations
 
 import argparse
-import csv
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
@@ -26,6 +25,7 @@ import numpy as np
 
 import pibls as pb
 from benchmarks.inverse_models import MODELS, bound, rate_field
+from benchmarks.records import added, load, save
 from benchmarks.runner import warm_up
 from benchmarks.sets.open_windows import WINDOWS
 from benchmarks.sets.unknowns import noise_of
@@ -152,17 +152,13 @@ def _functions(name: str, problem: pb.Problem, X: FloatArray, *, fields: bool) -
 
 def run(jobs: list[Job], out: Path, processes: int) -> list[Row]:
     """Solve what the file does not have yet, and return the rows of the jobs."""
-    known = load(out)
+    known = load(Row, out)
     done = {(row.study, row.problem, row.seed) for row in known}
     warm_up()
-    with out.open("a", newline="") as stream:
-        writer = csv.DictWriter(stream, [entry.name for entry in fields(Row)])
-        if not known:
-            writer.writeheader()
+    with added(Row, out) as add:
         for _, rows in spread([job for job in jobs if job[:3] not in done], solved, processes):
             known += rows
-            writer.writerows(asdict(row) for row in rows)
-            stream.flush()
+            add(rows)
             for row in rows:
                 found = f"{row.value:.10g} ± {row.deviation:.2g}"
                 print(
@@ -170,16 +166,6 @@ def run(jobs: list[Job], out: Path, processes: int) -> list[Row]:
                 )
     wanted = {job[:3] for job in jobs}
     return [row for row in known if (row.study, row.problem, row.seed) in wanted]
-
-
-def load(path: Path) -> list[Row]:
-    """Return the rows of a file, none if there is no file."""
-    if not path.exists():
-        return []
-    kinds = {entry.name: entry.type for entry in fields(Row)}
-    read: dict[str, Callable[[str], object]] = {"int": int, "float": float, "bool": lambda v: v == "True", "str": str}
-    with path.open(newline="") as stream:
-        return [Row(**{k: read[str(kinds[k])](v) for k, v in row.items()}) for row in csv.DictReader(stream)]  # type: ignore[arg-type]
 
 
 @dataclass(frozen=True)
@@ -244,13 +230,9 @@ def main() -> None:
     jobs = [(options.study, name, seed, options.noise) for name in names for seed in range(options.seeds)]
     found = list(summaries(options.study, run(jobs, options.out, options.processes), options.noise))
     for one in found:
-        print(", ".join(f"{k} {v:.3g}" if isinstance(v, float) else f"{k} {v}" for k, v in asdict(one).items()))
+        print(", ".join(f"{k} {v:.3g}" if isinstance(v, float) else f"{k} {v}" for k, v in vars(one).items()))
     if options.summary is not None:
-        options.summary.parent.mkdir(parents=True, exist_ok=True)
-        with options.summary.open("w", newline="", encoding="utf-8") as stream:
-            writer = csv.DictWriter(stream, [entry.name for entry in fields(Summary)])
-            writer.writeheader()
-            writer.writerows(asdict(one) for one in found)
+        save(Summary, options.summary, found)
 
 
 if __name__ == "__main__":

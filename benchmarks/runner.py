@@ -6,19 +6,19 @@ run that is cut off leaves what it has, and goes on from there when it is asked 
 
 from __future__ import annotations
 
-import csv
 import hashlib
 import signal
 import time
 import warnings
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import asdict, dataclass, fields
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 import pibls as pb
+from benchmarks.records import added, load
 from benchmarks.sets import SETS, Case, cases
 from benchmarks.spread import spread
 from benchmarks.tables import ROOT
@@ -136,44 +136,17 @@ def longest_first(wanted: Iterable[Key], known: Iterable[Row]) -> list[Key]:
     return sorted(wanted, key=lambda key: -seconds.get(key, _UNKNOWN))
 
 
-def read(text: str) -> list[Row]:
-    """Return the rows of a table; a line that was cut off is left out."""
-    kinds = {entry.name: entry.type for entry in fields(Row)}
-    make: dict[str, Callable[[str], Any]] = {"int": int, "float": float, "str": str}
-    found = csv.DictReader(line for line in text.splitlines() if not line.startswith("#"))
-    whole = [row for row in found if None not in row.values() and None not in row]
-    return [Row(**{key: make[str(kinds[key])](value) for key, value in row.items()}) for row in whole]
-
-
-def write(path: Path, rows: Iterable[Row], *, head: str = "", untold: tuple[str, ...] = ()) -> None:
-    """Write a table."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open("w", newline="", encoding="utf-8") as file:
-        file.write(head)
-        writer = csv.DictWriter(file, [f.name for f in fields(Row) if f.name not in untold], lineterminator="\n")
-        writer.writeheader()
-        for row in rows:
-            writer.writerow({key: _short(value) for key, value in asdict(row).items() if key not in untold})
-
-
-def _short(value: object) -> str:
-    return f"{value:.4g}" if isinstance(value, float) else " ".join(str(value).split())
-
-
 def run(wanted: Sequence[Key], out: Path, processes: int, commit: str) -> list[Row]:
     """Solve what a file does not have yet, add it to the file row by row, and return all rows that are wanted."""
-    rows = read(out.read_text(encoding="utf-8")) if out.exists() else []
-    write(out, rows)  # whole again, if it was cut off
+    rows = load(Row, out)
     done = {row.key for row in rows}
     missing = [key for key in wanted if key not in done]
     if missing:
         warm_up()
-    with out.open("a", newline="", encoding="utf-8") as file:
-        writer = csv.DictWriter(file, [entry.name for entry in fields(Row)], lineterminator="\n")
+    with added(Row, out) as add:
         for number, (_, row) in enumerate(spread(missing, _Solve(commit), processes), start=1):
             rows.append(row)
-            writer.writerow({key: _short(value) for key, value in asdict(row).items()})
-            file.flush()
+            add([row])
             print(
                 f"{number}/{len(missing)} {row.set} {row.problem} tol {row.tol:g} seed {row.seed}: {row.status}, "
                 f"estimate {row.estimate:.1e}, error {row.error:.1e}, work {row.work:.2f}, {row.seconds:.2f} s "

@@ -15,7 +15,7 @@ SAMPLE = {
     ),
     "held_out": (
         *("hollow_inclusion", "hot_side_meets_cold", "insulated_corner", "kicked_spring", "outflow_layer"),
-        *("radiating_fin", "resonant_membrane", "suddenly_heated_end", "turning_cylinder"),
+        *("radiating_fin", "resonant_membrane", "suddenly_heated_end", "pressure_vessel"),
     ),
     "ill_posed": (
         *("contradictory_dirichlet", "heat_backward", "laplace_three_sides", "ode_one_condition"),
@@ -29,6 +29,7 @@ SAMPLE = {
         *("beyond_ignition", "blunt_inward_corner", "cooling_slab", "microelectrode", "ring_of_two_metals"),
         *("said_three_times", "stepped_beam", "two_thermometers", "wire_over_ground"),
     ),
+    "bodies": ("discs",),
     "families": ("corner 3/2 π", "layer 1e-2", "peak 1e3"),
     "fresh": ("five_layers", "half_disk_mixed", "hares_and_lynxes", "string_without_velocity", "swinging_beam"),
 }

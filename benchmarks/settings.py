@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import argparse
 import ast
-import csv
 import importlib.abc
 import importlib.machinery
 import importlib.util
@@ -23,7 +22,7 @@ import json
 import os
 import sys
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from types import CodeType, FrameType
@@ -37,6 +36,7 @@ import scipy.special  # noqa: F401
 import sympy  # noqa: F401
 
 from benchmarks.house import DECIDING, SOURCE, constants, package, trees
+from benchmarks.records import added, load, save
 from benchmarks.spread import spread
 from benchmarks.tables import FOLDER, provenance
 
@@ -45,7 +45,7 @@ TRIED = ("linear", "nonlinear", "evolution", "everyday", "ill_posed", "inverse",
 FACTORS = (0.5, 2.0)
 _ESTIMATE, _WORK = 0.1, 0.05  # changes that count
 _DEAREST = 2.0  # seconds of a problem, beyond which it is left out
-_PATIENCE = 8.0  # times the usual seconds, after which a solve is given up
+_PATIENCE = 4.0  # times the usual seconds, after which a solve is given up
 Key = tuple[str, str, float, int]
 
 
@@ -176,10 +176,13 @@ def attempt(task: tuple[Constant | None, float, tuple[tuple[Key, float], ...]]) 
 
 def walked(key: Key) -> tuple[Trial, set[tuple[str, str]]]:
     """Solve a problem as it is; return that, and the files it ran in with the names that were read there."""
-    from benchmarks.runner import solved, warm_up
+    from benchmarks.runner import solved
 
-    warm_up()  # not to be timed, and not to be counted as run
+    solved(key)  # so that nothing is left to import
     usual, seen = solved(key), set[CodeType]()
+    made = Trial("", 1.0, *key, usual.status, usual.estimate, usual.work, usual.seconds)
+    if usual.seconds > _DEAREST:
+        return made, set()
 
     def look(frame: FrameType, event: str, _: object) -> None:
         if event == "call" and frame.f_code.co_filename.startswith(str(SOURCE)):
@@ -189,7 +192,7 @@ def walked(key: Key) -> tuple[Trial, set[tuple[str, str]]]:
     solved(key)
     sys.setprofile(None)
     read = {(str(Path(c.co_filename).relative_to(SOURCE)), name) for c in seen for name in ("", *c.co_names)}
-    return Trial("", 1.0, *key, usual.status, usual.estimate, usual.work, usual.seconds), read
+    return made, read
 
 
 def readers(all_constants: Iterable[Constant]) -> dict[Constant, set[tuple[str, str]]]:
@@ -255,32 +258,32 @@ def _turn(key: Key, found: Sequence[Key], usual: dict[Key, Trial]) -> int:
 # The file and the summary ---------------------------------------------------------------------------------------------
 
 
-def load(path: Path) -> list[Trial]:
-    """Return the trials of an earlier run; a line that was cut off is left out."""
-    if not path.exists():
-        return []
-    make: dict[str, Any] = {"int": int, "float": float, "str": str}
-    kinds = {entry.name: make[str(entry.type)] for entry in fields(Trial)}
-    with path.open(newline="", encoding="utf-8") as file:
-        rows = [row for row in csv.DictReader(file) if None not in row.values() and None not in row]
-    return [Trial(**{key: kinds[key](value) for key, value in row.items()}) for row in rows]
+@dataclass(frozen=True)
+class Summary:
+    """What two changes of a constant did: on how many problems it was tried, and on how many each thing changed."""
+
+    constant: str
+    problems: int
+    status: int
+    estimate: int
+    work: int
+    failed: int
+    matters: str
 
 
-def summary(trials: Iterable[Trial], usual: dict[Key, Trial], chosen: Sequence[Constant]) -> list[dict[str, object]]:
-    """Return a line per constant: on how many problems it was tried, and on how many each thing changed."""
+def summary(trials: Iterable[Trial], usual: dict[Key, Trial], chosen: Sequence[Constant]) -> list[Summary]:
+    """Return a line per constant."""
     groups: dict[str, list[Trial]] = {str(constant): [] for constant in chosen}
     for trial in trials:
         if trial.constant in groups and trial.key in usual:
             groups[trial.constant].append(trial)
     lines = []
     for name, own in groups.items():
-        line: dict[str, object] = {"constant": name, "problems": len({trial.key for trial in own})}
-        changed = {trial: trial.differs(usual[trial.key]) for trial in own}
-        for what in ("status", "estimate", "work"):
-            line[what] = len({trial.key for trial, found in changed.items() if what in found})
-        line["failed"] = len({trial.key for trial in own if trial.status not in ("converged", "stalled", "ill-posed")})
-        line["matters"] = "untried" if not own else "yes" if any(changed.values()) else "no"
-        lines.append(line)
+        changed = {(t.key, word) for t in own for word in t.differs(usual[t.key])}
+        counts = [sum(word == of for _, word in changed) for of in ("status", "estimate", "work")]
+        failed = len({t.key for t in own if t.status not in ("converged", "stalled", "ill-posed")})
+        matters = "untried" if not own else "yes" if changed else "no"
+        lines.append(Summary(name, len({t.key for t in own}), *counts, failed, matters))
     return lines
 
 
@@ -290,6 +293,7 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=Path("out/settings.csv"))
     parser.add_argument("--processes", type=int, default=len(os.sched_getaffinity(0)))
     parser.add_argument("--only", nargs="+", metavar="PLACE:NAME")
+    parser.add_argument("--set", nargs="+", choices=TRIED, default=TRIED)
     parser.add_argument("--part", metavar="I/N", help="every N-th constant, from the I-th on")
     parser.add_argument("--seconds", type=float, default=4.0, help="of solves for each change of a constant")
     parser.add_argument("--keep", action="store_true")
@@ -298,38 +302,29 @@ def main() -> None:
     if options.part:
         own, parts = (int(word) for word in options.part.split("/"))
         chosen = chosen[own - 1 :: parts]
-    options.out.parent.mkdir(parents=True, exist_ok=True)
-    usual, read = reading(options.processes)
-    trials = load(options.out)
+    usual, read = reading(options.set, options.processes)
+    trials = load(Trial, options.out)
     done = {(trial.constant, trial.factor) for trial in trials}
     missing = [t for t in tasks(chosen, usual, read, options.seconds) if t[2] and (str(t[0]), t[1]) not in done]
     missing.sort(key=lambda task: -sum(usual[key].seconds for key, _ in task[2]))
     print(f"{len(chosen)} constants, {len(usual)} problems, {len(missing)} trials", flush=True)
-    with options.out.open("a", newline="", encoding="utf-8") as file:
-        writer = csv.DictWriter(file, [entry.name for entry in fields(Trial)])
-        if not trials:
-            writer.writeheader()
+    with added(Trial, options.out) as add:
         for number, (task, found) in enumerate(spread(missing, attempt, options.processes), start=1):
             trials += found
-            writer.writerows(asdict(trial) for trial in found)
-            file.flush()
+            add(found)
             changes = [word for trial in found for word in sorted(trial.differs(usual[trial.key]))]
             print(f"{number}/{len(missing)} {task[0]} times {task[1]:g}: {', '.join(changes) or 'nothing'}", flush=True)
     lines = summary(trials, usual, chosen)
     for line in lines:
-        print(", ".join(f"{key} {value}" for key, value in line.items()))
-    print(", ".join(f"{word}: {sum(line['matters'] == word for line in lines)}" for word in ("yes", "no", "untried")))
+        print(", ".join(f"{key} {value}" for key, value in vars(line).items()))
+    print(", ".join(f"{word}: {sum(line.matters == word for line in lines)}" for word in ("yes", "no", "untried")))
     if options.keep:
-        with (FOLDER / "settings.csv").open("w", newline="", encoding="utf-8") as file:
-            file.write(f"# {json.dumps(provenance('settings'))}\n")
-            writer = csv.DictWriter(file, list(lines[0]), lineterminator="\n")
-            writer.writeheader()
-            writer.writerows(lines)
+        save(Summary, FOLDER / "settings.csv", lines, head=f"# {json.dumps(provenance('settings'))}\n")
 
 
-def reading(processes: int) -> tuple[dict[Key, Trial], dict[Key, set[tuple[str, str]]]]:
+def reading(sets: Sequence[str], processes: int) -> tuple[dict[Key, Trial], dict[Key, set[tuple[str, str]]]]:
     """Solve every problem of the sample as it is; return these solves, and which names each reads in which file."""
-    wanted = next(found for _, found in spread([None], _sampled, 1))
+    wanted = next(found for _, found in spread([sets], _sampled, 1))
     usual, read = {}, {}
     for key, (trial, names) in spread(wanted, walked, processes):
         if trial.seconds <= _DEAREST and trial.status != "exception":
@@ -337,12 +332,12 @@ def reading(processes: int) -> tuple[dict[Key, Trial], dict[Key, set[tuple[str, 
     return usual, read
 
 
-def _sampled(_: None) -> list[Key]:
+def _sampled(sets: Sequence[str]) -> list[Key]:
     """Return the problems of the sample; in a process of its own, as this one must not import the library."""
     from benchmarks.golden import sampled
     from benchmarks.runner import keys
 
-    return sampled(keys(TRIED))
+    return sampled(keys(sets))
 
 
 if __name__ == "__main__":

@@ -7,7 +7,8 @@ import pytest
 from benchmarks import runner
 from benchmarks.compared import compared
 from benchmarks.golden import sampled
-from benchmarks.runner import Row, read, write
+from benchmarks.records import load, save
+from benchmarks.runner import Row
 from benchmarks.sample import SAMPLE
 from benchmarks.sets import SETS, Case, cases
 from benchmarks.spread import spread
@@ -90,15 +91,15 @@ def test_an_exception_is_a_row(monkeypatch):
 
 def test_a_table_that_was_cut_off_is_read_and_completed(tmp_path, monkeypatch):
     path = tmp_path / "golden.csv"
-    write(path, TABLE)
-    assert [row.key for row in read(path.read_text())] == [row.key for row in TABLE]
+    save(Row, path, TABLE)
+    assert [row.key for row in load(Row, path)] == [row.key for row in TABLE]
     path.write_text(path.read_text()[:-30])
     solved = []
     monkeypatch.setattr(runner, "warm_up", lambda: None)
     monkeypatch.setattr(runner, "spread", lambda tasks, *_: solved.extend(tasks) or [(None, ILL)])
     rows = runner.run([row.key for row in TABLE], path, 1, "abc")
     assert solved == [ILL.key]
-    assert [row.key for row in rows] == [row.key for row in read(path.read_text())] == [row.key for row in TABLE]
+    assert [row.key for row in rows] == [row.key for row in load(Row, path)] == [row.key for row in TABLE]
 
 
 def _task(number):

@@ -9,7 +9,7 @@ def test_no_figure_rises_above_the_kept_one():
     found, kept = house.found(), house.kept()
     assert set(found) == set(kept)
     risen = {name: (kept[name], len(found[name])) for name in found if len(found[name]) > kept[name]}
-    assert not risen, f"lower them, or say why and run python -m benchmarks.house --keep: {risen}"
+    assert not risen, f"lower them, or say why and run python -m benchmarks.house --reset: {risen}"
 
 
 def test_constants_are_numbers_with_names_and_fields_of_settings():

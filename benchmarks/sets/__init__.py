@@ -29,6 +29,7 @@ _LISTS = {
     ),
     "families": ("families.families",),
     "fresh": ("fresh.fresh",),
+    "bodies": ("bodies.bodies",),
 }
 SETS = tuple(_LISTS)
 
