@@ -362,7 +362,8 @@ class Loop:
             stays = after > max(self.tol, _ROUNDING) and after > _STAYS_THERE * before
         if stays:
             return (
-                "What equations and conditions lack does not fall as cells are split: they may contradict each other."
+                f"The residual does not fall under refinement ({fit.residual:.1e}, then {other.residual:.1e}): "
+                "equations and conditions may contradict each other."
             )
         return ""
 
@@ -381,7 +382,8 @@ class Loop:
         """Return why not to go on, as a sentence, or an empty string."""
         last = [s.estimate or 0.0 for s in self.stages]
         if min(answers[-2:]) > self.undetermined:
-            return "Nothing determines it."
+            seen = 1.0 / min(answers[-2:])
+            return f"Nothing determines it: a change of size one changes equations and conditions by {seen:.0e}."
         if self._is_rounded:
             return _ROUNDED
         falls = len(last) > 3 and (self.stages[-1].residual or 0.0) < _FALLS * (self.stages[-4].residual or 0.0)

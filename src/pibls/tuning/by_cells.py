@@ -22,7 +22,7 @@ from pibls.status import Status
 from pibls.tuning.fitting import Fitting
 from pibls.tuning.progress import Progress
 from pibls.wellposed.compatibility import incompatibility
-from pibls.wellposed.contradiction import clash_beyond, contradicts, find_clash
+from pibls.wellposed.contradiction import clash_beyond, contradiction_of, find_clash
 from pibls.wellposed.counting import surplus_on_line
 from pibls.wellposed.sensitivity import sensitivity_of
 from pibls.wellposed.stability import grows_without_bound
@@ -208,7 +208,7 @@ def _runaway(solution: Solution) -> str:
 
 def _contradiction(solution: Solution, seed: int, budget: Budget) -> str:
     """Say which statements contradict each other, if any do."""
-    if not contradicts(Fitting(solution.problem, seed), budget):
+    if not contradiction_of(Fitting(solution.problem, seed), budget):
         return ""
     name, lack = max(_unmet(solution).items(), key=lambda item: item[1])
     residual = solution.diagnostics.residuals[name].rms if name in solution.diagnostics.residuals else np.nan

@@ -25,7 +25,7 @@ from pibls.system import Evaluate, check_known, linearised, system_bytes
 from pibls.tuning.fitting import Block, Fitting, Scale, estimated_error
 from pibls.tuning.progress import Progress
 from pibls.tuning.scales import choose_scale, refine_scale, widened
-from pibls.wellposed.contradiction import MET, contradicts
+from pibls.wellposed.contradiction import MET, contradiction_of
 from pibls.wellposed.sensitivity import ambiguity_of
 
 __all__ = ["solve_wide"]
@@ -38,10 +38,6 @@ _QUICK = 3.0  # by so much the error should fall from width to width; else the s
 _PAYING, _UNRESOLVED, _PATIENCE = 0.5, 0.1, 6
 _MEMORY_SHARE = 0.5
 _ROUNDING = 1e-12
-_CONTRADICTION = (
-    "The equations and conditions contradict each other: they keep a residual however wide the network is, though the "
-    "best compromise is found. Check signs and values, or remove a condition."
-)
 _COARSE, _PLAUSIBLE, _NO_SOLUTION = 1e-3, 0.03, 1e-2  # residuals of nonlinear problems
 
 
@@ -100,8 +96,8 @@ class _Widening:
             verdict = ("" if self.assume_well_posed else ambiguity_of(linear, self.budget)) or self._choose(linear)
             self.scanned = self.elapsed
             limit = self._widen(linear, once=bool(verdict))
-            if limit and not verdict and (self.stages[0].residual or 0.0) > MET and self._contradicts(linear):
-                verdict = _CONTRADICTION
+            if limit and not verdict and (self.stages[0].residual or 0.0) > MET:
+                verdict = self._contradiction(linear)
         except KeyboardInterrupt:
             if self.best is None:
                 raise
@@ -172,9 +168,9 @@ class _Widening:
             scale, left = self._scan(linear, nodes, self.tol)
             if left < _HARDLY_SOLVED:
                 break
-            if level == 1 and self._contradicts(linear):
+            if level == 1 and (verdict := self._contradiction(linear)):
                 self.scale, self.width = scale, nodes
-                return _CONTRADICTION
+                return verdict
         # What a pilot just meets, twice its width meets with digits to spare.
         ratio = 2 if nodes == linear.pilot_nodes else 1
         self.scale, self.width = widened(scale, ratio), ratio * nodes
@@ -261,8 +257,8 @@ class _Widening:
             return f"The memory limits it: {width} nodes would need {needed / 2**30:.1f} GiB."
         return self.budget.late
 
-    def _contradicts(self, linear: Fitting) -> bool:
-        return not self.assume_well_posed and not self.budget.late and contradicts(linear, self.budget)
+    def _contradiction(self, linear: Fitting) -> str:
+        return "" if self.assume_well_posed or self.budget.late else contradiction_of(linear, self.budget)
 
     def _solution(self, limit: str, verdict: str) -> Solution:
         assert self.best is not None
