@@ -147,8 +147,10 @@ def suits_lines(problem: Problem) -> bool:
     For what moves nonlinearly, where space alone has three dimensions, and where more happens than a network over all
     of space and time can hold.
     """
-    if problem.domain.time is None:
-        return False
+    return problem.domain.time is not None and problem.once(_suits_lines)
+
+
+def _suits_lines(problem: Problem) -> bool:
     if not problem.is_linear or len(problem.domain.coordinates) == _SOLID:
         return True
     evolution = find_evolution(problem) if len(problem.domain.coordinates) < _SOLID else None
