@@ -185,7 +185,7 @@ def _unmet(solution: Solution) -> dict[str, float]:
         form = statement.form
         slots = [(term.field, term.multi_index) for term in form.terms]
         state, inside = solution.evaluate(X, slots), solution.evaluate(interior, slots)
-        left = form.residual_function(X, normals, state)
+        left = form.residual_at(X, normals, state)
         sizes = (max(np.abs(own).max() for own in pair) for pair in zip(state, inside, strict=True))
         terms = [f(X, normals) * size for f, size in zip(form.coefficient_functions, sizes, strict=True)]
         size = max(np.abs(own).max() for own in [form.source_function(X, normals), *terms])

@@ -109,7 +109,7 @@ def clash_beyond(surplus: Statement, solution: Solution) -> Clash | None:
     form, (X, normals) = surplus.form, surplus.place.part.sample(_POINTS, "kronecker", 1)
     slots = [(term.field, term.multi_index) for term in form.terms]
     given = 0.0 - form.source_function(X, normals)
-    found = form.residual_function(X, normals, solution.evaluate(X, slots)) + given
+    found = form.residual_at(X, normals, solution.evaluate(X, slots)) + given
     sizes = [float(np.abs(own(X, normals)).max()) for own in form.coefficient_functions]
     names = surplus.name, "what the other conditions determine"
     return _differing(names, dict(zip(slots, sizes, strict=True)), X, (given, found), _SLOPES)
