@@ -174,17 +174,19 @@ def _unmet(solution: Solution) -> dict[str, float]:
     """
     domain = solution.problem.domain
     interior = domain.sample(_POINTS, "kronecker", 3)
+    given = [s for s in solution.problem.statements if s.is_equation or isinstance(s.place, OnPart)]
+    every = list({(term.field, term.multi_index): None for s in given for term in s.form.terms})
+    known = dict(zip(every, solution.evaluate(interior, every), strict=True))
     found = {}
-    for statement in solution.problem.statements:
-        if isinstance(statement.place, OnPart):
-            X, normals = statement.place.part.sample(_POINTS, "kronecker", 3)
-        elif statement.is_equation:
-            X, normals = interior, None
-        else:
-            continue
+    for statement in given:
         form = statement.form
         slots = [(term.field, term.multi_index) for term in form.terms]
-        state, inside = solution.evaluate(X, slots), solution.evaluate(interior, slots)
+        inside = [known[slot] for slot in slots]
+        if isinstance(statement.place, OnPart):
+            X, normals = statement.place.part.sample(_POINTS, "kronecker", 3)
+            state = solution.evaluate(X, slots)
+        else:
+            X, normals, state = interior, None, inside
         left = form.residual_at(X, normals, state)
         sizes = (max(np.abs(own).max() for own in pair) for pair in zip(state, inside, strict=True))
         terms = [f(X, normals) * size for f, size in zip(form.coefficient_functions, sizes, strict=True)]
