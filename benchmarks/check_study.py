@@ -24,13 +24,13 @@ from typing import Any
 from rich.console import Console
 
 from pibls.report.metrics import METRICS
-from pibls.studies.cells import Store
-from pibls.studies.coverage import NOISE
-from pibls.studies.findings import Findings
-from pibls.studies.ledger import PROBLEMS
-from pibls.studies.published import METHODS, published
-from pibls.studies.records import held, own_numbers, tally
-from pibls.studies.stored import stored
+from pibls.paper.cells import Store
+from pibls.paper.coverage import NOISE
+from pibls.paper.findings import Findings
+from pibls.paper.ledger import PROBLEMS
+from pibls.paper.published import METHODS, published
+from pibls.paper.records import held, own_numbers, tally
+from pibls.paper.stored import stored
 
 ROOT = Path(__file__).parents[1]
 TABLES = {"6": "advection", "7a": "poisson_star", "7b": "poisson_square", "8": "diffusion_reaction"}

@@ -24,11 +24,11 @@ from pathlib import Path
 
 from rich.console import Console
 
-from pibls.studies import complexity, coverage, protocol, run_study, tasks
-from pibls.studies.grids import Grid
-from pibls.studies.profiles import Profile
-from pibls.studies.published import METHODS, PAPER_NAMES
-from pibls.studies.report import write_numbers
+from pibls.paper import complexity, coverage, protocol, run_study, tasks
+from pibls.paper.grids import Grid
+from pibls.paper.profiles import Profile
+from pibls.paper.published import METHODS, PAPER_NAMES
+from pibls.paper.report import write_numbers
 
 TIMED = {"seconds", "search_seconds", "exponent", "median", "worst", "best", "ratio", "verdict"}
 UNTIMED = ("comparison.csv", "errors.csv", "settings.csv", "theorems.csv", "curves.csv", "coverage.csv")

@@ -20,9 +20,9 @@ import numpy as np
 from rich.console import Console
 
 from pibls.runtime import blas_threads
-from pibls.studies.grids import FINAL_TRAINING, grid
-from pibls.studies.protocol import Fitted, Setting, fit_timed, select
-from pibls.studies.published import published
+from pibls.paper.grids import FINAL_TRAINING, grid
+from pibls.paper.protocol import Fitted, Setting, fit_timed, select
+from pibls.paper.published import published
 
 SETTINGS = {"width": [23], "activation": ["tanh"]}
 SHORT = {"adam_iterations": 50, "lbfgs_iterations": 100}

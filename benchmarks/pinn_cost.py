@@ -19,10 +19,10 @@ from rich.console import Console
 from pibls.features.taylor import lower_set
 from pibls.methods import PINN
 from pibls.methods.pinn import BUSY, PinnFit, batches, fit_together
-from pibls.studies.grids import grid, scales
-from pibls.studies.profiles import PROFILES
-from pibls.studies.protocol import FOLDS, Setting, training_device
-from pibls.studies.published import PAPER_NAMES, published
+from pibls.paper.grids import grid, scales
+from pibls.paper.profiles import PROFILES
+from pibls.paper.protocol import FOLDS, Setting, training_device
+from pibls.paper.published import PAPER_NAMES, published
 from pibls.tuning.folds import split
 
 FLOPS, BANDWIDTH, START = 2e13, 3.3e12, 1e-3  # of an H200 in double precision: what small products reach; seconds

@@ -13,9 +13,9 @@ from pathlib import Path
 
 from rich.console import Console
 
-from pibls.studies import stored
-from pibls.studies.cells import Store
-from pibls.studies.tasks import plan
+from pibls.paper import stored
+from pibls.paper.cells import Store
+from pibls.paper.tasks import plan
 
 
 def main() -> None:

@@ -9,9 +9,9 @@ from statistics import median
 
 from benchmarks.held_out import ROUND_OFF
 from benchmarks.tables import Results, Row, results
-from pibls.studies.ledger import Ledger
-from pibls.studies.published import published
-from pibls.studies.stored import stored
+from pibls.paper.ledger import Ledger
+from pibls.paper.published import published
+from pibls.paper.stored import stored
 
 STUDIED = ("advection", "poisson_star", "diffusion_reaction")
 TITLES = {

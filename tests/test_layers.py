@@ -32,7 +32,7 @@ ORDER = [
     {"lines"},
     {"inverse"},
     {"tuning"},
-    {"studies"},
+    {"paper"},
     {"cli"},
     {"__main__"},
 ]

@@ -40,8 +40,8 @@ def reproduce(
     Every result is stored as it is finished: interrupt at any time, run again, and only what is missing is computed.
     """
     with told(debug, f"What is finished is kept in {out}; run the same command again to go on."):
-        from pibls.studies.report import write_report
-        from pibls.studies.runner import run_study
+        from pibls.paper.report import write_report
+        from pibls.paper.runner import run_study
 
         if report_only and (only or workers is not None):
             raise InputError("--report-only runs nothing and tells all that is stored. Leave out --only and --workers.")

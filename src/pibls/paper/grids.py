@@ -3,7 +3,8 @@
 The paper does not say how its random weights are distributed, and their range decides more than anything else. Each
 search therefore has two stages, both by the same cross-validation: for every activation, the scale that suits the
 widest network of the space, with unit penalties and the smallest ridge; then all of the paper's settings at that scale.
-The first weights of a PINN, which training hardly changes, are chosen in the same way, among fewer and at one width.
+The first weights of a PINN, which training hardly changes, are chosen in the same way among the same scales, at the
+middle width. Its networks run a race (:mod:`racing`): the longer they are trained, the fewer are left.
 """
 
 from __future__ import annotations
@@ -16,28 +17,25 @@ from typing import Any
 
 from pibls.checks import check_choice
 from pibls.methods import PIBLS, PIELM, PINN, BayesianPIELM
+from pibls.paper.published import METHODS, published
 from pibls.problem import Problem
-from pibls.studies.published import METHODS, published
 from pibls.tuning.automatic import Method
 
 __all__ = [
     "BEYOND",
     "CLASSES",
-    "FINAL_TRAINING",
-    "SEARCH_TRAINING",
+    "EVALUATIONS",
     "SPACE_SCALES",
     "TIME_SCALES",
-    "TRAINED_SPACE_SCALES",
-    "TRAINED_TIME_SCALES",
     "Grid",
     "grid",
+    "lengths",
     "scales",
 ]
 
 # Radians across half the domain: from nearly linear nodes to some eight waves.
 SPACE_SCALES = (1.0, 1.5, 2.0, 3.0, 4.0, 6.0, 8.0, 12.0, 16.0, 24.0)
 TIME_SCALES = (0.5, 1.5)
-TRAINED_SPACE_SCALES, TRAINED_TIME_SCALES = (2.0, 6.0, 12.0), (0.5,)
 
 # Beyond the paper: an activation that it has not, rows balanced by the library instead of penalties, no ridge.
 BEYOND: Mapping[str, Sequence[Any]] = {
@@ -47,10 +45,7 @@ BEYOND: Mapping[str, Sequence[Any]] = {
     "enhancement_nodes": (0, 65),
 }
 
-# PINN is trained, which takes seconds where the others take milliseconds: a search trains less than the final fit.
-_PILOT_PINN: Mapping[str, Any] = {"width": 23}
-SEARCH_TRAINING: Mapping[str, int] = {"adam_iterations": 250, "lbfgs_iterations": 250}
-FINAL_TRAINING: Mapping[str, int] = {"adam_iterations": 1000, "lbfgs_iterations": 10_000}
+EVALUATIONS = 30_000  # of loss and gradient, that a final training has at most
 
 CLASSES: Mapping[str, Callable[..., Method]] = {
     "PI-BLS": PIBLS,
@@ -59,6 +54,7 @@ CLASSES: Mapping[str, Callable[..., Method]] = {
     "PINN": PINN,
 }
 _WITH_SOLVER = ("PI-BLS", "PI-ELM")
+_MOST_ADAM = 1000
 
 
 @dataclass(frozen=True)
@@ -72,8 +68,6 @@ class Grid:
     final: Mapping[str, Any]
     # Settings that differ from those of the widest network while the scale is chosen.
     pilot: Mapping[str, Any] = field(default_factory=dict)
-    space_scales: Sequence[float] = SPACE_SCALES
-    time_scales: Sequence[float] = TIME_SCALES
 
     def pilots(self, activation: str, choices: Sequence[Any]) -> list[Method]:
         """Return the widest network with one activation at every scale."""
@@ -118,8 +112,18 @@ def grid(problem: str, method: str, *, beyond: bool = False) -> Grid:
     space = published().space(problem, method)
     if method != "PINN":
         return Grid(method, space, *_solvers(method, space))
-    fixed = {"layers": space.pop("layers")[0], **SEARCH_TRAINING}
-    return Grid(method, space, fixed, FINAL_TRAINING, _PILOT_PINN, TRAINED_SPACE_SCALES, TRAINED_TIME_SCALES)
+    middle = sorted(space["width"])[len(space["width"]) // 2]
+    return Grid(method, space, {"layers": space.pop("layers")[0]}, lengths(EVALUATIONS), {"width": middle})
+
+
+def lengths(evaluations: int) -> dict[str, int]:
+    """Return how a training of so many evaluations is divided: Adam has half of a short one.
+
+    >>> lengths(250), lengths(30_000)
+    ({'adam_iterations': 125, 'lbfgs_iterations': 125}, {'adam_iterations': 1000, 'lbfgs_iterations': 29000})
+    """
+    adam = min(evaluations // 2, _MOST_ADAM)
+    return {"adam_iterations": adam, "lbfgs_iterations": evaluations - adam}
 
 
 def _solvers(method: str, space: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -136,7 +140,7 @@ def _solvers(method: str, space: Mapping[str, Any]) -> tuple[dict[str, Any], dic
     return {"solver": "svd"}, {"solver": "lstsq"}
 
 
-def scales(problem: Problem, space: Sequence[float] = SPACE_SCALES, time: Sequence[float] = TIME_SCALES) -> list[Any]:
+def scales(problem: Problem) -> list[Any]:
     """Return the scales that a search tries: one number for all of space, and one for time.
 
     >>> from pibls.problems import advection, diffusion_reaction
@@ -145,6 +149,9 @@ def scales(problem: Problem, space: Sequence[float] = SPACE_SCALES, time: Sequen
     """
     domain = problem.domain
     if domain.time is None:
-        return list(space)
+        return list(SPACE_SCALES)
     axis = domain.coordinates.index(domain.time)
-    return [tuple(t if i == axis else s for i in range(len(domain.coordinates))) for s, t in product(space, time)]
+    return [
+        tuple(t if i == axis else s for i in range(len(domain.coordinates)))
+        for s, t in product(SPACE_SCALES, TIME_SCALES)
+    ]

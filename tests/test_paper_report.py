@@ -17,21 +17,21 @@ from hypothesis import strategies as st
 
 from pibls.errors import FileFormatError, InputError
 from pibls.report.metrics import METRICS
-from pibls.studies import findings as findings_module
-from pibls.studies import report
-from pibls.studies.cells import Store
-from pibls.studies.figures import draw_coverage, draw_error_curves, draw_overview
-from pibls.studies.files import write_files
-from pibls.studies.findings import Findings
-from pibls.studies.ledger import PROBLEMS, Ledger, summarise
-from pibls.studies.pictures import draw_graphs, draw_maps, pictures
-from pibls.studies.protocol import Setting
-from pibls.studies.published import METHODS
-from pibls.studies.records import Record, held, own_numbers, tally
-from pibls.studies.report import errata, machine, number, render, shown, spread_words, write_report
-from pibls.studies.stored import Stored
-from pibls.studies.tasks import plan
-from studies_report_helpers import PAPER, cell, made_up_cells, spec, statement, store_cells
+from pibls.paper import findings as findings_module
+from pibls.paper import report
+from pibls.paper.cells import Store
+from pibls.paper.figures import draw_coverage, draw_error_curves, draw_overview
+from pibls.paper.files import write_files
+from pibls.paper.findings import Findings
+from pibls.paper.ledger import PROBLEMS, Ledger, summarise
+from pibls.paper.pictures import draw_graphs, draw_maps, pictures
+from pibls.paper.setting import Setting
+from pibls.paper.published import METHODS
+from pibls.paper.records import Record, held, own_numbers, tally
+from pibls.paper.report import errata, machine, number, render, shown, spread_words, write_report
+from pibls.paper.stored import Stored
+from pibls.paper.tasks import plan
+from paper_report_helpers import PAPER, cell, made_up_cells, spec, statement, store_cells
 
 VOID = {"meta", "img", "br"}
 FIGURES = [

@@ -16,18 +16,18 @@ from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
+from pibls.paper import coverage, grids
+from pibls.paper.architectures import ARCHITECTURES
+from pibls.paper.cells import versions
+from pibls.paper.figures import ERROR_FIGURES, SOLUTION_FIGURES, draw_all
+from pibls.paper.files import write_files
+from pibls.paper.findings import Findings
+from pibls.paper.ledger import PROBLEMS, Ledger, Summary, label, summarise
+from pibls.paper.published import METHODS
+from pibls.paper.records import Record, held, own_numbers, tally
+from pibls.paper.selecting import FOLDS
+from pibls.paper.stored import stored
 from pibls.runtime import available_cores, available_memory, format_bytes
-from pibls.studies import coverage, grids
-from pibls.studies.architectures import ARCHITECTURES
-from pibls.studies.cells import versions
-from pibls.studies.figures import ERROR_FIGURES, SOLUTION_FIGURES, draw_all
-from pibls.studies.files import write_files
-from pibls.studies.findings import Findings
-from pibls.studies.ledger import PROBLEMS, Ledger, Summary, label, summarise
-from pibls.studies.protocol import FOLDS
-from pibls.studies.published import METHODS
-from pibls.studies.records import Record, held, own_numbers, tally
-from pibls.studies.stored import stored
 
 __all__ = ["errata", "render", "write_numbers", "write_report"]
 
@@ -74,7 +74,7 @@ def _write_files(found: Findings, folder: Path) -> tuple[Path, ...]:
 def render(found: Findings, figures: Mapping[str, bytes]) -> str:
     """Return the page, with the figures (SVG, by name) inside of it."""
     page = Environment(
-        loader=PackageLoader("pibls.studies", "."),
+        loader=PackageLoader("pibls.paper", "."),
         autoescape=True,
         undefined=StrictUndefined,
         extensions=["jinja2.ext.do"],
@@ -101,7 +101,7 @@ def render(found: Findings, figures: Mapping[str, bytes]) -> str:
 
 def errata() -> list[dict[str, str]]:
     """Return where the paper's text is wrong or silent: subject, what is printed, why not, and what was done."""
-    text = files("pibls.studies").joinpath("errata.toml").read_text(encoding="utf-8")
+    text = files("pibls.paper").joinpath("errata.toml").read_text(encoding="utf-8")
     return list(tomllib.loads(text)["erratum"])
 
 

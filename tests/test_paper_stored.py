@@ -8,12 +8,12 @@ import re
 import pytest
 
 from pibls.errors import FileFormatError
-from pibls.studies import findings, report
-from pibls.studies.cells import Store
-from pibls.studies.findings import Findings
-from pibls.studies.stored import Stored, completed, read_stored, stored, write_stored
-from pibls.studies.tasks import plan
-from studies_report_helpers import cell, store_cells
+from pibls.paper import findings, report
+from pibls.paper.cells import Store
+from pibls.paper.findings import Findings
+from pibls.paper.stored import Stored, completed, read_stored, stored, write_stored
+from pibls.paper.tasks import plan
+from paper_report_helpers import cell, store_cells
 
 
 def accuracy(method, seed, error, **rest):

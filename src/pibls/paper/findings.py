@@ -15,16 +15,16 @@ import numpy as np
 from pibls.checks import shorten
 from pibls.errors import InputError
 from pibls.features.activations import activation
+from pibls.paper.cells import Store
+from pibls.paper.complexity import exponent
+from pibls.paper.ledger import PROBLEMS, Ledger, Summary, summarise
+from pibls.paper.published import METHODS, Published, published
+from pibls.paper.records import MORE_IS_BETTER, Record
+from pibls.paper.setting import Setting
+from pibls.paper.stored import completed, stored
+from pibls.paper.tasks import plan
 from pibls.problems import catalogue
 from pibls.report.metrics import METRICS
-from pibls.studies.cells import Store
-from pibls.studies.complexity import exponent
-from pibls.studies.ledger import PROBLEMS, Ledger, Summary, summarise
-from pibls.studies.protocol import Setting
-from pibls.studies.published import METHODS, Published, published
-from pibls.studies.records import MORE_IS_BETTER, Record
-from pibls.studies.stored import completed, stored
-from pibls.studies.tasks import plan
 
 __all__ = ["Findings", "Theorem"]
 

@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 import pibls as pb
-from pibls.studies import protocol
-from pibls.studies.complexity import exponent, growth_cell
-from pibls.studies.grids import Grid
-from pibls.studies.protocol import Setting, curves, fit_timed, parameters, rebuilt, select, solve_cell
-from pibls.studies.published import PAPER_NAMES
+from pibls.paper import protocol
+from pibls.paper.complexity import exponent, growth_cell
+from pibls.paper.grids import Grid
+from pibls.paper.setting import Setting, curves, fit_timed, parameters, rebuilt, select, solve_cell
+from pibls.paper.published import PAPER_NAMES
 
 TOY = Grid(
     "PI-ELM",
@@ -160,7 +160,7 @@ def test_the_exponent_is_that_of_a_power():
 @pytest.mark.parametrize("method", ["PI-BLS", "PI-ELM", "BPI-ELM", "PINN"])
 def test_growth_is_recorded_with_its_sizes(monkeypatch, method):
     for table in ("_LINEAR_SIZES", "_TRAINED_SIZES"):
-        monkeypatch.setattr(f"pibls.studies.complexity.{table}", {"points": ((20, 40), 20), "width": ((10, 20), 20)})
+        monkeypatch.setattr(f"pibls.paper.complexity.{table}", {"points": ((20, 40), 20), "width": ((10, 20), 20)})
     for axis, sizes in (("points", [20, 40]), ("width", [10, 20])):
         cell = growth_cell(method, axis)
         assert cell["axis"] == axis

@@ -21,10 +21,10 @@ from typing import Any
 
 from pibls.checks import check_integer, shorten
 from pibls.errors import InputError, MissingDependencyError, PiblsError, SolveError
+from pibls.paper.cells import Store
+from pibls.paper.selecting import training_device
+from pibls.paper.tasks import Task, plan
 from pibls.runtime import available_cores, blas_threads
-from pibls.studies.cells import Store
-from pibls.studies.protocol import training_device
-from pibls.studies.tasks import Task, plan
 from pibls.tuning.progress import reporter
 
 __all__ = ["StudyProgress", "run_study"]

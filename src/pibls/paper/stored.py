@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from pibls.errors import FileFormatError
-from pibls.studies.cells import Cell
+from pibls.paper.cells import Cell
 
 __all__ = ["Stored", "completed", "stored", "write_stored"]
 
@@ -34,7 +34,7 @@ class Stored:
 @cache
 def stored() -> Stored:
     """Return what comes with the library."""
-    return read_stored(files("pibls.studies").joinpath(FILE).read_bytes())
+    return read_stored(files("pibls.paper").joinpath(FILE).read_bytes())
 
 
 def read_stored(data: bytes) -> Stored:

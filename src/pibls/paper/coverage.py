@@ -13,10 +13,10 @@ from pibls.checks import FloatArray
 from pibls.geometry import Points
 from pibls.methods import BayesianPIELM
 from pibls.methods.settings import recorded
+from pibls.paper.grids import scales
+from pibls.paper.setting import Setting
 from pibls.problem import Observation, Problem
 from pibls.solution import Solution
-from pibls.studies.grids import scales
-from pibls.studies.protocol import Setting
 
 __all__ = ["LEVELS", "NOISE", "REPETITIONS", "Measured", "chosen", "coverage_cell"]
 

@@ -12,11 +12,11 @@ import time
 import pytest
 
 import pibls as pb
-from pibls.studies import published, read_cells, run_study, tasks
-from pibls.studies.cells import Spec, Store
-from pibls.studies.grids import Grid
-from pibls.studies.profiles import PROFILES, Profile
-from pibls.studies.tasks import plan
+from pibls.paper import published, read_cells, run_study, tasks
+from pibls.paper.cells import Spec, Store
+from pibls.paper.grids import Grid
+from pibls.paper.profiles import PROFILES, Profile
+from pibls.paper.tasks import plan
 
 ENTRIES = {
     "kind",
@@ -58,9 +58,9 @@ def toy(monkeypatch):
     monkeypatch.setattr(tasks, "PROFILES", {"quick": profile})
     monkeypatch.setattr(tasks, "REPETITIONS", 2)
     for module in ("protocol", "coverage"):
-        monkeypatch.setattr(f"pibls.studies.{module}.scales", lambda *_: [2.0])
+        monkeypatch.setattr(f"pibls.paper.{module}.scales", lambda *_: [2.0])
     for table in ("_LINEAR_SIZES", "_TRAINED_SIZES"):
-        monkeypatch.setattr(f"pibls.studies.complexity.{table}", {"points": ((20, 40), 20), "width": ((10, 20), 20)})
+        monkeypatch.setattr(f"pibls.paper.complexity.{table}", {"points": ((20, 40), 20), "width": ((10, 20), 20)})
 
 
 def without_times(cell):
@@ -142,7 +142,7 @@ def test_complexity_has_an_exponent_per_axis(toy, tmp_path):
 
 RUN = """
 import sys
-from pibls.studies import run_study
+from pibls.paper import run_study
 if __name__ == "__main__":
     run_study(sys.argv[1], workers=2, progress=False, only=["advection", "solve"])
 """
@@ -252,7 +252,7 @@ def test_a_failing_task_does_not_stop_the_others(toy, tmp_path, monkeypatch):
 
 
 def test_without_torch_pinns_are_refused_and_all_else_is_run(toy, tmp_path, monkeypatch):
-    monkeypatch.setattr("pibls.studies.runner.find_spec", lambda name: None)
+    monkeypatch.setattr("pibls.paper.runner.find_spec", lambda name: None)
     with pytest.raises(pb.PiblsError, match=r"need torch.*pip install 'pibls\[torch\]'"):
         run_study(tmp_path, workers=1, progress=False, only=["advection", "time"])
     assert not list(tmp_path.iterdir())

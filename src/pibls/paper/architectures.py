@@ -11,9 +11,9 @@ from matplotlib.figure import Figure
 from pibls.features import EnhancementGroup, FeatureGroup, activation, draw_network
 from pibls.features.broad import BroadNetwork
 from pibls.features.deep import DeepNetwork
+from pibls.paper.pictures import INK, STYLES, new_figure
 from pibls.problem import Problem
 from pibls.problems import catalogue
-from pibls.studies.pictures import INK, STYLES, new_figure
 
 __all__ = ["ARCHITECTURES", "draw_architecture", "draw_architectures"]
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from pibls.studies import coverage
-from pibls.studies.coverage import LEVELS, NOISE, Measured, chosen, coverage_cell
-from pibls.studies.protocol import Setting
+from pibls.paper import coverage
+from pibls.paper.coverage import LEVELS, NOISE, Measured, chosen, coverage_cell
+from pibls.paper.setting import Setting
 
 
 def test_measurements_replace_the_conditions_and_have_the_noise_they_should():

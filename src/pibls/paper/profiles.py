@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from pibls.studies.published import METHODS, PAPER_NAMES
+from pibls.paper.published import METHODS, PAPER_NAMES
 
 __all__ = ["PROFILES", "Profile"]
 
@@ -20,7 +20,7 @@ class Profile:
         str, int
     ]  # per method that is run, at the number of points of the paper's table; in the wider space too
     other_seeds: int  # at the other numbers of points
-    runs: int  # timed fits
+    trained_seeds: int  # there, of networks that are trained
     solves: int  # seeds of plain solves
     covered: tuple[str, ...]  # problems on which bands are held against the solution
     aside: tuple[str, ...] = ()  # problems that have a few seeds only, and a few numbers of points
@@ -28,6 +28,10 @@ class Profile:
     def count(self, problem: str, seeds: int) -> int:
         """Return how many of some seeds are run on a problem."""
         return min(seeds, _FEW) if problem in self.aside else seeds
+
+    def others(self, method: str) -> int:
+        """Return how many seeds of a method are run at the numbers of points beside the table's."""
+        return self.trained_seeds if method == "PINN" else self.other_seeds
 
     def sizes(self, problem: str, others: Sequence[int]) -> Sequence[int]:
         """Return which of the numbers of points beside the table's are run."""
@@ -39,11 +43,11 @@ PROFILES: Mapping[str, Profile] = {
         # PINNs take hours on two cores; those of the full study come with the library.
         seeds={"PI-BLS": _MANY, "PI-ELM": 5, "BPI-ELM": _FEW},
         other_seeds=1,
-        runs=_MANY,
+        trained_seeds=0,
         solves=5,
         covered=("advection", "poisson_star"),
         # The paper's table is of the star.
         aside=("poisson_square",),
     ),
-    "full": Profile(dict.fromkeys(METHODS, _MANY), _MANY, _MANY, _MANY, tuple(PAPER_NAMES)),
+    "full": Profile(dict.fromkeys(METHODS, _MANY), _MANY, _FEW, _MANY, tuple(PAPER_NAMES)),
 }

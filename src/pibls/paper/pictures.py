@@ -10,13 +10,13 @@ from matplotlib.figure import Figure
 from matplotlib.layout_engine import ConstrainedLayoutEngine
 
 from pibls.checks import FloatArray
+from pibls.paper.ledger import Ledger, label
+from pibls.paper.published import METHODS
 from pibls.problem import Problem
 from pibls.problems import catalogue
 from pibls.report.drawing import add_colour_bar, draw_map
 from pibls.report.scales import Scale, decades, magnitude_scale, value_scale
 from pibls.report.views import View
-from pibls.studies.ledger import Ledger, label
-from pibls.studies.published import METHODS
 
 __all__ = ["EXACT", "INK", "STYLES", "draw_solutions", "legend", "new_figure", "style_axes"]
 

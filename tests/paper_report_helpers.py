@@ -13,8 +13,8 @@ from pibls.checks import FloatArray
 from pibls.problem import Problem
 from pibls.problems import catalogue
 from pibls.report.metrics import error_metrics
-from pibls.studies.cells import Spec, Store
-from pibls.studies.published import PAPER_NAMES, published
+from pibls.paper.cells import Spec, Store
+from pibls.paper.published import PAPER_NAMES, published
 
 PAPER = published()
 LEVELS = {"PI-BLS": 1e-5, "PINN": 1e-2, "PI-ELM": 1e-4, "BPI-ELM": 2e-4}

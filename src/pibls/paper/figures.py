@@ -12,11 +12,11 @@ import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from pibls.studies.architectures import draw_architectures
-from pibls.studies.findings import Findings
-from pibls.studies.ledger import PROBLEMS, Ledger, label
-from pibls.studies.pictures import EXACT, INK, STYLES, draw_solutions, legend, new_figure, style_axes
-from pibls.studies.published import METHODS
+from pibls.paper.architectures import draw_architectures
+from pibls.paper.findings import Findings
+from pibls.paper.ledger import PROBLEMS, Ledger, label
+from pibls.paper.pictures import EXACT, INK, STYLES, draw_solutions, legend, new_figure, style_axes
+from pibls.paper.published import METHODS
 
 __all__ = ["ERROR_FIGURES", "SOLUTION_FIGURES", "draw_all", "draw_coverage", "draw_error_curves", "draw_overview"]
 

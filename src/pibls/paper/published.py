@@ -96,5 +96,5 @@ def _paper_name(problem: str) -> str:
 @cache
 def published() -> Published:
     """Return the numbers of the paper."""
-    text = files("pibls.studies").joinpath("published.toml").read_text(encoding="utf-8")
+    text = files("pibls.paper").joinpath("published.toml").read_text(encoding="utf-8")
     return Published(tomllib.loads(text))

@@ -7,8 +7,8 @@ from itertools import product
 import pytest
 
 import pibls as pb
-from pibls.studies.grids import BEYOND, SPACE_SCALES, TIME_SCALES, grid, scales
-from pibls.studies.published import METHODS, PAPER_NAMES, published
+from pibls.paper.grids import BEYOND, SPACE_SCALES, TIME_SCALES, grid, scales
+from pibls.paper.published import METHODS, PAPER_NAMES, published
 
 PAPER = published()
 WIDTHS = range(3, 204, 20)

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from pibls.studies.ledger import Summary
+from pibls.paper.ledger import Summary
 
 __all__ = ["MORE_IS_BETTER", "VERDICTS", "Record", "held", "own_numbers", "tally"]
 
@@ -24,7 +24,7 @@ class Record:
 
     Examples
     --------
-    >>> from pibls.studies.ledger import summarise
+    >>> from pibls.paper.ledger import summarise
     >>> Record("6", "advection", "PINN", "test", "rmse", 30, 1e-3, summarise([4e-4])).verdict
     'beat'
     >>> Record("6", "advection", "PINN", "test", "mse", 30, 1e-3, summarise([3e-3])).verdict
@@ -87,7 +87,7 @@ def own_numbers(records: Sequence[Record]) -> list[Record]:
 def held(records: Sequence[Record]) -> tuple[int, int]:
     """Return for how many seeds the verdicts on the medians are true, and how many there are.
 
-    >>> from pibls.studies.ledger import summarise
+    >>> from pibls.paper.ledger import summarise
     >>> held([Record("6", "advection", "PINN", "test", "mae", 30, 1.0, summarise([0.1, 0.2, 0.9]))])
     (2, 3)
     """
@@ -98,7 +98,7 @@ def held(records: Sequence[Record]) -> tuple[int, int]:
 def tally(records: Sequence[Record]) -> dict[str, int]:
     """Return how many numbers were published, how many got each verdict, and how many are no worse than published.
 
-    >>> from pibls.studies.ledger import summarise
+    >>> from pibls.paper.ledger import summarise
     >>> tally([Record("6", "advection", "PINN", "test", "mae", 30, 1.0, summarise([0.1]))])
     {'published': 1, 'beat': 1, 'reproduce': 0, 'miss': 0, 'at or below': 1}
     """

@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from pibls.studies.ledger import Cell, Ledger
-from pibls.studies.records import Record
+from pibls.paper.ledger import Cell, Ledger
+from pibls.paper.records import Record
 
 __all__ = ["write_files"]
 

@@ -5,8 +5,8 @@ and measured on one problem, :mod:`tasks` what a study consists of, :mod:`cells`
 :mod:`runner` puts them to work. :mod:`findings` is what the results say; :mod:`report` tells it, by ``report.html.j2``.
 """
 
-from pibls.studies.cells import read_cells
-from pibls.studies.published import published
-from pibls.studies.runner import StudyProgress, run_study
+from pibls.paper.cells import read_cells
+from pibls.paper.published import published
+from pibls.paper.runner import StudyProgress, run_study
 
 __all__ = ["StudyProgress", "published", "read_cells", "run_study"]
