@@ -34,6 +34,7 @@ ENTRIES = {
     "parameters",
     "theorems",
     "extra",
+    "made",
     "versions",
 }
 
@@ -46,7 +47,7 @@ def toy(monkeypatch):
         fixed = {"solver": "svd"} if method in ("PI-BLS", "PI-ELM") else {}
         if method == "PINN":
             space = {"width": [4], "activation": ["tanh"]}
-            return Grid(method, space, {"adam_iterations": 3, "lbfgs_iterations": 3}, {})
+            return Grid(method, space, {}, {"adam_iterations": 3, "lbfgs_iterations": 3})
         space = {"enhancement_nodes": [5], "feature_groups": [2]} if method == "PI-BLS" else {"nodes": [10]}
         if method == "PI-BLS" and not beyond:
             space["lambda_reg"] = [1e-4]
@@ -54,11 +55,14 @@ def toy(monkeypatch):
 
     ones = dict.fromkeys(("PI-BLS", "PI-ELM", "BPI-ELM", "PINN"), 1)
     monkeypatch.setattr(tasks, "grid", grid)
-    profile = Profile(ones, other_seeds=1, runs=2, solves=1, covered=("advection",))
+    profile = Profile({**ones, "PI-ELM": 2}, other_seeds=1, trained_seeds=1, solves=1, covered=("advection",))
     monkeypatch.setattr(tasks, "PROFILES", {"quick": profile})
     monkeypatch.setattr(tasks, "REPETITIONS", 2)
-    for module in ("protocol", "coverage"):
+    monkeypatch.setattr("pibls.paper.selecting.LENGTHS", (2, 4))
+    for module in ("selecting", "coverage"):
         monkeypatch.setattr(f"pibls.paper.{module}.scales", lambda *_: [2.0])
+    monkeypatch.setattr("pibls.paper.protocol._SHORT", 2)
+    monkeypatch.setattr("pibls.paper.protocol._LONG", 4)
     for table in ("_LINEAR_SIZES", "_TRAINED_SIZES"):
         monkeypatch.setattr(f"pibls.paper.complexity.{table}", {"points": ((20, 40), 20), "width": ((10, 20), 20)})
 

@@ -6,7 +6,7 @@ import hashlib
 import json
 import os
 import platform
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
@@ -20,8 +20,8 @@ __all__ = ["Cell", "Spec", "Store", "read_cells", "versions"]
 
 Cell = dict[str, Any]
 # Part of every key: cells of another way of computing them are not mistaken for these.
-_FORMAT = 2
-_FOLDER = "cells"
+_FORMAT = 3
+_FOLDER, _FAILURES = "cells", "failures.txt"
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,7 @@ class Spec:
     def cell(self, **entries: Any) -> Cell:
         """Return a cell with the entries of this specification, the given ones, and empty ones for the rest."""
         empty: Cell = {name: {} for name in ("settings", "train", "test", "theorems", "extra")}
-        empty |= {"seconds": 0.0, "search_seconds": 0.0, "configurations": 0, "parameters": 0}
+        empty |= {"seconds": 0.0, "search_seconds": 0.0, "configurations": 0, "parameters": 0, "made": {}}
         return {**self.told, **empty, **entries, "versions": versions()}
 
     @property
@@ -90,6 +90,20 @@ class Store:
             file.flush()
             os.fsync(file.fileno())
         part.replace(path)
+
+    @property
+    def failures(self) -> list[str]:
+        """What the last run failed at, and why."""
+        path = self.out / _FAILURES
+        return path.read_text(encoding="utf-8").splitlines() if path.exists() else []
+
+    def write_failures(self, failures: Sequence[str]) -> None:
+        """Keep what a run failed at, line by line; a run without failures leaves no such file."""
+        path = self.out / _FAILURES
+        if failures:
+            path.write_text("".join(f"{' '.join(line.split())}\n" for line in failures), encoding="utf-8")
+        else:
+            path.unlink(missing_ok=True)
 
     def read(self, spec: Spec) -> Cell | None:
         """Return a cell, or None if there is none."""

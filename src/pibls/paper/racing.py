@@ -44,7 +44,7 @@ def _untrained(settings: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in settings.items() if name not in lengths(1)}
 
 
-def race(jobs: Sequence[SearchJob], folds: int, device: Any = None, course: Sequence[int] = LENGTHS) -> list[Raced]:
+def race(jobs: Sequence[SearchJob], folds: int, course: Sequence[int], device: Any = None) -> list[Raced]:
     """Race the methods of every job; networks of all jobs are trained side by side.
 
     Examples
@@ -53,7 +53,7 @@ def race(jobs: Sequence[SearchJob], folds: int, device: Any = None, course: Sequ
     >>> problem = problems.advection()
     >>> points = Points.sample(problem, interior=10)
     >>> job = SearchJob([PINN(width) for width in (1, 2, 8)], problem, points, 0)
-    >>> (raced,) = race([job], 2, course=(20, 40))
+    >>> (raced,) = race([job], 2, (20, 40))
     >>> len(raced.leaders), raced.entrants
     (2, 3)
     """

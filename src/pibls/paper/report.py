@@ -6,7 +6,6 @@ import base64
 import math
 import os
 import platform
-import re
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from importlib.metadata import version
@@ -23,6 +22,7 @@ from pibls.paper.figures import ERROR_FIGURES, SOLUTION_FIGURES, draw_all
 from pibls.paper.files import write_files
 from pibls.paper.findings import Findings
 from pibls.paper.ledger import PROBLEMS, Ledger, Summary, label, summarise
+from pibls.paper.made import processor
 from pibls.paper.published import METHODS
 from pibls.paper.records import Record, held, own_numbers, tally
 from pibls.paper.selecting import FOLDS
@@ -31,7 +31,6 @@ from pibls.runtime import available_cores, available_memory, format_bytes
 
 __all__ = ["errata", "render", "write_numbers", "write_report"]
 
-_CPU = Path("/proc/cpuinfo")
 # How a quantity is written as measured, and as published; others in three digits, and in the paper's five.
 _SHOWN = {"parameters": ".0f", "reduction": ".2f", "factor": ".2f"}
 _PRINTED = {**_SHOWN, "seconds": ".4f", "seconds per point": ".2e"}
@@ -109,7 +108,7 @@ def machine(book: Ledger) -> dict[str, str]:
     """Return the machine and versions that write the report, and those that the cells were computed with if others."""
     used = {**versions(), "matplotlib": version("matplotlib")}
     facts = {
-        "processor": _processor(),
+        "processor": processor(),
         "cores": f"{available_cores()} available of {os.cpu_count()}",
         "memory": f"{format_bytes(available_memory())} free",
         "system": platform.platform(),
@@ -120,12 +119,6 @@ def machine(book: Ledger) -> dict[str, str]:
         found = sorted({str(one[name]) for one in stored if name in one})
         facts |= {f"cells: {name}": ", ".join(found)} if found != [used.get(name)] else {}
     return facts
-
-
-def _processor() -> str:
-    text = _CPU.read_text(encoding="utf-8", errors="replace") if _CPU.exists() else ""
-    names = re.findall(r"^model name\s*:\s*(.+)$", text, re.MULTILINE)
-    return names[0] if names else platform.processor() or platform.machine()
 
 
 def number(value: float) -> str:

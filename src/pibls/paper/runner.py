@@ -9,25 +9,29 @@ import sys
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor
 from concurrent.futures import wait as wait_for
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, replace
 from importlib.util import find_spec
+from itertools import chain
 from multiprocessing.connection import wait
 from pathlib import Path
 from typing import Any
 
-from pibls.checks import check_integer, shorten
-from pibls.errors import InputError, MissingDependencyError, PiblsError, SolveError
+from pibls.checks import check_integer, cut, shorten
+from pibls.errors import InputError, MissingDependencyError, PiblsError
 from pibls.paper.cells import Store
+from pibls.paper.made import made
 from pibls.paper.selecting import training_device
 from pibls.paper.tasks import Task, plan
 from pibls.runtime import available_cores, blas_threads
 from pibls.tuning.progress import reporter
 
 __all__ = ["StudyProgress", "run_study"]
+
+_ENDED = "A process was ended from outside, perhaps for want of memory; run again, with fewer workers."
 
 
 @dataclass(frozen=True)
@@ -66,7 +70,7 @@ def run_study(
     workers: int | None = None,
     progress: Callable[[StudyProgress], object] | bool | None = None,
     only: Sequence[str] | None = None,
-) -> Path:
+) -> tuple[str, ...]:
     """Compute the missing cells of the study of the paper and store each as it is finished.
 
     Parameters
@@ -81,12 +85,13 @@ def run_study(
         Called with a :class:`StudyProgress` after every task. ``True`` shows a line on the terminal, ``False`` nothing;
         left out, that line on a terminal and one per batch of tasks where the output goes elsewhere.
     only
-        Names of problems, methods or kinds of cells, to run only those.
+        Names of problems, methods or kinds of cells, numbers of points as ``"N=30"`` and seeds as ``"seed=0"``, to run
+        only those.
 
     Returns
     -------
-    Path
-        The folder ``out``.
+    tuple of str
+        What failed and why, task by task; nothing if all is well. What failed is tried again by the next run.
     """
     # The folder comes last: what is refused leaves nothing behind.
     count = available_cores() if workers is None else check_integer("workers", workers, "run_study", minimum=1)
@@ -98,15 +103,11 @@ def run_study(
         failures: list[str] = []
         # Long tasks first: a short one at the end leaves no core waiting for long.
         missing = [sorted((t for t in stage if t.missing(store)), key=lambda task: -task.cost) for stage in stages]
-        for task, failure in _outcomes(missing, store, count):
+        for task, failure in _outcomes(missing, store, count, made(profile, only)):
             failures += [f"{task}: {failure}"] if failure else []
             course.finished(task)
-    if failures:
-        raise SolveError(
-            f"{len(failures)} tasks of the study failed; all others are stored. The first: {failures[0]} "
-            "Run again to try only those."
-        )
-    return store.out
+    store.write_failures(failures)
+    return tuple(failures)
 
 
 def _stages(profile: str, only: Sequence[str] | None) -> list[list[Task]]:
@@ -157,12 +158,14 @@ class _Course:
         self.report(StudyProgress(self.done, self.total, seconds, remaining, str(task), batch))
 
 
-def _outcomes(stages: Sequence[Sequence[Task]], store: Store, workers: int) -> Iterator[tuple[Task, str]]:
+def _outcomes(
+    stages: Sequence[Sequence[Task]], store: Store, workers: int, origin: Mapping[str, str]
+) -> Iterator[tuple[Task, str]]:
     """Yield every task as it is finished, with what went wrong; a stage begins when the one before is finished."""
     count = min(workers, max(map(len, stages)))
     if count <= 1:
         for task in (task for stage in stages for task in stage):
-            yield task, _compute(task, store)
+            yield task, _compute(task, store, origin)
         return
     context = multiprocessing.get_context("spawn")
     strangers = set(multiprocessing.active_children())
@@ -177,19 +180,20 @@ def _outcomes(stages: Sequence[Sequence[Task]], store: Store, workers: int) -> I
         while True:
             for pool, later, now in zip(pools, waiting, running, strict=True):
                 while later and not now:
-                    now |= {pool.submit(_compute, task, store): task for task in later.pop(0)}
+                    now |= {pool.submit(_compute, task, store, origin): task for task in later.pop(0)}
             futures = {future: task for now in running for future, task in now.items()}
             if not futures:
                 return
             for future in wait_for(futures, return_when=FIRST_COMPLETED).done:
-                for now in running:
-                    now.pop(future, None)
-                yield futures[future], future.result()
-    except BrokenProcessPool as error:
-        raise SolveError(
-            "A process of the study was ended from outside, perhaps for want of memory. What is finished is stored: "
-            "run again, with fewer workers."
-        ) from error
+                if not any(future in now for now in running):
+                    continue
+                lane = next(i for i, now in enumerate(running) if future in now)
+                if not isinstance(future.exception(), BrokenProcessPool):
+                    yield running[lane].pop(future), future.result()
+                else:
+                    # Nor can what waits for these processes be computed.
+                    yield from ((task, _ENDED) for task in (*running[lane].values(), *chain(*waiting[lane])))
+                    running[lane], waiting[lane] = {}, []
     finally:
         # An interrupted study does not wait for trainings of minutes; what they were at is computed again.
         for child in set(multiprocessing.active_children()) - strangers:
@@ -211,16 +215,18 @@ def _end_with(sentinel: Any) -> None:
     os._exit(1)
 
 
-def _compute(task: Task, store: Store) -> str:
+def _compute(task: Task, store: Store, origin: Mapping[str, str]) -> str:
     """Compute the cells of a task; return what went wrong."""
-    if task.method == "PINN":
-        # Loaded before threads are capped, which reaches only libraries that are there.
-        import torch  # noqa: F401
     try:
+        if task.method == "PINN":
+            # Loaded before threads are capped, which reaches only libraries that are there.
+            import torch  # noqa: F401
         with blas_threads(1):
-            task.run(store)
+            task.run(store, origin)
     except PiblsError as error:
         return str(error)
+    except Exception as error:  # one task that fails costs its own cells and nothing else
+        return f"{type(error).__name__}: {cut(str(error), 300)}"
     return ""
 
 

@@ -9,7 +9,7 @@ from typing import Any
 from pibls.errors import PiblsError
 from pibls.features import activation
 from pibls.paper.grids import Grid, scales
-from pibls.paper.racing import Raced, race
+from pibls.paper.racing import LENGTHS, Raced, race
 from pibls.paper.setting import Setting
 from pibls.tuning.automatic import Method
 from pibls.tuning.cross_validation import CrossValidation, SearchJob, first_of_the_best, search
@@ -112,9 +112,9 @@ def _raced(grid: Grid, settings: Sequence[Setting]) -> list[dict[str, Selection]
         return SearchJob(methods, problem, setting.points, setting.seed)
 
     choices = scales(problem)
-    pilots = race([job(s, grid.pilots(name, choices)) for s in settings for name in names], FOLDS, device)
+    pilots = race([job(s, grid.pilots(name, choices)) for s in settings for name in names], FOLDS, LENGTHS, device)
     own = [dict(zip(names, pilots[i : i + len(names)], strict=True)) for i in range(0, len(pilots), len(names))]
-    found = race([job(s, grid.methods(_won(o))) for s, o in zip(settings, own, strict=True)], FOLDS, device)
+    found = race([job(s, grid.methods(_won(o))) for s, o in zip(settings, own, strict=True)], FOLDS, LENGTHS, device)
     result = []
     for before, last in zip(own, found, strict=True):
         winner: Any = last.winner.method

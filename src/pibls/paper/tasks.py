@@ -72,10 +72,10 @@ class Task:
         """Whether one of its cells is not there yet."""
         return not all(store.has(spec) for spec in self.specs)
 
-    def run(self, store: Store) -> None:
-        """Compute its cells, and store each as it is finished."""
+    def run(self, store: Store, made: Mapping[str, str]) -> None:
+        """Compute its cells, and store each as it is finished, with where it comes from."""
         for spec, cell in _KINDS[self.kind].run(self, store):
-            store.write(spec, cell)
+            store.write(spec, {**cell, "made": made})
 
     def spec(self, kind: str, where: Where, score: str | None = None, **more: Any) -> Spec:
         """Return the specification of a cell of this task."""
@@ -176,8 +176,8 @@ def _picked(tasks: list[Task], only: Sequence[str] | None) -> list[Task]:
         if not (re.fullmatch(r"(N|seed)=\d+", word) or any(word in known for known in words.values())):
             raise InputError(
                 "The 'only' parameter of run_study names problems, methods or kinds of cells: "
-                f"{', '.join(sorted(set().union(*words.values())))}; or a number of points as N=30, or a seed as seed=0. "
-                f"Got {shorten(word)} instead."
+                f"{', '.join(sorted(set().union(*words.values())))}; or points and seeds as N=30 "
+                f"and seed=0. Got {shorten(word)} instead."
             )
     for attribute, known in words.items():
         if wanted := known & set(only):
@@ -267,7 +267,7 @@ def _grid(task: Task) -> Grid:
 
 
 def _time(task: Task, store: Store) -> Iterator[tuple[Spec, Cell]]:
-    """Time the fit of what the paper's search chose for every seed, stored or searched for now; beside it, the search."""
+    """Time the fit of what the paper's search chose for every seed, stored or searched for now."""
     table = published().table_size(task.problem)
     missing = [where for where in task.members if not store.has(task.spec("time", where))]
     known = {seed: store.read(task.spec("accuracy", (table, seed), "exact")) for _, seed in missing}
