@@ -9,23 +9,26 @@ from typing import Any
 
 import numpy as np
 
+from pibls.checks import FloatArray
 from pibls.methods import PINN
 from pibls.methods.pinn import PinnFit, fit_together
 from pibls.methods.settings import recorded, row_scaling
-from pibls.methods.theorems import exact_weights
 from pibls.paper.grids import CLASSES, Grid
 from pibls.paper.selecting import device_name, training_device
 from pibls.paper.setting import Setting
+from pibls.paper.theorems import LeastSquaresProblem, check_theorems
 from pibls.problem import Problem
 from pibls.report import metrics
 from pibls.report.views import View
 from pibls.solution import Solution
+from pibls.solvers import solver
 from pibls.status import Status
 from pibls.system import assemble
 from pibls.tuning.automatic import Method, solve
 
 __all__ = [
     "Fitted",
+    "checked",
     "curves",
     "error_as_searched",
     "fit_all",
@@ -43,7 +46,7 @@ _SHORT, _LONG = 200, 600  # evaluations of two trainings whose difference in tim
 def parameters(method: Method, problem: Problem) -> int:
     """Return how many numbers a method trains.
 
-    >>> from pibls import PIBLS
+    >>> from pibls import PIBLS, problems
     >>> parameters(PIBLS(feature_groups=13, feature_nodes=10, enhancement_nodes=105), problems.advection())
     235
     """
@@ -86,15 +89,13 @@ class Fitted:
     train: Mapping[str, float]
     test: Mapping[str, float]
     parameters: int
-    theorems: Mapping[str, Any] = field(default_factory=dict)  # what takes more than the fit itself
     extra: Mapping[str, Any] = field(default_factory=dict)  # of a training: its length, and where it ran
 
     @property
     def entries(self) -> dict[str, Any]:
         """The entries of a cell."""
         named = {name: getattr(self, name) for name in ("settings", "seconds", "train", "test", "parameters")}
-        theorems = {**self.solution.diagnostics.theorems, **self.theorems}
-        return {**named, "theorems": theorems, "extra": dict(self.extra)}
+        return {**named, "extra": dict(self.extra)}
 
 
 def fit_timed(method: Method, setting: Setting, *, warm: bool = False) -> Fitted:
@@ -163,19 +164,20 @@ def _fitted(method: Method, setting: Setting, solution: Solution, seconds: float
         raise KeyboardInterrupt
     train, test = setting.errors(solution)
     counted = parameters(method, setting.problem)
-    theorems = _exact_weights(method, setting, solution)
-    return Fitted(solution, recorded(method), seconds, train, test, counted, theorems, extra)
+    return Fitted(solution, recorded(method), seconds, train, test, counted, extra)
 
 
-def _exact_weights(method: Any, setting: Setting, solution: Solution) -> dict[str, Any]:
-    """Return how far a solution with a ridge is from weights that meet all rows, where there are such."""
-    ridge = getattr(method, "lambda_reg", 0.0)
-    if not ridge:
-        return {}
-    network: Any = solution.network
-    system = assemble(setting.problem, setting.points, network, row_scaling(method.lambda_b, method.lambda_i))
-    found = exact_weights(system.matrix, system.rhs, ridge, solution.weights.ravel())
-    return {found.theorem: found.record} if found else {}
+def checked(method: Any, setting: Setting) -> dict[str, Any]:
+    """Return the checks of the theorems on a method with a solver, at the points of a setting."""
+    network = method.draw(setting.problem.domain.bounds, setting.seed)
+    scaling = row_scaling(method.lambda_b, method.lambda_i)
+    system = assemble(setting.problem, setting.points, network, scaling)
+    matrix = np.asfortranarray(system.matrix)
+
+    def solve(rhs: FloatArray, ridge: float) -> FloatArray:
+        return np.asarray(solver(method.solver).factorise(matrix, ridge=ridge).solve(rhs))
+
+    return check_theorems(LeastSquaresProblem(matrix, np.array(system.rhs), method.lambda_reg), solve)
 
 
 def error_as_searched(method: Any, grid: Grid, setting: Setting) -> dict[str, float]:
@@ -206,6 +208,5 @@ def solve_cell(setting: Setting) -> dict[str, Any]:
         "test": dict(metrics(solution, points=setting.test_points)),
         "seconds": seconds,
         "parameters": solution.diagnostics.nodes * len(problem.fields),
-        "theorems": solution.diagnostics.theorems,
         "extra": {"estimate": solution.error_estimate, "status": solution.status, "rows": solution.diagnostics.rows},
     }

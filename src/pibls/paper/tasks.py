@@ -15,7 +15,7 @@ from pibls.paper.complexity import AXES, growth_cell
 from pibls.paper.coverage import REPETITIONS, coverage_cell
 from pibls.paper.grids import Grid, grid
 from pibls.paper.profiles import PROFILES, Profile
-from pibls.paper.protocol import curves, error_as_searched, fit_all, rebuilt, solve_cell, time_all
+from pibls.paper.protocol import checked, curves, error_as_searched, fit_all, rebuilt, solve_cell, time_all
 from pibls.paper.published import METHODS, PAPER_NAMES, published
 from pibls.paper.selecting import SCORES, Selection, select_all
 from pibls.paper.setting import Setting
@@ -26,6 +26,7 @@ Where = tuple[int, int]
 """Number of points and seed."""
 
 _STAGES = 5
+CHECKED = ("PI-BLS", "PI-ELM")  # methods whose theorems are checked: the others do not take a solver
 _FIGURE_N = {"advection": 30, "poisson_square": 100, "poisson_star": 100, "diffusion_reaction": 50}
 # Seconds that tasks took on one quiet core at 100 points; only the remaining time is told by them.
 _COSTS = {"PI-BLS": 8.0, "PI-ELM": 2.5, "BPI-ELM": 5.0, "PINN": 20.0, "solve": 1.0}
@@ -53,8 +54,8 @@ class Task:
     @property
     def stage(self) -> int:
         """When it is run: later stages use what earlier ones have stored, and tables come before figures."""
-        if self.kind in ("time", "complexity"):
-            return 2 if self.kind == "time" else 1
+        if self.kind in ("time", "theorems", "complexity"):
+            return 1 if self.kind == "complexity" else 2
         others = self.together and self.n_train != published().table_size(self.problem)
         return 3 * others + (self.together and self.kind == "accuracy")
 
@@ -151,6 +152,7 @@ def _tasks(name: str, chosen: Profile) -> list[Task]:
         else:
             tasks += [Task("accuracy", name, method, (where,)) for where in (*first, *rest)]
         tasks.append(Task("time", name, method, tuple((paper.time_size(name), seed) for _, seed in first)))
+        tasks += [Task("theorems", name, method, tuple(first))] if method in CHECKED else []
     beyond, solves = (chosen.count(name, seeds) for seeds in (chosen.seeds["PI-BLS"], chosen.solves))
     tasks += [Task("beyond", name, "PI-BLS", ((table, seed),)) for seed in range(beyond)]
     tasks += [Task("solve", name, "solve", ((table, seed),)) for seed in range(solves)]
@@ -267,20 +269,34 @@ def _grid(task: Task) -> Grid:
 
 
 def _time(task: Task, store: Store) -> Iterator[tuple[Spec, Cell]]:
-    """Time the fit of what the paper's search chose for every seed, stored or searched for now."""
-    table = published().table_size(task.problem)
+    """Time the fit of what the paper's search chose for every seed."""
     missing = [where for where in task.members if not store.has(task.spec("time", where))]
-    known = {seed: store.read(task.spec("accuracy", (table, seed), "exact")) for _, seed in missing}
+    found = _selected(task, store, missing)
+    fits = time_all([(found[seed][0], task.setting((n, seed))) for n, seed in missing])
+    for where, fitted in zip(missing, fits, strict=True):
+        spec = task.spec("time", where)
+        yield spec, spec.cell(**fitted.entries, search_seconds=found[where[1]][1])
+
+
+def _selected(task: Task, store: Store, members: Sequence[Where]) -> dict[int, tuple[Any, float]]:
+    """Return what the paper's search chose for every seed, and its seconds, as stored or searched for now."""
+    table = published().table_size(task.problem)
+    known = {seed: store.read(task.spec("accuracy", (table, seed), "exact")) for _, seed in members}
     unknown = [(table, seed) for seed, cell in known.items() if cell is None]
     chosen = _chosen(task, store, unknown) if unknown else {}
     found = {seed: (by["exact"].method, by["exact"].seconds) for (_, seed), by in chosen.items()}
     for seed, cell in known.items():
         if cell is not None:
             found[seed] = rebuilt(task.method, cell["settings"]), cell["search_seconds"]
-    fits = time_all([(found[where[1]][0], task.setting(where)) for where in missing])
-    for where, fitted in zip(missing, fits, strict=True):
-        spec = task.spec("time", where)
-        yield spec, spec.cell(**fitted.entries, search_seconds=found[where[1]][1])
+    return found
+
+
+def _theorems(task: Task, store: Store) -> Iterator[tuple[Spec, Cell]]:
+    """Check the theorems on what the paper's search chose for every seed."""
+    found = _selected(task, store, task.members)
+    for where in task.members:
+        method, spec = found[where[1]][0], task.spec("theorems", where)
+        yield spec, spec.cell(settings=recorded(method), theorems=checked(method, task.setting(where)))
 
 
 def _solve(task: Task, _: Store) -> Iterator[tuple[Spec, Cell]]:
@@ -310,6 +326,7 @@ _KINDS: Mapping[str, _Kind] = {
     "beyond": _Kind(_single("beyond", SCORES), _searched, 1.0),
     "solve": _Kind(_single("solve"), _solve, 1.0),
     "coverage": _Kind(_single("coverage"), _coverage, 8.0),
+    "theorems": _Kind(_single("theorems"), _theorems, 0.2),
     "time": _Kind(_single("time"), _time, 1.0),
     "complexity": _Kind(_growth_specs, _complexity, 1.0),
 }
