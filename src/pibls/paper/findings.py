@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -21,31 +21,25 @@ from pibls.paper.ledger import PROBLEMS, Ledger, Summary, summarise
 from pibls.paper.published import METHODS, Published, published
 from pibls.paper.records import MORE_IS_BETTER, Record
 from pibls.paper.setting import Setting
-from pibls.paper.stored import completed, stored
+from pibls.paper.stored import completed, stored, twins
 from pibls.paper.tasks import plan
+from pibls.paper.theorems import CHECKS
 from pibls.problems import catalogue
 from pibls.report.metrics import METRICS
 
 __all__ = ["Findings", "Theorem"]
 
 _TABLES = {"advection": "6", "poisson_star": "7a", "poisson_square": "7b", "diffusion_reaction": "8"}
-# In the order of the paper; the second half of the residual theorem is about exact weights.
-_THEOREMS = ("stability", "residual", "exact weights", "sensitivity", "physics consistency")
 
 
 @dataclass(frozen=True)
 class Theorem:
-    """What one theorem bounds on the fitted models of one method."""
+    """One check of the theorems on the fitted models of one method."""
 
     name: str
     method: str
     found: tuple[Mapping[str, Any], ...]
     stored: int = 0  # how many of the models come with the library
-
-    @property
-    def checked(self) -> bool:
-        """Whether it could fail: two of them bound residuals by a sum over the same residuals."""
-        return self.name not in ("exact weights", "physics consistency")
 
     @property
     def held(self) -> int:
@@ -54,10 +48,17 @@ class Theorem:
 
     @property
     def used(self) -> Summary | None:
-        """How much of the sharp bound is used up; all of it and more where the bound is zero and the number is not."""
+        """What was measured over its bound."""
         pairs = [(values["measured"], values["sharp_bound"]) for values in self.found]
         ratios = (value / bound if bound else math.inf if value else 0.0 for value, bound in pairs)
         return summarise(ratios, stored=self.stored)
+
+    @property
+    def printed(self) -> float | None:
+        """The median of what was measured over the printed bound, where there is one."""
+        ratios = [v["measured"] / v["paper_bound"] for v in self.found if v["paper_bound"] and v["paper_bound"] > 0]
+        summary = summarise(ratios)
+        return summary.median if summary else None
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,6 +69,8 @@ class Findings:
     paper: Published
     profile: str
     missing: int = 0
+    failures: tuple[str, ...] = ()
+    twins: tuple[int, int] = (0, 0)  # cells that are stored, too, and those of them whose errors agree
 
     @classmethod
     def of(cls, folder: Path, profile: str) -> Findings:
@@ -86,7 +89,9 @@ class Findings:
         # What a search chose is told by the fits of it.
         specs = {spec.key: spec for spec in every if spec.kind != "search"}
         cells = [cell for spec in specs.values() if (cell := store.read(spec)) is not None]
-        return cls(Ledger.of(completed(cells, stored())), published(), profile, len(specs) - len(cells))
+        told = Ledger.of(completed(cells, stored()))
+        both = twins(cells, stored())
+        return cls(told, published(), profile, len(specs) - len(cells), tuple(store.failures), both)
 
     def number(
         self, kind: str, problem: str, method: str, quantity: str, part: str = "", n: int = 0, score: str | None = None
@@ -94,11 +99,9 @@ class Findings:
         """Return a number with no published one beside it; at the table's number of points if none is given."""
         n = n or self.paper.table_size(problem)
         cells = self.book.select(kind=kind, problem=problem, method=method, n_train=n, score=score)
-        if quantity == "seconds" and 0 < cells.stored < len(cells):
-            cells = Ledger(tuple(cell for cell in cells.cells if not cell.get("stored")))  # of one machine
         better = "high" if quantity in MORE_IS_BETTER else "low"
         found = cells.summary(*([part] if part else []), quantity, better=better)
-        return Record("", problem, method, part, quantity, n, None, found)
+        return Record("", problem, method, part, quantity, n, None, found, kind, score or "")
 
     def error(self, kind: str, problem: str, method: str, n: int = 0, score: str | None = "exact") -> Record:
         """Return the relative RMSE at the test points."""
@@ -133,7 +136,7 @@ class Findings:
         cells = self.book.select(kind="time", problem=problem, method=method, n_train=n)
         share = summarise((value / n for value in cells.numbers("seconds")), stored=cells.stored)
         value = self.paper.seconds(problem, method, per_point=True)
-        yield Record("9", problem, method, "", "seconds per point", n, value, share)
+        yield Record("9", problem, method, "", "seconds per point", n, value, share, "time")
 
     @cached_property
     def times_here(self) -> list[Record]:
@@ -158,7 +161,7 @@ class Findings:
         for column, values in savings.items():
             value = self.paper.parameters(problem, n, column)
             known = sum(summary.stored for summary in (large, small) if summary)
-            yield Record("10", problem, "PI-BLS", "", column, n, value, summarise(values, stored=known))
+            yield Record("10", problem, "PI-BLS", "", column, n, value, summarise(values, stored=known), "savings")
 
     def ranking(self, problem: str, n: int = 0) -> list[Record]:
         """Return the errors of the methods that were run, the lowest first."""
@@ -212,16 +215,55 @@ class Findings:
 
     @property
     def theorems(self) -> list[Theorem]:
-        """The theorems on every fitted model, by theorem and method."""
-        # A curve shows a model that an accuracy cell already counts.
-        models = Ledger(tuple(cell for cell in self.book.cells if cell["kind"] != "curve"))
+        """The checks of the theorems on every selected model, by check and method."""
         result = []
-        for name in _THEOREMS:
-            for method in (*METHODS, "solve"):
-                cells = [c for c in models.select(method=method).cells if name in (c.get("theorems") or {})]
+        for name in CHECKS:
+            for method in METHODS:
+                cells = [c for c in self.book.select(kind="theorems", method=method).cells if name in c["theorems"]]
                 found = tuple(cell["theorems"][name] for cell in cells)
                 result += [Theorem(name, method, found, Ledger(tuple(cells)).stored)] if found else []
         return result
+
+    @cached_property
+    def speed(self) -> list[tuple[Record, ...]]:
+        """Seconds of PINN alone and with the search, its evaluations, and seconds of PI-BLS, at the tables' points."""
+        found = []
+        for problem in PROBLEMS:
+            slow, fast = (self._costs(problem, method) for method in ("PINN", "PI-BLS"))
+            length = self.number("accuracy", problem, "PINN", "evaluations", "extra", score="exact")
+            if slow[0].measured and fast[0].measured:
+                found.append((*slow, length, *fast))
+        return found
+
+    def _costs(self, problem: str, method: str) -> tuple[Record, Record]:
+        fit = self.number("accuracy", problem, method, "seconds", score="exact")
+        cells = self.book.select(kind="accuracy", problem=problem, method=method, n_train=fit.n_train, score="exact")
+        sums = [a + b for a, b in zip(cells.numbers("seconds"), cells.numbers("search_seconds"), strict=True)]
+        both = summarise(sums, stored=cells.stored)
+        return fit, replace(fit, quantity="seconds and search", measured=both)
+
+    def hardware(self, problem: str, method: str) -> str:
+        """Return what the fits of a method were computed on."""
+        n = self.paper.table_size(problem)
+        cells = self.book.select(kind="accuracy", problem=problem, method=method, n_train=n, score="exact").cells
+        return ", ".join(
+            sorted({c["extra"].get("device") or f"one core: {c['made'].get('machine', '')}" for c in cells})
+        )
+
+    @cached_property
+    def races(self) -> tuple[int, int, int, int]:
+        """How many scales were chosen by races, how many the last length changed; how many settings; and searches."""
+        courses = [
+            c["extra"]["course"]
+            for c in self.book.select(kind="accuracy", method="PINN").cells
+            if c["extra"].get("course")
+        ]
+        pilots = [leaders for course in courses for leaders in course["pilots"].values()]
+        scales = sum(a[-1]["settings"]["scale"] != a[-2]["settings"]["scale"] for a in pilots if len(a) > 1)
+        chosen = sum(
+            c["leaders"][-1]["settings"] != c["leaders"][-2]["settings"] for c in courses if len(c["leaders"]) > 1
+        )
+        return len(pilots), scales, chosen, len(courses)
 
     @property
     def gaps(self) -> tuple[Summary, float, float] | None:

@@ -39,6 +39,15 @@ class Record:
     n_train: int
     published: float | None
     measured: Summary | None
+    kind: str = ""  # of the cells that it was measured in
+    score: str = ""  # what their settings were chosen by
+
+    @property
+    def name(self) -> str:
+        """What a printed number is looked up by: kind, problem, method, points, score, part and quantity."""
+        return "|".join(
+            map(str, (self.kind, self.problem, self.method, self.n_train, self.score, self.part, self.quantity))
+        )
 
     def beside(self, published: float | None, table: str) -> Record:
         """Return the same measured number beside a published one."""

@@ -18,6 +18,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from pibls.paper import coverage, grids
 from pibls.paper.architectures import ARCHITECTURES
 from pibls.paper.cells import versions
+from pibls.paper.conclusions import claims, standings
 from pibls.paper.figures import ERROR_FIGURES, SOLUTION_FIGURES, draw_all
 from pibls.paper.files import write_files
 from pibls.paper.findings import Findings
@@ -25,6 +26,7 @@ from pibls.paper.ledger import PROBLEMS, Ledger, Summary, label, summarise
 from pibls.paper.made import processor
 from pibls.paper.published import METHODS
 from pibls.paper.records import Record, held, own_numbers, tally
+from pibls.paper.racing import LENGTHS
 from pibls.paper.selecting import FOLDS
 from pibls.paper.stored import stored
 from pibls.runtime import available_cores, available_memory, format_bytes
@@ -94,6 +96,9 @@ def render(found: Findings, figures: Mapping[str, bytes]) -> str:
         errata=errata(),
         machine=machine(found.book),
         shipped=stored(),
+        claims=claims(found),
+        standings=lambda problem: standings(found, problem),
+        lengths=LENGTHS,
     )
     return text.lstrip()
 
