@@ -34,7 +34,16 @@ from pibls.report.metrics import METRICS
 Cells = Sequence[dict[str, Any]]
 NUMBER = re.compile(r"1 − [\d.e−-]+|[−-]?\d[\d.]*(?:e[−-]?\d+)?|∞")
 # Tables whose numbers are settings, definitions or descriptions, and results of nothing.
-UNMEASURED = ("table-2", "table-3", "table-4", "table-5", "table-errata", "table-machine", "table-origins", "table-claims")
+UNMEASURED = (
+    "table-2",
+    "table-3",
+    "table-4",
+    "table-5",
+    "table-errata",
+    "table-machine",
+    "table-origins",
+    "table-claims",
+)
 
 
 class Page(HTMLParser):
@@ -57,7 +66,11 @@ class Page(HTMLParser):
             self.named.append((self.name, ""))
         elif tag == "td":
             self.kind, self.text = values.get("class") or "", ""
-        if tag == "span" and not self.name and values.get("class") in ("stored", "verdict beat", "verdict reproduce", "verdict miss"):
+        if (
+            tag == "span"
+            and not self.name
+            and values.get("class") in ("stored", "verdict beat", "verdict reproduce", "verdict miss")
+        ):
             self.kind = "aside"
 
     def handle_endtag(self, tag: str) -> None:
@@ -165,7 +178,9 @@ def _growth(_: str, rest: Sequence[str], cells: Cells, __: dict[str, int]) -> fl
 def _solvers(_: str, rest: Sequence[str], cells: Cells, sizes: dict[str, int]) -> float:
     problem, method, which = rest
     found = picked(cells, "accuracy", problem, method, sizes[problem], "exact")
-    ratios = [c["test"]["relative_rmse"] / c["extra"]["as_searched"] for c in found if c["extra"].get("as_searched", 0) > 0]
+    ratios = [
+        c["test"]["relative_rmse"] / c["extra"]["as_searched"] for c in found if c["extra"].get("as_searched", 0) > 0
+    ]
     return float(len(ratios)) if which == "count" else statistic(ratios, which)
 
 
@@ -215,7 +230,9 @@ def _races(_: str, rest: Sequence[str], cells: Cells, __: dict[str, int]) -> flo
     pilots = [leaders for course in courses for leaders in course["pilots"].values()]
     changed = [[a["settings"] != b["settings"] for a, b in [leaders[-2:]]][0] for leaders in pilots]
     settings = [course["leaders"][-2]["settings"] != course["leaders"][-1]["settings"] for course in courses]
-    return float({"pilots": len(pilots), "scales": sum(changed), "settings": sum(settings), "searches": len(courses)}[rest[0]])
+    return float(
+        {"pilots": len(pilots), "scales": sum(changed), "settings": sum(settings), "searches": len(courses)}[rest[0]]
+    )
 
 
 def _published(_: str, rest: Sequence[str], __: Cells, ___: dict[str, int]) -> float:

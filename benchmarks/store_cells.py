@@ -2,8 +2,8 @@
 
     python -m benchmarks.store_cells OUT [OUT ...]
 
-Each OUT is the folder of ``pibls reproduce --profile full``; a study may have been run in parts on several machines. Every
-cell says by which command, commit and machine it was computed, and when; one without a commit is refused. What the full
+Each OUT is the folder of ``pibls reproduce``; a study may have been run in parts on several machines. All seeds of a
+number are taken from one folder. Every cell says by which command, commit and machine it was computed, and when; one without a commit is refused. What the full
 study has and no folder holds is named.
 """
 
@@ -11,13 +11,27 @@ from __future__ import annotations
 
 import argparse
 from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from rich.console import Console
 
 from pibls.paper import stored
-from pibls.paper.cells import Store
+from pibls.paper.cells import Cell, Spec, Store
 from pibls.paper.tasks import plan
+
+
+def _fullest(wanted: Sequence[Spec], stores: Sequence[Store]) -> dict[Spec, Cell]:
+    """Return the cells, those of all seeds of a number from one folder: the last one that has the most of them."""
+    groups: dict[Spec, list[Spec]] = {}
+    for spec in wanted:
+        groups.setdefault(replace(spec, seed=0), []).append(spec)
+    found: dict[Spec, Cell] = {}
+    for specs in groups.values():
+        held = [{spec: cell for spec in specs if (cell := store.read(spec)) is not None} for store in stores]
+        found |= max(reversed(held), key=len)
+    return found
 
 
 def main() -> None:
@@ -27,8 +41,9 @@ def main() -> None:
     specs = [spec for stage in plan("full") for task in stage for spec in task.specs if spec.kind != "search"]
     # A curve of every method but PINN is drawn by every profile.
     wanted = [spec for spec in specs if spec.kind != "curve" or spec.method == "PINN"]
-    found = {spec: cell for store in stores for spec in wanted if (cell := store.read(spec)) is not None}
-    for (kind, problem, method), count in Counter((s.kind, s.problem, s.method) for s in wanted if s not in found).items():
+    found = _fullest(wanted, stores)
+    lacking = Counter((s.kind, s.problem, s.method) for s in wanted if s not in found)
+    for (kind, problem, method), count in lacking.items():
         console.print(f"missing: {count} cells of {kind}, {problem}, {method}")
     if bare := [spec for spec, cell in found.items() if not cell["made"].get("commit")]:
         raise SystemExit(f"{len(bare)} cells do not say from which commit they are, the first {bare[0]}")

@@ -43,7 +43,6 @@ COMMANDS = {
     "linear": "python -m benchmarks.linear --seeds 3",
     "nonlinear": "python -m benchmarks.nonlinear --csv out/nonlinear.csv --tol 1e-6 (and 1e-9)",
     "peers_inverse": "python -m benchmarks.peers_inverse --share 0.2 --csv out/peers_inverse.csv",
-    "pinn": "python -m benchmarks.pinn",
     "windows": "python -m benchmarks.windows --csv out/windows.csv",
 }
 UNTOLD = ("message", "scan", "wall", "work")  # long, or in no table

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -50,13 +51,14 @@ def _searched(grid: Grid, setting: Setting, scores: Sequence[str]) -> dict[str, 
     def validated(methods: Sequence[Method]) -> Mapping[str, CrossValidation]:
         return search(methods, setting.problem, setting.points, folds=FOLDS, seed=setting.seed, scores=scores)
 
+    start = time.process_time()
     chosen, pilots = _scales(grid, setting, validated, scores)
     wanted = {score: grid.methods(chosen[score]) for score in scores}
     # Scores may want different scales; what both ask for, or a pilot has shown, is fitted once.
     known = {repr(row.method) for pilot in pilots for row in pilot[scores[0]].table}
     union = {repr(m): m for methods in wanted.values() for m in methods if repr(m) not in known}
     parts = [*pilots, *([validated(list(union.values()))] if union else [])]
-    return _selection(grid, wanted, parts, known)
+    return _selection(grid, wanted, parts, known, time.process_time() - start)
 
 
 def _selection(
@@ -64,6 +66,7 @@ def _selection(
     wanted: Mapping[str, Sequence[Method]],
     parts: Sequence[Mapping[str, CrossValidation]],
     known: Collection[str],
+    seconds: float,
 ) -> dict[str, Selection]:
     """Return what was chosen for one setting, from all that was tried for it."""
     result = {}
@@ -72,7 +75,6 @@ def _selection(
         best = first_of_the_best([rows[repr(method)] for method in methods])
         tried = len({repr(method) for method in methods} | set(known))
         winner: Any = best.method
-        seconds = sum(part[score].seconds for part in parts)
         result[score] = Selection(replace(winner, **grid.final), best.mean, tried, seconds)
     return result
 
