@@ -382,7 +382,8 @@ class Glue:
 
     def _solved(self, loads: dict[_Branch, Load], sums: dict[_Branch, FloatArray] | None = None) -> _Unknowns:
         """Return the unknowns for right-hand sides, up the tree and down, or a change with which sums become zero."""
-        way, none = self._way, np.zeros((len(self.rows.equations), self.rows.sides))
+        sides = next((load.equation.shape[1] for load in loads.values()), 1)
+        way, none = self._way, np.zeros((len(self.rows.equations), sides))
         rights: dict[_Branch, FloatArray] = {}
         fronts: dict[_Branch, FloatArray] = {}
         for branch in self._order:
@@ -399,7 +400,7 @@ class Glue:
         top = self._order[-1]
         last = way.last(top.front, top.counts)
         right = way.whole(fronts[top], none if sums is None else -sums[top], top.counts)
-        return self._down(rights, last.down(last.up(right)[0], np.zeros((0, self.rows.sides))))
+        return self._down(rights, last.down(last.up(right)[0], np.zeros((0, sides))))
 
     def _down(self, rights: dict[_Branch, FloatArray], top: FloatArray, *, probing: bool = False) -> _Unknowns:
         """Return the unknowns of all parts from right-hand sides of branches and the sums of the whole tree."""
@@ -439,8 +440,7 @@ class Glue:
         count = sum(len(branch.factor.triangle) for branch in self._order)
         found = math.sqrt(self._square(unknowns) / count)
         if found > _SUSPECT and isinstance(self._way, Grams):
-            for _ in range(_ITERATIONS):
-                unknowns = self._iterated(unknowns)
+            unknowns = self._least(unknowns)
             left = self._left({branch: _nothing(branch) for branch in unknowns.own}, unknowns).values()
             sums = (branch.counts[:, None] * total for branch, total in unknowns.sums.items())
             missed = sum(load.square for load in left) + sum(float(np.square(own).sum()) for own in sums)
@@ -462,6 +462,15 @@ class Glue:
     def _square(self, unknowns: _Unknowns) -> float:
         """Return the square sum of the functions that unknowns stand for."""
         return sum(float(np.square(self._seen(branch, own)).sum()) for branch, own in unknowns.own.items())
+
+    def _least(self, unknowns: _Unknowns) -> _Unknowns:
+        """Return the unknowns that rows see least: by inverse iteration, and then less all that rows do see."""
+        for _ in range(_ITERATIONS):
+            unknowns = self._iterated(unknowns)
+        nothing = {branch: _nothing(branch) for branch in unknowns.own}
+        for _ in range(_ITERATIONS):
+            unknowns = unknowns.changed(self._solved(self._left(nothing, unknowns), unknowns.sums))
+        return unknowns
 
     def _iterated(self, unknowns: _Unknowns) -> _Unknowns:
         """Return the unknowns after a step of inverse iteration, of size one.
