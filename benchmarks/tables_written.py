@@ -101,7 +101,7 @@ def linear_words() -> str:
     found = results("linear")
     half = median(_numbers(found.rows, "seconds"))
     return _words(
-        f"Measured on {found.when()}, each in a process of its own, all cores busy ({found.made['machine']}). Half of "
+        f"Measured on {found.when()}, each in a process of its own, all cores busy ({found.made['machine'].partition(' (')[0]}). Half of "
         f"the solves take less than {half:.2f} s. {_calibration(found.rows)}"
     )
 
