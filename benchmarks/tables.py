@@ -41,7 +41,6 @@ COMMANDS = {
     "heat_diffusivity brinkman_forchheimer klein_gordon_mass wave_speed robin_coefficient",
     "peers": "python -m benchmarks.peers --csv out/peers.csv",
     "peers_inverse": "python -m benchmarks.peers_inverse --share 0.2 --csv out/peers_inverse.csv",
-    "pinn": "python -m benchmarks.pinn",
     "settings": "python -m benchmarks.settings --keep",
     "windows": "python -m benchmarks.inverse windows --seeds 200 --summary out/windows.csv",
 }

@@ -1,28 +1,27 @@
-"""Solves by cells, and what they mean where they do not converge."""
+"""Solves by cells, and the diagnosis of those that do not converge."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from functools import partial
 from typing import Any
 
 import numpy as np
 
 from pibls.budget import Budget
 from pibls.cells import attempt_cells, solve_cells_nonlinear
-from pibls.cells.loop import Start, start_of
+from pibls.cells.linear import Start, start_of
 from pibls.features.reference import SINES, Cells
 from pibls.lines import Evolution, find_evolution
 from pibls.problem import Across, OnPart, Problem
-from pibls.problem.switches import reading_of_jumps
+from pibls.problem.analysis import analysis_of
 from pibls.runtime import blas_threads
 from pibls.solution import Solution
 from pibls.status import Status
 from pibls.tuning.fitting import Fitting
 from pibls.tuning.progress import Progress
 from pibls.wellposed.compatibility import incompatibility
-from pibls.wellposed.contradiction import clash_beyond, contradicts, find_clash
+from pibls.wellposed.contradiction import clash_beyond, contradiction_of, find_clash
 from pibls.wellposed.counting import surplus_on_line
 from pibls.wellposed.sensitivity import sensitivity_of
 from pibls.wellposed.stability import grows_without_bound
@@ -50,15 +49,12 @@ def solve_by_cells(
     nodes: Cells = SINES,
 ) -> Solution:
     """Solve a linear problem by cells; where that fails, find out whether the problem is to blame."""
-    tell = partial(_tell, report, budget.elapsed)
+    tell = _teller(report)
     with blas_threads(most=1):
         limits: dict[str, Any] = {"nodes": nodes} | ({"undetermined": np.inf} if assume_well_posed else {})
 
         def glanced(at: Problem, tol: float) -> Solution:
-            glance = replace(budget, nominal=min(_GLANCE, budget.left), operations=0.0)
-            found, _ = attempt_cells(at, tol, glance, seed, tell, **limits)
-            budget.spend(glance.operations)
-            return found
+            return attempt_cells(at, tol, budget.part(most=_GLANCE), seed, tell, **limits)[0]
 
         start = start_of(problem, tol, budget, seed, nodes)
         if not assume_well_posed and (told := _told_at_once(start, tol, glanced)) is not None:
@@ -77,7 +73,7 @@ def solve_by_cells(
             elif unmet and max(found.sizes) < _SENSITIVE and not _has_interface(problem):
                 message = _contradiction(solution, seed, budget)
     message = message or _left_open(problem)
-    if not message and (remark := reading_of_jumps(problem)):
+    if not message and (remark := analysis_of(problem).reading):
         words = f"{solution.diagnostics.message} {remark}"
         return replace(solution, diagnostics=replace(solution.diagnostics, message=words))
     return _as_told(solution, message)
@@ -98,13 +94,13 @@ def _told_at_once(start: Start, tol: float, glanced: Callable[[Problem, float], 
 
 
 def _left_open(problem: Problem) -> str:
-    """Say which condition an evolution lacks: where waves fade soon, cells see little of what that leaves open."""
+    """Say which condition an evolution lacks: where waves fade soon, cells hardly notice."""
     evolution = find_evolution(problem)
     return evolution.lacks if isinstance(evolution, Evolution) else ""
 
 
 def _as_told(solution: Solution, message: str) -> Solution:
-    """Return a solution with what is wrong with its problem, if anything is."""
+    """Return a solution with the verdict that its problem is ill-posed, if there is a reason."""
     if not message:
         return solution
     told = replace(solution.diagnostics, message=message)
@@ -152,9 +148,9 @@ def solve_nonlinear_by_cells(
 ) -> Solution:
     """Solve a nonlinear problem by cells."""
     options: dict[str, Any] = {"start": start, "continuation": continuation, "nodes": nodes}
-    options |= {"undetermined": np.inf} if assume_well_posed else {}
-    tell = partial(_tell, report, budget.elapsed)
+    options["assume_well_posed"] = assume_well_posed
     with blas_threads(most=1):
+        tell = _teller(report)
         solution = solve_cells_nonlinear(problem, tol, budget, seed, tell, **options)
     if assume_well_posed:
         return solution
@@ -162,8 +158,8 @@ def solve_nonlinear_by_cells(
     return _as_told(solution, lost or ("" if clash is None else clash.in_words(solution, tol)))
 
 
-def _tell(report: Callable[[Progress], None], begun: float, stage: str, seconds: float, *facts: Any) -> None:
-    report(Progress(stage, begun + seconds, *facts))
+def _teller(report: Callable[[Progress], None]) -> Callable[..., None]:
+    return lambda *facts: report(Progress(*facts))
 
 
 def _unmet(solution: Solution) -> dict[str, float]:
@@ -174,18 +170,20 @@ def _unmet(solution: Solution) -> dict[str, float]:
     """
     domain = solution.problem.domain
     interior = domain.sample(_POINTS, "kronecker", 3)
+    given = [s for s in solution.problem.statements if s.is_equation or isinstance(s.place, OnPart)]
+    every = list({(term.field, term.multi_index): None for s in given for term in s.form.terms})
+    known = dict(zip(every, solution.evaluate(interior, every), strict=True))
     found = {}
-    for statement in solution.problem.statements:
-        if isinstance(statement.place, OnPart):
-            X, normals = statement.place.part.sample(_POINTS, "kronecker", 3)
-        elif statement.is_equation:
-            X, normals = interior, None
-        else:
-            continue
+    for statement in given:
         form = statement.form
         slots = [(term.field, term.multi_index) for term in form.terms]
-        state, inside = solution.evaluate(X, slots), solution.evaluate(interior, slots)
-        left = form.residual_function(X, normals, state)
+        inside = [known[slot] for slot in slots]
+        if isinstance(statement.place, OnPart):
+            X, normals = statement.place.part.sample(_POINTS, "kronecker", 3)
+            state = solution.evaluate(X, slots)
+        else:
+            X, normals, state = interior, None, inside
+        left = form.residual_at(X, normals, state)
         sizes = (max(np.abs(own).max() for own in pair) for pair in zip(state, inside, strict=True))
         terms = [f(X, normals) * size for f, size in zip(form.coefficient_functions, sizes, strict=True)]
         size = max(np.abs(own).max() for own in [form.source_function(X, normals), *terms])
@@ -208,7 +206,7 @@ def _runaway(solution: Solution) -> str:
 
 def _contradiction(solution: Solution, seed: int, budget: Budget) -> str:
     """Say which statements contradict each other, if any do."""
-    if not contradicts(Fitting(solution.problem, seed), budget):
+    if not contradiction_of(Fitting(solution.problem, seed), budget):
         return ""
     name, lack = max(_unmet(solution).items(), key=lambda item: item[1])
     residual = solution.diagnostics.residuals[name].rms if name in solution.diagnostics.residuals else np.nan
