@@ -11,7 +11,7 @@ from pibls.budget import Budget
 from pibls.cells.coarse import Bench
 from pibls.cells.iterate import Newton, faces_of, residuals
 from pibls.cells.layout import Layout
-from pibls.cells.loop import first_tree
+from pibls.cells.linear import first_tree
 from pibls.cells.newton import solve_cells_nonlinear
 from pibls.cells.outcome import network_of
 from pibls.cells.refine import Follower
@@ -244,7 +244,7 @@ def test_a_solution_that_blows_up_is_not_taken_for_one():
     solution = solve(problem, budget=1.0)
     assert solution.status in {"stalled", "ill-posed"}
     assert solution.error_estimate > 0.1
-    assert any(words in solution.diagnostics.message for words in ("no solution", "contradict each other"))
+    assert any(words in solution.diagnostics.message for words in ("no solution", "may be inconsistent"))
 
 
 def bratu_middle(sign):
@@ -360,7 +360,8 @@ def test_continuation_finds_what_direct_iterations_do_not(monkeypatch):
     monkeypatch.setattr("pibls.cells.coarse.simple_starts", lambda *_: iter(()))
     problem = bratu(3)
     layout = layout_of(problem, 10)
-    found = Bench(Newton(layout, 1e-3), Budget(10.0), 0).solution(first_tree(Follower(Rows(layout)), 1e-3), None)
+    budget = Budget(10.0)
+    found = Bench(Newton(layout, 1e-3, budget), budget, 0).solution(first_tree(Follower(Rows(layout)), 1e-3), None)
     assert found.failure == ""
     assert "by continuation" in found.remark
     middle = values_of(layout, found.descent.fit)(found.descent.fit.parts[0], np.array([[0.5]]))[0, 0]
@@ -379,7 +380,8 @@ def test_a_slanted_front_is_found_as_it_gets_thinner():
     exact = sp.tanh(across / (sp.sqrt(2) * width))
     problem = pb.Problem(width**2 * laplacian(u2) + u2 - u2**3, box, [pb.Dirichlet(u2, exact)])
     layout = layout_of(problem)
-    found = Bench(Newton(layout, 1e-3), Budget(10.0), 0)._thinned(first_tree(Follower(Rows(layout)), 1e-3))
+    budget = Budget(10.0)
+    found = Bench(Newton(layout, 1e-3, budget), budget, 0)._thinned(first_tree(Follower(Rows(layout)), 1e-3))
     assert found is not None
     X = box.sample(500, "kronecker", 1)
     values = network_of(layout, found.descent.fit).evaluate(X, [(0, 0)])[0, 0][:, 0]
@@ -389,6 +391,6 @@ def test_a_slanted_front_is_found_as_it_gets_thinner():
 def test_no_other_start_is_tried_once_too_much_is_spent():
     problem = bratu(10)  # without a solution
     layout = layout_of(problem)
-    bench = Bench(Newton(layout, 1e-3), Budget(1e-6), 0)
+    bench = Bench(Newton(layout, 1e-3, budget := Budget(1e-6)), budget, 0)
     bench.solution(first_tree(Follower(Rows(layout)), 1e-3), None)
     assert bench.tried == ["zero"]

@@ -8,7 +8,7 @@ import pytest
 import sympy as sp
 
 import pibls as pb
-from pibls.cells.loop import start_of
+from pibls.cells.linear import start_of
 from pibls.problems import ill_posed
 from pibls.wellposed.compatibility import incompatibility
 from pibls.wellposed.sensitivity import sensitivity_of

@@ -6,7 +6,7 @@
 ('converged', True)
 """
 
-from pibls.cells.loop import attempt_cells, solve_cells, suits_cells
+from pibls.cells.linear import attempt_cells, solve_cells, suits_cells
 from pibls.cells.newton import solve_cells_nonlinear
 
 __all__ = [

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from pibls.budget import Budget
 from pibls.cells.layout import Layout
 from pibls.cells.parts import CellPart, Face
 from pibls.cells.rows import Rows
@@ -20,7 +21,7 @@ from pibls.errors import PiblsError
 from pibls.newton import End, crawls, descend, record, shortened
 from pibls.solution.sizes import reference_sizes
 
-__all__ = ["MOST_STEPS", "PLAUSIBLE", "Descent", "Newton", "faces_of", "residuals"]
+__all__ = ["MOST_STEPS", "PLAUSIBLE", "Iterated", "Newton", "faces_of", "residuals"]
 
 PLAUSIBLE = 0.03  # share of a solution that rows may lack
 _CONTRACTING = (1.0, 0.4, 0.16, 0.064)  # lengths of steps that are tried where residuals do not fall
@@ -41,8 +42,8 @@ MOST_STEPS = 25
 
 
 @dataclass(frozen=True, eq=False)
-class Descent:
-    """What an iteration on a tree came to.
+class Iterated:
+    """The outcome of an iteration on a tree.
 
     Attributes
     ----------
@@ -72,8 +73,8 @@ class Newton:
         The problem on its domain.
     tol
         The relative error that is wanted in the end.
-    flops
-        Operations so far.
+    budget
+        What may be spent.
     curvature
         The largest step on the last tree in terms of the square of the one before.
     history
@@ -82,10 +83,10 @@ class Newton:
 
     layout: Layout
     tol: float
-    flops: float = 0.0
+    budget: Budget = field(default_factory=lambda: Budget(np.inf))
     curvature: float = np.inf
     history: list[dict[str, Any]] = field(default_factory=list)
-    _reached: dict[Fit, Descent] = field(default_factory=dict)
+    _reached: dict[Fit, Iterated] = field(default_factory=dict)
     _orders: dict[Any, Any] = field(default_factory=dict)
     _last: Glue | None = None
     _steps: float = 0.0  # on the last tree
@@ -105,7 +106,7 @@ class Newton:
         assert near is not None
         return self.settle(root, values_of(self.layout, near), near.weights).fit
 
-    def settle(self, root: Cell, values: Values, known: Weights | None = None, *, most: int = MOST_STEPS) -> Descent:
+    def settle(self, root: Cell, values: Values, known: Weights | None = None, *, most: int = MOST_STEPS) -> Iterated:
         """Iterate from given fields until steps are small beside the error."""
         return self.descend(root, projected(self.layout, root, values, known), most=most)
 
@@ -121,7 +122,7 @@ class Newton:
         )
 
     def answer(self) -> float:
-        """Return how strongly the last linear problem answers to changes of what it must meet."""
+        """Return the sensitivity of the last linear problem to changes of its data."""
         return 1.0 if self._last is None else self._last.weakest()[0]
 
     def richer(self) -> None:
@@ -133,7 +134,7 @@ class Newton:
 
     def descend(
         self, root: Cell, weights: Weights, *, share: float = 1.0, diffusion: float = 1.0, most: int = MOST_STEPS
-    ) -> Descent:
+    ) -> Iterated:
         """Iterate from weights on a tree, with a share of the nonlinearity or a multiple of the diffusion."""
         # A state that runs away overflows before it is noticed.
         with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
@@ -145,7 +146,7 @@ class Newton:
             fit = replace(walk.full, weights=dict(point.state.weights), residuals=point.residuals)
             size = max(walk.size(fit), _NOTHING * start.norm)
         settled = end is End.SETTLED or fit.residual <= _ROUNDING * size
-        found = self._reached[fit] = Descent(fit, settled, fit.residual / size, walk.full.residual / size)
+        found = self._reached[fit] = Iterated(fit, settled, fit.residual / size, walk.full.residual / size)
         return found
 
     def solved(self, rows: Rows, root: Cell) -> Fit:
@@ -153,7 +154,7 @@ class Newton:
         rows.known.clear()  # every elimination begins with none
         self._last = glue = Glue(rows, self._orders)
         found = glue.solve(root)
-        self.flops += glue.flops
+        self.budget.spend(glue.flops)
         self._steps += 1.0
         return found
 
@@ -172,7 +173,7 @@ class Newton:
 
 
 @dataclass(frozen=True, eq=False)
-class _Point:
+class _TreePoint:
     """A state on a tree, the residual of every part there, and the norm of all."""
 
     state: TreeState
@@ -181,7 +182,7 @@ class _Point:
 
 
 @dataclass(frozen=True, eq=False)
-class _Model:
+class _TreeStep:
     """The solution of the problem linearised at a state.
 
     Attributes
@@ -219,27 +220,27 @@ class _Walk:
     def __post_init__(self) -> None:
         self.faces = faces_of(self.rows, self.root)
 
-    def at(self, weights: Weights) -> _Point:
+    def at(self, weights: Weights) -> _TreePoint:
         """Return the point of some weights; its residuals are infinite where the equations have no value."""
         state = TreeState(self.rows.layout, weights)
         try:
             return self._point(state, residuals(self.rows, self.faces, state))
         except PiblsError:
             # A step may leave the domain of a logarithm.
-            return _Point(state, {}, np.inf)
+            return _TreePoint(state, {}, np.inf)
 
-    def anew(self, weights: Weights) -> _Point:
+    def anew(self, weights: Weights) -> _TreePoint:
         """Return the point of some weights by rows that are scaled there."""
         self.rows.forget()
         self.ahead = None
         state = self.rows.state = TreeState(self.rows.layout, weights)
         return self._point(state, residuals(self.rows, self.faces, state))
 
-    def _point(self, state: TreeState, found: dict[CellPart, float]) -> _Point:
+    def _point(self, state: TreeState, found: dict[CellPart, float]) -> _TreePoint:
         norm = self._norm(found)
-        return _Point(state, found, norm if np.isfinite(norm) else np.inf)
+        return _TreePoint(state, found, norm if np.isfinite(norm) else np.inf)
 
-    def linearise(self, here: _Point) -> _Model:
+    def linearise(self, here: _TreePoint) -> _TreeStep:
         """Solve the problem linearised at a point."""
         self.rows.state = here.state
         self.full = full = self.newton.solved(self.rows, self.root) if self.ahead is None else self.ahead
@@ -248,9 +249,9 @@ class _Walk:
         removable = float(np.sqrt(max(0.0, here.norm**2 - self._norm(full.residuals) ** 2)))
         lacking = full.residual / self.size(full)
         goal = max(_TOLERATED * self.newton.tol, _SETTLED * min(lacking, _UNRESOLVED))
-        return _Model(full, distance, removable, goal)
+        return _TreeStep(full, distance, removable, goal)
 
-    def settled(self, here: _Point, model: _Model) -> _Point | None:
+    def settled(self, here: _TreePoint, model: _TreeStep) -> _TreePoint | None:
         """Return the point after a step that is certainly the last, without measuring residuals there."""
         step, goal = model.distance, model.goal
         # Of short steps the next is known to change nothing, whichever way rounding moves residuals.
@@ -261,10 +262,10 @@ class _Walk:
         self._note(found, model, 1.0)
         return found
 
-    def step(self, here: _Point, model: _Model) -> _Point | None:
+    def step(self, here: _TreePoint, model: _TreeStep) -> _TreePoint | None:
         """Shorten the step until residuals fall, or the next step is shorter; scale rows anew after a long one."""
 
-        def trial(length: float) -> tuple[float, _Point]:
+        def trial(length: float) -> tuple[float, _TreePoint]:
             point = self.at(between(here.state.weights, model.full.weights, length))
             return point.norm, point
 
@@ -279,7 +280,7 @@ class _Walk:
         self._note(there, model, self.length)
         return there
 
-    def judged(self, before: _Point, model: _Model, here: _Point | None) -> End | None:
+    def judged(self, before: _TreePoint, model: _TreeStep, here: _TreePoint | None) -> End | None:
         """Return how the iteration ends after a step, or None."""
         del before
         if here is None:
@@ -312,8 +313,8 @@ class _Walk:
         return found
 
     def _contracting(
-        self, here: _Point, model: _Model, trial: Callable[[float], tuple[float, _Point]]
-    ) -> tuple[float, _Point] | None:
+        self, here: _TreePoint, model: _TreeStep, trial: Callable[[float], tuple[float, _TreePoint]]
+    ) -> tuple[float, _TreePoint] | None:
         """Return the longest part of a step after which the next step is shorter.
 
         Residuals may have to rise first: moving a layer is a small change of a solution and a large one of a residual.
@@ -334,7 +335,7 @@ class _Walk:
                 return length, there
         return None
 
-    def _note(self, point: _Point, model: _Model, length: float) -> None:
+    def _note(self, point: _TreePoint, model: _TreeStep, length: float) -> None:
         self.newton.history.append(record(point.norm, model.removable, length))
 
     def _norm(self, found: dict[CellPart, float]) -> float:

@@ -1,4 +1,4 @@
-"""From the end of a search to an answer: values with intervals, what is not determined, and what does not fit."""
+"""From the end of a search to an answer: values with intervals, undetermined directions, and misfits."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ _SEEN = 1.0  # in units of the noise: changes by as much show in data
 
 @dataclass(frozen=True, eq=False)
 class Answer:
-    """What a search came to, in numbers.
+    """The outcome of a search, in numbers.
 
     Attributes
     ----------
@@ -117,7 +117,7 @@ class Answer:
 
     @property
     def rms(self) -> float:
-        """Residuals relative to the size of what was measured."""
+        """Residuals relative to the size of the measurements."""
         lacking = self.found.place.lacking
         return float(np.sqrt(np.mean(np.square(lacking / self.measurements.sizes)))) if len(lacking) else 0.0
 
@@ -129,7 +129,7 @@ class Answer:
 
     @cached_property
     def undetermined(self) -> Undetermined:
-        """What the data say nothing about."""
+        """Directions that the data do not determine."""
         place, numbers = self.found.place, len(self._names)
         sizes = self.coordinates.sizes(place.point)
         rows = self.weighed.rows(place, self.coordinates)[0] * sizes
@@ -164,7 +164,7 @@ class Answer:
         return replace(found, remarks=(f"The search ended at {ended}. {first}", *more))
 
     def _open_functions(self, rows: FloatArray, accuracy: float) -> Iterator[str]:
-        """Yield what to say of functions to which data let anything be added that is the same everywhere."""
+        """Yield a remark on every function that the data determine up to a constant."""
         point, m, data = self.found.place.point, self.measurements, slice(len(self.found.place.lacking))
         for basis, span in zip(m.parametric.bases, m.parametric.spans(), strict=True):
             waves = slice(span.start + 1 - len(self._names), span.stop - len(self._names))
@@ -180,7 +180,7 @@ class Answer:
                 )
 
     def _resized(self, rows: FloatArray) -> FloatArray:
-        """Return what functions do that become larger as a whole: no prior minds where data say how large they are."""
+        """Return the change of functions that grow as a whole: no prior objects where data determine their size."""
         m, count, found = self.measurements, len(self.found.place.lacking), []
         functions = m.parametric.problem.unknown_functions
         for function, span in zip(functions, m.parametric.spans(), strict=True):
@@ -279,8 +279,7 @@ class Answer:
         status, message = self._verdict(ambiguous)
         if slowed:
             message += (
-                " Started where solutions turn more often than measurements can show: a slow one that fits is told, "
-                "faster ones may fit as well."
+                " The start oscillates faster than the sampling resolves; the slowest fitting solution is reported."
             )
         settings = {**made.diagnostics.settings, "starts": starts, **priors}
         record = replace(made.diagnostics, settings=settings, message=message, seconds={"total": budget.elapsed})
@@ -327,7 +326,7 @@ class Answer:
         return known
 
     def _verdict(self, ambiguous: Sequence[FloatArray]) -> tuple[Status, str]:
-        """Return a status and what to say."""
+        """Return a status and a message."""
         estimate, misfits, tol = self.forward.solution.error_estimate, self.misfits, self.tol
         known = f"The estimated error of the solution is {estimate:.1e}." if estimate is not None else ""
         told = ", ".join(str(entry) for entry in self.parameters.entries if entry.is_determined)
@@ -369,7 +368,7 @@ class Answer:
 
 
 def _basis(columns: FloatArray) -> FloatArray:
-    """Return an orthonormal basis of what columns reach."""
+    """Return an orthonormal basis of the span of columns."""
     sizes = np.linalg.norm(columns, axis=0)
     left, values, _ = np.linalg.svd(columns[:, sizes > 0] / sizes[sizes > 0], full_matrices=False)
     return np.asarray(left[:, values > _RANK * values.max(initial=0.0)])

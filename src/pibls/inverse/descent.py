@@ -18,7 +18,7 @@ from pibls.inverse.response import Forward
 from pibls.inverse.unknowns import Coordinates
 from pibls.newton import End, descend
 
-__all__ = ["Descent", "Place", "Rule", "place_at", "search"]
+__all__ = ["Descent", "Place", "Damping", "place_at", "search"]
 
 _CHANCE = 9.0  # square of the standard deviations that chance may make up
 _FITS = 1e-6  # square of residuals, by that of the noise, that are better than data deserve
@@ -78,7 +78,7 @@ class Descent:
 def place_at(
     forward: Forward, measurements: Measurements, coordinates: Coordinates, point: FloatArray, near: Any
 ) -> Place | None:
-    """Return what follows from the unknowns, or nothing where the problem cannot be solved."""
+    """Solve at a point; return the place, or None where the problem cannot be solved."""
     vector = coordinates.vector(point)
     if not np.isfinite(vector).all():
         return None
@@ -132,7 +132,7 @@ def step_from(
 
 
 @dataclass(frozen=True)
-class Rule:
+class Damping:
     """How steps are damped, and when they end.
 
     Attributes
@@ -155,7 +155,7 @@ class Rule:
     most: float = 1e9
 
 
-class _Model(NamedTuple):
+class _Whole(NamedTuple):
     """The rows at a place, their residuals, and the step without damping."""
 
     weighed: Weighed
@@ -171,26 +171,26 @@ class _Search:
     forward: Forward
     measurements: Measurements
     coordinates: Coordinates
-    rule: Rule
+    rule: Damping
     rough: bool
     damping: float
     reach: float = 1.0
     last: float = 0.0  # promised by the step before
 
-    def linearise(self, here: Place) -> _Model:
+    def linearise(self, here: Place) -> _Whole:
         """Weigh measurements by the residuals at a place; solve for the step."""
         weighed = self.measurements.weighed(here.lacking)
         rows, right = weighed.rows(here, self.coordinates)
-        return _Model(weighed, rows, right, step_from(rows, right, 0.0, here, self.coordinates))
+        return _Whole(weighed, rows, right, step_from(rows, right, 0.0, here, self.coordinates))
 
-    def settled(self, here: Place, model: _Model) -> Place | None:
+    def settled(self, here: Place, model: _Whole) -> Place | None:
         """Return the place if data are met, or a step changes less than noise does or solutions are wrong by."""
         fits = float(model.right @ model.right) <= _FITS * len(model.right)
         idle = model.whole.promised <= self.rule.enough and not model.whole.is_hopeful(self.last)
         rough = self.rough and self.measurements.within_error(here.slopes @ model.whole.full)
         return here if fits or idle or rough else None
 
-    def step(self, here: Place, model: _Model) -> Place | None:
+    def step(self, here: Place, model: _Whole) -> Place | None:
         """Damp the step until the square sum falls."""
         hopeful, self.last = model.whole.is_hopeful(self.last), model.whole.promised
         before = model.weighed.misfit(here, self.coordinates)
@@ -220,7 +220,7 @@ class _Search:
         there = place_at(self.forward, self.measurements, self.coordinates, target, here.response)
         return there.corrected(here) if there is not None and there.response.is_aged else there
 
-    def judged(self, before: Place, model: _Model, here: Place | None) -> End | None:
+    def judged(self, before: Place, model: _Whole, here: Place | None) -> End | None:
         """End where no step is better, or there is no more work to spend."""
         del before, model
         if here is None:
@@ -236,7 +236,7 @@ def search(
     *,
     rough: bool = False,
     nearby: bool = False,
-    rule: Rule = Rule(),  # noqa: B008
+    rule: Damping = Damping(),  # noqa: B008
 ) -> Descent:
     """Search from a place, which may be known to be near the end.
 

@@ -19,7 +19,7 @@ _NEIGHBOURS = 2  # of every datum, that are compared with it: on a line, those o
 
 
 def size_of(residuals: FloatArray, robust: bool) -> float:
-    """Return the root mean square of residuals, or what it were without outliers.
+    """Return the root mean square of residuals, without outliers if there may be some.
 
     >>> size_of(np.array([1.0, -1.0, 0.5, 100.0]), robust=True)
     1.4826

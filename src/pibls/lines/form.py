@@ -223,7 +223,7 @@ def _evolution(problem: Problem) -> Evolution | Unsuitable:
 
 
 def _judged(evolution: Evolution) -> Evolution | Unsuitable:
-    """Return an evolution with what its conditions leave open, or give beyond what is needed."""
+    """Return an evolution with its missing and its surplus conditions."""
     needed = conditions_needed(evolution)
     extra = () if needed is None else surplus(evolution, needed)
     lacks = "" if needed is None else what_lacks(evolution, needed)
@@ -341,7 +341,7 @@ def _with_mass(
 
 
 def _summed(rate: sp.Expr) -> sp.Expr:
-    """Return a rate as a sum; what stands inside functions stays: exp(-(t - 9)**2) must not become factors."""
+    """Return a rate as a sum; arguments of functions stay: exp(-(t - 9)**2) must not become factors."""
     return sp.expand_mul(rate, deep=False)
 
 

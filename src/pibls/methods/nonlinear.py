@@ -102,7 +102,7 @@ def _fitted(
 
 @dataclass(frozen=True, eq=False)
 class _Point:
-    """Weights, and what rows lack there: those of least squares, and those that must vanish."""
+    """Weights, and the residuals there: of rows of least squares, and of rows that must vanish."""
 
     weights: Any
     soft: Any
@@ -144,7 +144,7 @@ class _Model:
         return system
 
     def point(self, weights: Any, system: System) -> _Point | None:
-        """Return what rows lack at weights; None where it has no finite value."""
+        """Return the residuals at weights; None where they are not finite."""
         state = self.evaluate(weights)
         statements = self.problem.statements
         soft = system.matrix @ weights - system.rhs

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from enum import Enum
 from typing import Protocol, TypeVar
 
-__all__ = ["End", "Target", "crawls", "descend", "falls", "record", "shortened"]
+__all__ = ["End", "Iteration", "crawls", "descend", "falls", "record", "shortened"]
 
 State = TypeVar("State")
 Model = TypeVar("Model")
@@ -31,7 +31,7 @@ class End(Enum):
     UNFINISHED = "The Gauss–Newton iteration ran out of steps. Start closer to a solution with pibls.solve(start=)."
 
 
-class Target(Protocol[State, Model]):
+class Iteration(Protocol[State, Model]):
     """A least-squares problem and its rule for steps."""
 
     def linearise(self, here: State, /) -> Model:
@@ -47,7 +47,7 @@ class Target(Protocol[State, Model]):
         """Return how the iteration ends after a step, or after finding none; None to go on."""
 
 
-def descend(target: Target[State, Model], here: State, most: int) -> tuple[State, End]:
+def descend(target: Iteration[State, Model], here: State, most: int) -> tuple[State, End]:
     """Take at most so many steps from a state; return the last state and how the iteration ended.
 
     Examples
@@ -74,7 +74,7 @@ def descend(target: Target[State, Model], here: State, most: int) -> tuple[State
 
 
 def falls(before: float, after: float, promised: float) -> bool:
-    """Tell whether a residual falls by a share of what a linear model promises its square to fall by."""
+    """Tell whether the square of a residual falls by a share of the decrease that a linear model promises."""
     return after < before and before**2 - after**2 >= _SUFFICIENT * promised
 
 

@@ -1,17 +1,16 @@
-"""Solves by cells, and what they mean where they do not converge."""
+"""Solves by cells, and the diagnosis of those that do not converge."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from functools import partial
 from typing import Any
 
 import numpy as np
 
 from pibls.budget import Budget
 from pibls.cells import attempt_cells, solve_cells_nonlinear
-from pibls.cells.loop import Start, start_of
+from pibls.cells.linear import Start, start_of
 from pibls.features.reference import SINES, Cells
 from pibls.lines import Evolution, find_evolution
 from pibls.problem import Across, OnPart, Problem
@@ -50,15 +49,12 @@ def solve_by_cells(
     nodes: Cells = SINES,
 ) -> Solution:
     """Solve a linear problem by cells; where that fails, find out whether the problem is to blame."""
-    tell = partial(_tell, report, budget.elapsed)
+    tell = _teller(report)
     with blas_threads(most=1):
         limits: dict[str, Any] = {"nodes": nodes} | ({"undetermined": np.inf} if assume_well_posed else {})
 
         def glanced(at: Problem, tol: float) -> Solution:
-            glance = replace(budget, nominal=min(_GLANCE, budget.left), operations=0.0)
-            found, _ = attempt_cells(at, tol, glance, seed, tell, **limits)
-            budget.spend(glance.operations)
-            return found
+            return attempt_cells(at, tol, budget.part(most=_GLANCE), seed, tell, **limits)[0]
 
         start = start_of(problem, tol, budget, seed, nodes)
         if not assume_well_posed and (told := _told_at_once(start, tol, glanced)) is not None:
@@ -99,13 +95,13 @@ def _told_at_once(start: Start, tol: float, glanced: Callable[[Problem, float], 
 
 
 def _left_open(problem: Problem) -> str:
-    """Say which condition an evolution lacks: where waves fade soon, cells see little of what that leaves open."""
+    """Say which condition an evolution lacks: where waves fade soon, cells hardly notice."""
     evolution = find_evolution(problem)
     return evolution.lacks if isinstance(evolution, Evolution) else ""
 
 
 def _as_told(solution: Solution, message: str) -> Solution:
-    """Return a solution with what is wrong with its problem, if anything is."""
+    """Return a solution with the verdict that its problem is ill-posed, if there is a reason."""
     if not message:
         return solution
     told = replace(solution.diagnostics, message=message)
@@ -153,9 +149,9 @@ def solve_nonlinear_by_cells(
 ) -> Solution:
     """Solve a nonlinear problem by cells."""
     options: dict[str, Any] = {"start": start, "continuation": continuation, "nodes": nodes}
-    options |= {"undetermined": np.inf} if assume_well_posed else {}
-    tell = partial(_tell, report, budget.elapsed)
+    options["assume_well_posed"] = assume_well_posed
     with blas_threads(most=1):
+        tell = _teller(report)
         solution = solve_cells_nonlinear(problem, tol, budget, seed, tell, **options)
     if assume_well_posed:
         return solution
@@ -163,8 +159,8 @@ def solve_nonlinear_by_cells(
     return _as_told(solution, lost or ("" if clash is None else clash.in_words(solution, tol)))
 
 
-def _tell(report: Callable[[Progress], None], begun: float, stage: str, seconds: float, *facts: Any) -> None:
-    report(Progress(stage, begun + seconds, *facts))
+def _teller(report: Callable[[Progress], None]) -> Callable[..., None]:
+    return lambda *facts: report(Progress(*facts))
 
 
 def _unmet(solution: Solution) -> dict[str, float]:

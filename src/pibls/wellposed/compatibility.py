@@ -74,7 +74,7 @@ def incompatibility(problem: Problem, tol: float, start: Callable[[], tuple[Layo
 
     Examples
     --------
-    >>> from pibls.cells.loop import start_of
+    >>> from pibls.cells.linear import start_of
     >>> from pibls.problems import ill_posed, neumann_gauge
     >>> for problem in (neumann_gauge(), ill_posed()["neumann_incompatible"].problem()):
     ...     print(incompatibility(problem, 1e-6, lambda: start_of(problem, 1e-6).tree)[:51])
