@@ -10,7 +10,7 @@ import pytest
 import sympy as sp
 
 import pibls as pb
-from pibls.cells.loop import start_of
+from pibls.cells.linear import start_of
 from pibls.lines import find_evolution, transits
 from pibls.problem.analysis import analysis_of
 from pibls.wellposed.compatibility import incompatibility
