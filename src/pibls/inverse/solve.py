@@ -370,8 +370,8 @@ class Search:
         if self._times is None:
             return False
         measurements = self._plain(0.0)
-        lacking = forwarded(self.parametric, forward.solution, forward.vector) - measurements.targets
-        return any(np.std(lacking[span]) > np.std(measurements.targets[span]) for span in measurements.spans)
+        residual = forwarded(self.parametric, forward.solution, forward.vector) - measurements.targets
+        return any(np.std(residual[span]) > np.std(measurements.targets[span]) for span in measurements.spans)
 
     def _by_and_by(self, start: FloatArray, tol: float) -> tuple[Descent, Forward] | None:
         """Search with early measurements first, then with later ones: solutions that part later are alike at first."""
@@ -389,21 +389,21 @@ class Search:
     def _apart(self, one: Descent, two: Descent, forward: Forward) -> bool:
         """Whether two estimates differ in a direction the data determine."""
         gap = two.place.point - one.place.point
-        seen = one.place.slopes @ gap / self._measurements(forward).weighed(one.place.lacking).noise
+        seen = one.place.slopes @ gap / self._measurements(forward).weighed(one.place.residual).noise
         return bool((np.abs(gap[: self._numbers]) > _SAME).any() and np.linalg.norm(seen) > 1.0)
 
     def _size(self, found: Descent) -> float:
         """Return the size of residuals, relative to the measurements."""
-        return float(np.mean(np.square(found.place.lacking / self._plain(0.0).sizes)))
+        return float(np.mean(np.square(found.place.residual / self._plain(0.0).sizes)))
 
     def _good(self, found: Descent, tol: float) -> bool:
         """Tell whether residuals look like noise, or are as small as solutions are accurate."""
-        lacking, measurements = found.place.lacking, self._plain(tol)
-        if np.sqrt(np.mean(np.square(lacking / measurements.sizes))) <= _SMALL * tol:
+        residual, measurements = found.place.residual, self._plain(tol)
+        if np.sqrt(np.mean(np.square(residual / measurements.sizes))) <= _SMALL * tol:
             return True
         extents = np.ptp(np.asarray(self.parametric.problem.domain.bounds), axis=1)
         for statement, span in zip(self.parametric.observations, measurements.spans, strict=True):
-            own, robust = lacking[span], statement.loss == "huber"
+            own, robust = residual[span], statement.loss == "huber"
             if statement.noise is not None:
                 if too_large(own / statement.noise, 0.0, robust):
                     return False
@@ -470,14 +470,14 @@ class Search:
 
     def _weigh_evidence(self, forward: Forward, found: Descent) -> None:
         measurements, place = self._measurements(forward), found.place
-        weighed = measurements.weighed(place.lacking)
+        weighed = measurements.weighed(place.residual)
         factors = (np.sqrt(weighed.weights) / weighed.noise)[:, None]
         spans = self.parametric.spans()
         own = np.concatenate([np.arange(s.start + 1, s.stop) for s in spans])
         # Numbers stay as they are: they could explain a function away that is known up to a factor.
         others = np.setdiff1d(np.arange(self._numbers, len(place.point)), own)
         rows = place.slopes * factors
-        right = rows[:, own] @ (place.point[own] - self._means[own - self._numbers]) - place.lacking * factors[:, 0]
+        right = rows[:, own] @ (place.point[own] - self._means[own - self._numbers]) - place.residual * factors[:, 0]
         priors = [f.prior for f in self.parametric.problem.unknown_functions]
         fixed = [
             (None, None) if p is None else (p.size, self._relative(p.length, b))

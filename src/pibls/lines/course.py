@@ -13,8 +13,8 @@ from pibls.lines.design import Design
 from pibls.lines.form import Evolution
 from pibls.lines.radau import IntegrationError
 from pibls.lines.record import relative_miss, relative_residual, solution_of
+from pibls.lines.rough import FINER, FINER_MANY, ROUGH, kinked, scanned, sharper
 from pibls.lines.run import Run, distance, follow
-from pibls.lines.scan import FINER, FINER_MANY, ROUGH, kinked, scanned, sharper
 from pibls.refinement import Cost, Course, Patience, Reason, Stop, extrapolated, refine, verdict
 from pibls.refinement.stopping import more_budget
 from pibls.runtime import RATE

@@ -52,14 +52,11 @@ class Stop:
     """
 
     reason: Reason
-    facts: tuple[str, ...]
-
-    def __init__(self, reason: Reason, *facts: str) -> None:
-        object.__setattr__(self, "reason", reason)
-        object.__setattr__(self, "facts", facts)
+    fact: str = ""
+    remedy: str = ""
 
     def __str__(self) -> str:
-        return self.reason.sentence.format(*self.facts)
+        return self.reason.sentence.format(self.fact, self.remedy)
 
 
 @dataclass(frozen=True)
