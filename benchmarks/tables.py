@@ -40,7 +40,6 @@ COMMANDS = {
     "inverse_starts": "python -m benchmarks.inverse starts --seeds 30 --summary out/inverse_starts.csv --problems "
     "heat_diffusivity brinkman_forchheimer klein_gordon_mass wave_speed robin_coefficient",
     "peers_inverse": "python -m benchmarks.peers_inverse --share 0.2 --csv out/peers_inverse.csv",
-    "pinn": "python -m benchmarks.pinn",
     "settings": "python -m benchmarks.settings --keep",
     "windows": "python -m benchmarks.inverse windows --seeds 200 --summary out/windows.csv",
 }

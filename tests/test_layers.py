@@ -35,7 +35,7 @@ ORDER = [
     {"lines"},
     {"inverse"},
     {"tuning"},
-    {"studies"},
+    {"paper"},
     {"cli"},
     {"__main__"},
 ]

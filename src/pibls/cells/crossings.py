@@ -178,13 +178,13 @@ def crossings(ground: Ground, marks: FloatArray) -> tuple[Crossing, ...]:
     Marks are points, and planes: those have NaN along the axes that they extend in.
     """
     problem = ground.problem
-    equations = [s for s in problem.statements if s.is_equation]
+    equations = ground.analysis.equations
     if (
         len(problem.domain.space) != 2
         or problem.domain.time is not None
         or len(equations) != 1
         or not equations[0].form.is_linear
-        or all(function.constant is not None for function in equations[0].form.coefficient_functions)
+        or equations[0].form.is_constant
         or any(isinstance(s.place, Across | AtPoints | Average) for s in problem.statements)
     ):
         return ()

@@ -24,9 +24,10 @@ from pibls.geometry.landmarks import corners
 from pibls.geometry.patch import TimedPatch
 from pibls.geometry.sampling import kronecker
 from pibls.problem import OnPart, Problem
-from pibls.problem.evaluate import Function, compile_function
+from pibls.problem.analysis import Analysis, analysis_of
+from pibls.problem.evaluate import Function
 from pibls.problem.level import Level
-from pibls.problem.switches import branch_number, condition_edges, hidden_jump, switching_edges, switching_planes
+from pibls.problem.switches import condition_edges
 
 __all__ = ["FLAT", "Ground", "on_faces"]
 
@@ -51,6 +52,11 @@ class Ground:
         """The domain."""
         domain: Domain = self.problem.domain  # type: ignore[assignment]
         return domain
+
+    @cached_property
+    def analysis(self) -> Analysis:
+        """What the symbols of the problem tell."""
+        return analysis_of(self.problem)
 
     @cached_property
     def is_box(self) -> bool:
@@ -86,7 +92,7 @@ class Ground:
     @property
     def _planes(self) -> FloatArray:
         """Where data switch across an axis."""
-        return switching_planes(self.problem, conditions=not self._is_plane)
+        return self.analysis.planes_inside if self._is_plane else self.analysis.planes
 
     @cached_property
     def landmarks(self) -> FloatArray:
@@ -125,7 +131,7 @@ class Ground:
     @cached_property
     def _edges(self) -> dict[Any, tuple[Level, ...]]:
         """Where conditions on the boundary of a plane domain switch."""
-        if not self._is_plane:
+        if not self._is_plane or not self.analysis.switches:
             return {}
         edges = {place: condition_edges(self.problem, place) for place in self.places if place is not None}
         return {place: tuple(Level.of(e, self.domain.coordinates) for e in own) for place, own in edges.items()}
@@ -166,27 +172,27 @@ class Ground:
     @cached_property
     def levels(self) -> tuple[Level, ...]:
         """The functions at whose zeros data switch, but for those across an axis."""
-        return tuple(Level.of(edge, self.domain.coordinates) for edge in switching_edges(self.problem))
+        return tuple(Level.of(edge, self.domain.coordinates) for edge in self.analysis.edges)
 
     @cached_property
     def seams(self) -> dict[Any, list[Any]]:
         """The pieces of curves and surfaces inside the domain at which data switch."""
-        walls = [Level.of(edge, self.domain.coordinates) for edge in switching_edges(self.problem, several=False)]
+        walls = [Level.of(edge, self.domain.coordinates) for edge in self.analysis.walls]
         found = {}
         for level in self.levels:
             others = [*walls, *(other for other in self.levels if other is not level)]
             found[level] = seam_pieces(level, others, self.domain, self.inside, self.branch)
         return {level: held for level, held in found.items() if held}
 
-    @cached_property
+    @property
     def branch(self) -> Function:
         """Tells apart places at which equations take different branches."""
-        return compile_function(branch_number(self.problem), self.domain.coordinates)
+        return self.analysis.branch
 
-    @cached_property
+    @property
     def hidden(self) -> str:
-        """What of the problem cells cannot see, as a sentence."""
-        return hidden_jump(self.problem, [level.expression for level in self.levels])
+        """Which jump cells cannot see, as a sentence."""
+        return self.analysis.hidden
 
     def kinds(self, X: FloatArray) -> Any:
         """Return a number for points that tells which branches equations take there, if there are seams at all."""
