@@ -7,7 +7,7 @@ from dataclasses import fields, replace
 from pibls.budget import Budget
 from pibls.cells.fitters import Linear
 from pibls.cells.layout import Layout
-from pibls.cells.loop import PATIENCE, Loop
+from pibls.cells.loop import Loop
 from pibls.cells.outcome import Compared, field_sizes
 from pibls.cells.refine import Marker
 from pibls.cells.rows import Rows
@@ -16,6 +16,7 @@ from pibls.cells.tree import Cell
 from pibls.errors import InputError
 from pibls.features.reference import Cells, draw_reference
 from pibls.refinement import Course
+from pibls.refinement.settings import TREES
 from pibls.runtime import blas_threads, require_memory
 from pibls.solution import Solution
 from pibls.solution.celled import CellNetwork
@@ -49,7 +50,7 @@ def grow_cells(solution: Solution, nodes: int, points: int) -> Solution:
     linear = Linear(Glue(Rows(layout)), Budget(float("inf")))
     entries = _ENTRIES_PER_WEIGHT * linear.glue.rows.width
     require_memory(8.0 * entries * (record.nodes + nodes), f"Growing by {nodes} weights", "Grow by fewer.")
-    course: Course[Compared] = Course(linear.budget, PATIENCE, lambda *_: None, list(record.stages))
+    course: Course[Compared] = Course(linear.budget, TREES, lambda *_: None, list(record.stages))
     loop = Loop(linear, 0.0, course, record.seed)
     marker = Marker(layout)
     with blas_threads(most=1):

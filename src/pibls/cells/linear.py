@@ -12,7 +12,7 @@ from pibls.budget import Budget
 from pibls.cells.fitters import Linear, degree_for
 from pibls.cells.layout import Layout
 from pibls.cells.leaf import PER_CELL
-from pibls.cells.loop import PATIENCE, UNDETERMINED, Loop
+from pibls.cells.loop import UNDETERMINED, Loop
 from pibls.cells.refine import Follower
 from pibls.cells.rows import Rows
 from pibls.cells.solve import Glue
@@ -20,6 +20,7 @@ from pibls.cells.tree import Cell, graded, leaves, refined, split_along_lines, s
 from pibls.features.reference import SINES, Cells, draw_reference
 from pibls.problem import Averages, Problem
 from pibls.refinement import Course
+from pibls.refinement.settings import TREES
 from pibls.runtime import RATE
 from pibls.solution import Solution
 
@@ -110,5 +111,5 @@ def attempt_cells(
     shared = Budget.of(budget)
     start = start or start_of(problem, tol, shared, seed, nodes)
     linear = Linear(Glue(start.follower.rows), shared)
-    loop = Loop(linear, tol, Course(shared, PATIENCE, report), seed, start.follower, undetermined)
+    loop = Loop(linear, tol, Course(shared, TREES, report), seed, start.follower, undetermined)
     return loop.run(linear.fit(start.root, None)), cast(Linear, loop.fitter)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
@@ -15,13 +14,13 @@ from pibls.cells.refine import Follower, Marker
 from pibls.cells.solve import Fit
 from pibls.cells.tree import Cell
 from pibls.checks import FloatArray
-from pibls.refinement import Cost, Course, Patience, Reason, Stop, extrapolated, refine, verdict
+from pibls.refinement import Cost, Course, Reason, Stop, extrapolated, refine, verdict
 from pibls.runtime import available_memory
 from pibls.solution import Solution, Stage
 from pibls.solution.sizes import field_scales
 from pibls.status import Status
 
-__all__ = ["PATIENCE", "UNDETERMINED", "Loop", "Splitting"]
+__all__ = ["UNDETERMINED", "Loop", "Splitting"]
 
 _HIGHEST = {1: 0, 2: 19, 3: 16}  # degrees up to which cells become richer in the course of a solve
 _DOUBTFUL = 8  # so many trees in a row without a solution: there is none, or none can be found
@@ -29,17 +28,7 @@ UNDETERMINED = 1e9  # answers beyond this are those of a solution to which somet
 _ORDINARY, _GROWS = 1.0, 2.0  # stronger answers are those of the problem once they no longer grow with finer cells
 _UNMET, _PLAIN, _MUCH, _STAYS, _STAYS_THERE = 100.0, 1e-3, 0.03, 0.5, 0.9
 _ROUNDING, _MANY_DIGITS = 1e-10, 1e-6
-_PAYS = 0.5  # share that estimates must fall to
-PATIENCE = Patience(
-    "the error does not come from the size of cells",
-    window=4,
-    pays=_PAYS,
-    rounding=_ROUNDING,
-    unresolved=0.1,
-    least=sys.maxsize,
-    means=True,
-    falls=0.2,
-)
+_PAYS = 0.5  # share of an estimate that richer cells must leave at most, to become richer still
 _RICHER = 2.0  # power of the number of functions that the work of a cell goes with
 _MORE, _TRIES = 1.25, 60  # steps in which numbers of cells are tried
 _GROWTH = 1.5  # what the next tree may cost at least, over what the last one does: less brings little

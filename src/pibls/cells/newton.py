@@ -16,7 +16,7 @@ from pibls.cells.fitters import degree_for
 from pibls.cells.iterate import Newton
 from pibls.cells.layout import Layout
 from pibls.cells.linear import first_tree
-from pibls.cells.loop import PATIENCE, Loop
+from pibls.cells.loop import Loop
 from pibls.cells.outcome import Compared, network_of
 from pibls.cells.parts import CellPart
 from pibls.cells.refine import Follower
@@ -29,6 +29,7 @@ from pibls.checks import FloatArray
 from pibls.features.reference import SINES, Cells, draw_reference
 from pibls.problem import Problem
 from pibls.refinement import Course
+from pibls.refinement.settings import TREES
 from pibls.solution import Solution
 from pibls.solution.starts import checked_continuation, given_start
 from pibls.status import Status
@@ -66,7 +67,7 @@ def solve_cells_nonlinear(
     for easier in checked_continuation(continuation, problem):
         start = solve_cells_nonlinear(easier, max(tol, _COARSE), shared, seed, report, start=start, nodes=nodes)
     newton = Newton(_layout(problem, max(tol, _COARSE), seed, nodes), max(tol, _COARSE), shared)
-    course: Course[Compared] = Course(shared, PATIENCE, report)
+    course: Course[Compared] = Course(shared, TREES, report)
     loop = Loop(newton, tol, course, seed, undetermined=np.inf if assume_well_posed else _LOOSE)
     return _solved(loop, newton, start)
 

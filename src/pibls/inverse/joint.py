@@ -41,7 +41,8 @@ from pibls.inverse.unseen import turns
 from pibls.inverse.window import Window
 from pibls.lines import Evolution, find_evolution
 from pibls.problem import AtPoints, Interior, Problem
-from pibls.refinement import Course, Patience, refine
+from pibls.refinement import Course, refine
+from pibls.refinement.settings import WINDOWS
 from pibls.solution import Solution
 from pibls.status import Status
 
@@ -59,7 +60,6 @@ _FIRST_RULE = Damping(steps=12, enough=0.02, worse=2.0, least=1e-3, most=1e3)
 _RULE = replace(_FIRST_RULE, steps=3)
 _SHOWN = 1.0  # turns from one measurement to the next
 _ROUNDING = 1e-11  # of the measurements: changes below are rounding
-_PATIENCE = Patience("the error does not come from the size of cells", window=4, pays=0.8)
 _NO_DIGIT = 0.1  # estimated error of fields that are none
 _STAYS = 0.5  # of the residual on the first tree
 _UNSEEN = 1.0  # standard deviations of the noise: numbers that change all data by less when they double are open
@@ -379,7 +379,7 @@ def solve_jointly(problem: Problem, tol: float, budget: Budget, seed: int, repor
     shape = draw_reference(dimension, degree_for(dimension, max(tol, _COARSE)), seed)
     layout = Layout(parametric.at(coordinates.vector(coordinates.start)), shape, seed)
     joint = Joint(parametric, coordinates, layout, budget)
-    course: Course[Compared] = Course(budget, _PATIENCE, report)
+    course: Course[Compared] = Course(budget, WINDOWS, report)
     loop = Loop(joint, tol, course, seed, splitting=_split, confirmed=partial(joint.is_enough, tol=tol))
     fit = joint.fit(first_tree(Follower(Rows(layout)), _FIRST, budget=budget.left), None)
     loop.answers.append(joint.answer())

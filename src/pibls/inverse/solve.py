@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -33,7 +32,8 @@ from pibls.inverse.unseen import turns
 from pibls.lines import Evolution, find_evolution, suits_lines
 from pibls.problem import AtPoints, Problem
 from pibls.problem.evaluate import compile_function
-from pibls.refinement import Cost, Course, Patience, Reason, Stop, refine
+from pibls.refinement import Cost, Course, Reason, Stop, refine
+from pibls.refinement.settings import UNKNOWNS
 from pibls.runtime import blas_threads
 from pibls.solution import Solution, Stage
 
@@ -58,7 +58,6 @@ _SMOOTH = Smoothness(1.0, 0.5, 3.5)  # before data are seen; sizes are those of 
 _EVIDENCE_ROUNDS = 3
 _OPEN = 1e6  # answers to changes of equations and conditions beyond this are those of fields that these leave open
 _ROUNDING = 1e-12  # of the noise supposed so far, that less cannot be told from nothing
-_NEVER = Patience("", window=sys.maxsize, pays=0.0)  # as long as solutions become more accurate, unknowns do
 _FEWEST, _MORE = 2, 3  # early measurements per unknown that a search begins with, and how many more come next
 
 
@@ -160,7 +159,7 @@ class Search:
         if not self.parametric.measured:
             raise ProblemError(unmeasured(self.parametric.problem))
         tol = max(self.tol, self._coarse)
-        course: Course[_Answered] = Course(self.budget, _NEVER, self.report)
+        course: Course[_Answered] = Course(self.budget, UNKNOWNS, self.report)
         refine(self, _Level(*self._found(tol), tol), course)
         found, forward = course.every[-1].level.found, course.every[-1].level.forward
         found = self._renewed(found, forward)

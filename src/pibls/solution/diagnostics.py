@@ -54,8 +54,7 @@ class Diagnostics:
         A :class:`Stage` for every tree of cells, width or fineness that was tried, or for iterations of a training.
     iterations
         Steps of the Gauss–Newton iteration that found the weights of a nonlinear problem: norm of the scaled residual
-        after the step, the part of it that the linear model could remove, length and damping of the step, and whether
-        it took a new factorisation.
+        after the step, the part of it that the linear model could remove, length and damping of the step.
     operations
         Work of an automatic solve, counted in operations: the same on every machine.
     """
