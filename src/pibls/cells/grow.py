@@ -16,7 +16,7 @@ from pibls.cells.tree import Cell
 from pibls.errors import InputError
 from pibls.features.reference import Cells, draw_reference
 from pibls.refinement import Course
-from pibls.refinement.settings import TREES
+from pibls.refinement.patience import TREES
 from pibls.runtime import blas_threads, require_memory
 from pibls.solution import Solution
 from pibls.solution.celled import CellNetwork

@@ -20,7 +20,7 @@ from pibls.cells.tree import Cell, graded, leaves, refined, split_along_lines, s
 from pibls.features.reference import SINES, Cells, draw_reference
 from pibls.problem import Averages, Problem
 from pibls.refinement import Course
-from pibls.refinement.settings import TREES
+from pibls.refinement.patience import TREES
 from pibls.runtime import RATE
 from pibls.solution import Solution
 

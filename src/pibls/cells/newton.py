@@ -29,7 +29,7 @@ from pibls.checks import FloatArray
 from pibls.features.reference import SINES, Cells, draw_reference
 from pibls.problem import Problem
 from pibls.refinement import Course
-from pibls.refinement.settings import TREES
+from pibls.refinement.patience import TREES
 from pibls.solution import Solution
 from pibls.solution.starts import checked_continuation, given_start
 from pibls.status import Status

@@ -42,7 +42,7 @@ from pibls.inverse.window import Window
 from pibls.lines import Evolution, find_evolution
 from pibls.problem import AtPoints, Interior, Problem
 from pibls.refinement import Course, refine
-from pibls.refinement.settings import WINDOWS
+from pibls.refinement.patience import WINDOWS
 from pibls.solution import Solution
 from pibls.status import Status
 

@@ -33,7 +33,7 @@ from pibls.lines import Evolution, find_evolution, suits_lines
 from pibls.problem import AtPoints, Problem
 from pibls.problem.evaluate import compile_function
 from pibls.refinement import Cost, Course, Reason, Stop, refine
-from pibls.refinement.settings import UNKNOWNS
+from pibls.refinement.patience import UNKNOWNS
 from pibls.runtime import blas_threads
 from pibls.solution import Solution, Stage
 

@@ -16,7 +16,7 @@ from pibls.lines.record import relative_miss, relative_residual, solution_of
 from pibls.lines.rough import FINER, FINER_MANY, ROUGH, kinked, scanned, sharper
 from pibls.lines.run import Run, distance, follow
 from pibls.refinement import Cost, Course, Reason, Stop, extrapolated, refine, verdict
-from pibls.refinement.settings import RUNS
+from pibls.refinement.patience import RUNS
 from pibls.refinement.stopping import more_budget
 from pibls.runtime import RATE
 from pibls.solution import Solution, Stage

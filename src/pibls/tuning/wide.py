@@ -17,7 +17,7 @@ from pibls.errors import PiblsError, ProblemError
 from pibls.features import BroadNetwork
 from pibls.problem import Problem
 from pibls.refinement import Cost, Course, Reason, Stop, refine, verdict
-from pibls.refinement.settings import NETWORKS
+from pibls.refinement.patience import NETWORKS
 from pibls.solution import Solution, Stage
 from pibls.solution.starts import checked_continuation, given_start, one, zero
 from pibls.status import Status
