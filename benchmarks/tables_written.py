@@ -97,10 +97,10 @@ def linear() -> str:
 def linear_words() -> str:
     """Return the same in two sentences."""
     found = results("linear")
-    half = median(_numbers(found.rows, "seconds"))
+    half, where = median(_numbers(found.rows, "seconds")), found.made["machine"].partition(" (")[0]
     return _words(
-        f"Measured on {found.when()}, each in a process of its own, all cores busy ({found.made['machine']}). Half of "
-        f"the solves take less than {half:.2f} s. {_calibration(found.rows)}"
+        f"Measured on {found.when()}, each in a process of its own, all cores busy ({where}). Half of the solves take "
+        f"less than {half:.2f} s. {_calibration(found.rows)}"
     )
 
 

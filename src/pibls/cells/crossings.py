@@ -20,6 +20,7 @@ from pibls.cells.tree import Cell
 from pibls.checks import FloatArray
 from pibls.features import MultiIndex
 from pibls.problem import Across, AtPoints, Average, Problem, Statement
+from pibls.problem.analysis import analysis_of
 
 if TYPE_CHECKING:
     from pibls.cells.ground import Ground
@@ -178,7 +179,7 @@ def crossings(ground: Ground, marks: FloatArray) -> tuple[Crossing, ...]:
     Marks are points, and planes: those have NaN along the axes that they extend in.
     """
     problem = ground.problem
-    equations = ground.analysis.equations
+    equations = analysis_of(problem).equations
     if (
         len(problem.domain.space) != 2
         or problem.domain.time is not None

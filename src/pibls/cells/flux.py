@@ -364,7 +364,8 @@ class Flux:
     @cached_property
     def switches(self) -> bool:
         """Whether data switch anywhere."""
-        return bool(len(self.rows.analysis.planes))
+        switching = self.rows.analysis.switching
+        return switching is not None and bool(len(switching.planes))
 
 
 def _largest(terms: list[Term]) -> float:

@@ -26,7 +26,7 @@ from pibls.problem.switches import (
     switching_planes,
 )
 
-__all__ = ["Analysis", "analysis_of"]
+__all__ = ["Analysis", "Switching", "analysis_of"]
 
 
 def analysis_of(problem: Problem) -> Analysis:
@@ -37,8 +37,8 @@ def analysis_of(problem: Problem) -> Analysis:
     >>> from pibls.problems import poisson, stokes
     >>> problem = poisson()
     >>> found = analysis_of(problem)
-    >>> found is analysis_of(problem), found.orders.tolist(), found.is_constant, found.switches
-    (True, [[2, 2]], True, False)
+    >>> found is analysis_of(problem), found.orders.tolist(), found.is_constant, found.switching
+    (True, [[2, 2]], True, None)
     >>> analysis_of(stokes()).carriers
     {'u': 0, 'v': 1}
     """
@@ -83,33 +83,42 @@ class Analysis:
         return tuple(None if flux is None else lowered(flux, domain, "the flux", normals=True) for flux in given)
 
     @cached_property
-    def switches(self) -> bool:
-        """Whether an equation or a condition has branches, or there is an interface."""
-        return any(has_branches(s.form.residual) or isinstance(s.place, Across) for s in self.problem.statements)
+    def switching(self) -> Switching | None:
+        """Where data switch; None where neither equations nor conditions have branches, and there is no interface."""
+        found = any(has_branches(s.form.residual) or isinstance(s.place, Across) for s in self.problem.statements)
+        return Switching(self.problem) if found else None
+
+    @property
+    def jumps(self) -> bool:
+        """Whether the coefficient of a highest derivative in space jumps anywhere."""
+        return self.switching is not None and self.switching.jumps
+
+
+@dataclass(frozen=True, eq=False)
+class Switching:
+    """Where expressions of a problem switch from one branch to another."""
+
+    problem: Problem
 
     @cached_property
     def planes(self) -> FloatArray:
         """Planes across an axis at which data switch, one row each, NaN along the axes that they extend in."""
-        return switching_planes(self.problem) if self.switches else self._none
+        return switching_planes(self.problem)
 
     @cached_property
     def planes_inside(self) -> FloatArray:
         """Those of them at which more than conditions on the boundary switch."""
-        return switching_planes(self.problem, conditions=False) if self.switches else self._none
-
-    @property
-    def _none(self) -> FloatArray:
-        return np.empty((0, len(self.problem.domain.coordinates)))
+        return switching_planes(self.problem, conditions=False)
 
     @cached_property
     def edges(self) -> tuple[sp.Expr, ...]:
         """Smooth functions of several coordinates at whose zeros equations switch."""
-        return switching_edges(self.problem) if self.switches else ()
+        return switching_edges(self.problem)
 
     @cached_property
     def walls(self) -> tuple[sp.Expr, ...]:
         """Smooth functions of one coordinate at whose zeros equations switch."""
-        return switching_edges(self.problem, several=False) if self.switches else ()
+        return switching_edges(self.problem, several=False)
 
     @cached_property
     def branch(self) -> Function:
@@ -119,14 +128,14 @@ class Analysis:
     @cached_property
     def jumps(self) -> bool:
         """Whether the coefficient of a highest derivative in space jumps anywhere."""
-        return self.switches and has_jumps(self.problem)
+        return has_jumps(self.problem)
 
     @cached_property
     def reading(self) -> str:
         """The quantity that is taken to be continuous where a coefficient jumps, as a sentence, if none is written."""
-        return reading_of_jumps(self.problem) if self.jumps else ""
+        return reading_of_jumps(self.problem)
 
     @cached_property
     def hidden(self) -> str:
         """Which coefficient of a highest derivative jumps where its flux is not known, as a sentence."""
-        return hidden_jump(self.problem, self.edges) if self.switches else ""
+        return hidden_jump(self.problem, self.edges)

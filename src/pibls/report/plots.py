@@ -113,7 +113,8 @@ def plot(
 def _materials(solution: Solution) -> Any:
     """Return a number for each material as a function of points, None where there is one."""
     problem = solution.problem
-    return analysis_of(problem).branch if analysis_of(problem).jumps else None
+    switching = analysis_of(problem).switching
+    return switching.branch if switching is not None and switching.jumps else None
 
 
 def _check_cells(cells: object, solution: Solution) -> Any:

@@ -75,7 +75,8 @@ def solve_by_cells(
             elif unmet and max(found.sizes) < _SENSITIVE and not _has_interface(problem):
                 message = _contradiction(solution, seed, budget)
     message = message or _left_open(problem)
-    if not message and (remark := analysis_of(problem).reading):
+    switching = analysis_of(problem).switching
+    if not message and switching is not None and (remark := switching.reading):
         words = f"{solution.diagnostics.message} {remark}"
         return replace(solution, diagnostics=replace(solution.diagnostics, message=words))
     return _as_told(solution, message)
