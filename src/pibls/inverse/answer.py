@@ -279,8 +279,8 @@ class Answer:
         status, message = self._verdict(ambiguous)
         if slowed:
             message += (
-                " The start oscillates faster than the sampling resolves; the slowest fitting solution is reported, and "
-                "faster ones may fit as well."
+                " The start oscillates faster than the sampling resolves; the slowest fitting solution is reported, "
+                "and faster ones may fit as well."
             )
         settings = {**made.diagnostics.settings, "starts": starts, **priors}
         record = replace(made.diagnostics, settings=settings, message=message, seconds={"total": budget.elapsed})
