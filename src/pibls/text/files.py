@@ -14,13 +14,13 @@ import numpy as np
 from pibls.checks import check_choice, shorten
 from pibls.errors import InputError, PiblsError, TextError
 from pibls.problem import AnyCondition, Problem
+from pibls.problem.measured import Measured
 from pibls.problem.symbols import data as data_function
 from pibls.text.conditions import read_conditions
 from pibls.text.document import Table, parse_document
 from pibls.text.domains import coordinate_names, read_domain
 from pibls.text.expressions import read_equation, read_expression
 from pibls.text.formulas import make_names
-from pibls.text.measured import Measured
 from pibls.text.names import Names
 from pibls.text.source import Text
 from pibls.text.tables import Interpolant, column, local_name, read_columns
