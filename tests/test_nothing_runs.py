@@ -190,3 +190,98 @@ def test_names_of_data_in_a_problem_file_reach_no_builtins(tmp_path, name):
         return
     # The name means the table of the file, as it should.
     assert problem.domain.measure == pytest.approx(np.pi / 2, rel=0.2)
+
+
+# Archives and arrays ------------------------------------------------------------------------------------------------
+
+
+def test_a_gmsh_file_with_huge_numbers_of_nodes_takes_no_memory(tmp_path):
+    path = tmp_path / "sparse.msh"
+    nodes, cells = "1 0 0 0\n2 1 0 0\n500000000 0 1 0\n", "1 2 2 0 1 1 2 500000000\n"
+    head = "$MeshFormat\n2.2 0 8\n$EndMeshFormat\n"
+    path.write_text(f"{head}$Nodes\n3\n{nodes}$EndNodes\n$Elements\n1\n{cells}$EndElements\n")
+    with pytest.raises(FileFormatError, match="numbers its nodes from 1.* to 500000000"):
+        pb.read_shape(path, (X, Y))
+
+
+def rewritten(members, path, entries):
+    with zipfile.ZipFile(path, "w") as archive:
+        for name, content in entries:
+            archive.writestr(zipfile.ZipInfo(name), content)
+    return path
+
+
+@pytest.mark.filterwarnings("ignore:Duplicate name")
+def test_members_that_come_twice_are_refused(members, tmp_path):
+    path = rewritten(members, tmp_path / "twice.pibls", [*members.items(), ("weights.npy", members["weights.npy"])])
+    with pytest.raises(FileFormatError, match="a member twice"):
+        pb.load(path)
+
+
+def test_members_that_share_their_bytes_are_refused_before_they_are_read(members, tmp_path, monkeypatch):
+    path = rewritten(members, tmp_path / "whole.pibls", members.items())
+    monkeypatch.setattr(zipfile.ZipFile, "infolist", lambda archive: [*archive.filelist, *map(copied, range(50))])
+
+    def copied(number):
+        entry = zipfile.ZipInfo(f"more_{number}.npy")
+        entry.file_size = 10_000
+        return entry
+
+    monkeypatch.setattr(zipfile.ZipFile, "read", lambda *_: pytest.fail("it was read"))
+    with pytest.raises(FileFormatError, match="larger than itself"):
+        pb.load(path)
+
+
+@pytest.mark.parametrize("version", [0, -1, 2, True, 1.0, None, "1"])
+def test_unknown_versions_are_refused(members, tmp_path, version):
+    path = forged(members, tmp_path / "forged.pibls", lambda record: record.update(version=version))
+    with pytest.raises(FileFormatError, match="has format version"):
+        pb.load(path)
+
+
+@pytest.mark.parametrize("number", ["1e999", "-1e999", "NaN", "Infinity", "9" * 5000])
+def test_numbers_of_records_are_finite(members, tmp_path, number):
+    contents = {
+        **members,
+        "solution.json": members["solution.json"].replace(b'"weight": 1.0', f'"weight": {number}'.encode()),
+    }
+    del contents["digest.json"]
+    digests = {name: hashlib.sha256(content).hexdigest() for name, content in contents.items()}
+    path = rewritten(members, tmp_path / "a.pibls", [*contents.items(), ("digest.json", json.dumps(digests))])
+    with pytest.raises(FileFormatError, match="damaged"):
+        pb.load(path)
+
+
+def with_array(members, path, name, content):
+    contents = {**members, name: content}
+    del contents["digest.json"]
+    digests = {name: hashlib.sha256(content).hexdigest() for name, content in contents.items()}
+    return rewritten(members, path, [*contents.items(), ("digest.json", json.dumps(digests))])
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf])
+def test_weights_are_finite(members, tmp_path, bad):
+    content = bytearray(members["weights.npy"])
+    content[-8:] = np.float64(bad).tobytes()
+    with pytest.raises(FileFormatError, match="not finite"):
+        pb.load(with_array(members, tmp_path / "a.pibls", "weights.npy", bytes(content)))
+
+
+@pytest.mark.parametrize("shape", ["(1000000000000,)", "(-1,)", "(3, 3, 3)", "(10**12,)"])
+def test_arrays_that_lie_about_their_shape_are_not_made(members, tmp_path, shape):
+    header = f"{{'descr': '<f8', 'fortran_order': False, 'shape': {shape}, }}\n".encode()
+    content = b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little") + header + members["weights.npy"][128:]
+    with pytest.raises(FileFormatError):
+        pb.load(with_array(members, tmp_path / "a.pibls", "weights.npy", content))
+
+
+def test_words_of_a_file_cannot_command_a_terminal(members, tmp_path):
+    def change(record):
+        record["diagnostics"]["message"] = "fine \x1b[2J\x1b]0;title\x07 \u202egnp.exe"
+
+    found = pb.load(forged(members, tmp_path / "forged.pibls", change))
+    assert found.diagnostics.message == "fine \\x1b[2J\\x1b]0;title\\x07 \\u202egnp.exe"
+    with pytest.raises(FileFormatError) as caught:
+        pb.load(forged(members, tmp_path / "b.pibls", lambda record: record.update(format="\x1b[2J\u202e")))
+    assert str(caught.value).isprintable()
+    assert str(PiblsError("a\x1b[2J")) == "a\\x1b[2J"

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import sympy as sp
+from sympy.logic.boolalg import Boolean
 
 from pibls.checks import HIGHEST_ORDER, cut, shorten
 from pibls.errors import FileFormatError
@@ -46,6 +47,7 @@ _FUNCTIONS = {
         *(Laplacian, Divergence, NormalDerivative, SpaceDerivative, Inside, Outside, Flux),
     )
 }
+_LOGIC = {"And", "Or", "Not", "Xor"}
 _TESTS = {cls.__name__ for cls in (sp.And, sp.Or, sp.Not, sp.Xor, sp.Eq, sp.Ne, sp.Lt, sp.Le, sp.Gt, sp.Ge)}
 # Here SymPy would look for relations between arguments, for minutes if they are large. They were sought on writing.
 _SEARCHING = _TESTS | {"Abs", "sign", "Heaviside", "Min", "Max", "floor", "ceiling", "Mod"}
@@ -198,6 +200,9 @@ class _Reader:
         if kind not in _FUNCTIONS:
             raise FileFormatError(f"The stored expression uses {shorten(kind)}, which this version does not know.")
         arguments = [read(item) for item in rest]
+        wanted = Boolean if kind in _LOGIC else sp.Expr
+        if not all(isinstance(argument, wanted) for argument in arguments):
+            raise FileFormatError(f"The stored expression {shorten(tree)} is malformed.")
         measures = _measured(kind, parts)
         settings = {"evaluate": False} if kind in _SEARCHING else {}
         return replace(measures, expression=_FUNCTIONS[kind](*arguments, **settings))
