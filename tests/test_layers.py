@@ -17,6 +17,7 @@ ROOT = Path(pibls.__file__).parent
 ORDER = [
     {"errors", "status"},
     {"checks"},
+    {"limits"},
     {"runtime"},
     {"budget"},
     {"problem"},

@@ -7,6 +7,7 @@ in the path from problem to solution the value was refused; catch :class:`PiblsE
 from __future__ import annotations
 
 __all__ = [
+    "DeadlineError",
     "FeatureError",
     "FileFormatError",
     "GeometryError",
@@ -64,6 +65,10 @@ class SolveError(PiblsError, RuntimeError):
 
 class ResourceError(PiblsError, MemoryError):
     """What was asked for would not fit into memory; raised before anything is allocated."""
+
+
+class DeadlineError(PiblsError, TimeoutError):
+    """The deadline passed before there was a solution to return."""
 
 
 class FileFormatError(PiblsError, ValueError):

@@ -22,6 +22,7 @@ from pibls.cells.solve import Fit, Glue
 from pibls.cells.tree import Cell, graded, leaves, refined, split_along_lines, split_at_planes
 from pibls.checks import FloatArray
 from pibls.features.reference import SINES, Cells, draw_reference
+from pibls.limits import STOPS, in_words
 from pibls.problem import Averages, Problem
 from pibls.runtime import RATE, available_memory, format_bytes
 from pibls.solution import Diagnostics, Solution, Stage
@@ -151,10 +152,12 @@ class Loop:
                     fit = found.other
                 else:
                     fit = self._more_cells(fit, sizes, self._short(found), 1.0 + self._richer_work())[0]
-        except KeyboardInterrupt:
+        except STOPS as stop:
+            limit = in_words(stop)
             if found is None:
-                raise
-            doubt, limit = "", "It was interrupted. Run it again to go on."
+                own = Compared(fit, self.fitter.layout, fit, self.fitter.layout, np.inf, 1.0)
+                return self.solution(own, np.inf, Status.STALLED, f"{limit} Its error was not estimated.")
+            doubt = ""
         if not doubt and self._is_settled(found.fit, answers, sizes) and (ahead := self._ahead(found)) is not None:
             return ahead
         found = self._best(found)

@@ -37,6 +37,7 @@ from pibls.inverse.spread import Spread
 from pibls.inverse.unknowns import Coordinates
 from pibls.inverse.unseen import turns
 from pibls.inverse.window import Window
+from pibls.limits import STOPS, in_words
 from pibls.lines import Evolution, find_evolution
 from pibls.problem import AtPoints, Interior, Problem
 from pibls.solution import Solution
@@ -421,9 +422,10 @@ def solve_jointly(problem: Problem, tol: float, budget: Budget, seed: int, repor
             joint.learn(found)
             every.append(found)
             fit = found.other
-    except KeyboardInterrupt:
+    except STOPS as stop:
         if not every:
             raise
+        in_words(stop)
     return joint.told(loop.chosen(every), loop, tol)
 
 

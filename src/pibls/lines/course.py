@@ -10,6 +10,7 @@ import numpy as np
 
 from pibls.budget import Budget
 from pibls.errors import SolveError
+from pibls.limits import STOPS, in_words
 from pibls.lines.design import STEEPEST, Design
 from pibls.lines.form import Evolution
 from pibls.lines.posed import grows_without_bound, leaves_its_bounds
@@ -97,10 +98,10 @@ class Course:
         """Refine until two solutions agree; return the coarser of them with its distance to the finer one."""
         try:
             limit = self._refined()
-        except KeyboardInterrupt:
+        except STOPS as stop:
             if not self.runs:
                 raise
-            limit = "It was interrupted. Run it again to go on."
+            limit = in_words(stop)
         except IntegrationError as error:
             if not self.runs and self.rough is not None:
                 self._add(self.rough)

@@ -15,6 +15,7 @@ import numpy as np
 from pibls.budget import Budget
 from pibls.errors import PiblsError, ProblemError
 from pibls.features import BroadNetwork
+from pibls.limits import STOPS, in_words
 from pibls.problem import Problem
 from pibls.runtime import available_memory
 from pibls.solution import Solution, Stage
@@ -101,10 +102,10 @@ class _Widening:
             limit = self._widen(linear, once=bool(verdict))
             if limit and not verdict and (self.stages[0].residual or 0.0) > MET and self._contradicts(linear):
                 verdict = _CONTRADICTION
-        except KeyboardInterrupt:
+        except STOPS as stop:
             if self.best is None:
                 raise
-            limit = "It was interrupted. Run it again to go on."
+            limit = in_words(stop)
         return self._solution(limit, verdict)
 
     def _linear(self, state: Evaluate | None) -> Fitting:
