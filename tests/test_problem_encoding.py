@@ -236,6 +236,7 @@ def test_what_is_not_listed_cannot_be_written(expression):
             ["exp", ["Mul", ["int", "9999999999"], ["log", ["int", "2"]]]],
             ["floor", ["exp", ["int", "9999999999"]]],
             ["gamma", ["rational", "9999999999", "2"]],
+            ["loggamma", ["int", "9" * 200]],
             ["Pow", ["coordinate", "x"], ["int", "999999999"]],
             ["derivative", ["field", "u", ["coordinate", "x"]], ["x", 10**9]],
             ["derivative", ["field", "u", ["coordinate", "x"]], ["x", -1]],

@@ -26,11 +26,11 @@ import numpy as np
 
 from pibls.errors import DeadlineError, ResourceError
 
-__all__ = ["STOPS", "Guard", "Stopped", "guarded", "in_words", "require_time", "room", "stopped"]
+__all__ = ["STOPS", "Guard", "Stopped", "guarded", "in_words", "keep", "require_time", "room"]
 
 _STEP = 0.05  # seconds between two looks
 _AGAIN = 0.25  # seconds after which a stop that nothing has noticed is raised again
-_GRACE, _SHARE = 0.4, 0.05  # seconds, and share of the deadline, for what follows a stop: the best solution so far
+_GRACE, _SHARE = 0.7, 0.09  # seconds, and share of the deadline, for what follows a stop: the best solution so far
 _RESERVE = 64 * 2**20  # bytes that a machine keeps: below that it ends programs at will
 _LONG = 1e8  # operations: less takes no time worth asking about
 _TRIAL = 384  # size of the matrices that tell how fast a machine is
@@ -102,6 +102,8 @@ class Guard:
     words: str = ""  # why it was stopped
     noticed: bool = False  # whether a search has ended since
     over: bool = False
+    kept: Any = None  # a solution that lacks some of its record, but is better than none
+    ended: threading.Event = field(default_factory=threading.Event)
     begun: float = field(init=False)
     held: int = field(init=False)
 
@@ -180,10 +182,11 @@ def in_words(stop: BaseException) -> str:
     return "The memory ran out." if isinstance(stop, MemoryError) else "It was interrupted. Run it again to go on."
 
 
-def stopped() -> bool:
-    """Tell whether the solve at hand was stopped by a limit, so that nothing more shall be tried."""
+def keep(solution: Any) -> None:
+    """Keep a solution that is to be returned if there is no time to complete its record."""
     guard = _CURRENT.get()
-    return guard is not None and bool(guard.words)
+    if guard is not None:
+        guard.kept = solution
 
 
 def room() -> float:
@@ -211,12 +214,19 @@ def guarded(guard: Guard) -> Iterator[Guard]:
     token = _CURRENT.set(guard)
     watcher = threading.Thread(target=_watch, args=(guard, _messenger()), daemon=True)
     try:
-        with _listening(guard):
-            watcher.start()
+        with _listening():
             try:
+                watcher.start()
                 yield guard
             finally:
-                _end(guard, watcher)
+                # No call comes before this, so that no stop does; one that is on its way arrives below.
+                guard.over = True
+                while True:
+                    try:
+                        _end(guard, watcher)
+                        break
+                    except Stopped:
+                        continue
     except Stopped:
         raise guard.error() from None
     except MemoryError as error:
@@ -237,19 +247,15 @@ def _watch(guard: Guard, send: Callable[[], None]) -> None:
             if guard.noticed != last or time.monotonic() >= again:
                 last, again = guard.noticed, time.monotonic() + _AGAIN
                 send()
-        time.sleep(_STEP)
+        guard.ended.wait(_STEP)
 
 
 def _end(guard: Guard, watcher: threading.Thread) -> None:
-    """End the watch; a stop on its way arrives here, where the solve is over already."""
-    while True:
-        try:
-            guard.over = True
-            watcher.join()
-            ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(threading.get_ident()), None)
-            return
-        except Stopped:
-            continue
+    """End the watch, and take back a stop that has not been raised yet."""
+    guard.ended.set()
+    if watcher.ident is not None:
+        watcher.join()
+    ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(threading.get_ident()), None)
 
 
 def _messenger() -> Callable[[], None]:
@@ -277,9 +283,8 @@ def _stop(*_: Any) -> None:
 
 
 @contextmanager
-def _listening(guard: Guard) -> Iterator[None]:
+def _listening() -> Iterator[None]:
     """Have the signal stop the solve while it is watched."""
-    del guard
     if not _uses_signal():
         yield
         return

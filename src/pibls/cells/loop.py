@@ -22,7 +22,7 @@ from pibls.cells.solve import Fit, Glue
 from pibls.cells.tree import Cell, graded, leaves, refined, split_along_lines, split_at_planes
 from pibls.checks import FloatArray
 from pibls.features.reference import SINES, Cells, draw_reference
-from pibls.limits import STOPS, in_words
+from pibls.limits import STOPS, in_words, keep
 from pibls.problem import Averages, Problem
 from pibls.runtime import RATE, available_memory, format_bytes
 from pibls.solution import Diagnostics, Solution, Stage
@@ -458,6 +458,7 @@ class Loop:
         )
         eye = np.eye(network.size)
         made = Solution(self.problem, network, eye, status, record, estimate, richer=(richer, eye))
+        keep(made)
         return replace(made, diagnostics=replace(record, residuals=residuals_of(made)))
 
 

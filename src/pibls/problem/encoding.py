@@ -295,7 +295,8 @@ def _number(kind: str, parts: list[Measured]) -> float | None:
     numbers = [part.number for part in parts if part.number is not None]
     if not parts or len(numbers) < len(parts):
         return None
-    value = value_of(kind, numbers)
+    # SymPy writes the factorial out, also under a logarithm.
+    value = value_of("gamma" if kind == "loggamma" else kind, numbers)
     # Whole powers hide in exponentials of logarithms.
     vanishes = value == 0.0 and kind == "exp" and parts[0].expression.has(sp.log)
     if value is None or vanishes:

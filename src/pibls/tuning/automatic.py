@@ -9,7 +9,7 @@ from typing import Any
 from pibls.budget import Budget
 from pibls.cells import suits_cells
 from pibls.checks import check_bytes, check_choice, check_integer, check_number, shorten
-from pibls.errors import InputError
+from pibls.errors import DeadlineError, InputError, ResourceError
 from pibls.features.reference import Cells
 from pibls.geometry import Points
 from pibls.inverse import solve_inverse
@@ -130,20 +130,25 @@ def solve(
         told = points is not None or not isinstance(method, Cells | None)
         _check_way(time, problem, start is not None or bool(continuation), told)
     _check_device(device, time, method)
-    with reporter(progress) as report, guarded(Guard(until, space, free=available_memory)):
-        # Work that is planned ahead is to fit into the deadline, too.
-        shared = Budget(limit if until is None else min(limit, until), until)
-        if uncertainty or problem.parameters or problem.unknown_functions:
-            _check_inverse(
-                method=method, points=points, device=device, start=start, continuation=continuation or None, time=time
-            )
-            return solve_inverse(problem, tolerance, shared, first, partial(_tell, report), uncertainty=uncertainty)
-        if isinstance(method, Cells):
-            ways = Ways(problem, tolerance, shared, first, report, guesses, device, assume_well_posed, method)
-            return ways.run(time or (None if problem.domain.time is None else "space-time"))
-        if method is not None or points is not None:
-            return solve_as_told(problem, tolerance, method, points, first, device, shared, report)
-        return Ways(problem, tolerance, shared, first, report, guesses, device, assume_well_posed).run(time)
+    guard = Guard(until, space, free=available_memory)
+    try:
+        with reporter(progress) as report, guarded(guard):
+            # Work that is planned ahead is to fit into the deadline, too.
+            shared = Budget(limit if until is None else min(limit, until), until)
+            if uncertainty or problem.parameters or problem.unknown_functions:
+                others = {"start": start, "continuation": continuation or None, "time": time}
+                _check_inverse(method=method, points=points, device=device, **others)
+                return solve_inverse(problem, tolerance, shared, first, partial(_tell, report), uncertainty=uncertainty)
+            if isinstance(method, Cells):
+                ways = Ways(problem, tolerance, shared, first, report, guesses, device, assume_well_posed, method)
+                return ways.run(time or (None if problem.domain.time is None else "space-time"))
+            if method is not None or points is not None:
+                return solve_as_told(problem, tolerance, method, points, first, device, shared, report)
+            return Ways(problem, tolerance, shared, first, report, guesses, device, assume_well_posed).run(time)
+    except (DeadlineError, ResourceError):
+        if guard.kept is None:
+            raise
+        return guard.kept  # type: ignore[no-any-return]
 
 
 def _check_flag(name: str, value: object) -> None:
