@@ -264,7 +264,7 @@ def main() -> int:
     for name in names:
         command = [sys.executable, "-m", "benchmarks.limits", "--alone", f"--seconds={options.seconds}", name]
         try:
-            ended = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+            ended = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
             found = json.loads(ended.stdout.splitlines()[-1])
         except (subprocess.TimeoutExpired, json.JSONDecodeError, IndexError) as error:
             tail = ended.stderr[-300:] if isinstance(error, IndexError) else ""

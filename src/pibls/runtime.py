@@ -16,8 +16,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from pibls import limits
 from pibls.errors import ResourceError
+from pibls.limits import room
 
 __all__ = [
     "RATE",
@@ -81,8 +81,8 @@ def available_memory() -> int:
     free = _meminfo_available()
     if free is None:
         free = _sysconf_memory()
-    rooms = [free, _cgroup_memory(), _address_space(), limits.room()]
-    return max(0, int(min(room for room in rooms if room is not None)))
+    rooms = [free, _cgroup_memory(), _address_space(), room()]
+    return max(0, int(min(one for one in rooms if one is not None)))
 
 
 def require_memory(nbytes: float, what: str, remedy: str) -> None:

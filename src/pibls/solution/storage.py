@@ -10,8 +10,6 @@ import hashlib
 import io
 import json
 import math
-import os
-import tempfile
 import zipfile
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -37,6 +35,7 @@ from pibls.solution.records import (
     problem_record,
 )
 from pibls.status import Status
+from pibls.writing import replaced
 
 if TYPE_CHECKING:
     from pibls.solution.solution import Solution
@@ -139,24 +138,17 @@ def _array_bytes(array: FloatArray) -> bytes:
 def _write(target: Path, members: Mapping[str, bytes]) -> None:
     """Write a neighbouring file first and rename it, so that a crash leaves the old file whole."""
     _refuse_special(target)
+
+    def write(place: Path) -> None:
+        with zipfile.ZipFile(place, "w", zipfile.ZIP_STORED) as archive:
+            for member, content in members.items():
+                archive.writestr(zipfile.ZipInfo(member), content)
+
     try:
-        handle, name = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
+        replaced(target, write)
     except OSError as error:
-        raise FileFormatError(f"{target} cannot be written: {error.strerror}. Choose a folder that exists.") from error
-    temporary = Path(name)
-    try:
-        with os.fdopen(handle, "wb") as stream:
-            with zipfile.ZipFile(stream, "w", zipfile.ZIP_STORED) as archive:
-                for member, content in members.items():
-                    archive.writestr(zipfile.ZipInfo(member), content)
-            stream.flush()
-            os.fsync(stream.fileno())
-        temporary.chmod(0o644)
-        temporary.replace(target)
-    except OSError as error:
-        raise FileFormatError(f"{target} cannot be written: {error.strerror}.") from error
-    finally:
-        temporary.unlink(missing_ok=True)
+        remedy = "" if target.parent.is_dir() else " Choose a folder that exists."
+        raise FileFormatError(f"{target} cannot be written: {error.strerror}.{remedy}") from error
 
 
 def load(path: str | Path, data: Mapping[str, Callable[..., Any]] | None = None) -> Solution:

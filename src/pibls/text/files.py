@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from pibls.checks import check_choice, shorten
+from pibls.checks import check_bytes, check_choice, shorten
 from pibls.errors import InputError, PiblsError, TextError
 from pibls.problem import AnyCondition, Problem
 from pibls.problem.measured import Measured
@@ -47,6 +47,7 @@ class SolveOptions:
     device: str | None = None
     time: str | None = None
     deadline: float | None = None
+    memory: float | str | None = None
     assume_well_posed: bool | None = None
 
 
@@ -238,6 +239,8 @@ def _options(table: Table, names: Names, problem: Problem) -> SolveOptions:
     seed = entries.integer("seed")
     if seed is not None and seed < 0:
         raise entries.error("seed", "seed must be 0 or more.")
+    if "memory" in entries:
+        numbers["memory"] = entries.attempt("memory", check_bytes, "memory", entries.data["memory"], "solve")
     way = None
     if "time" in entries:
         if problem.domain.time is None:
