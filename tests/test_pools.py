@@ -64,7 +64,7 @@ def test_a_solution_comes_back_from_another_process(pool, name):
         np.testing.assert_equal(one, two)
     field, along = found.problem.fields[0], found.problem.domain.coordinates[0]
     np.testing.assert_array_equal(found.derivative(field, along)(X), own.derivative(problem.fields[0], along)(X))
-    assert str(found.problem) == str(problem)
+    assert str(found.problem) == str(own.problem)
     again = pool.submit(same, found).result()
     np.testing.assert_equal(again(X), own(X))
 

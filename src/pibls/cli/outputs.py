@@ -64,7 +64,7 @@ def _inside(kind: str, name: str, folder: Path) -> Path:
 _LOOKS: Mapping[str, tuple[str, bytes]] = {
     "save": ("a saved solution", rb"PK\x03\x04"),
     "plot": ("a picture", rb"\x89PNG|%PDF|\s*<\?xml|\s*<svg"),
-    "csv": ("a table", rb'["\w. -]*([,;\t]["\w. -]+)*\r?\n'),
+    "csv": ("a table", rb'["\w. -]*([,;\t]["\w. -]+)+\r?\n'),
     "json": ("a record", rb"\s*\{"),
 }
 
