@@ -1,4 +1,4 @@
-"""Centre-line velocities of the lid-driven cavity by finite elements, for `benchmarks.cavity`; needs NGSolve.
+"""Centre-line velocities of the lid-driven cavity by finite elements, for `benchmarks/sets/bodies.py`; needs NGSolve.
 
     python benchmarks/cavity_reference.py [--reynolds 100] [--order 6] [--levels 8] [--size 0.16]
 

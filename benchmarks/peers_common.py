@@ -1,4 +1,4 @@
-"""What every solver of :mod:`benchmarks.peers` is measured with: the same points, the same clock, the same medians."""
+"""The same points, clock and medians for every solver of :mod:`benchmarks.peers`."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ class Probe:
     exact: Any
 
     @classmethod
-    def of(cls, name: str) -> Probe:
-        """Return the probe of a problem of the zoo: uniformly random points, or those of a tabulated solution."""
+    def of(cls, name: str, problem: pb.Problem) -> Probe:
+        """Return random points of a problem, or those of a tabulated solution."""
         reference = pb.problems.references().get(name)
         if reference is not None:
             return cls(name, reference.points, reference.values)
-        problem = pb.problems.catalogue()[name]()
         points = problem.domain.sample(UNSEEN, method="uniform", seed=_SEED)
-        return cls(name, points, problem.exact_values(points)["u"])
+        (exact,) = problem.exact_values(points).values()
+        return cls(name, points, exact)
 
     def error(self, predict: Predict) -> float:
         """Return the relative L2 error of a solution; infinite where it has no finite value."""
@@ -43,27 +43,11 @@ class Probe:
         return error if np.isfinite(error) else float("inf")
 
 
-@dataclass(frozen=True)
-class Row:
-    """One solver with one setting on one problem: medians over the seeds."""
-
-    problem: str
-    solver: str
-    setting: str
-    error: float
-    worst_error: float
-    seconds: float
-    tuner_seconds: float | None = None
-    estimate: float | None = None
-    status: str = ""
-
-
-def measure(probe: Probe, solver: str, setting: str, solve: Callable[[int], Predict], seeds: int) -> Row:
-    """Time ``solve`` once per seed; what it returns is evaluated off the clock."""
-    errors, seconds = [], []
-    for seed in range(seeds):
-        start = time.perf_counter()
-        predict = solve(seed)
-        seconds.append(time.perf_counter() - start)
-        errors.append(probe.error(predict))
-    return Row(probe.name, solver, setting, statistics.median(errors), max(errors), statistics.median(seconds))
+def timed(solve: Callable[[], Predict], repeats: int = 1) -> tuple[float, Predict]:
+    """Return the median CPU seconds of a solve, and its last solution, which is evaluated off the clock."""
+    seconds = []
+    for _ in range(repeats):
+        begun = time.process_time()
+        predict = solve()
+        seconds.append(time.process_time() - begun)
+    return statistics.median(seconds), predict

@@ -1,30 +1,30 @@
 """NGSolve: high-order finite elements. Mesh, assembly, factorisation and solve are all on the clock.
 
-Boxes get a few quadrilaterals of high order, whose mesh costs nothing; the annulus curved triangles; the L-shapes
-triangles refined geometrically towards the re-entrant corner (``RefineHP``). Inner unknowns of elements are
-condensed, the rest goes to UMFPACK, the fastest of its solvers here. Its task manager, on as many threads as there
-are cores, helps large problems and slows small ones: both ways are tried off the clock and the faster one is timed.
+Boxes get a few quadrilaterals of high order, whose mesh costs nothing; annulus, ball and shell curved elements; the
+L-shapes triangles refined geometrically towards the re-entrant corner (``RefineHP``). Inner unknowns of elements are
+condensed, the rest goes to UMFPACK, the fastest of its solvers here. Of many orders and meshes the cheapest that meets
+the tolerance is found off the clock, with the exact solution, and timed on one thread.
 
 Time is a coordinate like any other, as it is for the other solvers: the heat equation is a Galerkin method in space and
 time, the wave equation a least-squares method for the first-order system of u, u_t and u_x, which is stable on any
-mesh. Five dimensions have no mesh. Of the two settings per problem the first is the cheapest seen near 10⁻⁸, the
-second the most accurate one that is still cheap.
+mesh. Five dimensions have no mesh.
 """
 
 from __future__ import annotations
 
-import contextlib
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import ngsolve as ng
 from netgen.geom2d import SplineGeometry
+from netgen.occ import OCCGeometry, Pnt, Sphere
 from ngsolve.meshes import Make1DMesh, MakeStructured2DMesh
 from threadpoolctl import threadpool_limits
 
-from benchmarks.peers_common import Predict, Probe, Row, measure
+from benchmarks.peers_common import Predict, Probe, timed
 
 x, y = ng.x, ng.y
 MODES = (1, 2, 3, 4, 8)
@@ -39,16 +39,6 @@ class Setting:
     size: float = 1.0
     levels: int = 0
     factor: float = 0.3
-
-    @property
-    def grid(self) -> str:
-        """The setting on a grid, in words."""
-        return f"order {self.order}, {self.elements[0]} × {self.elements[1]}"
-
-    @property
-    def triangles(self) -> str:
-        """The setting on triangles, in words."""
-        return f"order {self.order}, h {self.size:g}" + (f", {self.levels} levels" if self.levels else "")
 
 
 def solved(equation: Any, load: Any, solution: Any, symmetric: bool = True) -> Any:
@@ -181,41 +171,78 @@ def l_shape_unit_load(setting: Setting) -> Predict:
     return reader(mesh, dirichlet(mesh, setting.order, gradients, ng.CF(1), None, ".*"))
 
 
-SETTINGS: dict[Callable[[Setting], Predict], tuple[Setting, Setting]] = {
-    advection: (Setting(11, (4, 1)), Setting(20, (4, 1))),
-    poisson_gaussian: (Setting(9, (2, 2)), Setting(15, (2, 2))),
-    diffusion_reaction: (Setting(9, (16, 1)), Setting(12, (16, 1))),
-    helmholtz: (Setting(12, (2, 2)), Setting(16, (2, 2))),
-    wave: (Setting(10, (4, 8)), Setting(14, (4, 8))),
-    annulus: (Setting(10, size=0.5), Setting(14, size=0.3)),
-    l_shape: (Setting(9, size=0.5, levels=10), Setting(16, size=0.5, levels=20, factor=0.4)),
-    l_shape_unit_load: (Setting(10, size=0.5, levels=12), Setting(16, size=0.5, levels=20, factor=0.4)),
+def ball(hole: bool, order: int, size: float) -> Any:
+    """Return a mesh of the unit ball, with a hole of half its radius or without, curved to an order."""
+    body = Sphere(Pnt(0, 0, 0), 1)
+    body.faces.name = "outer"
+    if hole:
+        inner = Sphere(Pnt(0, 0, 0), 0.5)
+        inner.faces.name = "inner"
+        body = body - inner
+    mesh = ng.Mesh(OCCGeometry(body).GenerateMesh(maxh=size))
+    mesh.Curve(order)
+    return mesh
+
+
+def poisson_ball(setting: Setting) -> Predict:
+    mesh = ball(False, setting.order, setting.size)
+    exact = ng.exp(x) * ng.sin(2 * y) * ng.cos(ng.z) + ng.z**2
+    source = 4 * (exact - ng.z**2) - 2
+    return reader(mesh, dirichlet(mesh, setting.order, gradients, source, exact, "outer"))
+
+
+def cooled(mesh: Any, order: int, source: Any, known: Any) -> Any:
+    """Solve Poisson's equation with ∂u/∂n = −u outside, and values given inside, if any."""
+    space = ng.H1(mesh, order=order, dirichlet="inner")
+    u, v = space.TnT()
+    form = ng.BilinearForm(gradients(u, v) * ng.dx + u * v * ng.ds("outer"), symmetric=True, condense=True)
+    solution, load = ng.GridFunction(space), ng.LinearForm(source * v * ng.dx)
+    solution.Set(known, definedon=mesh.Boundaries("inner"))
+    ng.solvers.BVP(bf=form, lf=load, gf=solution, inverse="umfpack")
+    return reader(mesh, solution)
+
+
+def cooled_ball(setting: Setting) -> Predict:
+    return cooled(ball(False, setting.order, setting.size), setting.order, ng.CF(6), ng.CF(0))
+
+
+def shell(setting: Setting) -> Predict:
+    return cooled(ball(True, setting.order, setting.size), setting.order, ng.CF(0), ng.CF(1))
+
+
+# Meshes and orders to choose from.
+_GRIDS = ({"elements": (1, 1)}, {"elements": (2, 2)}, {"elements": (4, 4)})
+_SIZES = ({"size": 0.5}, {"size": 0.3})
+_GRADED = tuple({"size": 0.5, "levels": levels, "factor": f} for levels in (6, 10, 14, 20) for f in (0.3, 0.4))
+CHOICES: dict[Callable[[Setting], Predict], tuple[tuple[dict[str, Any], ...], range]] = {
+    advection: (({"elements": (4, 1)},), range(7, 21)),
+    poisson_gaussian: (_GRIDS, range(5, 21)),
+    diffusion_reaction: (({"elements": (16, 1)},), range(6, 13)),
+    helmholtz: (_GRIDS, range(5, 25)),
+    wave: (({"elements": (4, 8)},), range(7, 15)),
+    annulus: (_SIZES, range(5, 21)),
+    l_shape: (_GRADED, range(6, 20, 2)),
+    l_shape_unit_load: (_GRADED, range(6, 20, 2)),
+    poisson_ball: (({"size": 1.0}, {"size": 0.7}), range(4, 11)),
+    cooled_ball: (({"size": 1.0}, {"size": 0.7}), range(3, 11)),
+    shell: (({"size": 0.7}, {"size": 0.5}), range(3, 10)),
 }
-BY_NAME = {solve.__name__: solve for solve in SETTINGS}
-GRIDS = (advection, poisson_gaussian, diffusion_reaction, helmholtz, wave)
 
 
-def prepare() -> None:
-    """Run everything once."""
-    poisson_gaussian(Setting(2))
-
-
-def timed(probe: Probe, solve: Callable[[Setting], Predict], setting: Setting, threads: int, repeats: int) -> Row:
-    """Measure on one thread without NGSolve's task manager, or on several with it."""
-    words = setting.grid if solve in GRIDS else setting.triangles
-    label = f"{words}, {threads} thread{'s' if threads > 1 else ''}"
-    ng.SetNumThreads(threads)
-    manager = ng.TaskManager() if threads > 1 else contextlib.nullcontext()
-    with threadpool_limits(limits=threads), manager:
-        return measure(probe, "NGSolve", label, lambda _: solve(setting), repeats)
-
-
-def rows(probe: Probe, seeds: int, threads: int) -> Iterator[Row]:
-    """Measure both settings on a problem; nothing in them is random, so seeds are repetitions."""
-    solve = BY_NAME.get(probe.name)
-    if solve is None:
-        return
-    for setting in SETTINGS[solve]:
-        solve(setting)  # so that neither of the ways to choose from is the first run
-        choices = {n: timed(probe, solve, setting, n, 1).seconds for n in {1, threads}}
-        yield timed(probe, solve, setting, min(choices, key=choices.__getitem__), seeds)
+def cheapest(probe: Probe, tol: float, repeats: int) -> tuple[float, float]:
+    """Return CPU seconds and error of the cheapest setting that meets a tolerance, on one thread; none if none does."""
+    solve = next((own for own in CHOICES if own.__name__ == probe.name), None)
+    met: list[tuple[float, float, Setting]] = []
+    meshes, orders = CHOICES[solve] if solve else ((), range(0))
+    with threadpool_limits(limits=1):
+        for mesh in meshes:
+            for order in orders:
+                setting = Setting(order, **mesh)
+                seconds, predict = timed(partial(solve, setting))
+                if (error := probe.error(predict)) <= tol:
+                    met.append((seconds, error, setting))
+                    break
+        if not met:
+            return math.nan, math.nan
+        _, error, best = min(met, key=lambda entry: entry[0])
+        return timed(partial(solve, best), repeats)[0], error

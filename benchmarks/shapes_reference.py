@@ -1,4 +1,4 @@
-"""Shapes as files and solutions on them by finite elements, for `benchmarks.shapes`; needs gmsh and scikit-fem.
+"""Shapes as files and solutions on them by finite elements, for `benchmarks/sets/bodies.py`; needs gmsh and scikit-fem.
 
     python benchmarks/shapes_reference.py [bracket] [coast] [plate] [--files] [--levels 3]
 

@@ -2,7 +2,7 @@
 
     python -m benchmarks.tables                        # write them anew
     python -m benchmarks.tables --check                # say which are out of step; exit status 1 if any is
-    python -m benchmarks.tables --keep out/linear.csv  # make this run the one that is told, and write them anew
+    python -m benchmarks.tables --keep out/accuracy.csv  # make this run the one that is told, and write them anew
 
 A file holds the runs of one benchmark (``COMMANDS``), rounded to four digits; its first line says by which command,
 when, at which commit and on which machine. What is written stands between ``<!-- table: NAME -->`` and ``<!-- end -->``
@@ -31,8 +31,7 @@ COMMANDS = {
     "accuracy": "python -m benchmarks.accuracy --csv out/accuracy.csv",
     "assembly": "OMP_NUM_THREADS=1 python -m benchmarks.assembly --sizes 10000x2000 --csv out/assembly.csv",
     "cells": "python -m benchmarks.cells --csv out/cells.csv",
-    "everyday": "python -m benchmarks.held_out --set everyday",
-    "evolution": "python -m benchmarks.evolution --seeds 1 --csv out/evolution.csv",
+    "golden": "python -m benchmarks.golden --keep",
     "gpu": "one fit of helmholtz_high per number of nodes, best of three",
     "inverse_bound": "python -m benchmarks.inverse bound --seeds 10 --summary out/inverse_bound.csv --problems "
     "heat_diffusivity brinkman_forchheimer klein_gordon_mass wave_speed robin_coefficient burgers_coefficients "
@@ -40,13 +39,12 @@ COMMANDS = {
     "inverse_coverage": "python -m benchmarks.inverse coverage --seeds 200 --summary out/inverse_coverage.csv",
     "inverse_starts": "python -m benchmarks.inverse starts --seeds 30 --summary out/inverse_starts.csv --problems "
     "heat_diffusivity brinkman_forchheimer klein_gordon_mass wave_speed robin_coefficient",
-    "linear": "python -m benchmarks.linear --seeds 3",
-    "nonlinear": "python -m benchmarks.nonlinear --csv out/nonlinear.csv --tol 1e-6 (and 1e-9)",
     "peers_inverse": "python -m benchmarks.peers_inverse --share 0.2 --csv out/peers_inverse.csv",
     "pinn": "python -m benchmarks.pinn",
-    "windows": "python -m benchmarks.windows --csv out/windows.csv",
+    "settings": "python -m benchmarks.settings --keep",
+    "windows": "python -m benchmarks.inverse windows --seeds 200 --summary out/windows.csv",
 }
-UNTOLD = ("message", "scan", "wall", "work")  # long, or in no table
+UNTOLD = ("message", "wall")  # long, or in no table
 Row = dict[str, str]
 
 
@@ -69,7 +67,10 @@ class Results:
 
 @cache
 def results(name: str) -> Results:
-    """Return the kept runs of a benchmark."""
+    """Return the kept runs of a benchmark, or those of a set of the golden table."""
+    if name not in COMMANDS:
+        golden = results("golden")
+        return Results(golden.made, [row for row in golden.rows if row["set"] == name])
     with (FOLDER / f"{name}.csv").open(newline="", encoding="utf-8") as file:
         made = json.loads(file.readline().removeprefix("#"))
         return Results(made, list(csv.DictReader(file)))
@@ -81,12 +82,7 @@ def keep(path: Path) -> None:
         raise SystemExit(f"{path}: must be named after a benchmark, one of {', '.join(COMMANDS)}.")
     with path.open(newline="", encoding="utf-8") as file:
         rows = [{key: _short(value) for key, value in row.items() if key not in UNTOLD} for row in csv.DictReader(file)]
-    made = {
-        "command": COMMANDS[path.stem],
-        "date": f"{datetime.fromtimestamp(path.stat().st_mtime, tz=UTC):%Y-%m-%d}",
-        "commit": _commit(),
-        "machine": _machine(),
-    }
+    made = provenance(path.stem, datetime.fromtimestamp(path.stat().st_mtime, tz=UTC))
     with (FOLDER / path.name).open("w", newline="", encoding="utf-8") as file:
         file.write(f"# {json.dumps(made)}\n")
         writer = csv.DictWriter(file, list(rows[0]), lineterminator="\n")
@@ -101,18 +97,27 @@ def _short(value: str) -> str:
         return value
 
 
-def _commit() -> str:
-    """Return the last commit that changed the library, and whether files differ from it."""
-    last, changed = (
-        subprocess.run(
-            ["git", *words, "--", "src"], cwd=ROOT, capture_output=True, text=True, check=True
-        ).stdout.strip()
-        for words in (("log", "-1", "--format=%h"), ("status", "--porcelain"))
-    )
-    return f"{last}-dirty" if changed else last
+def provenance(name: str, when: datetime | None = None) -> dict[str, str]:
+    """Return by which command, when, at which commit and on which machine a table was made."""
+    made = {"command": COMMANDS[name], "date": f"{when or datetime.now(tz=UTC):%Y-%m-%d}"}
+    return made | {"commit": commit_of(ROOT), "machine": machine()}
 
 
-def _machine() -> str:
+def commit_of(root: Path) -> str:
+    """Return the last commit that changed the library, and whether files differ from it; unknown where git is not."""
+    commands = (("log", "-1", "--format=%h"), ("status", "--porcelain"))
+    try:
+        last, changed = (
+            subprocess.run(["git", *words, "--", "src"], cwd=root, capture_output=True, text=True, check=True).stdout
+            for words in commands
+        )
+    except (OSError, subprocess.CalledProcessError):
+        return "unknown"
+    return f"{last.strip()}-dirty" if changed.strip() else last.strip()
+
+
+def machine() -> str:
+    """Return the processor and the number of cores in words."""
     known = re.search(r"model name\s*: (.+)", Path("/proc/cpuinfo").read_text()) if sys.platform == "linux" else None
     return f"{known.group(1) if known else platform.processor()}, {os.cpu_count()} cores"
 

@@ -7,7 +7,7 @@ import textwrap
 from collections.abc import Callable, Iterable, Sequence
 from statistics import median
 
-from benchmarks.held_out import ROUND_OFF
+from benchmarks.runner import ROUND_OFF
 from benchmarks.tables import Results, Row, results
 from pibls.studies.ledger import Ledger
 from pibls.studies.published import published
@@ -101,8 +101,8 @@ def linear_words() -> str:
     found = results("linear")
     half = median(_numbers(found.rows, "seconds"))
     return _words(
-        f"Measured on {found.when()} on one of two cores, the other one busy. Half of the solves take less than "
-        f"{half:.2f} s. {_calibration(found.rows)}"
+        f"Measured on {found.when()}, each in a process of its own, all cores busy ({found.made['machine']}). Half of "
+        f"the solves take less than {half:.2f} s. {_calibration(found.rows)}"
     )
 
 
@@ -164,25 +164,29 @@ def cells() -> str:
 
 def everyday() -> str:
     """Return plain solve over everyday problems, a line each."""
-    rows = results("everyday").rows
+    rows = _everyday()
     lines = [[r["problem"], r["status"], power(r["error"]), power(r["estimate"])] for r in rows]
     return _table(("problem", "status", "true error", "estimate"), lines)
 
 
+def _everyday() -> list[Row]:
+    return [row for row in results("everyday").rows if row["tol"] == "0.0001"]
+
+
 def everyday_words() -> str:
     """Return the same in two sentences."""
-    found = results("everyday")
-    states = [row["status"] for row in found.rows]
-    false = sum(row["verdict"].startswith("FALSE") for row in found.rows)
-    ratios = [_ratio(row) for row in found.rows if float(row["error"]) > ROUND_OFF]
+    rows = _everyday()
+    states = [row["status"] for row in rows]
+    false = sum(row["verdict"].startswith("FALSE") for row in rows)
+    ratios = [_ratio(row) for row in rows if float(row["error"]) > ROUND_OFF]
     within = sum(0.1 <= ratio <= 10 for ratio in ratios)
     return _words(
         f"Of {len(states)} everyday problems (corners, layers, narrow sources, jumping materials), asked for 1e-4, "
         f"{states.count('converged')} converge and {states.count('stalled')} stall. Of the answers {false or 'none'} "
         f"{'are' if false > 1 else 'is'} false: called converged with an error above three times tolerance or "
         f"estimate, called ill-posed, or estimated more than ten times too small. {within} of the {len(ratios)} "
-        f"estimates are within a factor of 10. (`python -m benchmarks.held_out --set everyday`, one seed, "
-        f"{found.when()}.)"
+        f"estimates are within a factor of 10. (`python -m benchmarks.golden --set everyday`, "
+        f"{results('everyday').when()}.)"
     )
 
 
@@ -213,11 +217,13 @@ def evolution() -> str:
     """Return evolutions, a line each."""
     lines = []
     for r in results("evolution").rows:
-        way = "lines" if "lines" in r["way"].lower() else "space–time"
+        if r["seed"] != "0":
+            continue
+        way = "lines" if "lines" in r["method"].lower() else "space–time"
         ratio = f"{float(r['estimate']) / float(r['error']):.2f}"
         facts = (way, r["status"], power(r["error"]), ratio, r["nodes"], f"{float(r['seconds']):.1f}")
-        lines.append([r["problem"], *facts])
-    return _table(("problem", "way", "status", "error", "estimate / error", "features", "s"), lines)
+        lines.append([r["problem"], power(r["tol"]), *facts])
+    return _table(("problem", "tol", "way", "status", "error", "estimate / error", "features", "s"), lines)
 
 
 def gpu() -> str:
@@ -337,7 +343,7 @@ def windows() -> str:
     """Return unknown numbers where measurements stand in place of all conditions, a line per unknown."""
     lines = [
         [
-            *(r["window"], r["unknown"], power(r["error"], 1)),
+            *(r["problem"], r["unknown"], power(r["error"], 1)),
             *(f"{float(r['held']):.1%}", f"{float(r['spread']):.2f}", f"{float(r['seconds']):.2f}"),
         ]
         for r in results("windows").rows

@@ -7,7 +7,7 @@ import sympy as sp
 import pibls as pb
 from pibls.cells.layout import Layout
 from pibls.cells.leaf import PER_CELL
-from pibls.cells.loop import first_tree
+from pibls.cells.linear import first_tree
 from pibls.cells.measure import tails_of
 from pibls.cells.refine import Follower
 from pibls.cells.rows import Rows

@@ -11,7 +11,7 @@ import sympy as sp
 import pibls as pb
 from pibls.cells.edges import borders, inner_edges
 from pibls.cells.layout import Layout
-from pibls.cells.loop import first_tree
+from pibls.cells.linear import first_tree
 from pibls.cells.parts import part_values
 from pibls.cells.refine import Follower
 from pibls.cells.rows import Rows

@@ -12,11 +12,11 @@ import pibls as pb
 from pibls.problem import Problem
 from pibls.problem.symbols import Data
 from pibls.problems import everyday, everyday_error
-from pibls.problems.everyday import EXACT, VALUES
+from pibls.problems.everyday import VALUES, with_exact_solution
 from test_problems_residuals import defects
 
 NAMES = list(everyday())
-WITH_EXACT = list(EXACT)
+WITH_EXACT = list(with_exact_solution())
 # Known as Python functions, with values at the ends that SymPy cannot take, or with erf, which it cannot vectorise.
 BY_DIFFERENCES = ("motz", "torsion_square", "hot_spot", "black_scholes", "narrow_source", "point_load", "heat_shock")
 BY_DIFFERENCES += ("degenerate_end", "four_quadrants", "kinked_load", "resistive_layer", "thin_absorber", "loaded_spot")

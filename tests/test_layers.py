@@ -20,6 +20,7 @@ ORDER = [
     {"limits"},
     {"runtime"},
     {"budget"},
+    {"newton"},
     {"problem"},
     {"geometry"},
     {"problems"},
@@ -28,8 +29,10 @@ ORDER = [
     {"system"},
     {"solvers"},
     {"solution"},
+    {"refinement"},
     {"methods", "report"},
     {"cells"},
+    {"wellposed"},
     {"lines"},
     {"inverse"},
     {"tuning"},
@@ -40,7 +43,11 @@ ORDER = [
 RANK = {name: rank for rank, names in enumerate(ORDER) for name in names}
 # A solution offers plot() and grow(), a problem to_text(), which live to their right; the import waits for the call.
 DEFERRED = {("solution", "report"), ("solution", "tuning"), ("problem", "text")}
-HEAVY = ("torch", "matplotlib", "scipy.stats")
+HEAVY = (
+    "torch",
+    "matplotlib",
+    *(f"scipy.{name}" for name in ("integrate", "interpolate", "ndimage", "optimize", "spatial", "stats")),
+)
 
 
 def modules():

@@ -12,10 +12,10 @@ import sympy as sp
 import pibls as pb
 from pibls.errors import FeatureError
 from pibls.lines import Evolution, evolve, find_evolution
-from pibls.lines.course import Course
 from pibls.lines.form import compiled
 from pibls.problem import Problem
 from pibls.problems import evolving, klein_gordon, planar
+from pibls.refinement import Cost
 from pibls.solution import Solution
 from pibls.solution.evolved import EvolvedNetwork
 
@@ -95,11 +95,11 @@ def test_only_a_line_can_have_travelling_features(travelling: Solution) -> None:
 
 
 def test_a_single_run_is_judged_by_a_coarser_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Course, "_limit", lambda _: "No finer one can be had.")
+    monkeypatch.setattr("pibls.lines.course.Lines._cost", lambda _: Cost("no finer one", np.inf))
     solution = evolve(klein_gordon(), tol=1e-12)
     assert isinstance(solution, Solution)
     assert solution.status == "stalled"
-    assert "No finer one" in solution.diagnostics.message
+    assert "no finer one" in solution.diagnostics.message
     assert solution.error_estimate is not None
     assert 0.1 < solution.error_estimate / solution.true_error() < 100
     generous = evolve(klein_gordon(), tol=0.1)

@@ -11,10 +11,10 @@ import sympy as sp
 import pibls as pb
 from pibls.features import BroadNetwork, FeatureGroup, activation
 from pibls.lines import Evolution, Unsuitable, evolve, find_evolution
-from pibls.lines.posed import grows_without_bound
 from pibls.problem import Problem
 from pibls.solution import Solution
 from pibls.solution.evolved import EvolvedNetwork
+from pibls.wellposed.stability import grows_without_bound
 
 x, y, t = pb.coordinates("x y t")
 u, v = pb.field("u", x, t), pb.field("v", x, t)

@@ -55,7 +55,7 @@ def test_builtins_are_not_reached_through_imports():
     for path in SOURCE.rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             names = [alias.name for alias in node.names] if isinstance(node, ast.Import | ast.ImportFrom) else []
-            assert not {"pickle", "marshal", "shelve", "code", "builtins", "lambdify"} & set(names), path
+            assert not {"pickle", "marshal", "shelve", "builtins", "lambdify"} & set(names), path
 
 
 # Programs -----------------------------------------------------------------------------------------------------------

@@ -15,7 +15,7 @@ import sympy as sp
 from matplotlib.collections import LineCollection
 
 import pibls as pb
-from pibls.cells.loop import solve_cells
+from pibls.cells.linear import solve_cells
 from pibls.errors import FeatureError, FileFormatError, InputError
 from pibls.features import draw_network
 from pibls.report.views import choose_views

@@ -11,6 +11,7 @@ import sympy as sp
 import pibls as pb
 from pibls.cells import loop
 from pibls.errors import InputError
+from pibls.refinement import Reason, Stop
 from pibls.solution.evolved import EvolvedNetwork
 
 
@@ -44,7 +45,7 @@ def test_what_stalls_in_space_time_is_tried_by_lines(monkeypatch: pytest.MonkeyP
     problem = pb.Problem(equation, interval * pb.TimeInterval(t, 0, 1), conditions, exact)
     # Few cells, and no finer ones: whatever the first ones leave is too much.
     monkeypatch.setattr(loop.Follower, "followed", lambda _, root, *__: root)
-    monkeypatch.setattr(loop.Loop, "limit", lambda *_: "It ends here.")
+    monkeypatch.setattr(loop.Loop, "limit", lambda *_: Stop(Reason.EXHAUSTED, "it ends here"))
     assert pb.solve(problem, tol=1e-5, time="space-time").status == "stalled"
     solution = pb.solve(problem, tol=1e-5, budget=60)
     assert isinstance(solution.network, EvolvedNetwork)

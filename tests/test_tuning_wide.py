@@ -9,7 +9,6 @@ import sympy as sp
 import pibls as pb
 from pibls.errors import InputError, ProblemError
 from pibls.problems import ill_posed
-from pibls.tuning import wide as wide_module
 from pibls.tuning.fitting import Fitting, estimated_error
 from pibls.tuning.progress import Progress
 from pibls.tuning.scales import choose_scale, refine_scale, vertex
@@ -124,7 +123,7 @@ def test_budget_memory_and_rounding_are_named_as_limits(monkeypatch):
     rounded = by_network("advection", tol=1e-18)
     assert "Round-off" in rounded.diagnostics.message
     assert rounded.true_error() < 1e-13
-    monkeypatch.setattr(wide_module, "available_memory", lambda: 10)
+    monkeypatch.setattr("pibls.refinement.stopping.available_memory", lambda: 10)
     assert "memory limits" in by_network("helmholtz", tol=1e-18).diagnostics.message
     with pytest.raises(InputError, match="'budget'"):
         pb.solve(pb.problems.poisson(), budget=0)

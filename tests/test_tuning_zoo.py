@@ -10,8 +10,9 @@ from pibls.geometry import Points
 from pibls.problems import ill_posed
 from pibls.tuning.fitting import Fitting
 from pibls.tuning.judge import Judge, root_mean_square
-from pibls.tuning.posedness import find_ambiguity, joint_defects
 from pibls.tuning.progress import Progress, reporter
+from pibls.wellposed.contradiction import joint_defects
+from pibls.wellposed.sensitivity import find_ambiguity
 
 # Enough on a slow machine too.
 AMPLE = 30.0

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 import sympy as sp
-from benchmarks.unseen_problems import unseen
+from benchmarks.sets import cases
 
 from pibls.problem import Across, AtPoints, Form, Interface, MultiIndex, OnPart, Problem, Statement
 from pibls.problem.evaluate import compile_function
@@ -20,6 +20,7 @@ from pibls.problem.symbols import Data
 from test_problems_residuals import Derivatives, residual
 
 FloatArray = npt.NDArray[np.float64]
+unseen = cases("unseen")
 WELL_POSED = [name for name, case in unseen.items() if case.error is not None]
 # Where coefficients or sources jump in space. (The discharge along two beds jumps, and nothing crosses there.)
 JUMPING = ["steel_in_a_notch", "three_metals_meet", "coated_fibre", "slanted_sandwich", "woven_plate"]
@@ -35,7 +36,7 @@ STENCILS = {
 
 @cache
 def built(name: str) -> Problem:
-    return unseen[name].problem()
+    return unseen[name].make()
 
 
 class Known(Derivatives):

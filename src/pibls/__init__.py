@@ -144,19 +144,19 @@ __all__ = [
 ]
 
 # Where the exports live. They are loaded when they are first asked for: most of the time of a short command goes into
-# imports, and showing a version or completing a name needs none of them. What loads least is asked first.
-_HOMES = (
-    "errors",
-    "status",
-    "problem",
-    "geometry",
-    "text",
-    "solution",
-    "methods",
-    "tuning",
-    "tuning.cross_validation",
-    "report",
-)
+# imports, and showing a version or completing a name needs none of them. Problems and geometry have all the others.
+_HOMES: dict[str, tuple[str, ...]] = {
+    "errors": ("PiblsError",),
+    "status": ("Status",),
+    "text": ("parse", "read_problem"),
+    "solution": ("Solution", "load"),
+    "methods": ("PIBLS", "PIELM", "PINN", "BayesianPIELM", "Cells"),
+    "tuning": ("solve",),
+    "tuning.cross_validation": ("cross_validate",),
+    "report": ("metrics",),
+    "problem": (),
+    "geometry": (),
+}
 
 
 def _find(name: str) -> Any:
@@ -171,8 +171,8 @@ def _find(name: str) -> Any:
             if error.name != f"pibls.{name}":
                 raise
     if name in __all__:
-        for home in _HOMES:
-            module = import_module(f"pibls.{home}")
+        own = [home for home, names in _HOMES.items() if name in names]
+        for module in (import_module(f"pibls.{home}") for home in own or ("problem", "geometry")):
             if name in module.__all__:
                 return getattr(module, name)
     raise AttributeError(f"module 'pibls' has no attribute {name!r}")

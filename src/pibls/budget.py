@@ -1,4 +1,4 @@
-"""What a solve may spend: work, which is counted, and, only where asked for, time."""
+"""The budget of a solve: work, which is counted, and, only where asked for, time."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["Budget"]
 
 @dataclass(eq=False)
 class Budget:
-    """What is left to a solve, shared by everything that it tries.
+    """Work and time left to a solve, shared by everything that it tries.
 
     Work is counted in operations, so that the same call ends in the same way on every machine. A clock decides only
     where a deadline was given.
@@ -25,6 +25,8 @@ class Budget:
         Real seconds after which no further stage is begun, or None.
     operations
         Work so far.
+    whole
+        The budget that this is a part of, which pays for it.
 
     Examples
     --------
@@ -40,6 +42,7 @@ class Budget:
     deadline: float | None = None
     operations: float = 0.0
     begun: float = field(default_factory=time.perf_counter)
+    whole: Budget | None = None
 
     @classmethod
     def of(cls, budget: Budget | float) -> Budget:
@@ -49,18 +52,23 @@ class Budget:
     def spend(self, operations: float) -> None:
         """Count work."""
         self.operations += operations
+        if self.whole is not None:
+            self.whole.spend(operations)
 
     def affords(self, operations: float) -> bool:
         """Tell whether so much more work is within the budget."""
         return self.operations + operations <= self.nominal * RATE
 
-    def part(self, share: float) -> Budget:
-        """Return a budget of a share of what is left, which is not spent by that.
+    def part(self, share: float = 1.0, most: float = float("inf")) -> Budget:
+        """Return a budget of a share of the rest, or of so many nominal seconds if that is less; both pay for its work.
 
-        >>> Budget(10.0).part(0.2).nominal
-        2.0
+        >>> whole = Budget(10.0)
+        >>> part = whole.part(0.2)
+        >>> part.spend(1e10)
+        >>> part.nominal, part.left, whole.left
+        (2.0, 1.0, 9.0)
         """
-        return Budget(share * self.left, self.deadline, begun=self.begun)
+        return Budget(min(share * self.left, most), self.deadline, begun=self.begun, whole=self)
 
     @property
     def left(self) -> float:

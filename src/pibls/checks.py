@@ -14,6 +14,7 @@ from pibls.errors import InputError, PiblsError
 
 __all__ = [
     "HIGHEST_ORDER",
+    "WAYS",
     "as_reals",
     "check_bytes",
     "check_choice",
@@ -31,6 +32,8 @@ IntArray = npt.NDArray[np.int64]
 
 # Derivatives of nodes of higher order leave the range of double precision, and SymPy counts them out one by one.
 HIGHEST_ORDER = 100
+WAYS = ("space-time", "lines")
+"""How to go through time, as :func:`~pibls.solve` takes it."""
 
 
 def shorten(value: object, limit: int = 80) -> str:

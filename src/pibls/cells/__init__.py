@@ -6,18 +6,12 @@
 ('converged', True)
 """
 
-from pibls.cells.leaking import leaking
-from pibls.cells.loop import attempt_cells, solve_cells, suits_cells
+from pibls.cells.linear import attempt_cells, solve_cells, suits_cells
 from pibls.cells.newton import solve_cells_nonlinear
-from pibls.cells.posed import even_answers
-from pibls.cells.totals import unbalanced
 
 __all__ = [
     "attempt_cells",
-    "even_answers",
-    "leaking",
     "solve_cells",
     "solve_cells_nonlinear",
     "suits_cells",
-    "unbalanced",
 ]

@@ -9,7 +9,6 @@ the product of their terms is largest, and scales are chosen such that those ter
 from __future__ import annotations
 
 import numpy as np
-from scipy.optimize import linear_sum_assignment
 
 from pibls.checks import FloatArray
 
@@ -42,6 +41,8 @@ def balanced(sizes: FloatArray, orders: FloatArray) -> tuple[FloatArray, FloatAr
     if fields > 1 and equations == fields:
         with np.errstate(divide="ignore"):
             logs = np.maximum(np.log(sizes), _ABSENT)
+        from scipy.optimize import linear_sum_assignment
+
         rows, columns = linear_sum_assignment(-logs)
         matched = logs[rows, columns]
         if (matched > _ABSENT).all():

@@ -1,4 +1,4 @@
-"""A coarse solution of a nonlinear problem on a tree: where to start, what to try when that fails, which branch it is.
+"""A coarse solution of a nonlinear problem on a tree: its start, further attempts where that fails, and its branch.
 
 Attempts cost little, for the cells are few and their functions too. One is believed where the iteration settles and
 rows lack little: an iteration that ends anywhere but at a solution is noticed.
@@ -13,7 +13,7 @@ from functools import cached_property
 import numpy as np
 
 from pibls.budget import Budget
-from pibls.cells.iterate import MOST_STEPS, PLAUSIBLE, Descent, Newton
+from pibls.cells.iterate import MOST_STEPS, PLAUSIBLE, Iterated, Newton
 from pibls.cells.measure import distances
 from pibls.cells.outcome import field_sizes
 from pibls.cells.refine import Marker
@@ -54,14 +54,14 @@ class Coarse:
     start
         Where it was reached from.
     remark
-        What a user should know of the way there: another branch, a continuation.
+        Remarks for the user: another branch, a continuation.
     failure
         Why there seems to be no solution, or an empty string.
     trees
         The trees on the way to it, coarsest first.
     """
 
-    descent: Descent
+    descent: Iterated
     start: str
     remark: str = ""
     failure: str = ""
@@ -93,6 +93,14 @@ class Bench:
     tried: list[str] = field(default_factory=list)
     reached: float = 1.0
     reason: str = ""  # why an attempt failed
+
+    def __post_init__(self) -> None:
+        self.first = self.budget.operations
+
+    @property
+    def spent(self) -> float:
+        """Operations so far."""
+        return self.budget.operations - self.first
 
     @cached_property
     def marker(self) -> Marker:
@@ -140,7 +148,7 @@ class Bench:
     @property
     def late(self) -> bool:
         """Whether too much of the budget is spent to try something else."""
-        return self.newton.flops / RATE > _SHARE * self.budget.left or bool(self.budget.late)
+        return self.spent / RATE > _SHARE * (self.budget.left + self.spent / RATE) or bool(self.budget.late)
 
     def _splitting(self, root: Cell, starts: list[tuple[str, Values]] | None) -> list[Coarse]:
         """Return the best attempts on finer and finer trees, until one solves the problem or the work is too much."""
@@ -233,7 +241,7 @@ class Bench:
             trial = max(1.0, factor / step)
         return None
 
-    def _at_diffusion(self, root: Cell, weights: Weights, factor: float) -> Descent | None:
+    def _at_diffusion(self, root: Cell, weights: Weights, factor: float) -> Iterated | None:
         """Return the solution with some diffusion, on cells that resolve it, or None."""
         for _ in range(_LEVELS):
             try:
@@ -276,9 +284,9 @@ class Bench:
         shape = bump(newton.layout, root)
         if shape is None:
             return ""
-        limit = newton.flops + max(_BRANCH_WORK * newton.flops, _BRANCH_SHARE * self.budget.left * RATE)
+        limit = self.spent + max(_BRANCH_WORK * self.spent, _BRANCH_SHARE * self.budget.left * RATE)
         for amplitude in _AMPLITUDES:
-            if newton.flops > limit or self.budget.late:
+            if self.spent > limit or self.budget.late:
                 break
             other = self._other(chosen, scaled(shape, amplitude), limit)
             if other is not None:
@@ -303,7 +311,7 @@ class Bench:
             stays = before is not None and self._apart(before, found) < _STAYS * away
             if found.solved and stays and self.newton.answer() < _LOOSE:
                 return found
-            if self.newton.flops > limit:
+            if self.spent > limit:
                 return None
             before, fit = found if found.solved else None, found.descent.fit
             found = self.attempt("a larger start", self.finer(fit), values_of(self.newton.layout, fit), most=_FEW_STEPS)

@@ -14,7 +14,6 @@ from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from scipy.optimize import brentq, minimize_scalar
 
 from pibls.cells.parts import CellPart, Face, part_values
 from pibls.cells.tree import Cell
@@ -156,6 +155,8 @@ def powers(widths: Sequence[float], coefficients: Sequence[float], most: float) 
 
 def _roots(function: Any, most: float) -> list[float]:
     """Return where a function that is hardly ever above zero is zero."""
+    from scipy.optimize import brentq, minimize_scalar
+
     X = np.linspace(0.0, most, _SCAN)[1:]
     values = np.array([function(s) for s in X])
     found = []

@@ -8,9 +8,6 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from scipy import ndimage, sparse
-from scipy.sparse.csgraph import connected_components
-from scipy.spatial import cKDTree
 
 from pibls.cells.filling import filled
 from pibls.cells.ground import FLAT, Ground, on_faces
@@ -276,13 +273,15 @@ class Cutter:
 
     def _labelled(self, cell: Cell, low: FloatArray, high: FloatArray, kind: int) -> tuple[FloatArray, Any, FloatArray]:
         """Return points of a grid inside the domain, the number of the piece each is in, and the spacing."""
+        from scipy.ndimage import label
+
         d = len(low)
         count = _GRID[d]
         step = (high - low) / count
         axes = [low[i] + step[i] * (np.arange(count) + 0.5) for i in range(d)]
         grid = np.stack([g.ravel() for g in np.meshgrid(*axes, indexing="ij")], axis=1)
         inside = self.ground.is_kind(grid, kind, cell)
-        labels, _ = ndimage.label(inside.reshape((count,) * d))
+        labels, _ = label(inside.reshape((count,) * d))
         found = joined_in_sight(
             grid[inside], labels.ravel()[inside], step, lambda X: self.ground.is_kind(X, kind, cell)
         )
@@ -291,12 +290,16 @@ class Cutter:
     @staticmethod
     def _with_specks(grid: FloatArray, labels: Any, step: FloatArray, near: FloatArray) -> tuple[FloatArray, Any]:
         """Return the points of a grid with those beside the boundary that are far from it, as pieces of their own."""
+        from scipy.sparse import coo_array
+        from scipy.sparse.csgraph import connected_components
+        from scipy.spatial import cKDTree
+
         # One of those that are close to each other tells of all.
         near = near[np.unique(np.round(near / step), axis=0, return_index=True)[1]]
         tree = cKDTree(np.concatenate([grid, near]) / step)
         pairs = tree.query_pairs(_FAR, output_type="ndarray")
         size = (tree.n, tree.n)
-        _, found = connected_components(sparse.coo_array((np.ones(len(pairs)), pairs.T), size), directed=False)
+        _, found = connected_components(coo_array((np.ones(len(pairs)), pairs.T), size), directed=False)
         alone = ~np.isin(found[len(grid) :], found[: len(grid)])
         specks = found[len(grid) :][alone] + 1 + labels.max(initial=0)
         return np.concatenate([grid, near[alone]]), np.concatenate([labels, specks])

@@ -1,10 +1,11 @@
-"""What solves a problem on one tree after another, and the linear one of them."""
+"""Fitters solve a problem on one tree after another; the one here solves linear problems."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Protocol
 
+from pibls.budget import Budget
 from pibls.cells.layout import Layout
 from pibls.cells.rows import Rows
 from pibls.cells.solve import Fit, Glue
@@ -32,10 +33,6 @@ class Fitter(Protocol):
     def layout(self) -> Layout:
         """The domain."""
 
-    @property
-    def flops(self) -> float:
-        """Operations so far."""
-
     def work(self, cells: float, new: float) -> float:
         """Return the operations that a tree of so many cells takes, so many of them new."""
 
@@ -50,13 +47,13 @@ class Fitter(Protocol):
         """Return why a fit may be no solution at all, as a sentence, or an empty string."""
 
     def answer(self) -> float:
-        """Return how strongly the last solution answers to changes of what it must meet."""
+        """Return the sensitivity of the last solution to changes of its data."""
 
     def richer(self) -> Fitter | None:
-        """Return what solves the same problem with richer cells, if there is a use for it."""
+        """Return a fitter of the same problem with richer cells, if there is a use for it."""
 
     def enriched(self, degrees: int) -> Fitter | None:
-        """Return what solves the same problem with functions of so many degrees more, if it can be had."""
+        """Return a fitter of the same problem with functions of so many degrees more, if there can be one."""
 
 
 @dataclass(eq=False)
@@ -64,17 +61,13 @@ class Linear:
     """Solves a linear problem on trees."""
 
     glue: Glue
+    budget: Budget
     _richer: Linear | None = None
 
     @property
     def layout(self) -> Layout:
         """The domain."""
         return self.glue.layout
-
-    @property
-    def flops(self) -> float:
-        """Operations so far."""
-        return self.glue.flops + (0.0 if self._richer is None else self._richer.glue.flops)
 
     def work(self, cells: float, new: float) -> float:
         """Return the operations that a tree of so many cells takes, so many of them new."""
@@ -88,7 +81,11 @@ class Linear:
     def fit(self, root: Cell, near: Fit | None) -> Fit:
         """Return the solution on a tree; where it starts from does not matter."""
         del near
-        return self.glue.solve(root)
+        before = self.glue.flops
+        try:
+            return self.glue.solve(root)
+        finally:
+            self.budget.spend(self.glue.flops - before)
 
     def doubt(self, fit: Fit) -> str:
         """Return an empty string: a linear problem is solved in one go."""
@@ -96,11 +93,11 @@ class Linear:
         return ""
 
     def answer(self) -> float:
-        """Return how strongly the last solution answers to changes of what it must meet."""
+        """Return the sensitivity of the last solution to changes of its data."""
         return self.glue.weakest()[0]
 
     def richer(self) -> Linear | None:
-        """Return what solves the same problem with functions of two degrees more: one would miss odd or even ones.
+        """Return a fitter of the same problem with functions of two degrees more: one would miss odd or even ones.
 
         On a line more cells cost no more than that.
         """
@@ -112,15 +109,15 @@ class Linear:
         return self._richer
 
     def of_degree(self, degree: int) -> Linear:
-        """Return what solves the same problem with functions of a degree, with all that is known already."""
+        """Return the fitter of the same problem with functions of a degree, with everything that it knows already."""
         for own in (self, self._richer):
             if own is not None and own.layout.reference.degree == degree:
                 return own
         return self.enriched(degree - self.layout.reference.degree)
 
     def enriched(self, degrees: int) -> Linear:
-        """Return what solves the same problem with functions of so many degrees more."""
-        return Linear(Glue(Rows(self.layout.enriched(degrees))))
+        """Return a fitter of the same problem with functions of so many degrees more."""
+        return Linear(Glue(Rows(self.layout.enriched(degrees))), self.budget)
 
     @property
     def problem(self) -> Problem:

@@ -45,18 +45,19 @@ def grow_cells(solution: Solution, nodes: int, points: int) -> Solution:
     kind = Cells(**{f.name: record.settings[f.name] for f in fields(Cells) if f.name in record.settings})
     reference = draw_reference(network.dimension, record.settings["degree"], record.seed, kind)
     layout = Layout(problem, reference, record.seed)
-    linear = Linear(Glue(Rows(layout)))
+    linear = Linear(Glue(Rows(layout)), Budget(float("inf")))
     entries = _ENTRIES_PER_WEIGHT * linear.glue.rows.width
     require_memory(8.0 * entries * (record.nodes + nodes), f"Growing by {nodes} weights", "Grow by fewer.")
-    loop = Loop(linear, 0.0, Budget(float("inf")), record.seed, lambda *_: None, stages=list(record.stages))
+    loop = Loop(linear, 0.0, linear.budget, record.seed, lambda *_: None)
+    loop.stages.extend(record.stages)
     marker = Marker(layout)
     with blas_threads(most=1):
         fit = start = linear.fit(tree_of(network, layout.root), None)
         while fit is start or fit.unknowns < start.unknowns + nodes or _inside(fit) < _inside(start) + points:
             fit = linear.fit(marker.refined(fit, field_sizes(layout, fit))[0], fit)
-        answer = linear.answer()
+        loop.answers.append(linear.answer())
         found = loop.compared(fit)
-        loop.note(fit, found.estimate, answer)
+        loop.course.note(loop.stage(found))
         message = (
             f"Grown by {fit.unknowns - start.unknowns} weights and {_inside(fit) - _inside(start)} points, to "
             f"{len(fit.parts)} cells. The estimated error is {found.estimate:.1e}."

@@ -2,27 +2,29 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from itertools import chain
 from typing import Any
 
 import numpy as np
 
-from pibls.cells.defect import Defect
+from pibls.budget import Budget
 from pibls.cells.layout import Layout
-from pibls.cells.parts import CellPart
+from pibls.cells.parts import CellPart, Face
 from pibls.cells.rows import Rows
 from pibls.cells.solve import Fit, Glue
 from pibls.cells.state import TreeState, Values, Weights, between, projected, values_of
-from pibls.cells.tree import Cell
+from pibls.cells.tree import Cell, contacts, leaves
 from pibls.checks import FloatArray
 from pibls.errors import PiblsError
+from pibls.newton import End, crawls, descend, record, shortened
 from pibls.solution.sizes import reference_sizes
 
-__all__ = ["MOST_STEPS", "PLAUSIBLE", "Descent", "Newton"]
+__all__ = ["MOST_STEPS", "PLAUSIBLE", "Iterated", "Newton", "faces_of", "residuals"]
 
 PLAUSIBLE = 0.03  # share of a solution that rows may lack
-_LENGTHS = (1.0, 0.4, 0.16, 0.064, 0.026)
-_SUFFICIENT = 1e-2  # share of the decrease a linear model promises that a step must bring
+_CONTRACTING = (1.0, 0.4, 0.16, 0.064)  # lengths of steps that are tried where residuals do not fall
 _STATIONARY = 0.02  # share of the residual that no step removes any more
 _TOLERATED = 0.01  # of the tolerance: an iteration that goes on would change nothing
 _SETTLED = 0.02  # of what rows lack: likewise
@@ -35,14 +37,13 @@ _SCALES_MOVE = 0.1  # steps above change the sizes of coefficients
 _DIGITS = 1e-9  # steps below may be rounding
 _ROUNDING = 1e-11  # of the solution: residuals below are rounding
 _NOTHING = 1e-6  # of the residual at the start: a solution of this size is zero
-_PATIENCE, _CRAWLING = 6, 0.9
 _STEPS = 3.0  # on a tree, from the solution on the last one
 MOST_STEPS = 25
 
 
 @dataclass(frozen=True, eq=False)
-class Descent:
-    """What an iteration on a tree came to.
+class Iterated:
+    """The outcome of an iteration on a tree.
 
     Attributes
     ----------
@@ -72,8 +73,8 @@ class Newton:
         The problem on its domain.
     tol
         The relative error that is wanted in the end.
-    flops
-        Operations so far.
+    budget
+        What may be spent.
     curvature
         The largest step on the last tree in terms of the square of the one before.
     history
@@ -82,10 +83,10 @@ class Newton:
 
     layout: Layout
     tol: float
-    flops: float = 0.0
+    budget: Budget = field(default_factory=lambda: Budget(np.inf))
     curvature: float = np.inf
     history: list[dict[str, Any]] = field(default_factory=list)
-    _reached: dict[Fit, Descent] = field(default_factory=dict)
+    _reached: dict[Fit, Iterated] = field(default_factory=dict)
     _orders: dict[Any, Any] = field(default_factory=dict)
     _last: Glue | None = None
     _steps: float = 0.0  # on the last tree
@@ -105,7 +106,7 @@ class Newton:
         assert near is not None
         return self.settle(root, values_of(self.layout, near), near.weights).fit
 
-    def settle(self, root: Cell, values: Values, known: Weights | None = None, *, most: int = MOST_STEPS) -> Descent:
+    def settle(self, root: Cell, values: Values, known: Weights | None = None, *, most: int = MOST_STEPS) -> Iterated:
         """Iterate from given fields until steps are small beside the error."""
         return self.descend(root, projected(self.layout, root, values, known), most=most)
 
@@ -121,7 +122,7 @@ class Newton:
         )
 
     def answer(self) -> float:
-        """Return how strongly the last linear problem answers to changes of what it must meet."""
+        """Return the sensitivity of the last linear problem to changes of its data."""
         return 1.0 if self._last is None else self._last.weakest()[0]
 
     def richer(self) -> None:
@@ -133,17 +134,19 @@ class Newton:
 
     def descend(
         self, root: Cell, weights: Weights, *, share: float = 1.0, diffusion: float = 1.0, most: int = MOST_STEPS
-    ) -> Descent:
+    ) -> Iterated:
         """Iterate from weights on a tree, with a share of the nonlinearity or a multiple of the diffusion."""
         # A state that runs away overflows before it is noticed.
         with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
-            walk = _Walk(self, Rows(self.layout, share=share, diffusion=diffusion), root, weights)
+            walk = _Walk(self, Rows(self.layout, share=share, diffusion=diffusion), root)
             self._steps = 0.0
-            for _ in range(most):
-                if walk.advance():
-                    break
-            found = walk.ended()
-        self._reached[found.fit] = found
+            start = walk.anew(weights)
+            point, end = descend(walk, start, most)
+            assert walk.full is not None
+            fit = replace(walk.full, weights=dict(point.state.weights), residuals=point.residuals)
+            size = max(walk.size(fit), _NOTHING * start.norm)
+        settled = end is End.SETTLED or fit.residual <= _ROUNDING * size
+        found = self._reached[fit] = Iterated(fit, settled, fit.residual / size, walk.full.residual / size)
         return found
 
     def solved(self, rows: Rows, root: Cell) -> Fit:
@@ -151,7 +154,7 @@ class Newton:
         rows.known.clear()  # every elimination begins with none
         self._last = glue = Glue(rows, self._orders)
         found = glue.solve(root)
-        self.flops += glue.flops
+        self.budget.spend(glue.flops)
         self._steps += 1.0
         return found
 
@@ -169,71 +172,127 @@ class Newton:
         return np.asarray(np.sqrt(sum(np.prod(part.half) * np.square(gap).sum(axis=1) for part, gap in gaps)))
 
 
+@dataclass(frozen=True, eq=False)
+class _TreePoint:
+    """A state on a tree, the residual of every part there, and the norm of all."""
+
+    state: TreeState
+    residuals: dict[CellPart, float]
+    norm: float
+
+
+@dataclass(frozen=True, eq=False)
+class _TreeStep:
+    """The solution of the problem linearised at a state.
+
+    Attributes
+    ----------
+    full
+        The solution, where the whole step leads.
+    distance
+        How far that is, relative to the solution.
+    removable
+        The part of the residual that the step removes in the linear problem.
+    goal
+        Steps below change nothing.
+    """
+
+    full: Fit
+    distance: float
+    removable: float
+    goal: float
+
+
 @dataclass(eq=False)
 class _Walk:
-    """One iteration on one tree."""
+    """A nonlinear problem on one tree, as the target of an iteration."""
 
     newton: Newton
     rows: Rows
     root: Cell
-    weights: Weights
-    settled: bool = False
+    full: Fit | None = None
+    length: float = 1.0
     curved: bool = False
+    ahead: Fit | None = None  # the solution of the next linear problem, if it is known
+    distances: list[float] = field(default_factory=list)  # of whole steps in a row
+    course: list[tuple[float, ...]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self.defect = Defect(self.rows, self.root)
-        self.norms: list[tuple[float, float]] = []
-        self.ahead: Fit | None = None
-        self.steps: list[float] = []
-        self.full: Fit | None = None
-        self._arrive(self.weights, scales=True)
-        self.first = self.norm
+        self.faces = faces_of(self.rows, self.root)
 
-    def _arrive(self, weights: Weights, *, scales: bool, lacking: dict[CellPart, float] | None = None) -> None:
-        """Take weights as the state; measure what they lack, with new scales if old ones no longer fit."""
-        self.weights, self.state = weights, TreeState(self.rows.layout, weights)
-        self.rows.state = self.state
-        if scales:
-            self.rows.forget()
-            self.ahead = None
-        if scales or lacking is None:
-            lacking = self.defect.of(self.state)
-        self.lacking = lacking
-        self.norm = self._norm(lacking)
+    def at(self, weights: Weights) -> _TreePoint:
+        """Return the point of some weights; its residuals are infinite where the equations have no value."""
+        state = TreeState(self.rows.layout, weights)
+        try:
+            return self._point(state, residuals(self.rows, self.faces, state))
+        except PiblsError:
+            # A step may leave the domain of a logarithm.
+            return _TreePoint(state, {}, np.inf)
 
-    def advance(self) -> bool:
-        """Take a step; tell whether it was the last."""
-        newton = self.newton
-        self.full = full = newton.solved(self.rows, self.root) if self.ahead is None else self.ahead
+    def anew(self, weights: Weights) -> _TreePoint:
+        """Return the point of some weights by rows that are scaled there."""
+        self.rows.forget()
         self.ahead = None
-        step = newton.apart(self.weights, full.weights)
-        removable = float(np.sqrt(max(0.0, self.norm**2 - self._norm(full.residuals) ** 2)))
-        goal = self._goal(full)
+        state = self.rows.state = TreeState(self.rows.layout, weights)
+        return self._point(state, residuals(self.rows, self.faces, state))
+
+    def _point(self, state: TreeState, found: dict[CellPart, float]) -> _TreePoint:
+        norm = self._norm(found)
+        return _TreePoint(state, found, norm if np.isfinite(norm) else np.inf)
+
+    def linearise(self, here: _TreePoint) -> _TreeStep:
+        """Solve the problem linearised at a point."""
+        self.rows.state = here.state
+        self.full = full = self.newton.solved(self.rows, self.root) if self.ahead is None else self.ahead
+        self.ahead = None
+        distance = self.newton.apart(here.state.weights, full.weights)
+        removable = float(np.sqrt(max(0.0, here.norm**2 - self._norm(full.residuals) ** 2)))
+        lacking = full.residual / self.size(full)
+        goal = max(_TOLERATED * self.newton.tol, _SETTLED * min(lacking, _UNRESOLVED))
+        return _TreeStep(full, distance, removable, goal)
+
+    def settled(self, here: _TreePoint, model: _TreeStep) -> _TreePoint | None:
+        """Return the point after a step that is certainly the last, without measuring residuals there."""
+        step, goal = model.distance, model.goal
         # Of short steps the next is known to change nothing, whichever way rounding moves residuals.
         last = step <= goal or (step <= _SURE and self._expected(step) <= goal)
-        if last or (removable <= _STATIONARY * self.norm and step <= max(_DIGITS, goal)):
-            self._arrive(full.weights, scales=False, lacking=full.residuals)
-            self._record(removable, 1.0)
-            self.settled = True
-            return True
-        found = self._shortened(full, removable)
+        if not last and (model.removable > _STATIONARY * here.norm or step > max(_DIGITS, goal)):
+            return None
+        found = self._point(TreeState(self.rows.layout, model.full.weights), model.full.residuals)
+        self._note(found, model, 1.0)
+        return found
+
+    def step(self, here: _TreePoint, model: _TreeStep) -> _TreePoint | None:
+        """Shorten the step until residuals fall, or the next step is shorter; scale rows anew after a long one."""
+
+        def trial(length: float) -> tuple[float, _TreePoint]:
+            point = self.at(between(here.state.weights, model.full.weights, length))
+            return point.norm, point
+
+        found = shortened(here.norm, model.removable, trial)
         if found is None or found[0] < _SHORT:
-            found = self._contracting(full) or found
+            found = self._contracting(here, model, trial) or found
         if found is None:
-            return True
-        length, lacking = found
-        self._arrive(between(self.weights, full.weights, length), scales=step * length > _SCALES_MOVE, lacking=lacking)
-        self._record(removable, length)
-        self.settled = length == 1.0 and self.ahead is None and self._expected(step) <= goal
-        self.steps = [*self.steps, step] if length == 1.0 else []
-        return self.settled or self._crawls(step)
+            return None
+        self.length, there = found
+        if model.distance * self.length > _SCALES_MOVE:
+            there = self.anew(there.state.weights)
+        self._note(there, model, self.length)
+        return there
 
-    def _goal(self, full: Fit) -> float:
-        """Return the relative size of steps that change nothing."""
-        lacking = full.residual / self._size(full)
-        return max(_TOLERATED * self.newton.tol, _SETTLED * min(lacking, _UNRESOLVED))
+    def judged(self, before: _TreePoint, model: _TreeStep, here: _TreePoint | None) -> End | None:
+        """Return how the iteration ends after a step, or None."""
+        del before
+        if here is None:
+            return End.STAGNATED
+        whole = self.length == 1.0
+        if whole and self.ahead is None and self._expected(model.distance) <= model.goal:
+            return End.SETTLED
+        self.distances = [*self.distances, model.distance] if whole else []
+        self.course.append((here.norm, model.distance))
+        return End.STAGNATED if crawls(self.course) else None
 
-    def _size(self, full: Fit) -> float:
+    def size(self, full: Fit) -> float:
         """Return the size of the solution in the units of the rows."""
         squares = 0.0
         for part, weights in full.weights.items():
@@ -245,76 +304,75 @@ class _Walk:
         """Return how large the next step will be: steps of Newton's method shrink like squares."""
         newton = self.newton
         found = newton.curvature * step**2
-        if self.steps and self.steps[-1] < _CLOSE:
+        if self.distances and self.distances[-1] < _CLOSE:
             if step > _DIGITS:
-                ratio = step / self.steps[-1] ** 2
+                ratio = step / self.distances[-1] ** 2
                 newton.curvature = max(newton.curvature, ratio) if self.curved else ratio
                 self.curved = True
-            found = min(found, step**2 / self.steps[-1])
+            found = min(found, step**2 / self.distances[-1])
         return found
 
-    def _shortened(self, full: Fit, removable: float) -> tuple[float, dict[CellPart, float]] | None:
-        """Return the longest part of a step with which the residual falls as it should, and what is lacking there."""
-        for length in _LENGTHS:
-            lacking = self._lacking(between(self.weights, full.weights, length))
-            promised = (1.0 - (1.0 - length) ** 2) * removable**2
-            norm = self._norm(lacking)
-            if norm < self.norm and self.norm**2 - norm**2 >= _SUFFICIENT * promised:
-                return length, lacking
-        return None
-
-    def _contracting(self, full: Fit) -> tuple[float, dict[CellPart, float]] | None:
+    def _contracting(
+        self, here: _TreePoint, model: _TreeStep, trial: Callable[[float], tuple[float, _TreePoint]]
+    ) -> tuple[float, _TreePoint] | None:
         """Return the longest part of a step after which the next step is shorter.
 
         Residuals may have to rise first: moving a layer is a small change of a solution and a large one of a residual.
         """
-        here = self.weights
-        for length in _LENGTHS[:-1]:
-            trial = between(here, full.weights, length)
-            lacking = self._lacking(trial)
-            if self._norm(lacking) == np.inf:
+        for length in _CONTRACTING:
+            norm, there = trial(length)
+            if norm == np.inf:
                 continue
-            self.rows.state = TreeState(self.rows.layout, trial)
+            self.rows.state = there.state
             try:
                 ahead = self.newton.solved(self.rows, self.root)
             except (PiblsError, np.linalg.LinAlgError):
                 continue
-            finally:
-                self.rows.state = self.state
-            now, then = (
-                self.newton.apart(one, two, trial) for one, two in ((here, full.weights), (trial, ahead.weights))
-            )
+            steps = (here.state.weights, model.full.weights), (there.state.weights, ahead.weights)
+            now, then = (self.newton.apart(one, two, there.state.weights) for one, two in steps)
             if then <= (1.0 - _CONTRACTION * length) * now:
                 self.ahead = ahead
-                return length, lacking
+                return length, there
         return None
 
-    def _lacking(self, weights: Weights) -> dict[CellPart, float]:
-        try:
-            return self.defect.of(TreeState(self.rows.layout, weights))
-        except PiblsError:
-            return dict.fromkeys(weights, np.inf)  # a step may leave the domain of a logarithm
+    def _note(self, point: _TreePoint, model: _TreeStep, length: float) -> None:
+        self.newton.history.append(record(point.norm, model.removable, length))
 
-    def _crawls(self, step: float) -> bool:
-        self.norms.append((self.norm, step))
-        recent = self.norms[-_PATIENCE:]
-        return len(recent) == _PATIENCE and all(
-            now > _CRAWLING * then for now, then in zip(recent[-1], recent[0], strict=True)
-        )
+    def _norm(self, found: dict[CellPart, float]) -> float:
+        """Return the norm that is minimised, from the residuals of parts."""
+        return float(np.sqrt(sum((self.rows.emphasis(part) * value) ** 2 for part, value in found.items())))
 
-    def _record(self, removable: float, length: float) -> None:
-        entry = {"residual": self.norm, "removable": removable, "length": length, "damping": 0.0, "factorised": True}
-        self.newton.history.append(entry)
 
-    def ended(self) -> Descent:
-        """Return what the iteration came to."""
-        assert self.full is not None
-        fit = replace(self.full, weights=dict(self.weights), residuals=self.lacking)
-        size = max(self._size(fit), _NOTHING * self.first)
-        settled = self.settled or fit.residual <= _ROUNDING * size
-        return Descent(fit, settled, fit.residual / size, self.full.residual / size)
+def faces_of(rows: Rows, root: Cell) -> tuple[Face, ...]:
+    """Return the faces between the parts of a tree."""
+    found = (rows.layout.faces(contact) for contact in contacts(root, rows.periodic))
+    return tuple(chain.from_iterable(chain(found, map(rows.layout.seam_faces, leaves(root)))))
 
-    def _norm(self, lacking: dict[CellPart, float]) -> float:
-        """Return what is minimised, from what each part lacks."""
-        found = float(np.sqrt(sum((self.rows.emphasis(part) * value) ** 2 for part, value in lacking.items())))
-        return found if np.isfinite(found) else np.inf
+
+def residuals(rows: Rows, faces: tuple[Face, ...], state: TreeState) -> dict[CellPart, float]:
+    """Return the root of the square sum of the rows of each part at a state, where parts share the best values.
+
+    Sums over branches of the tree, which rows have as well, follow from the residuals of parts and are left out.
+    """
+    before, rows.state = rows.state, state
+    try:
+        units = {part: rows.balance(part)[1] for part in state.weights}
+        weights = {part: (own / units[part][:, None]).ravel() for part, own in state.weights.items()}
+        squares = {part: float(np.square(rows.residual(part)).sum()) for part in weights}
+        for face in faces:
+            below, above = (
+                rows.traced(part, face, units[part]) @ weights[part] - rows.traced_right(part, face)[:, 0]
+                for part in (face.below, face.above)
+            )
+            # The best value that both share lies in the middle.
+            gap = float(np.square(below - above).sum()) / 4
+            squares[face.below] += gap
+            squares[face.above] += gap
+        for statement in rows.averages:
+            shares = ((rows.average(part, units[part], statement), own) for part, own in weights.items())
+            missing = sum(float(row @ own - right[0]) for (row, right), own in shares)
+            for part in squares:
+                squares[part] += (missing / len(squares)) ** 2
+    finally:
+        rows.state = before
+    return {part: float(np.sqrt(square)) for part, square in squares.items()}

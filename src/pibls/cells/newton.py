@@ -15,8 +15,9 @@ from pibls.cells.coarse import Bench, Coarse
 from pibls.cells.fitters import degree_for
 from pibls.cells.iterate import Newton
 from pibls.cells.layout import Layout
-from pibls.cells.loop import Compared, Loop, first_tree
-from pibls.cells.outcome import network_of
+from pibls.cells.linear import first_tree
+from pibls.cells.loop import Loop
+from pibls.cells.outcome import Compared, network_of
 from pibls.cells.parts import CellPart
 from pibls.cells.refine import Follower
 from pibls.cells.rows import Rows
@@ -48,7 +49,7 @@ def solve_cells_nonlinear(
     *,
     start: object = None,
     continuation: Sequence[Problem] = (),
-    undetermined: float = _LOOSE,
+    assume_well_posed: bool = False,
     nodes: Cells = SINES,
 ) -> Solution:
     """Solve a nonlinear problem in one to three coordinates by cells; see :func:`pibls.solve`.
@@ -63,12 +64,9 @@ def solve_cells_nonlinear(
     shared = Budget.of(budget)
     for easier in checked_continuation(continuation, problem):
         start = solve_cells_nonlinear(easier, max(tol, _COARSE), shared, seed, report, start=start, nodes=nodes)
-    newton = Newton(_layout(problem, max(tol, _COARSE), seed, nodes), max(tol, _COARSE))
-    loop = Loop(newton, tol, shared, seed, report, undetermined=undetermined)
-    try:
-        return _solved(loop, newton, start)
-    finally:
-        shared.spend(loop.flops)
+    newton = Newton(_layout(problem, max(tol, _COARSE), seed, nodes), max(tol, _COARSE), shared)
+    loop = Loop(newton, tol, shared, seed, report, undetermined=np.inf if assume_well_posed else _LOOSE)
+    return _solved(loop, newton, start)
 
 
 def _solved(loop: Loop, newton: Newton, start: object) -> Solution:
@@ -81,11 +79,11 @@ def _solved(loop: Loop, newton: Newton, start: object) -> Solution:
     given = None if start is None else values_from(given_start(start, problem), problem)
     coarse = Bench(newton, loop.budget, seed).solution(root, given)
     if coarse.failure:
-        return _failed(loop, coarse)
+        return _failed(loop, coarse, Status.ILL_POSED if np.isfinite(loop.undetermined) else Status.STALLED)
     fit = coarse.descent.fit
     if degree_for(d, tol) != newton.layout.reference.degree:
         layout = _layout(problem, tol, seed, newton.layout.reference.nodes)
-        richer = Newton(layout, tol, newton.flops, newton.curvature, newton.history)
+        richer = Newton(layout, tol, newton.budget, newton.curvature, newton.history)
         fit = _carried(newton, richer, fit, coarse.trees)
         loop.fitter = newton = richer
     solution = loop.run(fit)
@@ -117,7 +115,6 @@ def _layout(problem: Problem, tol: float, seed: int, nodes: Cells) -> Layout:
     return Layout(problem, draw_reference(dimension, degree_for(dimension, tol), seed, nodes))
 
 
-def _failed(loop: Loop, coarse: Coarse) -> Solution:
-    fit = coarse.descent.fit
-    layout = loop.fitter.layout
-    return loop.solution(Compared(fit, layout, fit, layout, np.inf, 1.0), np.inf, Status.ILL_POSED, coarse.failure)
+def _failed(loop: Loop, coarse: Coarse, status: Status) -> Solution:
+    fit, layout = coarse.descent.fit, loop.fitter.layout
+    return loop.solution(Compared(fit, layout, fit, layout, np.inf, 1.0), np.inf, status, coarse.failure)

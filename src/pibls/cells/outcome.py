@@ -1,8 +1,10 @@
-"""What a fit on cells is as a solution: its network, the sizes of its fields, and what it lacks."""
+"""A fit on cells beside a better one, as a network and as a solution with its record."""
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import asdict, dataclass, replace
+from functools import cached_property
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -11,34 +13,78 @@ from pibls.cells.measure import shares_of
 from pibls.cells.solve import Fit
 from pibls.cells.tree import Cell
 from pibls.checks import FloatArray
-from pibls.solution import Solution
+from pibls.features.reference import SINES
+from pibls.limits import keep
+from pibls.problem import Problem
+from pibls.solution import Diagnostics, Solution, Stage
 from pibls.solution.celled import CellNetwork
-from pibls.solution.diagnostics import Residual
-from pibls.solution.functions import ResidualFunction
+from pibls.solution.residuals import ResidualTable
 from pibls.solution.sizes import reference_sizes
+from pibls.status import Status
 
-__all__ = ["field_sizes", "network_of", "residuals_of"]
-
-_RESIDUAL_POINTS = 200
-
-
-def residuals_of(solution: Solution) -> dict[str, Residual]:
-    """Return how well a solution meets each equation and condition at points of its own."""
-    found = {}
-    for statement in solution.problem.statements:
-        values = ResidualFunction(solution, statement).values(_RESIDUAL_POINTS, seed=7)
-        rms, largest = float(np.sqrt(np.mean(values**2))), float(np.abs(values).max())
-        found[statement.name] = Residual(rms, largest, len(values))
-    return found
+__all__ = ["Compared", "Record", "field_sizes", "network_of", "solution_of"]
 
 
 def field_sizes(layout: Layout, fit: Fit) -> FloatArray:
-    """Return what the error of each field is relative to."""
+    """Return the size of each field, which its error is relative to."""
     squares = np.array([np.prod(part.half) * np.square(fit.weights[part]).sum(axis=1) for part in fit.parts])
     sizes = np.sqrt((shares_of(layout, fit) ** 2 * squares).sum(axis=0))
     own = dict(zip(layout.problem.field_names, sizes.tolist(), strict=True))
     found = np.array(list(reference_sizes(layout.problem, own).values()))
     return np.where(found > 0, found, 1.0)
+
+
+@dataclass(frozen=True, eq=False)
+class Compared:
+    """A solution and a better one, the cells of both, and the estimated error of the first."""
+
+    fit: Fit
+    own: Layout
+    other: Fit
+    layout: Layout
+    estimate: float
+    answer: float
+
+    @cached_property
+    def size(self) -> float:
+        """The size of the largest field, which its error is relative to."""
+        return float(field_sizes(self.own, self.fit).max())
+
+
+class Record(NamedTuple):
+    """The record of a solve: its seed, message, stages and seconds."""
+
+    seed: int
+    message: str
+    stages: tuple[Stage, ...]
+    seconds: float
+
+
+def solution_of(problem: Problem, found: Compared, estimate: float, status: Status, record: Record) -> Solution:
+    """Return a fit as a solution, with its record."""
+    fit, reference = found.fit, found.own.reference
+    network, richer = network_of(found.own, fit), network_of(found.layout, found.other)
+    settings: dict[str, Any] = {"cells": len(fit.parts), "degree": reference.degree, "functions": reference.size}
+    if reference.nodes != SINES:
+        settings |= asdict(reference.nodes)
+    diagnostics = Diagnostics(
+        "Cells",
+        settings,
+        record.seed,
+        fit.unknowns,
+        fit.rows,
+        "elimination along the tree",
+        None,
+        record.stages[-1].answer if record.stages else None,
+        {},
+        seconds={"total": record.seconds},
+        message=record.message,
+        stages=record.stages,
+    )
+    eye = np.eye(network.size)
+    made = Solution(problem, network, eye, status, diagnostics, estimate, richer=(richer, eye))
+    keep(made)
+    return replace(made, diagnostics=replace(diagnostics, residuals=ResidualTable(made)))
 
 
 def network_of(layout: Layout, fit: Fit) -> CellNetwork:

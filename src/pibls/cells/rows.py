@@ -68,6 +68,36 @@ class PartRows:
     key: Any
 
 
+@dataclass(frozen=True, eq=False)
+class Stated:
+    """A statement at points of a part, linearised at the state: rows and residuals are made of it alike.
+
+    Attributes
+    ----------
+    statement, points, normals
+        The equation or condition, and where it is to hold.
+    terms, source
+        Its coefficients there, and what stands beside them.
+    factors
+        Weight of every point.
+    seen
+        Functions on a boundary of many flat pieces that rows are projected on; None elsewhere.
+    """
+
+    statement: Statement
+    points: FloatArray
+    normals: FloatArray | None
+    terms: list[Term]
+    source: FloatArray
+    factors: FloatArray
+    seen: FloatArray | None = None
+
+    def weighed(self, values: FloatArray) -> FloatArray:
+        """Return values at the points, one row each, as rows of least squares."""
+        found = values * self.factors[:, None]
+        return found if self.seen is None else self.seen.T @ found
+
+
 @dataclass(eq=False)
 class Rows:
     """Makes the rows of a linear problem, or of a nonlinear one linearised at a state.
@@ -146,23 +176,20 @@ class Rows:
 
     def of(self, part: CellPart) -> PartRows:
         """Return the rows of a part."""
-        lowered = [self.lowered(e, part, part.points, None) for e in self.equations]
-        rows, units = self.balance(part, [terms for terms, _ in lowered])
+        inside = self._inside(part)
+        rows, units = self.balance(part)
         key = None
         if part.whole and self.is_constant:
             key = tuple(float(f"{h:.12g}") for h in part.half)
-        roots = np.sqrt(part.weights)
-        sources = [
-            self._sources(e, part, part.points, None, own) for e, (_, own) in zip(self.equations, lowered, strict=True)
-        ]
-        source = np.concatenate([-(r * roots)[:, None] * values for r, values in zip(rows, sources, strict=True)])
+        sources = [self._sources(part, own) for own in inside]
+        source = np.concatenate([-own.weighed(values) for own, values in zip(inside, sources, strict=True)])
         equation = None
         if key is None or key not in self.known:
             if key is not None:
                 self.known.add(key)
-            found = self._at(part, None, [terms for terms, _ in lowered], units)
-            equation = np.concatenate([own * (r * roots)[:, None] for r, own in zip(rows, found, strict=True)])
-            shares = part.integrals / roots
+            found = self._at(part, None, [own.terms for own in inside], units)
+            equation = np.concatenate([own.weighed(values) for own, values in zip(inside, found, strict=True)])
+            shares = part.integrals / np.sqrt(part.weights)
             means = np.array([shares @ own for own in np.split(equation, len(rows))]) / rows[:, None]
             if key is not None:
                 self._means[key] = means
@@ -171,6 +198,26 @@ class Rows:
         condition, value, flows = self._conditions(part, units)
         besides = self._besides(part, units, flows)
         return PartRows(units, equation, source, condition, value, means, given, flows, besides, key)
+
+    def residual(self, part: CellPart) -> FloatArray:
+        """Return the rows that concern a part alone, less their right-hand sides, at the state."""
+        assert self.state is not None
+        on = (self._on_boundary(part, place, rule) for place, rule in part.boundary.items())
+        found = [np.zeros(0)]
+        for own in (*self._inside(part), *(one for many in on for one in many), *self._at_points(part)):
+            slots = self.state(part, own.points, [(term.field, term.multi_index) for term in own.statement.form.terms])
+            terms = (value * slot for (_, _, value), slot in zip(own.terms, slots, strict=True))
+            found.append(own.weighed(sum(terms, own.source)[:, None])[:, 0])
+        return np.concatenate(found)
+
+    def _inside(self, part: CellPart) -> list[Stated]:
+        """Return the equations at the points of a part."""
+        lowered = [self.lowered(e, part, part.points, None) for e in self.equations]
+        factors, roots = self.balance(part, [terms for terms, _ in lowered])[0], np.sqrt(part.weights)
+        return [
+            Stated(equation, part.points, None, *own, factor * roots)
+            for equation, own, factor in zip(self.equations, lowered, factors, strict=True)
+        ]
 
     def _besides(self, part: CellPart, units: FloatArray, flows: FloatArray) -> FloatArray | None:
         """Return rows of what conditions on a part cut in space say beside all that flows out, if they say that.
@@ -184,27 +231,22 @@ class Rows:
             return None
         found, start = [], 0
         for place, rule in part.boundary.items():
-            known = [self.lowered(statement, part, rule.points, rule.normals)[0] for statement in self.on(place)]
-            levels = [[term for term in terms if not any(term[1])] for terms in known]
+            known = self._on_boundary(part, place, rule)
+            levels = [[term for term in own.terms if not any(term[1])] for own in known]
             nothing = [np.zeros((len(rule.weights), self.width))] * len(known)
             rows = self._at(part, rule.points, levels, units) if any(levels) else nothing
-            seen = self._seen(part, rule)
-            for statement, terms, own in zip(self.on(place), known, rows, strict=True):
-                factors = self._factors_on(statement, part, rule, terms, units)
-                found.append(own * factors[:, None] if seen is None else seen.T @ (own * factors[:, None]))
+            found += [own.weighed(values) for own, values in zip(known, rows, strict=True)]
             stop = start + sum(map(len, found[-len(known) :]))
-            if not flows[:, start:stop].any(axis=1).all() or not all(_flows_evenly(own, rule) for own in known):
+            if not flows[:, start:stop].any(axis=1).all() or not all(_flows_evenly(own.terms, rule) for own in known):
                 return None
             start = stop
         return np.concatenate([*found, np.zeros((flows.shape[1] - start, self.width))])
 
-    def _sources(
-        self, statement: Statement, part: CellPart, X: FloatArray, normals: FloatArray | None, own: FloatArray
-    ) -> FloatArray:
+    def _sources(self, part: CellPart, own: Stated) -> FloatArray:
         """Return all sources of a statement, the problem's own first, as columns."""
         if self.columns is None:
-            return own[:, None]
-        return np.column_stack([own, self.columns(statement, part, X, normals)])
+            return own.source[:, None]
+        return np.column_stack([own.source, self.columns(own.statement, part, own.points, own.normals)])
 
     def balance(self, part: CellPart, coefficients: list[list[Term]] | None = None) -> tuple[FloatArray, FloatArray]:
         """Return a factor per equation and a unit per field on a part."""
@@ -263,27 +305,18 @@ class Rows:
         blocks, rights = [np.empty((0, self.width))], [np.empty((0, self.sides))]
         flows = [np.empty((len(self.equations), 0))]
         for place, rule in part.boundary.items():
-            own = self.on(place)
-            lowered: list[tuple[list[Term], float]] = []
-            seen = self._seen(part, rule)
-            known = [self.lowered(statement, part, rule.points, rule.normals) for statement in own]
-            rows = self._at(part, rule.points, [terms for terms, _ in known], units)
-            for statement, (found, source), block in zip(own, known, rows, strict=True):
-                factors = self._factors_on(statement, part, rule, found, units)
-                right = -factors[:, None] * self._sources(statement, part, rule.points, rule.normals, source)
-                blocks.append(block * factors[:, None] if seen is None else seen.T @ (block * factors[:, None]))
-                rights.append(right if seen is None else seen.T @ right)
-                lowered.append((found, self.factor(statement, part, found, units)))
+            own = self._on_boundary(part, place, rule)
+            rows = self._at(part, rule.points, [one.terms for one in own], units)
+            blocks += [one.weighed(block) for one, block in zip(own, rows, strict=True)]
+            rights += [-one.weighed(self._sources(part, one)) for one in own]
+            lowered = [(one.terms, self.factor(one.statement, part, one.terms, units)) for one in own]
             flow = self.flux.of_conditions(part, rule, lowered, _depth(part, rule))
+            seen = own[0].seen if own else None
             flows.append(flow if seen is None else flow @ np.kron(np.eye(len(own)), seen))
-        for statement in self.problem.statements:
-            if isinstance(statement.place, AtPoints):
-                mine = self.layout.owned(part, statement.place.points)
-                if len(mine):
-                    block, right = self._at_points(part, units, statement, mine)
-                    blocks.append(block)
-                    rights.append(right)
-                    flows.append(np.zeros((len(self.equations), len(right))))
+        for one in self._at_points(part):
+            blocks.append(one.weighed(self._at(part, one.points, [one.terms], units)[0]))
+            rights.append(-one.weighed(self._sources(part, one)))
+            flows.append(np.zeros((len(self.equations), len(one.points))))
         return np.concatenate(blocks), np.concatenate(rights), np.hstack(flows)
 
     def on(self, place: Any) -> list[Statement]:
@@ -313,11 +346,15 @@ class Rows:
             self._factors[key] = statement.weight * (_EXACT if statement.exact else 1.0) / (size if size > 0 else 1.0)
         return self._factors[key]
 
-    def _factors_on(
-        self, statement: Statement, part: CellPart, rule: Rule, found: list[Term], units: FloatArray
-    ) -> FloatArray:
-        """Return what the rows of a condition at points of a boundary are multiplied with."""
-        return self.factor(statement, part, found, units) * np.sqrt(rule.weights * _depth(part, rule))
+    def _on_boundary(self, part: CellPart, place: Any, rule: Rule) -> list[Stated]:
+        """Return the conditions on a piece of the boundary at the points of its rule."""
+        units, roots, seen = self.balance(part)[1], np.sqrt(rule.weights * _depth(part, rule)), self._seen(part, rule)
+        found = []
+        for statement in self.on(place):
+            terms, source = self.lowered(statement, part, rule.points, rule.normals)
+            factors = self.factor(statement, part, terms, units) * roots
+            found.append(Stated(statement, rule.points, rule.normals, terms, source, factors, seen))
+        return found
 
     def _seen(self, part: CellPart, rule: Rule) -> FloatArray | None:
         """Return smooth functions on a boundary in space of many flat pieces, times roots of weights; else None.
@@ -333,21 +370,24 @@ class Rows:
             return None
         return polynomials(part.local(rule.points), rule.weights, round(_SEEN * self.layout.reference.degree))[0]
 
-    def _at_points(
-        self, part: CellPart, units: FloatArray, statement: Statement, mine: Any
-    ) -> tuple[FloatArray, FloatArray]:
-        """Return the rows of a condition at some of its points."""
-        assert isinstance(statement.place, AtPoints)
-        X = statement.place.points[mine]
-        found, source = self.lowered(statement, part, X, None)
-        share = np.sqrt(self.layout.volume / len(statement.place.points))
-        factors = np.full(len(X), self.factor(statement, part, found, units) * share)
-        if statement.noise is not None:
-            factors *= statement.noise.min() / statement.noise[mine]
-        if statement.targets is not None:
-            source = source - statement.targets[mine]
-        right = -factors[:, None] * self._sources(statement, part, X, None, source)
-        return self._at(part, X, [found], units)[0] * factors[:, None], right
+    def _at_points(self, part: CellPart) -> list[Stated]:
+        """Return the conditions at single points, at those of them that a part has."""
+        found, units = [], self.balance(part)[1]
+        for statement in self.problem.statements:
+            points = statement.place.points if isinstance(statement.place, AtPoints) else None
+            mine = () if points is None else self.layout.owned(part, points)
+            if points is None or not len(mine):
+                continue
+            X = points[mine]
+            terms, source = self.lowered(statement, part, X, None)
+            share = np.sqrt(self.layout.volume / len(points))
+            factors = np.full(len(X), self.factor(statement, part, terms, units) * share)
+            if statement.noise is not None:
+                factors *= statement.noise.min() / statement.noise[mine]
+            if statement.targets is not None:
+                source = source - statement.targets[mine]
+            found.append(Stated(statement, X, None, terms, source, factors))
+        return found
 
     @cached_property
     def flux(self) -> Flux:
@@ -367,7 +407,8 @@ class Rows:
         found, source = self.lowered(statement, part, X, None)
         factor = statement.weight * (_EXACT if statement.exact else 1.0) / np.sqrt(self.layout.volume)
         (row,) = self._at(part, None if X is part.points else X, [found], units, factor * weights[None])
-        return row[0], -factor * weights @ self._sources(statement, part, X, None, source)
+        own = Stated(statement, X, None, found, source, factor * weights)
+        return row[0], -own.factors @ self._sources(part, own)
 
     def _traces(self, part: CellPart, face: Face, units: FloatArray) -> list[FloatArray]:
         """Return, for every field and derivative that is continuous across a face, its coefficients there, as rows."""

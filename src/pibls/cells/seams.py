@@ -7,7 +7,6 @@ from itertools import pairwise
 
 import numpy as np
 
-from pibls.cells.contours import contours, zeros
 from pibls.cells.sheets import Kinds, Sheet, changes
 from pibls.cells.surface import Piece, ranges
 from pibls.checks import BoolArray, FloatArray
@@ -39,6 +38,8 @@ def seam_pieces(
     >>> round(float(piece.patch.measure * np.diff(piece.box[0])[0]), 9)
     2.0
     """
+    from pibls.cells.contours import contours, zeros  # imports much of SciPy, which most problems do without
+
     symbols = domain.coordinates
     if not _is_curve(level, domain):
         return [Sheet(level, inside, kinds, *domain.bounds.T)] if len(zeros(level, domain.bounds)) else []

@@ -67,7 +67,7 @@ def simple_starts(layout: Layout, root: Cell, seed: int) -> Iterator[tuple[str, 
 
 
 def _constant_state(problem: Problem) -> Evaluate:
-    """Return the mean of what is given for each field on the boundary, or one."""
+    """Return the mean of the boundary values of each field, or one."""
     given: dict[str, list[float]] = {name: [] for name in problem.field_names}
     for statement in problem.statements:
         form = statement.form

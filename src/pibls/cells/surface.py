@@ -13,7 +13,6 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from scipy import ndimage
 
 from pibls.cells.filling import filled, narrowed
 from pibls.checks import BoolArray, FloatArray
@@ -230,10 +229,12 @@ class Piece:
             if not inside.any():
                 return []
         step = (box[:, 1] - box[:, 0]) / (_GRID - 1)
-        labels, _ = ndimage.label(inside.reshape([_GRID] * len(box)), np.ones([3] * len(box)))
+        from scipy.ndimage import label
+
+        labels, count = label(inside.reshape([_GRID] * len(box)), np.ones([3] * len(box)))
         boxes: list[FloatArray] = []
-        for label in range(1, labels.max() + 1):
-            places = np.argwhere(labels == label)
+        for number in range(1, count + 1):
+            places = np.argwhere(labels == number)
             tight = np.stack([places.min(axis=0) - _MARGIN, places.max(axis=0) + _MARGIN], axis=1)
             apart = [own for own in boxes if ((own[:, 0] >= tight[:, 1]) | (own[:, 1] <= tight[:, 0])).any()]
             joined = [own for own in boxes if not any(own is other for other in apart)]

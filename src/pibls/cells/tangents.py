@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 import numpy as np
-from scipy.ndimage import label, maximum_filter
 
 from pibls.cells.surface import Piece
 from pibls.checks import FloatArray
@@ -48,6 +47,8 @@ def _on_piece(piece: Piece, timed: bool) -> FloatArray:
     found = [np.empty((0, 1 + sampled.shape[1]))]
     if np.ptp(sampled, axis=0).max() < _FLAT:
         return found[0]
+    from scipy.ndimage import label, maximum_filter
+
     for axis in range(sampled.shape[1] - timed):
         sizes = np.abs(sampled[:, axis]).reshape(grid.shape[:-1])
         highest, count_of = label((sizes == maximum_filter(sizes, 3)) & (sizes > _NEAR), np.ones((3,) * len(box)))

@@ -124,7 +124,7 @@ def examine(problem: Problem) -> tuple[str, tuple[str, ...]]:
     from pibls.geometry import Points
     from pibls.inverse import is_fixed, solve_fixed, unmeasured
     from pibls.tuning.fitting import Fitting
-    from pibls.tuning.posedness import ambiguity_of
+    from pibls.wellposed.sensitivity import ambiguity_of
 
     warnings = _exact_warnings(problem, Points.sample(problem, _POINTS))
     if is_fixed(problem):

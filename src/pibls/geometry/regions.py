@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 import sympy as sp
-from scipy.spatial import ConvexHull
 
 from pibls.checks import shorten
 from pibls.errors import GeometryError
@@ -169,6 +168,8 @@ def _axial(symbols: tuple[sp.Symbol, ...], origin: Any, axis: Any) -> tuple[sp.E
 
 def _within(symbols: tuple[sp.Symbol, ...], vertices: Any) -> sp.Basic:
     """Return the condition of a polygon: its convex hull, without the pockets between the two."""
+    from scipy.spatial import ConvexHull
+
     points = vertices if signed_area(vertices) > 0 else vertices[::-1]
     corners = ConvexHull(points).vertices.tolist()
     x, y = symbols

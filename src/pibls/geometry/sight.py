@@ -6,7 +6,6 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from scipy.spatial import cKDTree
 
 from pibls.checks import FloatArray, IntArray
 
@@ -54,6 +53,8 @@ def owners_in_sight(
     owners = np.asarray(owners)
     if (owners == owners[0]).all():
         return np.full(len(X), owners[0])
+    from scipy.spatial import cKDTree  # takes as long to import as all of the geometry
+
     finder = cKDTree(samples / scale)
     found = owners[finder.query(X / scale)[1]]
     if clear is None or not len(X):
@@ -92,6 +93,8 @@ def joined_in_sight(
     >>> joined_in_sight(samples, owners, np.ones(2), lambda X: X[:, 1] < 2).tolist()
     [2, 2, 3]
     """
+    from scipy.spatial import cKDTree
+
     found = np.array(owners, dtype=np.int64)
     for owner in np.argsort(np.bincount(found), kind="stable"):
         own = found == owner

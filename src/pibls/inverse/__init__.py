@@ -1,4 +1,4 @@
-"""UNKNOWNS: numbers and functions of a problem that measurements determine, with intervals that mean what they say."""
+"""UNKNOWNS: numbers and functions that measurements determine, with intervals that hold as often as stated."""
 
 from pibls.inverse.fixed import is_fixed, solve_fixed, unmeasured
 from pibls.inverse.solve import solve_inverse

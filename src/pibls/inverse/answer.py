@@ -1,4 +1,4 @@
-"""From the end of a search to an answer: values with intervals, what is not determined, and what does not fit."""
+"""From the end of a search to an answer: values with intervals, undetermined directions, and misfits."""
 
 from __future__ import annotations
 
@@ -20,11 +20,10 @@ from pibls.inverse.response import Forward, finer, forwarded
 from pibls.inverse.spread import Spread
 from pibls.inverse.substituted import substituted
 from pibls.inverse.unknowns import Coordinates
-from pibls.problem import MultiIndex, Statement
+from pibls.problem import MultiIndex
 from pibls.solution import Solution
-from pibls.solution.diagnostics import Residual
-from pibls.solution.functions import ResidualFunction
 from pibls.solution.parameters import Parameter, Parameters
+from pibls.solution.residuals import ResidualTable
 from pibls.status import Status
 
 __all__ = ["Answer"]
@@ -38,12 +37,11 @@ _SHORTEST = 0.75  # of the most waves of a basis, that the shortest ones have mo
 _MOST_NODES = 60  # nodes that bands are made of: what is left has next to no share in them
 _RANK = 1e-12
 _SEEN = 1.0  # in units of the noise: changes by as much show in data
-_POINTS = 200
 
 
 @dataclass(frozen=True, eq=False)
 class Answer:
-    """What a search came to, in numbers.
+    """The outcome of a search, in numbers.
 
     Attributes
     ----------
@@ -119,7 +117,7 @@ class Answer:
 
     @property
     def rms(self) -> float:
-        """Residuals relative to the size of what was measured."""
+        """Residuals relative to the size of the measurements."""
         lacking = self.found.place.lacking
         return float(np.sqrt(np.mean(np.square(lacking / self.measurements.sizes)))) if len(lacking) else 0.0
 
@@ -131,7 +129,7 @@ class Answer:
 
     @cached_property
     def undetermined(self) -> Undetermined:
-        """What the data say nothing about."""
+        """Directions that the data do not determine."""
         place, numbers = self.found.place, len(self._names)
         sizes = self.coordinates.sizes(place.point)
         rows = self.weighed.rows(place, self.coordinates)[0] * sizes
@@ -166,7 +164,7 @@ class Answer:
         return replace(found, remarks=(f"The search ended at {ended}. {first}", *more))
 
     def _open_functions(self, rows: FloatArray, accuracy: float) -> Iterator[str]:
-        """Yield what to say of functions to which data let anything be added that is the same everywhere."""
+        """Yield a remark on every function that the data determine up to a constant."""
         point, m, data = self.found.place.point, self.measurements, slice(len(self.found.place.lacking))
         for basis, span in zip(m.parametric.bases, m.parametric.spans(), strict=True):
             waves = slice(span.start + 1 - len(self._names), span.stop - len(self._names))
@@ -182,7 +180,7 @@ class Answer:
                 )
 
     def _resized(self, rows: FloatArray) -> FloatArray:
-        """Return what functions do that become larger as a whole: no prior minds where data say how large they are."""
+        """Return the change of functions that grow as a whole: no prior objects where data determine their size."""
         m, count, found = self.measurements, len(self.found.place.lacking), []
         functions = m.parametric.problem.unknown_functions
         for function, span in zip(functions, m.parametric.spans(), strict=True):
@@ -281,15 +279,14 @@ class Answer:
         status, message = self._verdict(ambiguous)
         if slowed:
             message += (
-                " Started where solutions turn more often than measurements can show: a slow one that fits is told, "
-                "faster ones may fit as well."
+                " The start oscillates faster than the sampling resolves; the slowest fitting solution is reported."
             )
         settings = {**made.diagnostics.settings, "starts": starts, **priors}
         record = replace(made.diagnostics, settings=settings, message=message, seconds={"total": budget.elapsed})
         found = Solution(
             problem, network, weights, status, record, made.error_estimate, posterior, parameters=self.parameters
         )
-        return replace(found, diagnostics=replace(record, residuals=_residuals(found)))
+        return replace(found, diagnostics=replace(record, residuals=ResidualTable(found)))
 
     def _factor(self) -> FloatArray:
         """Return a factor of the covariance of the unknowns themselves, with as few columns as have a share in it.
@@ -329,7 +326,7 @@ class Answer:
         return known
 
     def _verdict(self, ambiguous: Sequence[FloatArray]) -> tuple[Status, str]:
-        """Return a status and what to say."""
+        """Return a status and a message."""
         estimate, misfits, tol = self.forward.solution.error_estimate, self.misfits, self.tol
         known = f"The estimated error of the solution is {estimate:.1e}." if estimate is not None else ""
         told = ", ".join(str(entry) for entry in self.parameters.entries if entry.is_determined)
@@ -371,7 +368,7 @@ class Answer:
 
 
 def _basis(columns: FloatArray) -> FloatArray:
-    """Return an orthonormal basis of what columns reach."""
+    """Return an orthonormal basis of the span of columns."""
     sizes = np.linalg.norm(columns, axis=0)
     left, values, _ = np.linalg.svd(columns[:, sizes > 0] / sizes[sizes > 0], full_matrices=False)
     return np.asarray(left[:, values > _RANK * values.max(initial=0.0)])
@@ -392,13 +389,3 @@ def _error(measurements: Measurements, forward: Forward) -> FloatArray:
     whole = np.asarray(min(estimate, 1.0) * measurements.sizes)
     one, two = (forwarded(parametric, own, forward.vector) for own in (solution, finer(solution)))
     return np.where(np.isfinite(one - two), one - two, whole) if solution.richer is not None else whole
-
-
-def _residuals(solution: Solution) -> dict[str, Residual]:
-    """Return the size of the residual of every equation and condition."""
-    found = {}
-    statements: Sequence[Statement] = solution.problem.statements
-    for statement in statements:
-        values = ResidualFunction(solution, statement).values(_POINTS, seed=7)
-        found[statement.name] = Residual(float(np.sqrt(np.mean(values**2))), float(np.abs(values).max()), len(values))
-    return found

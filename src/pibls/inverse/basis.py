@@ -86,7 +86,7 @@ class Basis:
         return np.asarray(size**2 * spectrum / float(squares @ spectrum))
 
     def left_out(self, size: float, length: float, smoothness: float) -> float:
-        """Return the standard deviation of what functions of a prior have beyond the waves of the basis."""
+        """Return the standard deviation of the part of a prior that lies beyond the waves of the basis."""
         most = int(self.waves.max())
         grid = np.array(list(product(range(_FARTHER * most + 1), repeat=len(self.axes))), dtype=np.float64)
         beyond = grid[np.square(grid).sum(axis=1) > most**2]

@@ -88,15 +88,12 @@ class ByCells(Forward):
         near: Solution | None,
         share: float = 1.0,
     ) -> ByCells:
-        """Solve at some values of the unknowns, with a share of what is left to spend; keep the tree."""
+        """Solve at some values of the unknowns, with a share of the remaining budget; keep the tree."""
         problem, own = parametric.at(vector), budget.part(share)
-        try:
-            if problem.is_linear:
-                solution = solve_cells(problem, tol, own, seed, _silent)
-            else:
-                solution = solve_cells_nonlinear(problem, tol, own, seed, _silent, start=near)
-        finally:
-            budget.spend(own.operations)
+        if problem.is_linear:
+            solution = solve_cells(problem, tol, own, seed, _silent)
+        else:
+            solution = solve_cells_nonlinear(problem, tol, own, seed, _silent, start=near)
         network = solution.network
         assert isinstance(network, CellNetwork)
         degree = solution.diagnostics.settings["degree"]
@@ -157,7 +154,7 @@ class ByCells(Forward):
         return self._eliminated(Rows(layout, TreeState(layout, state), columns=columns, sides=sides))
 
     def _differences(self, vector: FloatArray, layout: Layout, state: Mapping[CellPart, FloatArray]) -> Fit:
-        """Return answers by differences: what flows through a jump depends on the unknowns in ways of its own."""
+        """Return sensitivities by differences: the flux through a jump depends on the unknowns by itself."""
         columns: dict[CellPart, list[FloatArray]] = {part: [] for part in state}
         for number in range(self.parametric.size):
             moved = vector.copy()
@@ -179,15 +176,12 @@ class ByCells(Forward):
         """Return the weights of the fields alone."""
         if layout.problem.is_linear:
             return self._eliminated(Rows(layout)).weights
-        newton = Newton(layout, self.tol)
-        try:
-            if state is None:
-                network = self.solution.network
-                zero = (0,) * network.dimension
-                return newton.settle(self.root, lambda _, X: network.evaluate(X, [zero])[zero]).fit.weights
-            return newton.descend(self.root, state).fit.weights
-        finally:
-            self.budget.spend(newton.flops)
+        newton = Newton(layout, self.tol, self.budget)
+        if state is None:
+            network = self.solution.network
+            zero = (0,) * network.dimension
+            return newton.settle(self.root, lambda _, X: network.evaluate(X, [zero])[zero]).fit.weights
+        return newton.descend(self.root, state).fit.weights
 
     def _columns(
         self, problem: Problem, vector: FloatArray, layout: Layout, weights: Mapping[CellPart, FloatArray]
@@ -261,4 +255,4 @@ def banding(fields: int, answers: int) -> Posterior:
 
 
 def _silent(*_: object) -> None:
-    """Tell nothing: what is solved on the way is no stage of a solve."""
+    """Report nothing: a solve on the way is no stage."""

@@ -65,7 +65,7 @@ class LineResponse:
 
 @dataclass(frozen=True, eq=False)
 class _Followed:
-    """A solution at some values of the unknowns, and what it was made with."""
+    """A solution at some values of the unknowns, with its system, integrator and trajectory."""
 
     system: Galerkin
     integrator: Integrator
@@ -93,20 +93,16 @@ class ByLines(Forward):
         until: float = np.inf,
         share: float = 1.0,
     ) -> ByLines | Unsuitable:
-        """Solve at some values of the unknowns, with a share of what is left to spend.
+        """Solve at some values of the unknowns, with a share of the remaining budget.
 
         The features are kept, to follow others until a time.
         """
-        own = budget.part(share)
-        try:
-            found = followed(parametric.at(vector), tol, seed, own)
-        finally:
-            budget.spend(own.operations)
+        found = followed(parametric.at(vector), tol, seed, budget.part(share))
         if isinstance(found, Unsuitable):
             return found
-        solution, course = found
-        run = course.runs[course.best]
-        system = system_of(course.evolution, run.design, run.fineness, course.generator(run.fineness))
+        solution, lines = found
+        run = lines.chosen.run
+        system = system_of(lines.evolution, run.design, run.fineness, lines.generator(run.fineness))
         return cls(parametric, solution, vector, tol, budget, scales, system, until)
 
     finest = 1e-7  # runs take longer and longer below
@@ -132,7 +128,7 @@ class ByLines(Forward):
         return LineResponse(made.network, self._answers(vector, made), vector, vector)
 
     def _sizes(self, vector: FloatArray) -> FloatArray:
-        """Return what changes of unknowns are measured by: none of them is next to nothing by chance."""
+        """Return the scales of changes of unknowns; none is next to nothing by chance."""
         sizes = np.maximum(np.abs(vector), _LEAST_SIZE * self.scales)
         for span in self.parametric.spans():
             sizes[span] = np.maximum(sizes[span], _LEAST_WAVE * float(sizes[span].max()))
@@ -163,7 +159,7 @@ class ByLines(Forward):
         return Drive.of(self.parametric, self.system)
 
     def _moving(self, vector: FloatArray, made: _Followed) -> Moving | None:
-        """Return what unknowns do by differences, where moves leave the functions that keep conditions as they are."""
+        """Return sensitivities by differences, where moves leave the functions that keep conditions as they are."""
         others = []
         for moved, size in self._moves(vector):
             others.append((self._system(moved), size))
@@ -230,13 +226,13 @@ class ByLines(Forward):
 
     @cached_property
     def _tests(self) -> FloatArray:
-        """What takes values at the points of the rule to coefficients in the basis."""
+        """The matrix from values at the points of the rule to coefficients in the basis."""
         basis = self.system.basis
         zero = (0,) * basis.rule.points.shape[1]
         return np.asarray((basis.at_rule([zero])[zero] * basis.rule.weights[:, None]).T)
 
     def _wrong(self, breaks: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return errors of the fields as coefficients in the basis, and what lies beyond it as if it were a constant.
+        """Return errors of the fields as coefficients in the basis, and the rest as if it were a constant.
 
         Solutions are nearly the best of all combinations of their features: much of the error is none of these.
         """

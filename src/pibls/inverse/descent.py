@@ -7,23 +7,22 @@ rows of its own, so that half the square sum of all rows is the negative logarit
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from pibls.checks import FloatArray
 from pibls.errors import PiblsError
-from pibls.inverse.measurements import Measurements
+from pibls.inverse.measurements import Measurements, Weighed
 from pibls.inverse.response import Forward
 from pibls.inverse.unknowns import Coordinates
+from pibls.newton import End, descend
 
-__all__ = ["Descent", "Place", "descend", "place_at", "step_from"]
+__all__ = ["Descent", "Place", "Damping", "place_at", "search"]
 
-_STEPS = 25
-_ENOUGH = 1e-6  # squared length of a step, in standard deviations, that changes nothing
 _CHANCE = 9.0  # square of the standard deviations that chance may make up
 _FITS = 1e-6  # square of residuals, by that of the noise, that are better than data deserve
-_FIRST_DAMPING, _LEAST_DAMPING, _MOST_DAMPING = 1e-3, 1e-6, 1e9  # below the least, none
+_NEGLIGIBLE = 1e-3  # of the length of steps that change nothing: damped ones below are not tried
 _LONGEST = 1.5  # logarithms change by no more in a step, and others by no more than twice as many scales
 _FARTHER, _FORETOLD = 10.0, 0.1  # steps may be so many times as long after one that gained what was promised, nearly
 _LEAST_CURVATURE = 1e-6  # of the largest, that damping acts as if every unknown had
@@ -76,67 +75,10 @@ class Descent:
     settled: bool
 
 
-def descend(
-    forward: Forward,
-    measurements: Measurements,
-    coordinates: Coordinates,
-    here: Place,
-    *,
-    rough: bool = False,
-    nearby: bool = False,
-) -> Descent:
-    """Search from a place, which may be known to be near the end.
-
-    A ``rough`` search ends where steps change less than solutions are wrong by.
-    """
-    damping, reach, last, settled = 0.0 if nearby else _FIRST_DAMPING, 1.0, 0.0, False
-    for _ in range(_STEPS):
-        weighed = measurements.weighed(here.lacking)
-        rows, right = weighed.rows(here, coordinates)
-        fits = float(right @ right) <= _FITS * len(right)
-        whole = step_from(rows, right, 0.0, here, coordinates)
-        hopeful = whole.is_hopeful(last)
-        idle = whole.promised <= _ENOUGH and not hopeful
-        if fits or idle or (rough and measurements.within_error(here.slopes @ whole.full)):
-            settled = True
-            break
-        found = None
-        while damping < _MOST_DAMPING:
-            step = step_from(rows, right, damping, here, coordinates, reach)
-            if step.promised <= _ENOUGH * 1e-3 and not hopeful:
-                break
-            target = np.clip(here.point + step.taken, coordinates.low, coordinates.high)
-            there = place_at(forward, measurements, coordinates, target, here.response)
-            if there is not None and there.response.is_aged:
-                there = there.corrected(here)
-            gained = np.inf if there is None else weighed.misfit(there, coordinates) - weighed.misfit(here, coordinates)
-            if there is not None and gained < 0:
-                found = there
-                damping /= 10.0 if -gained > 0.5 * step.promised else 1.5
-                damping = damping if damping >= _LEAST_DAMPING else 0.0
-                reach = _FARTHER * reach if abs(gained / step.promised + 1.0) < _FORETOLD else 1.0
-                break
-            if measurements.within_error(here.slopes @ step.full):
-                # Not the model of the step is wrong: solutions are not smoother than that.
-                break
-            if here.response.is_aged:
-                # Old answers may be what is wrong: make new ones before steps become shorter.
-                found = place_at(forward, measurements, coordinates, here.point, None)
-                break
-            damping, reach, hopeful = max(8.0 * damping, _LEAST_DAMPING), 1.0, False
-        if found is None:
-            settled = True
-            break
-        here, last = found, whole.promised
-        if forward.is_spent:
-            break
-    return Descent(here, measurements.weighed(here.lacking).misfit(here, coordinates), settled)
-
-
 def place_at(
     forward: Forward, measurements: Measurements, coordinates: Coordinates, point: FloatArray, near: Any
 ) -> Place | None:
-    """Return what follows from the unknowns, or nothing where the problem cannot be solved."""
+    """Solve at a point; return the place, or None where the problem cannot be solved."""
     vector = coordinates.vector(point)
     if not np.isfinite(vector).all():
         return None
@@ -187,3 +129,119 @@ def step_from(
     taken = full / max(1.0, float((np.abs(full) / limits).max(initial=0.0)))
     promised, hoped = (float(-2.0 * own @ change - change @ change) for change in (rows @ taken, rows @ full))
     return _Step(taken, full, promised, hoped, float(own @ own))
+
+
+@dataclass(frozen=True)
+class Damping:
+    """How steps are damped, and when they end.
+
+    Attributes
+    ----------
+    steps
+        The most that are taken.
+    enough
+        Squared length of a step, in standard deviations, that changes nothing.
+    worse
+        Times as large as before that the square sum may be after a step.
+    first, least, most
+        Damping of the first step from afar, the least there is beside none, and where a search gives up.
+    """
+
+    steps: int = 25
+    enough: float = 1e-6
+    worse: float = 1.0
+    first: float = 1e-3
+    least: float = 1e-6
+    most: float = 1e9
+
+
+class _Whole(NamedTuple):
+    """The rows at a place, their residuals, and the step without damping."""
+
+    weighed: Weighed
+    rows: FloatArray
+    right: FloatArray
+    whole: _Step
+
+
+@dataclass(eq=False)
+class _Search:
+    """Unknowns and measurements, as the target of an iteration."""
+
+    forward: Forward
+    measurements: Measurements
+    coordinates: Coordinates
+    rule: Damping
+    rough: bool
+    damping: float
+    reach: float = 1.0
+    last: float = 0.0  # promised by the step before
+
+    def linearise(self, here: Place) -> _Whole:
+        """Weigh measurements by the residuals at a place; solve for the step."""
+        weighed = self.measurements.weighed(here.lacking)
+        rows, right = weighed.rows(here, self.coordinates)
+        return _Whole(weighed, rows, right, step_from(rows, right, 0.0, here, self.coordinates))
+
+    def settled(self, here: Place, model: _Whole) -> Place | None:
+        """Return the place if data are met, or a step changes less than noise does or solutions are wrong by."""
+        fits = float(model.right @ model.right) <= _FITS * len(model.right)
+        idle = model.whole.promised <= self.rule.enough and not model.whole.is_hopeful(self.last)
+        rough = self.rough and self.measurements.within_error(here.slopes @ model.whole.full)
+        return here if fits or idle or rough else None
+
+    def step(self, here: Place, model: _Whole) -> Place | None:
+        """Damp the step until the square sum falls."""
+        hopeful, self.last = model.whole.is_hopeful(self.last), model.whole.promised
+        before = model.weighed.misfit(here, self.coordinates)
+        while self.damping < self.rule.most:
+            step = step_from(model.rows, model.right, self.damping, here, self.coordinates, self.reach)
+            if step.promised <= self.rule.enough * _NEGLIGIBLE and not hopeful:
+                return None
+            there = self._trial(here, step)
+            after = np.inf if there is None else model.weighed.misfit(there, self.coordinates)
+            if after < self.rule.worse * before:
+                self.damping /= 10.0 if before - after > 0.5 * step.promised else 1.5
+                self.damping = self.damping if self.damping >= self.rule.least else 0.0
+                foretold = abs((before - after) / step.promised - 1.0) < _FORETOLD
+                self.reach = _FARTHER * self.reach if foretold else 1.0
+                return there
+            if self.measurements.within_error(here.slopes @ step.full):
+                # Not the model of the step is wrong: solutions are not smoother than that.
+                return None
+            if here.response.is_aged:
+                # Old answers may be what is wrong: make new ones before steps become shorter.
+                return place_at(self.forward, self.measurements, self.coordinates, here.point, None)
+            self.damping, self.reach, hopeful = max(8.0 * self.damping, self.rule.least), 1.0, False
+        return None
+
+    def _trial(self, here: Place, step: _Step) -> Place | None:
+        target = np.clip(here.point + step.taken, self.coordinates.low, self.coordinates.high)
+        there = place_at(self.forward, self.measurements, self.coordinates, target, here.response)
+        return there.corrected(here) if there is not None and there.response.is_aged else there
+
+    def judged(self, before: Place, model: _Whole, here: Place | None) -> End | None:
+        """End where no step is better, or there is no more work to spend."""
+        del before, model
+        if here is None:
+            return End.SETTLED if self.damping < self.rule.most else End.STAGNATED
+        return End.UNFINISHED if self.forward.is_spent else None
+
+
+def search(
+    forward: Forward,
+    measurements: Measurements,
+    coordinates: Coordinates,
+    here: Place,
+    *,
+    rough: bool = False,
+    nearby: bool = False,
+    rule: Damping = Damping(),  # noqa: B008
+) -> Descent:
+    """Search from a place, which may be known to be near the end.
+
+    A ``rough`` search ends where steps change less than solutions are wrong by.
+    """
+    target = _Search(forward, measurements, coordinates, rule, rough, 0.0 if nearby else rule.first)
+    here, end = descend(target, here, rule.steps)
+    return Descent(here, measurements.weighed(here.lacking).misfit(here, coordinates), end is End.SETTLED)

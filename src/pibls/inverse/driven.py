@@ -1,4 +1,4 @@
-"""What unknowns do to an evolution, in its equations and initial values, so that it answers to them all at once."""
+"""Sensitivities of an evolution: how unknowns enter its equations, boundary data and initial values."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class Drive:
         return cls(parametric, equations, initial) if len(equations) == len(parametric.names) else None
 
     def forces(self, system: Galerkin, network: EvolvedNetwork, vector: FloatArray, times: FloatArray) -> FloatArray:
-        """Return what changes of unknowns do to rates, shape (times, n, unknowns)."""
+        """Return the derivative of rates by the unknowns, shape (times, n, unknowns)."""
         basis, names = system.basis, self.parametric.names
         X = at_times(basis.rule.points, times)
         result = np.zeros((len(times), system.size, self.parametric.size))
@@ -73,7 +73,7 @@ class Drive:
         return result
 
     def start(self, system: Galerkin, vector: FloatArray) -> FloatArray:
-        """Return what changes of unknowns do to the state at the first time, shape (n, unknowns)."""
+        """Return the derivative of the first state by the unknowns, shape (n, unknowns)."""
         X = at_times(system.basis.rule.points, np.array([system.evolution.limits[0]]))
         result = np.zeros((system.size, self.parametric.size))
         for state, own in self.initial.items():
@@ -91,19 +91,19 @@ class Moving:
     others: list[tuple[Galerkin, float]]
 
     def forces(self, course: Trajectory, times: FloatArray) -> FloatArray:
-        """Return what changes of unknowns do to rates, shape (times, n, unknowns)."""
+        """Return the derivative of rates by the unknowns, shape (times, n, unknowns)."""
         states = course(times)
         own = self.system.rates(times, states)
         return np.stack([(other.rates(times, states) - own) / size for other, size in self.others], axis=2)
 
     @property
     def start(self) -> FloatArray:
-        """What changes of unknowns do to the state at the first time, shape (n, unknowns)."""
+        """The derivative of the first state by the unknowns, shape (n, unknowns)."""
         own = self.system.initial()
         return np.stack([(other.initial() - own) / size for other, size in self.others], axis=1)
 
     def lifted(self, breaks: FloatArray) -> FloatArray:
-        """Return what changes of unknowns do to boundary data in the whole basis, shape (k, degree + 1, sides, m)."""
+        """Return the derivative of boundary data by the unknowns, in the whole basis: (k, degree + 1, sides, m)."""
         own = self.system.lifted(breaks)
         return np.concatenate([(other.lifted(breaks) - own) / size for other, size in self.others], axis=2)
 

@@ -1,4 +1,4 @@
-"""How much an unknown function varies, and over which length: what makes the data most probable."""
+"""The size and length of variation of unknown functions that make the data most probable."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class Smoothness:
         return basis.variances(self.size, self.length, self.order)
 
     def left_out(self, basis: Basis) -> float:
-        """Return the standard deviation of what a basis cannot follow."""
+        """Return the standard deviation of the part of a function that a basis cannot follow."""
         return basis.left_out(self.size, self.length, self.order)
 
 
@@ -70,7 +70,7 @@ class Linear:
 
     @classmethod
     def of(cls, rows: FloatArray, target: FloatArray, others: FloatArray) -> Linear:
-        """Take out what other unknowns explain, and make rows as few as columns."""
+        """Project out the other unknowns, and reduce the rows to as many as columns."""
         if others.shape[1]:
             left, values, _ = np.linalg.svd(others, full_matrices=False)
             basis = left[:, values > _RANK * values.max(initial=0.0)]
@@ -119,7 +119,7 @@ def most_probable(
 
 
 def _whitened(data: Linear, number: int, bases: tuple[Basis, ...], priors: list[Smoothness]) -> Linear:
-    """Return data on one function in units of the noise together with what other functions may do."""
+    """Return data on one function in units of the noise, which other functions add to."""
     starts = np.cumsum([0, *(basis.size - 1 for basis in bases)]).tolist()
     blocks = [data.rows[:, a:b] for a, b in pairwise(starts)]
     others = [

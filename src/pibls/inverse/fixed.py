@@ -28,7 +28,7 @@ _SURE = 1.959964  # standard deviations to each side of 95 %
 
 
 def is_fixed(problem: Problem) -> bool:
-    """Tell whether nothing was measured but what can be true of numbers without noise, one value for each."""
+    """Tell whether measurements are exact conditions, one for each unknown number."""
     if not problem.parameters or problem.unknown_functions:
         return False
     measured = [s for s in problem.statements if s.targets is not None]

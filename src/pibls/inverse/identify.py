@@ -1,4 +1,4 @@
-"""What data determine: directions among the unknown numbers that they say nothing about, told in words."""
+"""Directions among the unknown numbers that data do not determine, in words."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _UNMOVED = 0.02  # of what such a move could do to the data at most: what the ri
 
 @dataclass(frozen=True, eq=False)
 class Undetermined:
-    """Which numbers are not determined, what is known of them, in sentences, and what is open, as directions."""
+    """Numbers that are not determined, sentences about them, and the open directions."""
 
     numbers: BoolArray
     remarks: tuple[str, ...]
@@ -146,7 +146,7 @@ def _echelon(directions: FloatArray) -> FloatArray:
 def _candidates(
     free: FloatArray, vector: FloatArray, rates: FloatArray, names: list[str]
 ) -> Iterator[tuple[str, list[FloatArray]]]:
-    """Yield combinations that may be what is determined, with values, and numbers that have the same one.
+    """Yield combinations of numbers that may be determined, with values, and numbers that share one.
 
     Near the numbers found, a product does not change along free directions, or a sum.
     """

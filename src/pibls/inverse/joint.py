@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -17,10 +18,11 @@ from pibls.budget import Budget
 from pibls.cells import suits_cells
 from pibls.cells.fitters import degree_for
 from pibls.cells.layout import Layout
-from pibls.cells.loop import Compared, Loop, first_tree
-from pibls.cells.outcome import field_sizes
+from pibls.cells.linear import first_tree
+from pibls.cells.loop import Loop
+from pibls.cells.outcome import Compared
 from pibls.cells.parts import CellPart
-from pibls.cells.refine import Follower
+from pibls.cells.refine import Follower, Marker
 from pibls.cells.rows import Rows
 from pibls.cells.solve import Fit, Glue
 from pibls.cells.state import projected, values_of
@@ -29,7 +31,7 @@ from pibls.checks import BoolArray, FloatArray
 from pibls.errors import ProblemError, SolveError
 from pibls.features.reference import draw_reference
 from pibls.inverse.answer import Answer
-from pibls.inverse.descent import Descent, Place, place_at, step_from
+from pibls.inverse.descent import Damping, Descent, place_at, search
 from pibls.inverse.judge import alike, size_of
 from pibls.inverse.measurements import Measurements
 from pibls.inverse.parametric import Parametric
@@ -37,9 +39,9 @@ from pibls.inverse.spread import Spread
 from pibls.inverse.unknowns import Coordinates
 from pibls.inverse.unseen import turns
 from pibls.inverse.window import Window
-from pibls.limits import STOPS, in_words
 from pibls.lines import Evolution, find_evolution
 from pibls.problem import AtPoints, Interior, Problem
+from pibls.refinement import Patience, refine
 from pibls.solution import Solution
 from pibls.status import Status
 
@@ -51,13 +53,13 @@ _COARSE = 1e-4  # of cells, whose functions do for less: noise is more than that
 _BULK = 0.98  # of all that is rough (squared), in the cells that are split
 _STRICTER, _STRICTEST = 4.0, 256.0  # times as much as before, and as measurements, that equations count
 _OPEN = 1e9  # answers to changes beyond this are those of fields that measurements leave open
-_MOST_STEPS, _MOST_STARTS = 12, 8  # on the first tree
-_ENOUGH = 0.02  # squared length of a step, in standard deviations, that changes next to nothing
-_WORSE = 2.0  # times as much may be lacking after a step: fields follow numbers by and by
-_MOST_DAMPING = 1e3
+_MOST_STARTS = 8
+# On the first tree, and on others. Square sums may rise: fields follow numbers by and by.
+_FIRST_RULE = Damping(steps=12, enough=0.02, worse=2.0, least=1e-3, most=1e3)
+_RULE = replace(_FIRST_RULE, steps=3)
 _SHOWN = 1.0  # turns from one measurement to the next
 _ROUNDING = 1e-11  # of the measurements: changes below are rounding
-_PATIENCE, _PAYS = 4, 0.8  # trees in a row, the best of which must be so much better than all before
+_PATIENCE = Patience("the error does not come from the size of cells", window=4, pays=0.8)
 _NO_DIGIT = 0.1  # estimated error of fields that are none
 _STAYS = 0.5  # of what was lacking on the first tree
 _UNSEEN = 1.0  # standard deviations of the noise: numbers that change all data by less when they double are open
@@ -83,7 +85,7 @@ def leaves_open(problem: Problem) -> bool:
 
 
 class Reached(NamedTuple):
-    """Where a search on a tree ended, and with what noise."""
+    """The end of a search on a tree, and the noise there."""
 
     descent: Descent
     window: Window
@@ -125,8 +127,6 @@ class Joint:
     _weights: list[FloatArray] = field(default_factory=list)  # of all measurements: outliers count less
     _further: dict[Fit, Fit] = field(default_factory=dict)  # fields where equations count more
 
-    flops = 0.0  # they are spent as they come
-
     def work(self, cells: float, new: float) -> float:
         """Return the operations that a tree of so many cells takes: some steps, in each of which all cells are new."""
         del new
@@ -143,7 +143,7 @@ class Joint:
         return ""
 
     def answer(self) -> float:
-        """Return how strongly the last solution answers to changes of what it must meet."""
+        """Return the sensitivity of the last solution to changes of its data."""
         return self._glues[0].weakest()[0]
 
     def richer(self) -> None:
@@ -154,7 +154,7 @@ class Joint:
         del degrees
 
     def fit(self, root: Cell, near: Fit | None) -> Fit:
-        """Return fields on a tree; those on a coarser one are what the search starts from."""
+        """Return fields on a tree, from those on a coarser one."""
         if near is None:
             found = self._found(root)
         else:
@@ -196,7 +196,9 @@ class Joint:
         here = place_at(window, measurements, self.coordinates, point, None)
         if here is None:
             raise SolveError("No fields come near equations and measurements. Check units, or give other starts.")
-        found = self._descended(window, replace(measurements, floor=_ROUNDING), here)
+        rule = _FIRST_RULE if not self.reached else _RULE
+        exact = replace(measurements, floor=_ROUNDING)
+        found = search(window, exact, self.coordinates, here, rough=True, nearby=True, rule=rule)
         # What turns more often than measurements can show may be something slower.
         shown = turns(window.parametric, found.place.response) <= _SHOWN
         found = replace(found, settled=found.settled and shown)
@@ -204,26 +206,8 @@ class Joint:
         relative = found.place.lacking / measurements.sizes
         return Reached(found, window, np.array([size_of(relative[span], s.loss == "huber") for s, span in pairs]))
 
-    def _descended(self, window: Window, measurements: Measurements, here: Place) -> Descent:
-        """Take steps for numbers and fields at once, shorter ones where residuals would grow much."""
-        damping = 0.0
-        for _ in range(_MOST_STEPS if not self.reached else int(_STEPS)):
-            weighed = measurements.weighed(here.lacking)
-            step = step_from(*weighed.rows(here, self.coordinates), damping, here, self.coordinates)
-            misfit = weighed.misfit(here, self.coordinates)
-            settled = step.promised <= _ENOUGH or measurements.within_error(here.slopes @ step.full)
-            if settled or damping > _MOST_DAMPING or window.is_spent:
-                return Descent(here, misfit, settled)
-            target = np.clip(here.point + step.taken, self.coordinates.low, self.coordinates.high)
-            there = place_at(window, measurements, self.coordinates, target, here.response)
-            if there is None or weighed.misfit(there, self.coordinates) > _WORSE * misfit:
-                damping = max(10.0 * damping, 1e-3)
-            else:
-                here, damping = there, 0.1 * damping
-        return Descent(here, misfit, False)
-
     def measurements(self, window: Window) -> Measurements:
-        """Return what was measured, for a search in a window."""
+        """Return the measurements for a search in a window."""
         return Measurements(window.parametric, 0.0, np.zeros(0), np.zeros(0))
 
     def _shares(self) -> tuple[FloatArray, ...]:
@@ -249,8 +233,8 @@ class Joint:
             for s, span, own in sets
         ]
 
-    def learn(self, found: Compared) -> None:
-        """Take in what the last tree says of noise."""
+    def _learn(self, found: Compared) -> None:
+        """Learn the noise from the last tree."""
         descent, window, sizes = self.reached[found.other]
         noise, measurements = self._looks_like_noise(found.other), self.measurements(window)
         self._noise = np.where(noise, sizes, 0.0)
@@ -266,7 +250,8 @@ class Joint:
         return np.array([not alike(s, descent.place.lacking[span], extents) for s, span in pairs])
 
     def is_enough(self, found: Compared, tol: float) -> bool:
-        """Tell whether fields are as accurate as asked for, or numbers no longer move by what noise does to them."""
+        """Tell whether fields are within the tolerance, or numbers move less than noise moves them."""
+        self._learn(found)
         return found.estimate <= tol or (found.estimate <= self._floor and self._is_settled(found))
 
     def _is_settled(self, found: Compared) -> bool:
@@ -283,7 +268,7 @@ class Joint:
 
     @property
     def _floor(self) -> float:
-        """The noise of the noisiest set, relative to what was measured; zero where that of some set is not known."""
+        """The noise of the noisiest set, relative to its measurements; zero where that of some set is not known."""
         known = [float(own.max()) for own in self._relative()]
         return max(known) if all(known) else 0.0
 
@@ -347,42 +332,31 @@ class Joint:
         return answer.solution([], self.starts, self.budget, {})
 
 
-@dataclass(eq=False)
-class _Course(Loop):
-    """From a first tree to finer ones, each a few times as large as the last."""
+def _split(marker: Marker, fit: Fit, sizes: FloatArray, most: float) -> tuple[Cell, float]:
+    """Return a finer tree, and the share of the roughness in the cells that are split for it.
 
-    def _more_cells(self, fit: Fit, sizes: FloatArray, goal: float = 1.0, times: float = 1.0) -> tuple[Fit, float]:
-        """Return fields on a finer tree, and the share of what is rough in the cells that are split for it.
+    Nothing is known at the boundary, and nothing singular comes from its corners.
+    """
+    rough = marker.rough(fit, sizes)
+    squares = {part: float(tails @ tails) for part, tails in rough.items()}
+    total, held = sum(squares.values()), 0.0
+    splits: dict[Cell, list[tuple[int, float | None]]] = {}
+    for part in sorted(squares, key=squares.__getitem__, reverse=True):
+        if splits and (len(splits) >= most or held >= _BULK * total):
+            break
+        splits[part.cell] = [(int(rough[part].argmax()), None)]
+        held += squares[part]
+    return refined(fit.root, splits), min(held / (_BULK * total), 1.0) if total > 0 else 1.0
 
-        Nothing is known at the boundary, and nothing singular comes from its corners.
-        """
-        del goal
-        most = self._room(fit, times)
-        rough = self.marker.rough(fit, sizes)
-        squares = {part: float(tails @ tails) for part, tails in rough.items()}
-        total, held = sum(squares.values()), 0.0
-        splits: dict[Cell, list[tuple[int, float | None]]] = {}
-        for part in sorted(squares, key=squares.__getitem__, reverse=True):
-            if splits and (len(splits) >= most or held >= _BULK * total):
-                break
-            splits[part.cell] = [(int(rough[part].argmax()), None)]
-            held += squares[part]
-        return self.fitter.fit(refined(fit.root, splits), fit), min(held / (_BULK * total), 1.0) if total > 0 else 1.0
 
-    def is_over(self, every: list[Compared]) -> bool:
-        """Tell whether there is nothing left to spend, or trees in a row brought nothing."""
-        estimates = [own.estimate for own in every]
-        vain = len(every) > _PATIENCE and min(estimates[-_PATIENCE:]) > _PAYS * min(estimates[:-_PATIENCE])
-        return vain or bool(self.limit(every[-1], field_sizes(every[-1].own, every[-1].fit), [every[-1].answer]))
+def _chosen(every: list[Compared]) -> Compared:
+    """Return the last comparison; where equations and measurements lack as much as ever, that of fewest cells.
 
-    def chosen(self, every: list[Compared]) -> Compared:
-        """Return the last comparison; where equations and measurements lack as much as ever, that of fewest cells.
-
-        More cells would follow measurements against equations, and not show that they contradict each other.
-        """
-        first, last = every[0], every[-1]
-        stays = last.estimate > _NO_DIGIT and last.fit.residual > _STAYS * first.fit.residual
-        return first if stays else last
+    More cells would follow measurements against equations, and not show that they contradict each other.
+    """
+    first, last = every[0], every[-1]
+    stays = last.estimate > _NO_DIGIT and last.fit.residual > _STAYS * first.fit.residual
+    return first if stays else last
 
 
 def solve_jointly(problem: Problem, tol: float, budget: Budget, seed: int, report: Callable[..., None]) -> Solution:
@@ -406,27 +380,18 @@ def solve_jointly(problem: Problem, tol: float, budget: Budget, seed: int, repor
     shape = draw_reference(dimension, degree_for(dimension, max(tol, _COARSE)), seed)
     layout = Layout(parametric.at(coordinates.vector(coordinates.start)), shape, seed)
     joint = Joint(parametric, coordinates, layout, budget)
-    loop = _Course(joint, tol, budget, seed, report)
+    loop = Loop(joint, tol, budget, seed, report, splitting=_split, confirmed=partial(joint.is_enough, tol=tol))
+    loop.course.patience = _PATIENCE
     fit = joint.fit(first_tree(Follower(Rows(layout)), _FIRST, budget=budget.left), None)
-    if joint.answer() > _OPEN:
+    loop.answers.append(joint.answer())
+    if loop.answers[0] > _OPEN:
         names = ", ".join([*parametric.names, *map(str, problem.parameters)])
         raise ProblemError(
             f"Equations and measurements together do not determine {names}: these are too few. Give more of them, or "
             "conditions on the boundary and at the start; what is not known there may be unknown numbers or functions."
         )
-    every: list[Compared] = []
-    try:
-        while not every or not (joint.is_enough(every[-1], tol) or loop.is_over(every)):
-            found = loop.compared(fit)
-            loop.note(fit, found.estimate, found.answer)
-            joint.learn(found)
-            every.append(found)
-            fit = found.other
-    except STOPS as stop:
-        if not every:
-            raise
-        in_words(stop)
-    return joint.told(loop.chosen(every), loop, tol)
+    refine(loop, fit, loop.course)
+    return joint.told(_chosen(loop.course.every), loop, tol)
 
 
 def _silent(*_: object) -> None:

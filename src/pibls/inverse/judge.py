@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-from scipy.spatial import cKDTree
 from scipy.special import gammaincc
 
 from pibls.checks import FloatArray
@@ -20,7 +19,7 @@ _NEIGHBOURS = 2  # of every datum, that are compared with it: on a line, those o
 
 
 def size_of(residuals: FloatArray, robust: bool) -> float:
-    """Return the root mean square of residuals, or what it were without outliers.
+    """Return the root mean square of residuals, without outliers if there may be some.
 
     >>> size_of(np.array([1.0, -1.0, 0.5, 100.0]), robust=True)
     1.4826
@@ -54,6 +53,8 @@ def alike(statement: Statement, lacking: FloatArray, extents: FloatArray) -> boo
     count = len(lacking)
     if not isinstance(statement.place, AtPoints) or count < _FEWEST:
         return False
+    from scipy.spatial import cKDTree
+
     X = statement.place.points / extents
     _, near = cKDTree(X).query(X, k=_NEIGHBOURS + 1)
     ends = np.column_stack([np.repeat(np.arange(count), _NEIGHBOURS + 1), near.ravel()])

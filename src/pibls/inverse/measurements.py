@@ -1,4 +1,4 @@
-"""What was measured, how noisy it is, and what is known beforehand: the rows of the search."""
+"""Measurements, their noise, and priors: the rows of the search."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ class Measurements:
         return np.concatenate([own.values for own in found]) - self.targets, np.vstack(slopes)
 
     def _reach(self, statement: Statement, response: Response, vector: FloatArray) -> FloatArray:
-        """Return how much what is measured answers to each unknown at most, wherever that may be."""
+        """Return the largest sensitivity of a measured quantity to each unknown, anywhere in the domain."""
         if not isinstance(statement.place, AtPoints):
             return np.zeros(self.parametric.size)
         slopes = np.abs(predicted(self.parametric, statement, response, vector, self._about).slopes)
@@ -133,7 +133,7 @@ class Measurements:
         return bool(np.mean(np.square(change / self.sizes)[self.kept]) <= share**2)
 
     def weighed(self, lacking: FloatArray, free: float = 0.0) -> Weighed:
-        """Return the noise of every row, found from what is lacking where it is not given.
+        """Return the noise of every row, found from residuals where it is not given.
 
         ``free`` is how many unknowns were fitted, which made residuals smaller than the noise, as fields did.
         """
@@ -164,13 +164,13 @@ class Weighed:
     weights: FloatArray
 
     def rows(self, here: Place, coordinates: Coordinates) -> tuple[FloatArray, FloatArray]:
-        """Return the rows of a step in coordinates, and what they lack: data first, then priors."""
+        """Return the rows of a step in coordinates, and their residuals: data first, then priors."""
         factors = np.sqrt(self.weights) / self.noise
         priors, missing = self.prior(here.point, coordinates)
         return np.vstack([here.slopes * factors[:, None], priors]), np.concatenate([here.lacking * factors, missing])
 
     def prior(self, point: FloatArray, coordinates: Coordinates) -> tuple[FloatArray, FloatArray]:
-        """Return the rows of priors, and what they lack."""
+        """Return the rows of priors, and their residuals."""
         m = self.measurements
         numbers = len(m.parametric.problem.parameters)
         vector = coordinates.vector(point)

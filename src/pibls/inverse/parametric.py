@@ -56,7 +56,7 @@ class Parametric:
 
     @cached_property
     def observations(self) -> tuple[Statement, ...]:
-        """The measurements, and with them what conditions say of unknown functions alone."""
+        """The measurements, and conditions on unknown functions alone."""
         return (*self.measured, *(self._as_measured(s) for s in self.problem.statements if self._is_given(s)))
 
     @property
@@ -66,7 +66,7 @@ class Parametric:
 
     @cached_property
     def stated(self) -> tuple[Statement, ...]:
-        """What fields must meet, in the order of the statements of :meth:`at`."""
+        """The statements that fields must meet, in the order of those of :meth:`at`."""
         others = tuple(s for s in self.problem.statements if s.targets is None and not self._is_given(s))
         return (*others, *self.measured) if self.shares else others
 

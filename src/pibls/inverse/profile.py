@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from pibls.checks import FloatArray
-from pibls.inverse.descent import Descent, descend, place_at
+from pibls.inverse.descent import Descent, place_at, search
 from pibls.inverse.identify import LARGEST
 from pibls.inverse.measurements import Measurements
 from pibls.inverse.response import Forward
@@ -65,7 +65,7 @@ class Profile:
             there = place_at(self.forward, self.measurements, self.coordinates, target, here.place.response)
             if there is None or self.forward.is_spent:
                 return None
-            here = descend(self.forward, self.measurements, held, there, rough=True, nearby=True)
+            here = search(self.forward, self.measurements, held, there, rough=True, nearby=True)
             if weighed.misfit(here.place, self.coordinates) > most:
                 return None
             step *= 2.0

@@ -1,4 +1,4 @@
-"""What a solution answers to its unknowns: the fields, and their derivative by every unknown."""
+"""Sensitivities: the fields of a solution, and their derivative by every unknown."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ class Forward(ABC):
 
 @dataclass(frozen=True, eq=False)
 class Predicted:
-    """What measurements should have given, and how that depends on the unknowns."""
+    """Predicted measurements, and their derivative by the unknowns."""
 
     values: FloatArray
     slopes: FloatArray
@@ -117,7 +117,7 @@ def predicted(
     vector: FloatArray,
     elsewhere: FloatArray | None = None,
 ) -> Predicted:
-    """Return what a response says of one set of measurements, or of the same at points elsewhere."""
+    """Return the predictions of a response for one set of measurements, or for the same at other points."""
     place = statement.place
     assert isinstance(place, AtPoints | Averages)
     X, normals = place.points, place.normals if isinstance(place, Averages) else None
@@ -142,7 +142,7 @@ def finer(solution: Solution) -> Solution:
 
 
 def forwarded(parametric: Parametric, solution: Solution, vector: FloatArray) -> FloatArray:
-    """Return what a solution at some values of the unknowns says of all measurements."""
+    """Return the predictions of a solution for all measurements."""
     plain = Plain(solution, parametric.size)
     return np.concatenate([predicted(parametric, s, plain, vector).values for s in parametric.observations])
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import product
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -18,7 +19,7 @@ from pibls.inverse.answer import Answer
 from pibls.inverse.basis import Basis
 from pibls.inverse.by_cells import ByCells
 from pibls.inverse.by_lines import ByLines
-from pibls.inverse.descent import Descent, Place, descend, place_at
+from pibls.inverse.descent import Descent, Place, place_at, search
 from pibls.inverse.evidence import Linear, Smoothness, most_probable
 from pibls.inverse.fixed import is_fixed, solve_fixed, unmeasured
 from pibls.inverse.joint import leaves_open, solve_jointly, suits_joint
@@ -32,8 +33,9 @@ from pibls.inverse.unseen import turns
 from pibls.lines import Evolution, find_evolution, suits_lines
 from pibls.problem import AtPoints, Problem
 from pibls.problem.evaluate import compile_function
+from pibls.refinement import Cost, Course, Patience, Reason, Stop, refine
 from pibls.runtime import blas_threads
-from pibls.solution import Solution
+from pibls.solution import Solution, Stage
 
 __all__ = ["solve_inverse"]
 
@@ -56,6 +58,7 @@ _SMOOTH = Smoothness(1.0, 0.5, 3.5)  # before data are seen; sizes are those of 
 _EVIDENCE_ROUNDS = 3
 _OPEN = 1e6  # answers to changes of equations and conditions beyond this are those of fields that these leave open
 _ROUNDING = 1e-12  # of the noise supposed so far, that less cannot be told from nothing
+_NEVER = Patience("", window=sys.maxsize, pays=0.0)  # as long as solutions become more accurate, unknowns do
 _FEWEST, _MORE = 2, 3  # early measurements per unknown that a search begins with, and how many more come next
 
 
@@ -98,9 +101,29 @@ class LeftOpenError(ProblemError):
     """Equations and conditions leave fields open even where all unknowns are given."""
 
 
+class _Level(NamedTuple):
+    """The end of a search with solutions of some tolerance."""
+
+    found: Descent
+    forward: Forward
+    tol: float
+
+
+class _Answered(NamedTuple):
+    """A level, and the unknowns with their uncertainty."""
+
+    level: _Level
+    answer: Answer
+
+    @property
+    def estimate(self) -> float:
+        """How far errors of solutions move the unknowns, in standard deviations."""
+        return self.answer.shift_share
+
+
 @dataclass(eq=False)
 class Search:
-    """One search: what is asked for, and what it has come to."""
+    """One search: its problem, its settings and its state."""
 
     parametric: Parametric
     coordinates: Coordinates
@@ -137,22 +160,9 @@ class Search:
         if not self.parametric.measured:
             raise ProblemError(unmeasured(self.parametric.problem))
         tol = max(self.tol, self._coarse)
-        found, forward = self._found(tol)
-        while True:
-            answer = Answer.of(self._measurements(forward), found, forward, self.coordinates, self.tol)
-            self.report("solve", self.budget.elapsed, forward.solution.diagnostics.nodes, answer.rms, None)
-            exact = answer.rms <= _SMALL * tol
-            enough = answer.shift_share <= _NEGLIGIBLE and tol <= self.tol
-            # Unknown functions are known to fewer digits than solutions.
-            finest = max(forward.finest, _FINEST_FUNCTIONS) if self.parametric.bases else forward.finest
-            if enough or tol <= finest or forward.is_spent:
-                break
-            leap = exact and not self.parametric.bases
-            tol = finest if leap else max(finest, min(self.tol, tol * _FINER))
-            finer = self._settled(found.place.point, tol, found.place.response)
-            if finer is None:
-                break
-            found, forward = finer
+        course: Course[_Answered] = Course(self.budget, _NEVER, self.report)
+        refine(self, _Level(*self._found(tol), tol), course)
+        found, forward = course.every[-1].level.found, course.every[-1].level.forward
         found = self._renewed(found, forward)
         answer = Answer.of(self._measurements(forward), found, forward, self.coordinates, self.tol)
         profile = Profile(forward, self._measurements(forward), self.coordinates, found, answer.covariance)
@@ -163,6 +173,47 @@ class Search:
         answer = replace(answer, sides=frozenset(sides))
         return answer.solution(self.ambiguous, self.starts, self.budget, self._priors(), slowed=self.slowed)
 
+    def compare(self, level: _Level) -> _Answered:
+        """Find how far errors of solutions move the unknowns."""
+        forward = level.forward
+        return _Answered(
+            level, Answer.of(self._measurements(forward), level.found, forward, self.coordinates, self.tol)
+        )
+
+    def stage(self, found: _Answered) -> Stage:
+        """Return the record of a level."""
+        nodes = found.level.forward.solution.diagnostics.nodes
+        return Stage(self.budget.elapsed, nodes, residual=found.answer.rms)
+
+    def is_met(self, found: _Answered) -> bool:
+        """Tell whether solutions are accurate enough, for themselves and for the unknowns."""
+        return found.estimate <= _NEGLIGIBLE and found.level.tol <= self.tol
+
+    def limit(self, found: _Answered) -> Stop | None:
+        """Return why solutions are not made more accurate, or None."""
+        level = found.level
+        if level.tol <= self._finest(level.forward) or level.forward.is_spent:
+            return Stop(Reason.EXHAUSTED, "solutions are as accurate as can be afforded")
+        return None
+
+    def cost(self, found: _Answered) -> Cost:
+        """Return nothing: forward solutions keep to their share of the budget."""
+        del found
+        return Cost("a finer solution", 0.0)
+
+    def finer(self, found: _Answered) -> _Level | None:
+        """Return the unknowns by more accurate solutions, if they can be had."""
+        level, finest = found.level, self._finest(found.level.forward)
+        leap = found.answer.rms <= _SMALL * level.tol and not self.parametric.bases
+        tol = finest if leap else max(finest, min(self.tol, level.tol * _FINER))
+        place = level.found.place
+        settled = self._settled(place.point, tol, place.response)
+        return None if settled is None else _Level(*settled, tol)
+
+    def _finest(self, forward: Forward) -> float:
+        """Return the smallest tolerance of solutions; unknown functions are known to fewer digits."""
+        return max(forward.finest, _FINEST_FUNCTIONS) if self.parametric.bases else forward.finest
+
     def _renewed(self, found: Descent, forward: Forward) -> Descent:
         """Return the end of a search with answers made there: old ones do for steps, but not for deviations."""
         if not found.place.response.is_aged:
@@ -172,7 +223,7 @@ class Search:
 
     @property
     def _coarse(self) -> float:
-        """Tolerance of solutions while unknowns are looked for: well below what noise makes of all measurements."""
+        """Tolerance of solutions while unknowns are searched: well below the noise of all measurements together."""
         plain = self._plain(0.0)
         shares = [
             np.sqrt(np.mean(np.square(s.noise))) / plain.sizes[span][0] if s.noise is not None else 0.0
@@ -198,7 +249,7 @@ class Search:
         return found
 
     def spread(self) -> Solution:
-        """Return the solution at the means of all priors, and what they leave open."""
+        """Return the solution at the means of all priors, with their uncertainty."""
         lacks = [str(k) for k in self.parametric.problem.parameters if k.prior is None]
         if lacks or self.parametric.bases or self.parametric.observations:
             what = f"{lacks[0]} has no prior" if lacks else "it has unknown functions or measurements"
@@ -265,7 +316,7 @@ class Search:
             if here is None or forward.is_spent:
                 continue
             self.starts += 1
-            self._compare(found, descend(forward, measurements, self.coordinates, here), forward, tol)
+            self._compare(found, search(forward, measurements, self.coordinates, here), forward, tol)
 
     def _compare(self, found: Descent, other: Descent, forward: Forward, tol: float) -> None:
         """Keep values that fit as well as those found and are others."""
@@ -323,7 +374,7 @@ class Search:
         return any(np.std(lacking[span]) > np.std(measurements.targets[span]) for span in measurements.spans)
 
     def _by_and_by(self, start: FloatArray, tol: float) -> tuple[Descent, Forward] | None:
-        """Search with early measurements first, and later ones by and by: what runs apart later is alike at first."""
+        """Search with early measurements first, then with later ones: solutions that part later are alike at first."""
         assert self._times is not None
         found, point, count = None, start, _FEWEST * self.parametric.size
         while count < len(self._times):
@@ -336,13 +387,13 @@ class Search:
         return found and self._settled(point, tol, None)
 
     def _apart(self, one: Descent, two: Descent, forward: Forward) -> bool:
-        """Tell whether numbers are others, and not along what data leave open, which is told by itself."""
+        """Whether two estimates differ in a direction the data determine."""
         gap = two.place.point - one.place.point
         seen = one.place.slopes @ gap / self._measurements(forward).weighed(one.place.lacking).noise
         return bool((np.abs(gap[: self._numbers]) > _SAME).any() and np.linalg.norm(seen) > 1.0)
 
     def _size(self, found: Descent) -> float:
-        """Return how large residuals are, relative to what was measured."""
+        """Return the size of residuals, relative to the measurements."""
         return float(np.mean(np.square(found.place.lacking / self._plain(0.0).sizes)))
 
     def _good(self, found: Descent, tol: float) -> bool:
@@ -363,7 +414,7 @@ class Search:
         return True
 
     def _tried(self, point: FloatArray, tol: float, near: Solution | None) -> Forward | None:
-        """Solve at a point, if that can be done; what cannot be done at the very first one is told."""
+        """Solve at a point, or return None; at the very first one, raise."""
         try:
             return self._forward(point, tol, near)
         except (PiblsError, np.linalg.LinAlgError) as error:
@@ -405,7 +456,7 @@ class Search:
         here = place_at(forward, self._measurements(forward), self.coordinates, point, forward.usable(near))
         if here is None:
             return None
-        found = descend(
+        found = search(
             forward, self._measurements(forward), self.coordinates, here, rough=rough, nearby=near is not None
         )
         for _ in range(_EVIDENCE_ROUNDS if self.parametric.bases else 0):
@@ -414,7 +465,7 @@ class Search:
             if all(map(Smoothness.is_near, before, self.smooth)) or forward.is_spent:
                 break
             measurements = self._measurements(forward)
-            found = descend(forward, measurements, self.coordinates, found.place, rough=rough, nearby=True)
+            found = search(forward, measurements, self.coordinates, found.place, rough=rough, nearby=True)
         return found
 
     def _weigh_evidence(self, forward: Forward, found: Descent) -> None:
@@ -459,7 +510,7 @@ class Search:
         return self._plain(share * min(forward.error, _COARSE))
 
     def _forward(self, point: FloatArray, tol: float, near: Solution | None = None) -> Forward:
-        """Solve at a point; keep what the solution is made of."""
+        """Solve at a point; keep its cells or features."""
         vector = self.coordinates.vector(point)
         problem = self.parametric.at(vector)
         reason = ""

@@ -78,7 +78,7 @@ class Coordinates:
         return np.where(self.logarithmic, self.vector(point), self.scales)
 
     def sizes(self, point: FloatArray) -> FloatArray:
-        """Return what a large change of every coordinate is: of numbers that nothing limits, their own size."""
+        """Return the size of a large change of every coordinate: for unlimited numbers, their own size."""
         limited = self.logarithmic | np.isfinite(self.deviations) | (np.isfinite(self.low) & np.isfinite(self.high))
         return np.where(limited, 1.0, np.maximum(1.0, np.abs(point)))
 

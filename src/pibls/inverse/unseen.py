@@ -1,4 +1,4 @@
-"""What solutions do between measurements, which these do not see: an oscillation may be as fast as it likes there."""
+"""Oscillations between measurements, which these do not see."""
 
 from __future__ import annotations
 

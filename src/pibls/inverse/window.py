@@ -64,7 +64,7 @@ class Window(ByCells):
             self.budget.spend(self.glues[0].flops)
 
     def drawn(self, response: CellResponse, noise: FloatArray) -> tuple[dict[CellPart, FloatArray], float]:
-        """Return what fields make of noise alone, draw by draw, and how many degrees of freedom they take with that."""
+        """Return the response of fields to noise alone, draw by draw, and the degrees of freedom that it takes."""
         layout, state = response.layout, TreeState(response.layout, response.fit.weights)
         draws = np.random.default_rng(_PROBES).standard_normal((len(noise), _PROBES))
         ends = np.cumsum([0, *map(len, self.parametric.shares)]).tolist()

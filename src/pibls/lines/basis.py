@@ -66,7 +66,7 @@ class BoundaryData:
 
 @dataclass(frozen=True, eq=False)
 class Trace:
-    """What boundary conditions leave of a basis.
+    """The part of a basis that keeps the boundary conditions.
 
     Attributes
     ----------
@@ -132,7 +132,7 @@ class Basis:
 
 
 def compressed(network: BroadNetwork, rule: Rule, cut: float = CUT) -> Basis:
-    """Return an orthonormal basis of the span of the features, up to what double precision tells apart.
+    """Return an orthonormal basis of the span of the features, as far as double precision resolves it.
 
     >>> from pibls.features import draw_network
     >>> network = draw_network(np.random.default_rng(0), [[-1, 1]], [("sin", 60, 5.0)])
@@ -164,7 +164,7 @@ def singular(matrix: FloatArray, *, whole: bool = False) -> tuple[FloatArray, Fl
 
 
 def trace(basis: Basis, statements: Sequence[Statement], orders: int) -> Trace:
-    """Return what the boundary statements of a field leave of a basis; data is differentiated up to ``orders`` times.
+    """Return the part of a basis that keeps the conditions of a field; data is differentiated up to ``orders`` times.
 
     At the ends of an interval they are met exactly. In more dimensions, where a boundary has infinitely many points,
     that would leave too few functions: there a penalty imposes them.

@@ -37,7 +37,7 @@ _STRONG = 20
 
 
 def traces_of(evolution: Evolution, basis: Basis) -> dict[str, Trace]:
-    """Return what conditions and constraints leave of a basis, field by field."""
+    """Return the part of a basis that keeps conditions and constraints, field by field."""
     shared: dict[Any, Trace] = {}
     traces = _joint(evolution, basis) if evolution.multipliers else {}
     for name, order in evolution.orders.items():

@@ -1,8 +1,7 @@
-"""The course of a solve by lines: follow the solution on finer and finer features until nothing changes any more."""
+"""An evolution followed on finer and finer features, until two solutions agree."""
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
@@ -11,97 +10,92 @@ import numpy as np
 from pibls.budget import Budget
 from pibls.errors import SolveError
 from pibls.limits import STOPS, in_words
-from pibls.lines.design import STEEPEST, Design
+from pibls.lines.design import Design
 from pibls.lines.form import Evolution
-from pibls.lines.posed import grows_without_bound, leaves_its_bounds
 from pibls.lines.radau import IntegrationError
-from pibls.lines.record import relative_miss, relative_residual, residuals, solution_of
-from pibls.lines.run import Run, distance, follow, misfit, monitored, wave_velocity
-from pibls.runtime import RATE, available_memory, format_bytes
+from pibls.lines.record import relative_miss, relative_residual, solution_of
+from pibls.lines.run import Run, distance, follow
+from pibls.lines.scan import FINER, FINER_MANY, ROUGH, kinked, scanned, sharper
+from pibls.refinement import Cost, Course, Patience, Reason, Stop, extrapolated, refine, verdict
+from pibls.refinement.stopping import more_budget
+from pibls.runtime import RATE
 from pibls.solution import Solution, Stage
-from pibls.solution.stages import more_budget
+from pibls.solution.residuals import ResidualTable
 from pibls.status import Status
+from pibls.wellposed.stability import grows_without_bound, leaves_its_bounds
 
-__all__ = ["Course", "Report"]
+__all__ = ["Lines", "Report"]
 
 Report = Callable[[str, float, int, float | None, float | None], object]
 """Called with what is being done, the seconds so far, the number of features, a residual and an estimated error."""
 
 _TIME_SHARE, _TIGHTER, _FINEST_TIME = 0.2, 4.0, 1e-13  # the integrator's share of the tolerance, level by level
-_ROUGH, _ROUGH_FINENESS = 1e-3, 1.25
-_ROUNDS, _LEVELS, _SCAN_SHARE = 12, 14, 0.4
-_STEEP, _STEEP_WAVES = (
-    8.0,
-    25.0,
-)  # slopes beyond this are resolved by nodes of their own; or where there are whole waves
-_RESOLVED, _UNRESOLVED = 1.1, 3e-3
-_KINK_ROUNDS, _KINK_FACTOR, _MOST_KINKED = 16, 2.5, 500
-_MISSED, _LESS, _LOCAL = 0.9, 0.8, 0.1
-_BRIEF = 10.0  # what is missed at the first time only is soon smoothed out
-_FEWER = 0.7
+_LEVELS, _SCAN_SHARE = 14, 0.4
 _GLANCE = 0.3  # nominal seconds for what is not determined
 _COST = 2.5  # power of the number of features that work grows with
 _OVERTIME = 1.5  # what was begun within the budget may end beyond it
 _MATRICES, _MEMORY_SHARE = 12, 0.5  # of points by features, at once
-_FINER, _FINER_MANY, _MANY = {0: 1.5, 1: 1.5, 2: 1.3}, 1.2, 3
-_COARSEST, _PAYING = 0.3, 0.5
+_COARSEST = 0.3
 _SLOWEST = 0.8, 0.6  # share of an error that is left by the next run: by distances, and by residuals alone
 _AGREE, _BEFORE, _ALIKE = 0.1, 0.9, 0.1  # when two runs cease to exist, and how far they are apart shortly before
 _MET, _UNMET, _STAYS = 1e-3, 0.03, 0.7  # what is missed of conditions that did not help
+_PATIENCE = Patience(
+    "the solution may have jumps, or depend chaotically on its start",
+    window=2,
+    pays=0.5,
+    rounding=1e-10,
+    unresolved=0.0,
+    least=6,
+)
+
+
+@dataclass(frozen=True, eq=False)
+class Pair:
+    """A run, its residual, a finer run if there is one, and the estimated error of the first."""
+
+    run: Run
+    residual: float
+    finer: Run | None
+    estimate: float
 
 
 @dataclass(eq=False)
-class Course:
-    """One solve."""
+class Lines:
+    """One solve: features in space, refined, and an integrator in time, whose steps become more accurate as well."""
 
     evolution: Evolution
     tol: float
     seed: int
-    budget: float
+    budget: Budget
     report: Report
-    shared: Budget = field(default_factory=lambda: Budget(np.inf))
-    started: float = field(default_factory=time.perf_counter)
+    assume_well_posed: bool = False
     operations: float = 0.0
     runs: list[Run] = field(default_factory=list)
-    distances: list[float] = field(default_factory=list)
-    stages: list[Stage] = field(default_factory=list)
-    rough: Run | None = None
-    hindsight: float = np.inf
+    residuals: list[float] = field(default_factory=list)
     apart: float = np.inf
+    level: int = 0
+    rough: Run | None = None
+
+    def __post_init__(self) -> None:
+        self.allowed = self.budget.left * RATE
+        self.course: Course[Pair] = Course(self.budget, _PATIENCE, self.report)
 
     @property
-    def elapsed(self) -> float:
-        """Seconds since the start, to be shown: nothing depends on them."""
-        return time.perf_counter() - self.started
-
-    @property
-    def spent(self) -> float:
-        """Nominal seconds of the budget that are gone."""
-        return self.operations / RATE
-
-    @property
-    def _more(self) -> str:
-        return more_budget(self.shared.nominal, self.stages)
-
-    @property
-    def estimate(self) -> float:
-        """The smallest distance of a run to the next finer one, or what a coarser one says of a single run."""
-        return min(self.distances, default=self.hindsight)
-
-    @property
-    def best(self) -> int:
-        """The number of the run with the least estimate, or of the last one."""
-        compared = np.isfinite(min(self.distances, default=np.inf))
-        return int(np.argmin(self.distances)) if compared else len(self.runs) - 1
+    def chosen(self) -> Pair:
+        """The run with the least estimate, or the last one where nothing is known of any."""
+        best = self.course.best if self.course.every else None
+        if best is not None and np.isfinite(best.estimate):
+            return best
+        return Pair(self.runs[-1], self.residuals[-1], None, np.inf)
 
     def run(self) -> Solution:
         """Refine until two solutions agree; return the coarser of them with its distance to the finer one."""
         try:
-            limit = self._refined()
-        except STOPS as stop:
+            stop = self._refined()
+        except STOPS as stopped:
             if not self.runs:
                 raise
-            limit = in_words(stop)
+            stop = Stop(Reason.INTERRUPTED, in_words(stopped))
         except IntegrationError as error:
             if not self.runs and self.rough is not None:
                 self._add(self.rough)
@@ -111,181 +105,136 @@ class Course:
                 )
                 known = f"The evolution cannot be followed at all: {error}. {remedy}"
                 raise SolveError(self.evolution.lacks or known) from error
-            limit = f"The budget limits it: {error}. {self._more}"
-        return self._finished(limit)
+            stop = self._out_of_budget(error)
+        return self._finished(stop)
 
-    def _refined(self) -> str:
-        """Follow the solution on finer and finer features; return what stopped it, if it did not converge."""
+    def _refined(self) -> Stop:
+        """Follow the solution on finer and finer features; return why that ended."""
         if self.evolution.lacks:
             # Any of the many solutions will do.
-            self.budget = min(self.budget, _GLANCE)
-            self._add(self._follow(Design.of(self.evolution), 1.0, max(_ROUGH, self.tol), "solve"))
-            return ""
-        design, fineness = self._adapted()
-        level = 0
-        for _ in range(_LEVELS):
-            share = _TIME_SHARE * _TIGHTER**-level
-            run = self._follow(design, fineness, max(_FINEST_TIME, share * self.tol), "solve")
-            self._add(run)
-            limit = self._limit()
-            if limit is not None:
-                return self._looked_back(design, fineness, limit)
-            sharper = self._sharper(design, run)
-            # Another design begins anew: as steep nodes resolve what waves did not, fewer are enough.
-            fineness = self._stepped(design, fineness, self._growth()) if sharper is design else 1.0
-            level = level + 1 if sharper is design else min(level + 1, 1)
-            design = sharper if sharper is design else self._kinked(sharper, fineness)
-        return "Even the finest features do not resolve it."
+            self.allowed = min(self.allowed, _GLANCE * RATE)
+            self._add(self.follow(Design.of(self.evolution), 1.0, max(ROUGH, self.tol), "solve"))
+            return Stop(Reason.TOLERANCE)
+        design, fineness = scanned(self)
+        design = kinked(self.evolution, design, fineness, self.tol, self.seed)
+        run = self.follow(design, fineness, max(_FINEST_TIME, _TIME_SHARE * self.tol), "solve")
+        self._add(run)
+        stop = self._lost(run) or self._cost().limit(self.budget, self.course.stages)
+        return refine(self, run, self.course) if stop is None else self._looked_back(run, stop)
 
-    def _looked_back(self, design: Design, fineness: float, limit: str) -> str:
-        """Estimate the error of a single run by a coarser one, where a finer one cannot be afforded."""
-        run = self.runs[-1]
-        if not limit or len(self.runs) > 1 or run.ended is not None:
-            return limit
-        below = self._stepped(design, fineness, 1.0 / self._growth())
-        coarser = self._follow(design, below, max(_FINEST_TIME, self.tol), "estimate")
-        if coarser.ended is not None:
-            return limit
-        apart, before = distance(self.evolution.problem, coarser, run), self._residual(coarser)
-        # Errors fall like residuals, as long as these fall at all.
-        now = self.stages[-1].residual or 0.0
-        self.hindsight = apart * min(1.0, now / before) if before > 0 else apart
-        self.stages[-1] = replace(self.stages[-1], estimate=self.hindsight)
-        return "" if apart <= self.tol else limit
+    @property
+    def has_scanned_enough(self) -> bool:
+        """Whether too much is spent for another rough run."""
+        return self.operations > _SCAN_SHARE * self.allowed or bool(self.budget.late)
 
-    def _adapted(self) -> tuple[Design, float]:
-        """Find where the solution is steep and how fine it is, by rough solutions that become sharper."""
-        design = Design.of(self.evolution)
-        if design.dimension != 1:
-            return design, 1.0 if design.dimension < _MANY else _FINER_MANY
-        fineness, ended = 1.0, 0
-        for _ in range(_ROUNDS):
-            run = self._follow(design, _ROUGH_FINENESS * fineness, _ROUGH, "scan")
-            self.rough = run
-            if travelling := self._travelling(run):
-                # What was seen from a coordinate at rest is no solution in one that moves.
-                design, fineness, self.rough = travelling, 1.0, None
-                continue
-            sharper = self._sharper(design, run)
-            ended += run.ended is not None
-            if self.spent > _SCAN_SHARE * self.budget or ended > 1 or self.shared.late:
-                break
-            if sharper is not design:
-                design, fineness = sharper, 1.0
-            elif run.ended or (design.monitor is None and self._residual(run) > _UNRESOLVED):
-                fineness *= _FINER.get(design.dimension, _FINER_MANY) ** 2
-            else:
-                break
-        fineness = fineness if design.monitor is None else 1.0
-        return self._kinked(design, fineness), fineness
-
-    def _travelling(self, run: Run) -> Design | None:
-        """Move with a front that travels round a periodic interval, if fewer features then do; return their design."""
-        if run.ended or not self.evolution.can_move:
-            return None
-        velocity = wave_velocity(run)
-        moving = monitored(run, velocity)
-        if moving.peak < _STEEP_WAVES or moving.total > _FEWER * monitored(run).total:
-            return None
-        self.evolution = self.evolution.moving(velocity)
-        return replace(run.design, monitor=moving)
-
-    def _kinked(self, design: Design, fineness: float) -> Design:
-        """Make the features finer where they miss a kink of the initial values, or a clash with the boundary data."""
-        last = np.inf
-        for _ in range(_KINK_ROUNDS if design.monitor is not None else 0):
-            places, share = misfit(self.evolution, design, fineness, np.random.default_rng(self.seed))
-            # Smooth values that are not resolved yet are missed everywhere; that is for finer features to mend.
-            order = np.argsort(share)[::-1]
-            missed = order[: int(np.searchsorted(np.cumsum(share[order]), _MISSED * share.sum())) + 1]
-            met = share.sum() <= (_BRIEF * self.tol) ** 2 or share.sum() > _LESS * last
-            last = float(share.sum())
-            if met or len(missed) > _LOCAL * len(share) or design.nodes(fineness) > _MOST_KINKED:
-                break
-            assert design.monitor is not None
-            normal = ((places[missed] - design.center) / design.half)[:, 0]
-            design = replace(design, monitor=design.monitor.sharpened(normal, _KINK_FACTOR))
-        return design
-
-    def _sharper(self, design: Design, run: Run) -> Design:
-        """Return a design for a solution that turned out to be steeper than it was made for, or the same."""
-        if design.dimension != 1 or run.ended:
-            return design
-        monitor = monitored(run)
-        if design.monitor is None:
-            sharper = monitor.peak > (_STEEP_WAVES if all(design.periodic) else _STEEP)
+    def compare(self, here: Run) -> Pair:
+        """Follow the solution on finer features, or on others where it turned out to be steeper."""
+        design = sharper(here.design, here)
+        if design is here.design:
+            fineness, self.level = self._stepped(here, self._growth()), self.level + 1
         else:
-            sharper = design.monitor.peak < STEEPEST and design.excess(monitor) > _RESOLVED
-        return replace(design, monitor=monitor) if sharper else design
+            # Another design begins anew: as steep nodes resolve what waves did not, fewer are enough.
+            fineness, self.level = 1.0, min(self.level + 1, 1)
+            design = kinked(self.evolution, design, fineness, self.tol, self.seed)
+        share = _TIME_SHARE * _TIGHTER**-self.level
+        finer = self.follow(design, fineness, max(_FINEST_TIME, share * self.tol), "solve")
+        self.course.tell("estimate", finer.width)
+        self._add(finer)
+        apart = np.inf if here.ended or finer.ended else distance(self.evolution.problem, here, finer)
+        # The finer run has an error, too; errors fall as distances did before, or at least like residuals.
+        known = min(apart / self.apart, _SLOWEST[0]) if np.isfinite(self.apart) else _SLOWEST[1]
+        before, now = self.residuals[-2:]
+        self.apart = max(apart, 1e-300)
+        return Pair(here, before, finer, extrapolated(apart, now / max(before, 1e-300), known))
 
-    def _follow(self, design: Design, fineness: float, tol: float, stage: str) -> Run:
-        last = self.stages[-1] if self.stages else Stage(0.0)
-        nodes = design.nodes(fineness) if design.dimension else 0
-        self.report(stage, self.elapsed, nodes, last.residual, self.estimate if self.distances else None)
-        rng = self.generator(fineness)
-        allowed = _OVERTIME * self.budget * RATE - self.operations
-        run = follow(self.evolution, design, fineness, tol, rng, allowed)
+    def stage(self, found: Pair) -> Stage:
+        """Return the record of a run and its estimate."""
+        run, estimate = found.run, None if found.finer is None else found.estimate
+        size = {"nodes": run.width, "rows": run.points, "steps": len(run.network.coefficients)}
+        return Stage(self.budget.elapsed, **size, residual=found.residual, estimate=estimate)
+
+    def is_met(self, found: Pair) -> bool:
+        """Tell whether the estimate is within the tolerance."""
+        return found.estimate <= self.tol
+
+    def limit(self, found: Pair) -> Stop | None:
+        """Return why nothing finer would help: the solution ceases to exist, or features are as fine as they get."""
+        assert found.finer is not None
+        if len(self.runs) == _LEVELS:
+            return Stop(Reason.EXHAUSTED, "the finest features there are do not resolve the solution")
+        return self._lost(found.finer)
+
+    def _lost(self, run: Run) -> Stop | None:
+        if run.ended is not None and not run.ended.blown_up:
+            return self._out_of_budget(run.ended)
+        lost = self._blown_up()
+        return Stop(Reason.LOST, lost) if lost else None
+
+    def _out_of_budget(self, error: IntegrationError) -> Stop:
+        return Stop(Reason.BUDGET, str(error), more_budget(self.budget.nominal, self.course.stages))
+
+    def cost(self, found: Pair) -> Cost:
+        """Return the cost of the next run."""
+        del found
+        return self._cost()
+
+    def _cost(self) -> Cost:
+        run, growth = self.runs[-1], self._growth()
+        work = growth ** (_COST * max(run.design.dimension, 1)) * run.operations
+        finer = growth**run.design.dimension
+        memory = 8.0 * _MATRICES * len(run.rule.weights) * run.network.features * finer**2
+        return Cost("finer features", work, memory, _MEMORY_SHARE)
+
+    def finer(self, found: Pair) -> Run:
+        """Return the finer run."""
+        assert found.finer is not None
+        return found.finer
+
+    def _looked_back(self, run: Run, stop: Stop) -> Stop:
+        """Estimate the error of a single run by a coarser one, where a finer one cannot be afforded."""
+        residual, estimate = self.residuals[-1], np.inf
+        if run.ended is None:
+            below = self._stepped(run, 1.0 / self._growth())
+            coarser = self.follow(run.design, below, max(_FINEST_TIME, self.tol), "estimate")
+            if coarser.ended is None:
+                apart, before = distance(self.evolution.problem, coarser, run), self.residual(coarser)
+                # Errors fall like residuals, as long as these fall at all.
+                estimate = apart * min(1.0, residual / before) if before > 0 else apart
+                stop = Stop(Reason.TOLERANCE) if apart <= self.tol else stop
+        found = Pair(run, residual, None, estimate)
+        self.course.every.append(found)
+        self.course.note(replace(self.stage(found), estimate=estimate if np.isfinite(estimate) else None))
+        return stop
+
+    def follow(self, design: Design, fineness: float, tol: float, doing: str) -> Run:
+        """Return the run of a design and a fineness."""
+        self.course.tell(doing, design.nodes(fineness) if design.dimension else 0)
+        allowed = _OVERTIME * self.allowed - self.operations
+        run = follow(self.evolution, design, fineness, tol, self.generator(fineness), allowed)
         self.operations += run.operations
+        self.budget.spend(run.operations)
         return run
 
     def generator(self, fineness: float) -> np.random.Generator:
-        """Return what features of a fineness are drawn with."""
+        """Return the generator of features of a fineness."""
         return np.random.default_rng((self.seed, int(1000 * fineness)))
 
     def _add(self, run: Run) -> None:
-        """Keep a run, and the distance of the one before to it."""
-        self.report("estimate", self.elapsed, run.width, None, self.estimate if self.distances else None)
-        residual = self._residual(run)
-        if self.runs:
-            ended = self.runs[-1].ended or run.ended
-            apart = np.inf if ended else distance(self.evolution.problem, self.runs[-1], run)
-            # The finer run has an error, too; errors fall as distances did before, or at least like residuals.
-            before = max(self.stages[-1].residual or 0.0, 1e-300)
-            known = min(apart / self.apart, _SLOWEST[0]) if np.isfinite(self.apart) else _SLOWEST[1]
-            fall = min(residual / before, known)
-            self.distances.append(apart / (1.0 - fall))
-            self.apart = max(apart, 1e-300)
-            self.stages[-1] = replace(self.stages[-1], estimate=self.distances[-1])
         self.runs.append(run)
-        size = {"nodes": run.width, "rows": run.points, "steps": len(run.network.coefficients)}
-        self.stages.append(Stage(self.elapsed, **size, residual=residual))
-
-    def _limit(self) -> str | None:
-        """Return what ends the course: nothing left to do (an empty text), or what forbids another level."""
-        run = self.runs[-1]
-        if self.estimate <= self.tol:
-            return ""
-        if run.ended is not None and not run.ended.blown_up:
-            return f"The budget limits it: {run.ended}. {self._more}"
-        if lost := self._blown_up():
-            return lost
-        if len(self.distances) >= 3 and min(self.distances[-2:]) > _PAYING * self.distances[-3]:
-            if self.distances[-3] < 1e-10:
-                return "Round-off limits it: no more digits are to be had in double precision. Ask for a larger tol."
-            if len(self.distances) >= 6:
-                return "Finer features no longer pay: the solution may have jumps, or depend chaotically on its start."
-        growth = self._growth() ** (_COST * max(run.design.dimension, 1))
-        if self.spent + growth * run.operations / RATE > self.budget:
-            limit = f"finer features would take more than {self.shared.nominal:g} nominal seconds"
-            return f"The budget limits it: {limit}. {self._more}"
-        finer = self._growth() ** run.design.dimension
-        needed = 8.0 * _MATRICES * len(run.rule.weights) * run.network.features * finer**2
-        if needed > _MEMORY_SHARE * available_memory():
-            return f"The memory limits it: finer features would need {format_bytes(needed)}."
-        return self.shared.late or None
+        self.residuals.append(self.residual(run))
 
     def _growth(self) -> float:
-        """Return how much finer the next features are: a little, if they need only confirm what there is."""
-        growth = _FINER.get(self.runs[-1].design.dimension, _FINER_MANY)
-        if not self.distances:
+        """Return how much finer the next features are: a little, if they need only confirm the last ones."""
+        growth = FINER.get(self.runs[-1].design.dimension, FINER_MANY)
+        if not self.course.every:
             return growth
-        before, now = (stage.residual or 0.0 for stage in self.stages[-2:])
-        return growth**0.5 if self.distances[-1] * now < self.tol * before else growth
+        before, now = self.residuals[-2:]
+        return growth**0.5 if self.course.every[-1].estimate * now < self.tol * before else growth
 
-    def _stepped(self, design: Design, fineness: float, factor: float) -> float:
+    def _stepped(self, run: Run, factor: float) -> float:
         """Return the next fineness with another number of features: the same ones would agree, and prove nothing."""
-        found = fineness * factor
-        while design.dimension and design.nodes(found) == design.nodes(fineness) and found > _COARSEST:
+        design, found = run.design, run.fineness * factor
+        while design.dimension and design.nodes(found) == design.nodes(run.fineness) and found > _COARSEST:
             found *= factor
         return found
 
@@ -311,53 +260,54 @@ class Course:
             return f"The solution ceases to exist: {self.runs[-1].ended}, whatever the features."
         return ""
 
-    def _residual(self, run: Run) -> float:
+    def residual(self, run: Run) -> float:
+        """Return the relative residual of a run."""
         return relative_residual(solution_of(self.evolution, run, self.seed), run.reached)
 
-    def _finished(self, limit: str) -> Solution:
-        """Return the best run with status, message and history."""
-        run = self.runs[self.best]
-        richer = self.runs[self.best + 1] if np.isfinite(min(self.distances, default=np.inf)) else None
-        if self.evolution.lacks:
-            status, message, self.hindsight, self.distances = Status.ILL_POSED, self.evolution.lacks, np.inf, []
-        elif lost := "" if np.isfinite(self.estimate) else self._blown_up():
-            status = Status.ILL_POSED
-            message = f"{lost} What is returned holds until then. End earlier, or check signs and initial values."
-        elif not limit:
-            message = f"The estimated error {self.estimate:.1e} is within the tolerance {self.tol:g}."
-            status = Status.CONVERGED
-        else:
-            status = Status.STALLED
-            known = f"is {self.estimate:.1e}, above the tolerance {self.tol:g}"
-            known = known if np.isfinite(self.estimate) else "is not known"
-            message = f"The estimated error {known}. {limit}"
-        solution = solution_of(self.evolution, run, self.seed)
+    def _finished(self, stop: Stop) -> Solution:
+        """Return the best run with its verdict and the record of the solve."""
+        chosen = self.chosen
+        if not self.course.stages:
+            self.course.stages.append(self.stage(chosen))
+        solution = solution_of(self.evolution, chosen.run, self.seed)
+        if chosen.finer is not None:
+            finer = replace(chosen.finer.network, frame=self.evolution.frame), solution.weights
+            solution = replace(solution, richer=finer)
+        status, estimate, message = self._verdict(solution, chosen.estimate, stop)
         diagnostics = replace(
             solution.diagnostics,
-            residuals=residuals(solution),
+            residuals=ResidualTable(solution),
             message=message,
-            stages=tuple(self.stages),
-            seconds={"total": self.elapsed},
+            stages=tuple(self.course.stages),
+            seconds={"total": self.budget.elapsed},
         )
-        finer = None if richer is None else (replace(richer.network, frame=self.evolution.frame), solution.weights)
-        made = replace(solution, status=status, error_estimate=self.estimate, diagnostics=diagnostics, richer=finer)
-        return self._kept(made) if status == Status.CONVERGED else made
+        if status == Status.ILL_POSED and self.assume_well_posed:
+            status = Status.STALLED
+        return replace(solution, status=status, error_estimate=estimate, diagnostics=diagnostics)
 
-    def _kept(self, solution: Solution) -> Solution:
-        """Return a solution that keeps the conditions that did not help to find it, or say that it does not."""
+    def _verdict(self, solution: Solution, estimate: float, stop: Stop) -> tuple[Status, float, str]:
+        """Return the status, the estimated error and the message of a solve."""
+        if self.evolution.lacks:
+            return Status.ILL_POSED, np.inf, self.evolution.lacks
+        if not np.isfinite(estimate) and (lost := self._blown_up()):
+            remedy = "What is returned holds until then. End earlier, or check signs and initial values."
+            return Status.ILL_POSED, estimate, f"{lost} {remedy}"
+        status, message = verdict(self.tol, estimate, stop)
+        return (status == Status.CONVERGED and self._unmet(solution)) or (status, estimate, message)
+
+    def _unmet(self, solution: Solution) -> tuple[Status, float, str] | None:
+        """Return the verdict on a solution that misses a condition which did not help to find it, or None."""
+        finer = solution if solution.richer is None else replace(solution, network=solution.richer[0])
+        bound = max(_MET, 10.0 * self.tol)
         for statement in self.evolution.surplus:
-            finer = solution if solution.richer is None else replace(solution, network=solution.richer[0])
             missed, again = (relative_miss(own, statement) for own in (solution, finer))
-            if again <= (bound := max(_MET, 10.0 * self.tol)):
-                continue
-            proven = again > max(_UNMET, bound, _STAYS * missed)
-            message = (
-                f"The conditions contradict each other: a solution that meets all others misses {statement.name} by "
-                f"{again:.1g} of its size. Remove one, or check values and signs."
-                if proven
-                else f"The solution meets all conditions but {statement.name}, which it misses by {again:.1g}."
-            )
-            diagnostics = replace(solution.diagnostics, message=message)
-            status = Status.ILL_POSED if proven else Status.STALLED
-            return replace(solution, status=status, error_estimate=1.0, diagnostics=diagnostics)
-        return solution
+            if again > max(_UNMET, bound, _STAYS * missed):
+                words = (
+                    f"The conditions contradict each other: a solution that meets all others misses {statement.name} "
+                    f"by {again:.1g} of its size. Remove one, or check values and signs."
+                )
+                return Status.ILL_POSED, 1.0, words
+            if again > bound:
+                words = f"The solution meets all conditions but {statement.name}, which it misses by {again:.1g}."
+                return Status.STALLED, 1.0, words
+        return None

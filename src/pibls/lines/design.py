@@ -115,7 +115,7 @@ class Design:
 
     @classmethod
     def of(cls, evolution: Evolution) -> Design:
-        """Return what features are drawn from as long as nothing is known of the solution."""
+        """Return the design of features while nothing is known of the solution."""
 
         def repeats(coordinate: str) -> bool:
             return all(
@@ -145,7 +145,7 @@ class Design:
         return values[min(self.dimension, len(values)) - 1]
 
     def excess(self, monitor: Monitor) -> float:
-        """Return how much steeper a solution is, where it is worst, than what the features are made for."""
+        """Return the largest ratio of the slope of a solution to that which the features are made for."""
         if self.monitor is None:
             return math.inf
         # Place by place: what an unresolved solution showed elsewhere says nothing about here.

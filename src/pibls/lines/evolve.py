@@ -9,13 +9,13 @@ from pibls.checks import check_integer, check_number, shorten
 from pibls.errors import InputError
 from pibls.lines.basis import compressed
 from pibls.lines.constraint import leak
-from pibls.lines.course import Course, Report
+from pibls.lines.course import Lines, Report
 from pibls.lines.design import Design
 from pibls.lines.form import Evolution, find_evolution
 from pibls.lines.multipliers import Unsuitable
 from pibls.lines.run import system_of
 from pibls.problem import Problem
-from pibls.runtime import RATE, blas_threads
+from pibls.runtime import blas_threads
 from pibls.solution import Solution
 
 __all__ = ["evolve", "followed", "suits_lines", "transits"]
@@ -26,7 +26,13 @@ _EVENTFUL = 100.0  # radians from the first time to the last
 
 
 def evolve(
-    problem: Problem, *, tol: float = 1e-6, seed: int = 0, budget: Budget | float = 10.0, report: Report | None = None
+    problem: Problem,
+    *,
+    tol: float = 1e-6,
+    seed: int = 0,
+    budget: Budget | float = 10.0,
+    report: Report | None = None,
+    assume_well_posed: bool = False,
 ) -> Solution | Unsuitable:
     """Solve an evolution by the method of lines: broad features in space, a stiff integrator in time.
 
@@ -48,6 +54,8 @@ def evolve(
         are counted, so that the same call gives the same solution everywhere.
     report
         Called as ``report(stage, seconds, features, residual, estimate)`` at every step.
+    assume_well_posed
+        Whether the problem is known to have one solution: then none is called ill-posed.
 
     Returns
     -------
@@ -68,29 +76,32 @@ def evolve(
     if not isinstance(budget, Budget):
         budget = Budget(check_number("budget", budget, "evolve", minimum=0, exclusive=True))
     first = check_integer("seed", seed, "evolve", minimum=0)
-    found = followed(problem, tolerance, first, budget, report)
+    found = followed(problem, tolerance, first, budget, report, assume_well_posed=assume_well_posed)
     return found if isinstance(found, Unsuitable) else found[0]
 
 
 def followed(
-    problem: Problem, tol: float, seed: int, budget: Budget, report: Report | None = None
-) -> tuple[Solution, Course] | Unsuitable:
-    """Solve an evolution as :func:`evolve` does; return its course as well."""
+    problem: Problem,
+    tol: float,
+    seed: int,
+    budget: Budget,
+    report: Report | None = None,
+    *,
+    assume_well_posed: bool = False,
+) -> tuple[Solution, Lines] | Unsuitable:
+    """Solve an evolution as :func:`evolve` does; return the lines as well."""
     evolution = find_evolution(problem)
     if isinstance(evolution, Unsuitable):
         return evolution
     with blas_threads(most=1):
-        course = Course(evolution, tol, seed, budget.left, report or (lambda *_: None), budget)
+        lines = Lines(evolution, tol, seed, budget, report or (lambda *_: None), assume_well_posed)
         basis = (
             compressed(*Design.of(evolution).draw(1.0, np.random.default_rng(seed))) if evolution.multipliers else None
         )
         if basis is not None and leak(evolution, basis) > _LEAK:
             name = evolution.multipliers[0].name
             return Unsuitable(f"the boundary is open to {name}: it is not given what flows through all of it")
-        try:
-            return course.run(), course
-        finally:
-            budget.spend(course.spent * RATE)
+        return lines.run(), lines
 
 
 def transits(evolution: Evolution) -> float:

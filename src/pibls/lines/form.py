@@ -14,10 +14,10 @@ from typing import Any
 import sympy as sp
 
 from pibls.lines.multipliers import Multiplier, Slot, Solved, State, Unsuitable, find_multipliers
-from pibls.lines.posed import conditions_needed, exceeds, surplus, what_lacks
 from pibls.problem import Across, Average, Data, Field, MultiIndex, OnPart, Opposite, Problem, Statement
 from pibls.problem.evaluate import Function, compile_function
 from pibls.problem.switches import has_jumps
+from pibls.wellposed.counting import conditions_needed, exceeds, surplus, what_lacks
 
 __all__ = ["Evolution", "compiled", "find_evolution"]
 
@@ -175,7 +175,7 @@ def find_evolution(problem: Problem) -> Evolution | Unsuitable:
 
 
 def _judged(evolution: Evolution) -> Evolution | Unsuitable:
-    """Return an evolution with what its conditions leave open, or give beyond what is needed."""
+    """Return an evolution with its missing and its surplus conditions."""
     needed = conditions_needed(evolution)
     extra = () if needed is None else surplus(evolution, needed)
     lacks = "" if needed is None else what_lacks(evolution, needed)
@@ -293,7 +293,7 @@ def _with_mass(
 
 
 def _summed(rate: sp.Expr) -> sp.Expr:
-    """Return a rate as a sum; what stands inside functions stays: exp(-(t - 9)**2) must not become factors."""
+    """Return a rate as a sum; arguments of functions stay: exp(-(t - 9)**2) must not become factors."""
     return sp.expand_mul(rate, deep=False)
 
 

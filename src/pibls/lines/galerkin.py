@@ -43,7 +43,7 @@ class Galerkin:
 
     @cached_property
     def traces(self) -> dict[str, Trace]:
-        """What conditions leave of the basis, field by field."""
+        """The part of the basis that keeps the conditions, field by field."""
         return traces_of(self.evolution, self.basis)
 
     @cached_property
@@ -114,7 +114,7 @@ class Galerkin:
 
     @cached_property
     def _operators(self) -> dict[tuple[str, State], FloatArray]:
-        """What the fixed linear part of each rate makes of each state in the whole basis."""
+        """The fixed linear part of each rate, from each state, in the whole basis."""
         X = at_times(self.basis.rule.points, np.zeros(1))
         found: dict[tuple[str, State], Any] = {}
         for name, rate in self._rates.items():
@@ -138,7 +138,7 @@ class Galerkin:
 
     @cached_property
     def _penalties(self) -> tuple[FloatArray, dict[str, FloatArray]]:
-        """The fixed part of the Jacobian with penalties, and what they make of boundary data.
+        """The fixed part of the Jacobian with penalties, and their response to boundary data.
 
         They pull fields to their boundary data as strongly as the equation acts on its finest functions.
         """
@@ -256,7 +256,7 @@ class Galerkin:
         return value(at_times(self.basis.rule.points, np.array([self.evolution.limits[0]])))
 
     def _lifted(self, name: str, k: int) -> FloatArray:
-        """Return what of an initial value boundary data makes."""
+        """Return the part of an initial value that comes from boundary data."""
         first = np.array([self.evolution.limits[0]])
         return np.asarray(self.basis.cache[self._zero] @ self.traces[name].lifted(first, k)[0])
 
@@ -291,7 +291,7 @@ class Galerkin:
         return result
 
     def _rest(self, rate: Rate, times: FloatArray, states: FloatArray, known: _Known) -> FloatArray:
-        """Return what of a rate is not fixed and linear at all points and times, shape (times, points)."""
+        """Return the part of a rate that is not fixed and linear, at all points and times, shape (times, points)."""
         assert rate.rest is not None
         found = [self._slot(slot, times, states, known).ravel() for slot in rate.slots]
         return rate.rest(at_times(self.basis.rule.points, times), None, found).reshape(len(times), -1)
@@ -329,7 +329,7 @@ class Galerkin:
         return made
 
     def _sloped(self, fixed: FloatArray, time: float, state: FloatArray) -> FloatArray:
-        """Return a fixed part of the Jacobian with that of what is not fixed and linear."""
+        """Return the Jacobian: its fixed part, and that of the other terms."""
         matrix, known = fixed.copy(), _Known()
         times, states = np.array([time]), state[None]
         X = at_times(self.basis.rule.points, times)
@@ -344,7 +344,7 @@ class Galerkin:
         return matrix
 
     def tangent(self, times: FloatArray, states: FloatArray) -> Callable[[FloatArray], FloatArray]:
-        """Return what takes vectors, (times, n, sides), to the Jacobian at times and states times these."""
+        """Return the function from vectors, (times, n, sides), to the Jacobian at times and states times these."""
         known, X = _Known(), at_times(self.basis.rule.points, times)
         terms = []
         for name, rate in self._rates.items():
@@ -375,7 +375,7 @@ class Galerkin:
         return not (self.evolution.multipliers or self.evolution.constrained)
 
     def restated(self, evolution: Evolution) -> Galerkin:
-        """Return another evolution on this basis, with all of what was made for this one that is the same for it."""
+        """Return another evolution on this basis, with all that both have in common."""
         made = Galerkin(evolution, self.basis)
         if not self.is_like(made):
             return made
@@ -392,18 +392,18 @@ class Galerkin:
         return self.is_plain and all(np.array_equal(one, two) for one, two in kernels)
 
     def lifted(self, breaks: FloatArray) -> FloatArray:
-        """Return what boundary data makes of all fields in the whole basis, shape (k, degree + 1, fields, m)."""
+        """Return the fields that boundary data make in the whole basis, shape (k, degree + 1, fields, m)."""
         whole = self.expanded(Trajectory(breaks, np.zeros((len(breaks) - 1, STAGES + 1, self.size)))).coefficients
         return whole.reshape(*whole.shape[:2], len(self.evolution.problem.fields), -1)
 
     def started(self, state: State, values: FloatArray) -> FloatArray:
-        """Return what initial values of a state make of coefficients: from (points, sides) to (n, sides)."""
+        """Return the coefficients of initial values of a state: from (points, sides) to (n, sides)."""
         result = np.zeros((self.size, values.shape[1]))
         result[self._spans[state]] = self._tests[state[0]] @ values
         return result
 
     def forced(self, name: str, rates: FloatArray) -> FloatArray:
-        """Return what more rates of a field do to coefficients: from (times, points, sides) to (times, n, sides)."""
+        """Return the rates of coefficients from those of a field: from (times, points, sides) to (times, n, sides)."""
         result = np.zeros((len(rates), self.size, rates.shape[2]))
         result[:, self._tops[name]] = self._acting[name] @ rates
         return result
@@ -435,7 +435,7 @@ class Galerkin:
         return Trajectory(trajectory.breaks, np.concatenate([found[name] for name in names], axis=2))
 
     def _lacking(self, times: FloatArray, states: FloatArray, names: tuple[str, ...]) -> dict[str, FloatArray]:
-        """Return what the rates lack at the points of the rule to be those of the solution: (times, points) each."""
+        """Return du/dt minus the right-hand side at quadrature points: (times, points) each."""
         moving = self.rates(times, states)
         X = at_times(self.basis.rule.points, times)
         known: _Known = {}

@@ -79,7 +79,7 @@ class VectorField(Protocol):
         ...
 
     def tangent(self, times: FloatArray, states: FloatArray) -> Callable[[FloatArray], FloatArray]:
-        """Return what takes vectors, (times, n, sides), to the Jacobian at times and states times these."""
+        """Return the function from vectors, (times, n, sides), to the Jacobian at times and states times these."""
         ...
 
     def sizes(self, states: FloatArray) -> FloatArray:

@@ -6,16 +6,16 @@ from dataclasses import replace
 
 import numpy as np
 
-from pibls.checks import FloatArray
 from pibls.lines.form import Evolution
 from pibls.lines.run import Run
 from pibls.problem import OnPart, Statement
 from pibls.solution import Solution
-from pibls.solution.diagnostics import Diagnostics, Residual
+from pibls.solution.diagnostics import Diagnostics
 from pibls.solution.functions import ResidualFunction
+from pibls.solution.residuals import root_mean_square
 from pibls.status import Status
 
-__all__ = ["relative_miss", "relative_residual", "residuals", "solution_of"]
+__all__ = ["relative_miss", "relative_residual", "solution_of"]
 
 _POINTS = 300
 
@@ -43,8 +43,8 @@ def relative_residual(solution: Solution, until: float) -> float:
     for statement in solution.problem.statements:
         if statement.is_equation:
             keys = [(term.field, term.multi_index) for term in statement.form.terms]
-            largest = max(_root_mean_square(values) for values in solution.evaluate(where, keys))
-            found = _root_mean_square(ResidualFunction(solution, statement)(where))
+            largest = max(root_mean_square(values) for values in solution.evaluate(where, keys))
+            found = root_mean_square(ResidualFunction(solution, statement)(where))
             worst = max(worst, found / largest if largest > 0 else found)
     return worst
 
@@ -56,20 +56,5 @@ def relative_miss(solution: Solution, statement: Statement) -> float:
     X, normals = part.part.sample(_POINTS, "kronecker", 1)
     state = solution.evaluate(X, [(term.field, term.multi_index) for term in form.terms])
     parts = [f(X, normals) * own for f, own in zip(form.coefficient_functions, state, strict=True)]
-    size = max(_root_mean_square(own) for own in [form.source_function(X, normals), *parts])
-    return _root_mean_square(form.residual_function(X, normals, state)) / size if size > 0 else 0.0
-
-
-def residuals(solution: Solution) -> dict[str, Residual]:
-    """Return the size of the residual of every equation and condition."""
-    found = {}
-    for statement in solution.problem.statements:
-        values = ResidualFunction(solution, statement).values(_POINTS)
-        found[statement.name] = Residual(_root_mean_square(values), float(np.abs(values).max()), values.size)
-    return found
-
-
-def _root_mean_square(values: FloatArray) -> float:
-    # Scaled first: a solution that runs away has squares past the range of numbers.
-    largest = float(np.abs(values).max(initial=0.0))
-    return largest * float(np.sqrt(np.mean((values / largest) ** 2))) if largest > 0 else 0.0
+    size = max(root_mean_square(own) for own in [form.source_function(X, normals), *parts])
+    return root_mean_square(form.residual_function(X, normals, state)) / size if size > 0 else 0.0

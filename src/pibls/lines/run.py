@@ -142,7 +142,7 @@ def distance(problem: Problem, coarse: Run, fine: Run, share: float = 1.0) -> fl
 
 
 def _times_within(breaks: FloatArray, first: float, last: float) -> tuple[FloatArray, FloatArray]:
-    """Return times and what each stands for: close to each other where steps are short, as after a sudden start.
+    """Return times and the span of each: close to each other where steps are short, as after a sudden start.
 
     >>> times, spans = _times_within(np.array([0.0, 1e-6, 1e-3, 1.0]), 0.0, 1.0)
     >>> bool(times[0] < 1e-6 < times[1] < 1e-3), len(times), round(float(spans.sum()), 12)

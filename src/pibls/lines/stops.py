@@ -61,7 +61,7 @@ def brief_times(evolution: Evolution) -> list[float]:
 
 
 def _heights(expression: sp.Expr) -> Iterator[tuple[sp.Expr, bool]]:
-    """Yield what is largest where something brief may happen, and whether that is sudden however flat it looks."""
+    """Yield expressions that peak at brief events, and whether an event is sudden however flat it looks."""
     for node in sp.preorder_traversal(expression):
         if isinstance(node, sp.exp):
             yield node.args[0], False

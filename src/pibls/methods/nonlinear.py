@@ -10,7 +10,6 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from enum import Enum
 from functools import cached_property
 from typing import Any
 
@@ -22,6 +21,7 @@ from pibls.errors import InputError, PiblsError
 from pibls.features import BroadNetwork
 from pibls.geometry import Points
 from pibls.methods.fit import Recipe, host, residual_record
+from pibls.newton import End, crawls, descend, falls, record, shortened
 from pibls.problem import MultiIndex, Problem, Statement
 from pibls.runtime import blas_threads
 from pibls.solution import Diagnostics, Solution
@@ -37,20 +37,7 @@ _REMOVABLE = 0.03  # share of the residual that a converged iteration could stil
 _NOT_WORTH = 0.3  # where shortening does not help, and no larger share could be removed, damping does not either
 _ROUND_OFF = 1e-14  # of the largest residual: what is below cannot be told from rounding
 _EXACTING = 1e3  # rows that must vanish count so many times
-_SUFFICIENT, _SHRINK, _SHORTEST = 1e-2, 0.4, 2e-2
 _DAMPINGS = (1e-8, 1e-5, 1e-2)  # relative to the squares of the column norms
-_PATIENCE, _CRAWLING = 6, 0.9  # so many steps for less than a tenth of the residual: no solution is near
-
-
-class _End(Enum):
-    """How an iteration ended, in words."""
-
-    SETTLED = "The Gauss–Newton iteration converged."
-    STAGNATED = (
-        "The Gauss–Newton iteration found no better point. Use more nodes, or start closer to a solution with "
-        "pibls.solve(start=)."
-    )
-    UNFINISHED = "The Gauss–Newton iteration ran out of steps. Start closer to a solution with pibls.solve(start=)."
 
 
 def fit_nonlinear(
@@ -90,20 +77,32 @@ def fit_nonlinear(
         )
     with blas_threads():
         try:
-            descent = _Descent(_Model(problem, points, network, recipe.scaling), recipe.solver)
-            end = descent.run(start, near=near)
+            return _fitted(problem, points, network, recipe, start, near, begun)
         except PiblsError:
             if start is not None:
                 raise
             # At zero an equation may have no value, or a square no slope.
-            descent = _Descent(_Model(problem, points, network, recipe.scaling), recipe.solver)
-            end = descent.run(one, near=near)
-    return descent.solution(recipe, end, {"solve": time.perf_counter() - begun})
+            return _fitted(problem, points, network, recipe, one, near, begun)
+
+
+def _fitted(
+    problem: Problem,
+    points: Points,
+    network: BroadNetwork,
+    recipe: Recipe,
+    start: Evaluate | None,
+    near: bool,
+    begun: float,
+) -> Solution:
+    """Iterate from a start; return the end as a solution with its record."""
+    descent = _Descent(_Model(problem, points, network, recipe.scaling), recipe.solver, near)
+    here, end = descent.run(start)
+    return descent.solution(recipe, here, end, {"solve": time.perf_counter() - begun})
 
 
 @dataclass(frozen=True, eq=False)
 class _Point:
-    """Weights, and what rows lack there: those of least squares, and those that must vanish."""
+    """Weights, and the residuals there: of rows of least squares, and of rows that must vanish."""
 
     weights: Any
     soft: Any
@@ -145,7 +144,7 @@ class _Model:
         return system
 
     def point(self, weights: Any, system: System) -> _Point | None:
-        """Return what rows lack at weights; None where it has no finite value."""
+        """Return the residuals at weights; None where they are not finite."""
         state = self.evaluate(weights)
         statements = self.problem.statements
         soft = system.matrix @ weights - system.rhs
@@ -182,55 +181,88 @@ class _Model:
         return array_namespace(like).asarray(np.array(array), dtype=like.dtype, device=like.device)
 
 
+@dataclass(frozen=True, eq=False)
+class _Linear:
+    """The rows linearised at a point, the weights that solve them, and the residual that the linear rows have then.
+
+    ``removable`` is the part of the residual at the point that a whole step removes, and ``floor`` is its rounding.
+    """
+
+    system: System
+    goal: Any
+    promised: Any
+    removable: float
+    floor: float
+
+
 @dataclass(eq=False)
 class _Descent:
-    """An iteration: where it is, and how it got there."""
+    """A nonlinear problem for one network, as the target of an iteration."""
 
     model: _Model
     solver: Solver
+    near: bool
     history: list[dict[str, float]] = field(default_factory=list)
-    here: _Point | None = None
+    largest: float = 0.0
     factor: Any = None
     latest: System | None = None
 
-    def run(self, start: Evaluate | None, *, near: bool) -> _End:
-        """Iterate; return how it ended."""
-        model, largest = self.model, 0.0
+    def run(self, start: Evaluate | None) -> tuple[_Point, End]:
+        """Iterate; return the last point and how the iteration ended."""
+        model, most = self.model, _FEW_STEPS if self.near else _MANY_STEPS
         if start is None:
-            state = model.evaluate(model.zeros())
-            self.here = model.point(model.zeros(), model.system(state))
-        for _ in range(_FEW_STEPS if near else _MANY_STEPS):
-            before = self.here
-            system = self.latest = model.system(model.evaluate(before.weights) if before else start or zero)
-            goal, promised = self._goal(system)
-            if before is None:
-                # From a function that is none of the network: wherever it leads.
-                self.here = model.point(goal, system)
-                if self.here is None:
-                    self.here = model.point(model.zeros(), system) or _Point(goal, system.rhs, system.rhs[:0])
-                    return _End.STAGNATED
-                self._note(self.here, self.here.norm, 1.0, 0.0)
-                largest = self.here.norm
-                continue
-            largest = max(largest, before.norm)
-            removable = float(np.hypot(_norm(before.soft - promised), _EXACTING * _norm(before.hard)))
-            floor = max(1e-12 * largest, _rounding(system, goal))
-            found = self._shortened(before, system, goal, promised) or (
-                None if near or removable <= _NOT_WORTH * before.norm else self._damped(before, system)
-            )
-            if found is None:
-                return _End.SETTLED if removable <= max(_NOT_WORTH * before.norm, floor) else _End.STAGNATED
-            self.here, length, damping = found
-            self._note(self.here, removable, length, damping)
-            if self.here.norm <= _ROUND_OFF * largest or removable <= max(_REMOVABLE * before.norm, floor):
-                return _End.SETTLED
-            recent = [step["residual"] for step in self.history[-_PATIENCE:]]
-            if len(recent) == _PATIENCE and recent[-1] > _CRAWLING * recent[0]:
-                return _End.STAGNATED
-        return _End.UNFINISHED
+            here = model.point(model.zeros(), model.system(model.evaluate(model.zeros())))
+            start = zero
+        else:
+            here = None
+        if here is None:
+            # From a function that is none of the network: wherever it leads.
+            system = self.latest = model.system(start)
+            goal = self._goal(system)[0]
+            here = model.point(goal, system)
+            if here is None:
+                return model.point(model.zeros(), system) or _Point(goal, system.rhs, system.rhs[:0]), End.STAGNATED
+            self.history.append(record(here.norm, here.norm, 1.0))
+            most -= 1
+        return descend(self, here, most)
+
+    def linearise(self, here: _Point) -> _Linear:
+        """Solve the rows linearised at a point."""
+        system = self.latest = self.model.system(self.model.evaluate(here.weights))
+        goal, promised = self._goal(system)
+        self.largest = max(self.largest, here.norm)
+        removable = float(np.hypot(_norm(here.soft - promised), _EXACTING * _norm(here.hard)))
+        return _Linear(system, goal, promised, removable, max(1e-12 * self.largest, _rounding(system, goal)))
+
+    def settled(self, here: _Point, linear: _Linear) -> None:
+        """Return nothing: a last step is always taken."""
+
+    def step(self, here: _Point, linear: _Linear) -> _Point | None:
+        """Shorten the step until the residual falls; damp it from afar where no length will do."""
+
+        def trial(length: float) -> tuple[float, _Point | None]:
+            point = self.model.point(here.weights + length * (linear.goal - here.weights), linear.system)
+            return (np.inf if point is None else point.norm), point
+
+        length, damping, there = 0.0, 0.0, None
+        if (found := shortened(here.norm, linear.removable, trial)) is not None:
+            length, there = found
+        elif not self.near and linear.removable > _NOT_WORTH * here.norm:
+            length, damping, there = 1.0, *self._damped(here, linear.system)
+        if there is not None:
+            self.history.append(record(there.norm, linear.removable, length, damping))
+        return there
+
+    def judged(self, before: _Point, linear: _Linear, here: _Point | None) -> End | None:
+        """Return how the iteration ends after a step, or None."""
+        if here is None:
+            return End.SETTLED if linear.removable <= max(_NOT_WORTH * before.norm, linear.floor) else End.STAGNATED
+        if here.norm <= _ROUND_OFF * self.largest or linear.removable <= max(_REMOVABLE * before.norm, linear.floor):
+            return End.SETTLED
+        return End.STAGNATED if crawls([(step["residual"],) for step in self.history]) else None
 
     def _goal(self, system: System) -> tuple[Any, Any]:
-        """Return the weights that solve the linear rows, and what those lack then."""
+        """Return the weights that solve the linear rows, and the residual of these rows then."""
         if system.constraints is not None:
             self.factor = constrained(self.solver, system.matrix, system.constraints)
             goal = self.factor.solve(system.rhs, system.constraint_rhs)
@@ -239,39 +271,21 @@ class _Descent:
             goal = self.factor.solve(system.rhs)
         return goal, system.matrix @ goal - system.rhs
 
-    def _shortened(self, here: _Point, system: System, goal: Any, promised: Any) -> tuple[_Point, float, float] | None:
-        """Return the longest step that lowers the residual by a share of what the linear rows promise."""
-        length = 1.0
-        while length >= _SHORTEST:
-            point = self.model.point(here.weights + length * (goal - here.weights), system)
-            aim = _norm(here.soft + length * (promised - here.soft))
-            if point is not None and _falls(here, point, aim):
-                return point, length, 0.0
-            length *= _SHRINK
-        return None
-
-    def _damped(self, here: _Point, system: System) -> tuple[_Point, float, float] | None:
-        """Return the step of the smallest damping (Levenberg–Marquardt) that lowers the residual."""
-        if system.constraints is not None:
-            return None
+    def _damped(self, here: _Point, system: System) -> tuple[float, _Point | None]:
+        """Return the smallest damping (Levenberg–Marquardt) whose step lowers the residual, and the point there."""
         xp = array_namespace(system.matrix)
         squares = xp.sum(system.matrix * system.matrix, axis=0)
-        for damping in _DAMPINGS:
+        for damping in _DAMPINGS if system.constraints is None else ():
             step = self.solver.factorise(system.matrix, ridge=damping * squares).solve(-here.soft)
-            point = self.model.point(here.weights + step, system)
-            if point is not None and _falls(here, point, _norm(here.soft + system.matrix @ step)):
-                return point, 1.0, damping
-        return None
+            point, aim = self.model.point(here.weights + step, system), _norm(here.soft + system.matrix @ step)
+            if point is not None and falls(here.norm, point.norm, max(0.0, here.norm**2 - aim**2)):
+                return damping, point
+        return 0.0, None
 
-    def _note(self, point: _Point, removable: float, length: float, damping: float) -> None:
-        facts = {"residual": point.norm, "removable": removable, "length": length, "damping": damping}
-        self.history.append({**facts, "factorised": 1.0})
-
-    def solution(self, recipe: Recipe, end: _End, seconds: dict[str, float]) -> Solution:
+    def solution(self, recipe: Recipe, here: _Point, end: End, seconds: dict[str, float]) -> Solution:
         """Return the end of the iteration as a solution with its record."""
-        assert self.here is not None
         assert self.latest is not None
-        soft, hard = host(self.here.soft), host(self.here.hard)
+        soft, hard = host(here.soft), host(here.hard)
         pairs = [(block, soft[block.rows]) for block in self.latest.blocks]
         pairs += [(block, hard[block.rows]) for block in self.latest.constraint_blocks]
         problem, network = self.model.problem, self.model.network
@@ -289,14 +303,9 @@ class _Descent:
             message=end.value,
             iterations=tuple(self.history),
         )
-        status = Status.FITTED if end is _End.SETTLED else Status.STALLED
-        weights = host(self.here.weights).reshape(len(problem.fields), network.size)
+        status = Status.FITTED if end is End.SETTLED else Status.STALLED
+        weights = host(here.weights).reshape(len(problem.fields), network.size)
         return Solution(problem, network.to_numpy(), weights, status, diagnostics)
-
-
-def _falls(here: _Point, there: _Point, aim: float) -> bool:
-    promised = max(0.0, here.norm**2 - aim**2)
-    return there.norm < here.norm and here.norm**2 - there.norm**2 >= _SUFFICIENT * promised
 
 
 def _rounding(system: System, weights: Any) -> float:

@@ -7,8 +7,9 @@ are free of slots and the source is the residual at zero; for a nonlinear one th
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cached_property
+from typing import Any
 
 import sympy as sp
 
@@ -67,6 +68,10 @@ class Form:
     source: sp.Expr
     coordinates: tuple[sp.Symbol, ...]
     is_linear: bool
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave out compiled functions, which cannot be pickled."""
+        return {own.name: getattr(self, own.name) for own in fields(self)}
 
     @property
     def order(self) -> int:

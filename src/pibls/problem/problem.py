@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, fields
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeVar, cast
 
 import numpy as np
 import sympy as sp
@@ -24,6 +24,8 @@ from pibls.problem.statements import Statement, condition_statements, lowered
 from pibls.problem.symbols import Data, Field, Unknown
 
 __all__ = ["Problem"]
+
+Found = TypeVar("Found")
 
 
 @dataclass(frozen=True, eq=False)
@@ -152,7 +154,26 @@ class Problem:
             result[name] = float(known) if name in numbers else known
         return result
 
-    @property
+    def once(self, find: Callable[[Problem], Found]) -> Found:
+        """Return what a function finds about this problem; it is called once and its result is kept with the problem.
+
+        >>> from pibls.problems import advection
+        >>> problem = advection()
+        >>> problem.once(str) is problem.once(str)
+        True
+        """
+        if find not in self._found:
+            self._found[find] = find(self)
+        return cast(Found, self._found[find])
+
+    @cached_property
+    def _found(self) -> dict[Any, Any]:
+        return {}
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {own.name: getattr(self, own.name) for own in fields(self)}
+
+    @cached_property
     def is_linear(self) -> bool:
         """Whether every equation and condition is linear in the unknowns."""
         return not self.parameters and all(form.is_linear for form in self._forms)

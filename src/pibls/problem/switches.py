@@ -9,7 +9,6 @@ from collections.abc import Collection, Iterable, Iterator
 
 import numpy as np
 import sympy as sp
-from scipy.optimize import brentq
 from sympy.core.relational import Relational
 
 from pibls.checks import FloatArray
@@ -241,6 +240,8 @@ def _roots(factor: sp.Expr, symbol: sp.Symbol, low: float, high: float) -> list[
     if factor.is_polynomial(symbol):
         roots = np.roots([float(c) for c in sp.Poly(factor, symbol).all_coeffs()])
         return [float(r.real) for r in roots if abs(r.imag) <= _REAL * abs(r) and low < r.real < high]
+    from scipy.optimize import brentq
+
     function = compile_function(factor, (symbol,))
     X = np.linspace(low, high, _SCAN)[1:-1]
     try:

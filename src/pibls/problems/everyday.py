@@ -7,9 +7,10 @@ for. Those whose solution is known at points only are in :mod:`pibls.problems.ev
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
-from functools import partial
+from collections.abc import Callable, Iterator, Mapping
+from functools import cache, partial
 from inspect import isfunction
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -37,7 +38,7 @@ from pibls.problem import (
 from pibls.problems.manufactured import applied, manufactured, plane_stress
 from pibls.problems.systems import elasticity
 
-__all__ = ["EXACT"]
+__all__ = ["with_exact_solution"]
 
 x, y, z, t = coordinates("x y z t")
 u, v = field("u", x, y), field("v", x, y)  # in the plane
@@ -364,13 +365,10 @@ def _courses() -> Iterator[tuple[str, Callable[[], Problem]]]:
     yield "growth", growth
 
 
-_OWN = {name: make for name, make in globals().items() if isfunction(make) and make.__module__ == __name__}
-EXACT: dict[str, Callable[[], Problem]] = {name: make for name, make in _OWN.items() if not name.startswith("_")}
-EXACT |= {
-    **dict(_corners()),
-    **dict(_plates()),
-    **dict(_layered()),
-    **dict(_lines()),
-    **dict(_courses()),
-    "rubber_block": partial(elasticity, 0.4999),
-}
+@cache
+def with_exact_solution() -> Mapping[str, Callable[[], Problem]]:
+    """Return the problems of this file by name; their formulas are made when they are first asked for."""
+    own = {name: make for name, make in globals().items() if isfunction(make) and make.__module__ == __name__}
+    public = {name: make for name, make in own.items() if not name.startswith("_") and name not in __all__}
+    rest = (_corners, _plates, _layered, _lines, _courses)
+    return {**public, **dict(chain(*(each() for each in rest))), "rubber_block": partial(elasticity, 0.4999)}

@@ -16,7 +16,7 @@ import sympy as sp
 from pibls.checks import check_choice
 from pibls.geometry import Box, Disk, Polygon, Rectangle, TimeInterval
 from pibls.problem import Condition, Dirichlet, Initial, Neumann, Problem, Robin, field, laplacian
-from pibls.problems.everyday import EXACT, SQUARE, VALUES, t, u, v, x, y, z
+from pibls.problems.everyday import SQUARE, VALUES, t, u, v, with_exact_solution, x, y, z
 from pibls.problems.manufactured import plane_stress
 from pibls.problems.nonlinear import cavity
 from pibls.problems.shapes import l_shape_unit_load
@@ -170,7 +170,7 @@ def everyday() -> Mapping[str, Callable[[], Problem]]:
     >>> everyday()["cantilever"]().field_names
     ('u', 'v')
     """
-    return MappingProxyType({**EXACT, **{build.__name__: build for build in _AT_POINTS}})
+    return MappingProxyType({**with_exact_solution(), **{build.__name__: build for build in _AT_POINTS}})
 
 
 def everyday_error(name: str, solution: Solution) -> float:

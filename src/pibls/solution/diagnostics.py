@@ -59,6 +59,8 @@ class Diagnostics:
         Steps of the Gauss–Newton iteration that found the weights of a nonlinear problem: norm of the scaled residual
         after the step, the part of it that the linear model could remove, length and damping of the step, and whether
         it took a new factorisation.
+    operations
+        Work of an automatic solve, counted in operations: the same on every machine.
     """
 
     method: str
@@ -75,6 +77,7 @@ class Diagnostics:
     message: str = ""
     stages: Sequence[Stage] = ()
     iterations: Sequence[Mapping[str, float]] = ()
+    operations: float = 0.0
 
     @property
     def size(self) -> str:
@@ -102,7 +105,7 @@ class Diagnostics:
     def as_dict(self) -> dict[str, Any]:
         """Return everything as plain numbers, strings and dictionaries, fit for JSON."""
         stages = [stage.as_dict() for stage in self.stages]
-        return dict(to_plain({**asdict(replace(self, stages=())), "stages": stages}))
+        return dict(to_plain({**asdict(replace(self, residuals=dict(self.residuals), stages=())), "stages": stages}))
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Diagnostics:

@@ -6,11 +6,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-__all__ = ["Stage", "counted", "in_words", "more_budget", "size_in_words"]
-
-_PAYS = 0.8  # share of the error of a stage that the next one may leave, if more of them are to help
-_TELLS = 0.1  # errors above this are those of solutions that are not resolved yet, and tell nothing
-_MORE = 10.0
+__all__ = ["Stage", "counted", "in_words", "size_in_words"]
 
 
 @dataclass(frozen=True)
@@ -118,18 +114,3 @@ def in_words(stages: Sequence[Stage]) -> list[str]:
         name, ends = ("log evidence", (first.evidence, last.evidence))
     course = " → ".join(f"{value:.4g}" for value in ends if value is not None)
     return [f"{name} {course} in {last.iteration} iterations, {last.seconds:.2f} s"]
-
-
-def more_budget(given: float, stages: Sequence[Stage]) -> str:
-    """Return what a larger budget would bring, as far as the stages of a solve show it.
-
-    >>> falling = [Stage(0.1, estimate=1e-2), Stage(0.2, estimate=1e-3)]
-    >>> more_budget(10.0, falling)
-    'Give a larger budget, such as budget=100.'
-    >>> more_budget(10.0, falling[::-1])
-    'The estimate no longer falls, so that a larger budget is unlikely to help.'
-    """
-    known = [stage.estimate for stage in stages if stage.estimate is not None]
-    if len(known) > 1 and _PAYS * min(known[:-1]) < known[-1] < _TELLS:
-        return "The estimate no longer falls, so that a larger budget is unlikely to help."
-    return f"Give a larger budget, such as budget={_MORE * given:g}."

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from pibls.checks import check_bytes, check_choice, shorten
+from pibls.checks import WAYS, check_bytes, check_choice, shorten
 from pibls.errors import InputError, PiblsError, TextError
 from pibls.problem import AnyCondition, Problem
 from pibls.problem.measured import Measured
@@ -26,15 +26,13 @@ from pibls.text.source import Text
 from pibls.text.tables import Interpolant, column, local_name, read_columns
 from pibls.text.unknowns import known, read_truth, read_unknowns, refuse_taken
 
-__all__ = ["WAYS", "Outputs", "ProblemFile", "SolveOptions", "read_file", "read_problem", "read_text"]
+__all__ = ["Outputs", "ProblemFile", "SolveOptions", "read_file", "read_problem", "read_text"]
 
 _KEYS = (
     *("title", "domain", "time", "fields", "unknowns", "unknown_numbers", "parameters", "data", "equations"),
     *("conditions", "exact", "truth", "solve", "output"),
 )
 _LARGEST = 2_000_000
-WAYS = ("space-time", "lines")
-"""How to go through time, as :func:`~pibls.solve` takes it."""
 
 
 @dataclass(frozen=True)

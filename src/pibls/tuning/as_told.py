@@ -93,7 +93,7 @@ def _compared(
     network, problem = solution.network, solution.problem
     second = Fitting(problem, seed + _SECOND, device)
     if not isinstance(network, BroadNetwork):
-        limit = replace(budget, nominal=min(_COMPARISON_BUDGET, budget.left))
+        limit = budget.part(most=_COMPARISON_BUDGET)
         start = None if problem.is_linear else solution
         other = solve_wide(problem, _COMPARISON_TOL, limit, second.seed, lambda _: None, device=device, start=start)
     else:

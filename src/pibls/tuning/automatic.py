@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
 from pibls.budget import Budget
 from pibls.cells import suits_cells
-from pibls.checks import check_bytes, check_choice, check_integer, check_number, shorten
+from pibls.checks import WAYS, check_bytes, check_choice, check_integer, check_number, shorten
 from pibls.errors import DeadlineError, InputError, ResourceError
 from pibls.features.reference import Cells
 from pibls.geometry import Points
-from pibls.inverse import solve_inverse
 from pibls.limits import Guard, guarded
 from pibls.methods.fit import placing
 from pibls.problem import Problem
 from pibls.runtime import available_memory
 from pibls.solution import Solution
-from pibls.text.files import WAYS
 from pibls.tuning.as_told import Method, solve_as_told
 from pibls.tuning.progress import Progress, reporter
 from pibls.tuning.ways import Ways
@@ -138,13 +137,18 @@ def solve(
             if uncertainty or problem.parameters or problem.unknown_functions:
                 others = {"start": start, "continuation": continuation or None, "time": time}
                 _check_inverse(method=method, points=points, device=device, **others)
-                return solve_inverse(problem, tolerance, shared, first, partial(_tell, report), uncertainty=uncertainty)
-            if isinstance(method, Cells):
+                from pibls.inverse import solve_inverse  # most solves do without it, and it takes long to import
+
+                tell = partial(_tell, report)
+                solution = solve_inverse(problem, tolerance, shared, first, tell, uncertainty=uncertainty)
+            elif isinstance(method, Cells):
                 ways = Ways(problem, tolerance, shared, first, report, guesses, device, assume_well_posed, method)
-                return ways.run(time or (None if problem.domain.time is None else "space-time"))
-            if method is not None or points is not None:
-                return solve_as_told(problem, tolerance, method, points, first, device, shared, report)
-            return Ways(problem, tolerance, shared, first, report, guesses, device, assume_well_posed).run(time)
+                solution = ways.run(time or (None if problem.domain.time is None else "space-time"))
+            elif method is not None or points is not None:
+                solution = solve_as_told(problem, tolerance, method, points, first, device, shared, report)
+            else:
+                solution = Ways(problem, tolerance, shared, first, report, guesses, device, assume_well_posed).run(time)
+            return replace(solution, diagnostics=replace(solution.diagnostics, operations=shared.operations))
     except (DeadlineError, ResourceError):
         if guard.kept is None:
             raise

@@ -1,37 +1,40 @@
-"""Solves by cells, and what they mean where they do not converge."""
+"""Solves by cells, and the diagnosis of those that do not converge."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from functools import partial
 from typing import Any
 
 import numpy as np
 
 from pibls.budget import Budget
-from pibls.cells import attempt_cells, even_answers, leaking, solve_cells_nonlinear, unbalanced
+from pibls.cells import attempt_cells, solve_cells_nonlinear
+from pibls.cells.linear import Start, start_of
 from pibls.features.reference import SINES, Cells
 from pibls.lines import Evolution, find_evolution
-from pibls.lines.posed import grows_without_bound
 from pibls.problem import Across, OnPart, Problem
 from pibls.problem.switches import reading_of_jumps
 from pibls.runtime import blas_threads
 from pibls.solution import Solution
 from pibls.status import Status
-from pibls.tuning.clashes import clash_beyond, find_clash, find_surplus
 from pibls.tuning.fitting import Fitting
-from pibls.tuning.posedness import contradicts
 from pibls.tuning.progress import Progress
+from pibls.wellposed.compatibility import incompatibility
+from pibls.wellposed.contradiction import clash_beyond, contradicts, find_clash
+from pibls.wellposed.counting import surplus_on_line
+from pibls.wellposed.sensitivity import sensitivity_of
+from pibls.wellposed.stability import grows_without_bound
 
 __all__ = ["solve_by_cells", "solve_nonlinear_by_cells"]
 
-_SENSITIVE = 30.0  # answers of well-posed problems are of the size of one
+_SENSITIVE = 30.0  # sensitivities of well-posed problems are of the size of one
 _UNMET, _WIDELY = 0.02, 0.25  # share of the size of a statement that it lacks, and share of its points
 _PLAINLY = 0.25  # share of its size that a statement lacks of what is called a solution
 _LITTLE = 0.01  # of the size of a solution
 _POINTS = 200
 _GLANCE = 0.3  # nominal seconds for what has no solution, or is to tell whether there is one
+_GLIMPSE = 1e-3  # tolerance of a tree that only has to resolve data
 _PRECISE = 1e-8  # tolerance of solutions whose slopes are to be known
 
 
@@ -46,30 +49,28 @@ def solve_by_cells(
     nodes: Cells = SINES,
 ) -> Solution:
     """Solve a linear problem by cells; where that fails, find out whether the problem is to blame."""
-    tell = partial(_tell, report, budget.elapsed)
+    tell = _teller(report)
     with blas_threads(most=1):
         limits: dict[str, Any] = {"nodes": nodes} | ({"undetermined": np.inf} if assume_well_posed else {})
 
         def glanced(at: Problem, tol: float) -> Solution:
-            glance = replace(budget, nominal=min(_GLANCE, budget.left), operations=0.0)
-            found, _ = attempt_cells(at, tol, glance, seed, tell, **limits)
-            budget.spend(glance.operations)
-            return found
+            return attempt_cells(at, tol, budget.part(most=_GLANCE), seed, tell, **limits)[0]
 
-        if not assume_well_posed and (told := _told_at_once(problem, tol, glanced)) is not None:
+        start = start_of(problem, tol, budget, seed, nodes)
+        if not assume_well_posed and (told := _told_at_once(start, tol, glanced)) is not None:
             return told
-        solution, solver = attempt_cells(problem, tol, budget, seed, tell, **limits)
+        solution, solver = attempt_cells(problem, tol, budget, seed, tell, **limits, start=start)
         if assume_well_posed or budget.late:
             return solution
         message = _runaway(solution)
         unmet = _is_in_doubt(solution, tol)
         if not message and (unmet or (solution.diagnostics.condition or 0.0) > _SENSITIVE):
-            answers = even_answers(problem, seed, solver)
-            budget.spend(answers.operations)
-            if answers.is_unseen or answers.is_unstable:
-                message = ("" if answers.is_unseen else _left_open(problem)) or answers.in_words()
-            # What answers strongly may be unmet because it is not found.
-            elif unmet and max(answers.sizes) < _SENSITIVE and not _has_interface(problem):
+            found = sensitivity_of(problem, seed, solver)
+            budget.spend(found.operations)
+            if found.is_unseen or found.is_unstable:
+                message = ("" if found.is_unseen else _left_open(problem)) or found.in_words()
+            # A sensitive problem may have a residual because its solution is not found yet.
+            elif unmet and max(found.sizes) < _SENSITIVE and not _has_interface(problem):
                 message = _contradiction(solution, seed, budget)
     message = message or _left_open(problem)
     if not message and (remark := reading_of_jumps(problem)):
@@ -78,10 +79,11 @@ def solve_by_cells(
     return _as_told(solution, message)
 
 
-def _told_at_once(problem: Problem, tol: float, glanced: Callable[[Problem, float], Solution]) -> Solution | None:
-    """Return a compromise with what is wrong with a problem, if its conditions tell that."""
-    lost, clash = leaking(problem, tol) or unbalanced(problem, tol), find_clash(problem)
-    if not lost and clash is None and (surplus := find_surplus(problem)) is not None:
+def _told_at_once(start: Start, tol: float, glanced: Callable[[Problem, float], Solution]) -> Solution | None:
+    """If the conditions alone are inconsistent, return a quick solution that says why; else None."""
+    problem = start.follower.rows.problem
+    lost, clash = incompatibility(problem, tol, lambda: start.tree), find_clash(problem)
+    if not lost and clash is None and (surplus := surplus_on_line(problem)) is not None:
         others = glanced(problem.with_statements([s for s in problem.statements if s is not surplus]), _PRECISE)
         clash = clash_beyond(surplus, others) if others.status == Status.CONVERGED else None
     if not lost and clash is None:
@@ -92,13 +94,13 @@ def _told_at_once(problem: Problem, tol: float, glanced: Callable[[Problem, floa
 
 
 def _left_open(problem: Problem) -> str:
-    """Say which condition an evolution lacks: where waves fade soon, cells see little of what that leaves open."""
+    """Say which condition an evolution lacks: where waves fade soon, cells hardly notice."""
     evolution = find_evolution(problem)
     return evolution.lacks if isinstance(evolution, Evolution) else ""
 
 
 def _as_told(solution: Solution, message: str) -> Solution:
-    """Return a solution with what is wrong with its problem, if anything is."""
+    """Return a solution with the verdict that its problem is ill-posed, if there is a reason."""
     if not message:
         return solution
     told = replace(solution.diagnostics, message=message)
@@ -146,18 +148,18 @@ def solve_nonlinear_by_cells(
 ) -> Solution:
     """Solve a nonlinear problem by cells."""
     options: dict[str, Any] = {"start": start, "continuation": continuation, "nodes": nodes}
-    options |= {"undetermined": np.inf} if assume_well_posed else {}
-    tell = partial(_tell, report, budget.elapsed)
+    options["assume_well_posed"] = assume_well_posed
     with blas_threads(most=1):
+        tell = _teller(report)
         solution = solve_cells_nonlinear(problem, tol, budget, seed, tell, **options)
     if assume_well_posed:
         return solution
-    clash = find_clash(problem)
-    return _as_told(solution, leaking(problem, tol) or ("" if clash is None else clash.in_words(solution, tol)))
+    clash, lost = find_clash(problem), incompatibility(problem, tol, lambda: start_of(problem, max(tol, _GLIMPSE)).tree)
+    return _as_told(solution, lost or ("" if clash is None else clash.in_words(solution, tol)))
 
 
-def _tell(report: Callable[[Progress], None], begun: float, stage: str, seconds: float, *facts: Any) -> None:
-    report(Progress(stage, begun + seconds, *facts))
+def _teller(report: Callable[[Progress], None]) -> Callable[..., None]:
+    return lambda *facts: report(Progress(*facts))
 
 
 def _unmet(solution: Solution) -> dict[str, float]:

@@ -127,7 +127,7 @@ class Fitting:
         """Return the multiplications of a fit of so many nodes, in as many steps as a solution took."""
         rows = sum(self.points(nodes).sets[s.source].rows for s in self.problem.statements)
         columns = nodes * len(self.problem.fields)
-        steps = 1 if solution is None else max(1, sum(s["factorised"] > 0 for s in solution.diagnostics.iterations))
+        steps = 1 if solution is None else max(1, len(solution.diagnostics.iterations))
         return steps * rows * columns * (columns + _PER_ENTRY)
 
     def judge(self, nodes: int) -> Judge:

@@ -1,4 +1,4 @@
-"""What ``solution.grow`` does: more points where the residual is large, more nodes where the solution is steep.
+"""Growth of a solution: more points where the residual is large, more nodes where the solution is steep.
 
 A solution by cells is split further instead.
 """

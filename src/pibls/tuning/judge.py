@@ -30,7 +30,7 @@ _VANISHING = 1e-8
 
 
 class Evaluates(Protocol):
-    """What is judged: a solution, or whatever knows its derivatives at the points of the judge."""
+    """The object of a judgement: a solution, or anything that knows its derivatives at the points of the judge."""
 
     def evaluate(self, X: FloatArray, wanted: Sequence[tuple[str, MultiIndex]]) -> list[FloatArray]:
         """Return derivatives of fields at points."""
@@ -85,7 +85,7 @@ class Judge:
         return Verdict(parts)
 
     def references(self, evaluate: Evaluate) -> dict[str, float]:
-        """Return what the residual of each statement is relative to: the size of its terms, where that is not zero."""
+        """Return the size of each statement, which its residual is relative to: that of its terms, if not zero."""
         names, zero = self.problem.field_names, (0,) * len(self._half)
         keys = [(name, zero) for name in names]
         keys += [(t.field, t.multi_index) for s in self.problem.statements for t in s.form.terms]

@@ -1,4 +1,4 @@
-"""What a solve shows while it runs."""
+"""The progress of a solve, as it is shown."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["Progress", "reporter"]
 
 @dataclass(frozen=True)
 class Progress:
-    """What a solve is doing.
+    """A moment of a solve.
 
     Attributes
     ----------

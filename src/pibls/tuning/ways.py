@@ -1,4 +1,4 @@
-"""Which way a problem is solved: by cells, by lines or by one wide network, and what is tried where one stalls."""
+"""The strategy of a solve: by cells, by lines or by one wide network, and another way where one stalls."""
 
 from __future__ import annotations
 
@@ -93,36 +93,25 @@ class Ways:
             return solve_wide(*common, device=self.device, **own)
         if self.problem.is_linear:
             return self._by_cells(share)
-        return self._assumed(solve_nonlinear_by_cells(*common, **own, nodes=self.nodes or SINES))
+        return solve_nonlinear_by_cells(*common, **own, nodes=self.nodes or SINES)
 
     def _by_cells(self, share: float) -> Solution:
-        own = self._part(share)
-        try:
-            common = (self.problem, self.tol, own, self.seed, self.report)
-            return solve_by_cells(*common, assume_well_posed=self.assume_well_posed, nodes=self.nodes or SINES)
-        finally:
-            self._settle(own)
+        common = (self.problem, self.tol, self._part(share), self.seed, self.report)
+        return solve_by_cells(*common, assume_well_posed=self.assume_well_posed, nodes=self.nodes or SINES)
 
     def _part(self, share: float) -> Budget:
         """Return a share of what is left of the budget."""
-        return self.budget if share == 1.0 else replace(self.budget, nominal=share * self.budget.left, operations=0.0)
-
-    def _settle(self, own: Budget) -> None:
-        if own is not self.budget:
-            self.budget.spend(own.operations)
+        return self.budget if share == 1.0 else self.budget.part(share)
 
     def _by_lines(self, share: float = 1.0) -> Solution | Unsuitable:
-        begun = self.budget.elapsed
-        own = self._part(share)
-
-        def tell(stage: str, seconds: float, *facts: Any) -> None:
-            self.report(Progress(stage, begun + seconds, *facts))
-
-        try:
-            found = evolve(self.problem, tol=self.tol, seed=self.seed, budget=own, report=tell)
-        finally:
-            self._settle(own)
-        return self._assumed(found) if isinstance(found, Solution) else found
+        return evolve(
+            self.problem,
+            tol=self.tol,
+            seed=self.seed,
+            budget=self._part(share),
+            report=lambda *facts: self.report(Progress(*facts)),
+            assume_well_posed=self.assume_well_posed,
+        )
 
     @property
     def _may_use_both(self) -> bool:
@@ -157,8 +146,6 @@ class Ways:
             words = f"{done.capitalize()} it is no better ({_known(other)})."
             return self._timed(_with_words(first, words), until, names)
         words = f"It was {done}, as {_WORDS[names[0]][1].removeprefix('solved ')} it stalled ({_known(first)})."
-        stages = tuple(replace(stage, seconds=until + stage.seconds) for stage in other.diagnostics.stages)
-        other = replace(other, diagnostics=replace(other.diagnostics, stages=stages))
         return self._timed(_with_words(other, words), until, names)
 
     def _timed(
@@ -171,12 +158,6 @@ class Ways:
         else:
             seconds = {"total": total} if "total" in record.seconds else record.seconds
         return replace(solution, diagnostics=replace(record, seconds=seconds))
-
-    def _assumed(self, solution: Solution) -> Solution:
-        """Take back the verdict that a problem is ill-posed, where the user knows that it is not."""
-        if not self.assume_well_posed or solution.status != Status.ILL_POSED:
-            return solution
-        return replace(solution, status=Status.STALLED)
 
     def _off_device(self, solution: Solution) -> Solution:
         if self.device is None:

@@ -7,7 +7,7 @@ distance is the error of the narrower one. Work is counted and not timed, so tha
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any, cast
 
 import numpy as np
@@ -15,18 +15,17 @@ import numpy as np
 from pibls.budget import Budget
 from pibls.errors import PiblsError, ProblemError
 from pibls.features import BroadNetwork
-from pibls.limits import STOPS, in_words
 from pibls.problem import Problem
-from pibls.runtime import available_memory
+from pibls.refinement import Cost, Course, Patience, Reason, Stop, refine, verdict
 from pibls.solution import Solution, Stage
-from pibls.solution.stages import more_budget
 from pibls.solution.starts import checked_continuation, given_start, one, zero
 from pibls.status import Status
 from pibls.system import Evaluate, check_known, linearised, system_bytes
 from pibls.tuning.fitting import Block, Fitting, Scale, estimated_error
-from pibls.tuning.posedness import MET, ambiguity_of, contradicts
 from pibls.tuning.progress import Progress
 from pibls.tuning.scales import choose_scale, refine_scale, widened
+from pibls.wellposed.contradiction import MET, contradicts
+from pibls.wellposed.sensitivity import ambiguity_of
 
 __all__ = ["solve_wide"]
 
@@ -35,9 +34,16 @@ _PILOT_LEVELS, _HARDLY_SOLVED = (1, 2, 4), 0.1  # where no pilot solves anything
 _EASY = 1e-8  # a pilot that does so well leaves a network of twice its width next to round-off
 _MARGIN = 30.0  # a pilot better than the tolerance by so much ends the search
 _QUICK = 3.0  # by so much the error should fall from width to width; else the scale is chosen again
-_PAYING, _UNRESOLVED, _PATIENCE = 0.5, 0.1, 6
 _MEMORY_SHARE = 0.5
-_ROUNDING = 1e-12
+_PATIENCE = Patience(
+    "the solution may have a layer, a corner or a jump that random nodes do not follow. Give a method with scales by "
+    "hand, or split the domain",
+    window=2,
+    pays=0.5,
+    rounding=1e-12,
+    unresolved=0.1,
+    least=6,
+)
 _CONTRADICTION = (
     "The equations and conditions contradict each other: they keep a residual however wide the network is, though the "
     "best compromise is found. Check signs and values, or remove a condition."
@@ -56,6 +62,15 @@ class _Fitted:
     @property
     def nodes(self) -> int:
         return sum(nodes for nodes, _ in self.blocks)
+
+
+@dataclass(frozen=True, eq=False)
+class _Pair:
+    """A network, a wider one, and the estimated error of the first."""
+
+    here: _Fitted
+    wider: _Fitted
+    estimate: float
 
 
 @dataclass(eq=False)
@@ -79,34 +94,31 @@ class _Widening:
     scale: Scale = ()
     width: int = 0
     scanned: float = 0.0
-    stages: list[Stage] = field(default_factory=list)
-    best: tuple[float, _Fitted, _Fitted] | None = None
+    flaw: str = ""  # why the problem is ill-posed
+
+    def __post_init__(self) -> None:
+        self.linear = self.fitting
+        self.course: Course[_Pair] = Course(self.budget, _PATIENCE, lambda *facts: self.report(Progress(*facts)))
 
     @property
     def problem(self) -> Problem:
         return self.fitting.problem
 
-    @property
-    def elapsed(self) -> float:
-        return self.budget.elapsed
-
     def run(self, start: Evaluate | None) -> Solution:
-        """Solve, and say what came of it; an interrupt returns the best solution so far."""
-        verdict = ""
-        try:
-            if not self.problem.is_linear:
-                self.state = self._coarse(start)
-            linear = self._linear(self.state)
-            verdict = ("" if self.assume_well_posed else ambiguity_of(linear, self.budget)) or self._choose(linear)
-            self.scanned = self.elapsed
-            limit = self._widen(linear, once=bool(verdict))
-            if limit and not verdict and (self.stages[0].residual or 0.0) > MET and self._contradicts(linear):
-                verdict = _CONTRADICTION
-        except STOPS as stop:
-            if self.best is None:
-                raise
-            limit = in_words(stop)
-        return self._solution(limit, verdict)
+        """Solve, and tell the outcome; an interrupt returns the best solution so far."""
+        if not self.problem.is_linear:
+            self.state = self._coarse(start)
+        self.linear = self._linear(self.state)
+        self.flaw = "" if self.assume_well_posed else ambiguity_of(self.linear, self.budget)
+        self.flaw = self.flaw or self._choose(self.linear)
+        self.scanned = self.budget.elapsed
+        width = self.width or 2 * self.fitting.pilot_nodes
+        first = self._fitted(((width, self.scale or (3.0,) * self.linear.axes),), self.state)
+        stop = refine(self, first, self.course)
+        limited = stop.reason not in (Reason.TOLERANCE, Reason.INTERRUPTED)
+        if limited and (self.course.stages[0].residual or 0.0) > MET and self._contradicts(self.linear):
+            self.flaw = _CONTRADICTION
+        return self._solution(stop)
 
     def _linear(self, state: Evaluate | None) -> Fitting:
         """Return fits of the problem linearised at a state, on NumPy: what pilots are made by."""
@@ -157,7 +169,7 @@ class _Widening:
 
         def score(scale: Scale) -> float:
             if scale not in known:
-                self._tell("scan", nodes)
+                self.course.tell("scan", nodes)
                 self.budget.spend(linear.operations(nodes))
                 total = judge(linear.fit([(nodes, scale)])).total
                 known[scale] = total if np.isfinite(total) else np.inf
@@ -182,24 +194,6 @@ class _Widening:
             self.scale = refine_scale(self._score(linear, self.width), self.scale)
         return ""
 
-    def _widen(self, linear: Fitting, *, once: bool) -> str:
-        """Fit wider and wider networks until two agree; return what stopped it before, in words."""
-        width = self.width or 2 * self.fitting.pilot_nodes
-        here = self._fitted(((width, self.scale or (3.0,) * linear.axes),), self.state)
-        while True:
-            other = self._fitted(_wider(here.blocks), self.state)
-            if self._compare(here, other) <= self.tol or once:
-                return ""
-            here = other
-            following = int(_WIDER * here.nodes)
-            if limit := self._limit(here, following):
-                return limit
-            last = [stage.estimate or 0.0 for stage in self.stages[-2:]]
-            slow = len(last) > 1 and last[1] > last[0] / _QUICK
-            again = 3 * linear.operations(here.nodes) + self.fitting.operations(following, here.solution)
-            if slow and self.budget.affords(again):
-                here = self._rescaled(linear, here)
-
     def _rescaled(self, linear: Fitting, here: _Fitted) -> _Fitted:
         """Try other scales at the width at hand: what suits narrow networks may not suit wide ones."""
         scale = widened(self.scale, here.nodes / self.width)
@@ -209,80 +203,74 @@ class _Widening:
 
     def _fitted(self, blocks: tuple[Block, ...], state: Evaluate | None, *, close: bool = True) -> _Fitted:
         nodes = sum(nodes for nodes, _ in blocks)
-        self._tell("solve", nodes)
+        self.course.tell("solve", nodes)
         solution = self.fitting.fit(blocks, state, close=close)
         self.budget.spend(self.fitting.operations(nodes, solution))
         if state is not None:
             self.state = solution.evaluate
         return _Fitted(blocks, solution, self.fitting.judge(nodes)(solution).total)
 
-    def _compare(self, here: _Fitted, other: _Fitted) -> float:
-        """Estimate the error of a network by its distance to a wider one; keep the best so far."""
-        self._tell("estimate", here.nodes)
+    def compare(self, here: _Fitted) -> _Pair:
+        """Estimate the error of a network by its distance to a wider one."""
+        wider = self._fitted(_wider(here.blocks), self.state)
+        self.course.tell("estimate", here.nodes)
         # Both at the same points: some may lie in a layer that others miss.
-        judge = self.fitting.judge(other.nodes)
-        residuals = judge(here.solution).total, judge(other.solution).total
-        estimate = estimated_error(*residuals, self.fitting.distance(here.solution, other.solution))
+        judge = self.fitting.judge(wider.nodes)
+        residuals = judge(here.solution).total, judge(wider.solution).total
+        estimate = estimated_error(*residuals, self.fitting.distance(here.solution, wider.solution))
         unsolved = not self.problem.is_linear and here.residual > _NO_SOLUTION
         if unsolved or here.residual * self.fitting.turns(here.solution) > 1.0:
             # Two networks that solve nothing may be alike; and what an equation misses adds up over time.
             estimate = max(1.0, estimate)
-        rows = here.solution.diagnostics.rows
-        self.stages.append(Stage(self.elapsed, here.nodes, rows, residual=here.residual, estimate=estimate))
-        if self.best is None or estimate < self.best[0]:
-            self.best = estimate, here, other
-        return estimate
+        return _Pair(here, wider, estimate)
 
-    def _tell(self, stage: str, nodes: int) -> None:
-        last = self.stages[-1] if self.stages else Stage(0.0)
-        self.report(Progress(stage, self.elapsed, nodes, last.residual, last.estimate))
+    def stage(self, found: _Pair) -> Stage:
+        """Return the record of a width."""
+        here, rows = found.here, found.here.solution.diagnostics.rows
+        return Stage(self.budget.elapsed, here.nodes, rows, residual=here.residual, estimate=found.estimate)
 
-    def _limit(self, here: _Fitted, width: int) -> str:
-        """Return what forbids or makes pointless another width, in words."""
-        last = [stage.estimate or 0.0 for stage in self.stages]
-        hopeful = last[-1] > _UNRESOLVED and len(last) < _PATIENCE
-        if len(last) > 2 and not hopeful and min(last[-2:]) > _PAYING * last[-3]:
-            if min(last) < _ROUNDING:
-                return "Round-off limits it: no more digits are to be had in double precision. Ask for a larger tol."
-            # Networks that do not converge may be wrong alike: their residual knows more than their distance.
-            estimate, here, other = cast(tuple[float, _Fitted, _Fitted], self.best)
-            self.best = max(estimate, here.residual), here, other
-            return (
-                "The features limit it: widening the network no longer pays. The solution may have a layer, a corner "
-                "or a jump that random nodes do not follow; give a method with scales by hand, or split the domain."
-            )
-        if not self.budget.affords(self.fitting.operations(width, here.solution)):
-            return (
-                f"The budget limits it: {width} nodes would take more than {self.budget.nominal:g} nominal seconds. "
-                f"{more_budget(self.budget.nominal, self.stages)}"
-            )
-        needed = system_bytes(self.problem, self.fitting.points(width), width)
-        if needed > _MEMORY_SHARE * available_memory():
-            return f"The memory limits it: {width} nodes would need {needed / 2**30:.1f} GiB."
-        return self.budget.late
+    def is_met(self, found: _Pair) -> bool:
+        """Tell whether two widths agree; for an ill-posed problem one comparison is enough."""
+        return found.estimate <= self.tol or bool(self.flaw)
+
+    def limit(self, found: _Pair) -> None:
+        """Return nothing: networks can always be widened."""
+
+    def cost(self, found: _Pair) -> Cost:
+        """Return what the next width takes."""
+        width = int(_WIDER * found.wider.nodes)
+        work = self.fitting.operations(width, found.wider.solution)
+        memory = system_bytes(self.problem, self.fitting.points(width), width)
+        return Cost(f"{width} nodes", work, memory, _MEMORY_SHARE)
+
+    def finer(self, found: _Pair) -> _Fitted:
+        """Return the wider network; with another scale where estimates fall slowly."""
+        here, last = found.wider, [pair.estimate for pair in self.course.every[-2:]]
+        slow = len(last) > 1 and last[1] > last[0] / _QUICK
+        again = 3 * self.linear.operations(here.nodes) + self.cost(found).operations
+        return self._rescaled(self.linear, here) if slow and self.budget.affords(again) else here
 
     def _contradicts(self, linear: Fitting) -> bool:
         return not self.assume_well_posed and not self.budget.late and contradicts(linear, self.budget)
 
-    def _solution(self, limit: str, verdict: str) -> Solution:
-        assert self.best is not None
-        estimate, here, other = self.best
-        status, message = Status.ILL_POSED, verdict
-        if not verdict:
-            status = Status.STALLED if limit else Status.CONVERGED
-            place = "above" if estimate > self.tol else "within"
-            message = f"The estimated error {estimate:.1e} is {place} the tolerance {self.tol:g}. {limit}".rstrip()
-            if limit and here.solution.status == Status.STALLED:
-                message = f"{message} {here.solution.diagnostics.message}"
+    def _solution(self, stop: Stop) -> Solution:
+        best = self.course.best
+        fitted, estimate = best.here.solution, best.estimate
+        if stop.reason is Reason.STAGNATION:
+            # Networks that do not converge may be wrong alike: their residual knows more than their distance.
+            estimate = max(estimate, best.here.residual)
+        unfinished = stop.reason is not Reason.TOLERANCE and fitted.status == Status.STALLED
+        status, message = verdict(self.tol, estimate, stop, fitted.diagnostics.message if unfinished else "")
+        if self.flaw:
+            status, message = Status.ILL_POSED, self.flaw
         diagnostics = replace(
-            here.solution.diagnostics,
+            fitted.diagnostics,
             message=message,
-            stages=tuple(self.stages),
-            seconds={"scan": self.scanned, "solve": self.elapsed - self.scanned},
+            stages=tuple(self.course.stages),
+            seconds={"scan": self.scanned, "solve": self.budget.elapsed - self.scanned},
         )
-        richer = cast(BroadNetwork, other.solution.network), other.solution.weights
-        made = replace(here.solution, status=status, error_estimate=estimate, diagnostics=diagnostics)
-        return replace(made, richer=richer)
+        richer = cast(BroadNetwork, best.wider.solution.network), best.wider.solution.weights
+        return replace(fitted, status=status, error_estimate=estimate, diagnostics=diagnostics, richer=richer)
 
 
 def solve_wide(

@@ -1,0 +1,113 @@
+"""The automatic solve of a linear problem by cells: a first tree that resolves the data, then finer ones."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, cast
+
+import numpy as np
+
+from pibls.budget import Budget
+from pibls.cells.fitters import Linear, degree_for
+from pibls.cells.layout import Layout
+from pibls.cells.leaf import PER_CELL
+from pibls.cells.loop import UNDETERMINED, Loop
+from pibls.cells.refine import Follower
+from pibls.cells.rows import Rows
+from pibls.cells.solve import Glue
+from pibls.cells.tree import Cell, graded, leaves, refined, split_along_lines, split_at_planes
+from pibls.features.reference import SINES, Cells, draw_reference
+from pibls.problem import Averages, Problem
+from pibls.runtime import RATE
+from pibls.solution import Solution
+
+__all__ = ["Start", "attempt_cells", "first_tree", "solve_cells", "start_of", "suits_cells"]
+
+_DATA_BUDGET, _FEWEST_CELLS = 0.2, 16
+_WAVE_BUDGET = 0.35  # without waves there is no solution: with a comparison by richer cells that is all there is
+_SLENDER = 2.0  # first cells are not longer than so many times their width
+_MOST_COORDINATES = 3
+_PER_WEIGHT = 8.0  # operations of a cell by the third power of its weights
+
+
+def suits_cells(problem: Problem) -> bool:
+    """Tell whether a problem can be solved on cells: one to three coordinates, and a domain with an inside.
+
+    Averages over regions join cells that have nothing else to do with each other.
+    """
+    domain = problem.domain
+    if any(isinstance(s.place, Averages) for s in problem.statements):
+        return False
+    return len(domain.coordinates) <= _MOST_COORDINATES and getattr(domain, "atoms", None) is None
+
+
+def first_tree(follower: Follower, tol: float, root: Cell | None = None, *, budget: float = 10.0) -> Cell:
+    """Return a tree whose cells resolve the data, and on a torus no cell meets itself."""
+    rows = follower.rows
+    if root is None:
+        root = rows.layout.root
+        for axis in rows.periodic:
+            root = refined(root, {leaf: [(axis, None)] for leaf in leaves(root)})
+        root = rows.layout.trimmed(split_along_lines(root))
+        space = slice(len(rows.problem.domain.space))
+        while long := {
+            leaf: [(int(leaf.size[space].argmax()), None)]
+            for leaf in leaves(root)
+            if not len(leaf.folds)
+            and leaf.size[space].max(initial=0.0) > _SLENDER * leaf.size[space].min(initial=np.inf)
+        }:
+            root = refined(root, long)
+            if len(leaves(root)) > _FEWEST_CELLS:
+                break
+        root = split_at_planes(root)
+    cells = budget * RATE / (PER_CELL + _PER_WEIGHT * rows.width**3)
+    most, waves = (max(_FEWEST_CELLS, int(share * cells)) for share in (_DATA_BUDGET, _WAVE_BUDGET))
+    root = graded(root, *rows.layout.ground.hollows, most)
+    return rows.layout.trimmed(follower.followed(follower.waved(root, tol, waves), tol, most))
+
+
+@dataclass(frozen=True, eq=False)
+class Start:
+    """Rows of a problem, and a tree that resolves its data."""
+
+    follower: Follower
+    root: Cell
+
+    @property
+    def tree(self) -> tuple[Layout, Cell]:
+        """The cells of the problem, and the tree."""
+        return self.follower.rows.layout, self.root
+
+
+def start_of(problem: Problem, tol: float, budget: Budget | float = 10.0, seed: int = 0, nodes: Cells = SINES) -> Start:
+    """Return the first tree of a solve."""
+    d = len(problem.domain.coordinates)
+    follower = Follower(Rows(Layout(problem, draw_reference(d, degree_for(d, tol), seed, nodes), seed)))
+    return Start(follower, first_tree(follower, tol, budget=Budget.of(budget).left))
+
+
+def solve_cells(
+    problem: Problem, tol: float, budget: Budget | float, seed: int, report: Callable[..., None], **limits: Any
+) -> Solution:
+    """Solve a linear problem in one to three coordinates by cells."""
+    return attempt_cells(problem, tol, budget, seed, report, **limits)[0]
+
+
+def attempt_cells(
+    problem: Problem,
+    tol: float,
+    budget: Budget | float,
+    seed: int,
+    report: Callable[..., None],
+    *,
+    undetermined: float = UNDETERMINED,
+    nodes: Cells = SINES,
+    start: Start | None = None,
+) -> tuple[Solution, Linear]:
+    """Return a solution and the last fitter, which knows the domain and its cells."""
+    shared = Budget.of(budget)
+    start = start or start_of(problem, tol, shared, seed, nodes)
+    linear = Linear(Glue(start.follower.rows), shared)
+    loop = Loop(linear, tol, shared, seed, report, start.follower, undetermined)
+    return loop.run(linear.fit(start.root, None)), cast(Linear, loop.fitter)

@@ -1,0 +1,22 @@
+"""Refinement until two approximations agree: one loop, one estimate, one way to stop, one record, one verdict.
+
+Cells, lines and wide networks are discretisations: they solve, compare with a finer solution, and say what that costs.
+The driver decides when to go on.
+"""
+
+from pibls.refinement.driver import Course, Discretisation, Estimated, refine
+from pibls.refinement.estimate import extrapolated
+from pibls.refinement.stopping import Cost, Patience, Reason, Stop, verdict
+
+__all__ = [
+    "Cost",
+    "Course",
+    "Discretisation",
+    "Estimated",
+    "Patience",
+    "Reason",
+    "Stop",
+    "extrapolated",
+    "refine",
+    "verdict",
+]

@@ -1,0 +1,184 @@
+"""Why a refinement ends: a reason, its sentence and remedy, and the verdict on the solve."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import Enum
+
+import numpy as np
+
+from pibls.budget import Budget
+from pibls.runtime import available_memory, format_bytes
+from pibls.solution import Stage
+from pibls.status import Status
+
+__all__ = ["Cost", "Patience", "Reason", "Stop", "more_budget", "verdict"]
+
+_LEAST = 2e-16  # estimates below are zero
+_HELPS = 0.8  # share of the error of a stage that the next one may leave, if a larger budget is to help
+_TELLS = 0.1  # errors above this are those of solutions that are not resolved yet, and tell nothing
+_MORE = 10.0  # times as much budget is proposed
+
+
+class Reason(Enum):
+    """Why a refinement ends, as a sentence with its remedy; the discretisation fills in the braces."""
+
+    TOLERANCE = "tolerance", ""
+    BUDGET = "budget", "The budget limits it: {0}. {1}"
+    MEMORY = "memory", "The memory limits it: {0} would need {1}."
+    DEADLINE = "deadline", "{0}"
+    ROUNDING = (
+        "rounding",
+        "Round-off limits it: no more digits are to be had in double precision. Ask for a larger tol.",
+    )
+    STAGNATION = "stagnation", "Refinement no longer pays: {0}."
+    EXHAUSTED = "exhausted", "Refinement would not help: {0}."
+    LOST = "lost", "{0}"
+    INTERRUPTED = "interrupted", "{0}"
+
+    @property
+    def sentence(self) -> str:
+        """The sentence, with braces for facts."""
+        return self.value[1]
+
+
+@dataclass(frozen=True)
+class Stop:
+    """A reason with its facts.
+
+    >>> print(Stop(Reason.MEMORY, "a finer tree", "3 GiB"))
+    The memory limits it: a finer tree would need 3 GiB.
+    """
+
+    reason: Reason
+    facts: tuple[str, ...]
+
+    def __init__(self, reason: Reason, *facts: str) -> None:
+        object.__setattr__(self, "reason", reason)
+        object.__setattr__(self, "facts", facts)
+
+    def __str__(self) -> str:
+        return self.reason.sentence.format(*self.facts)
+
+
+@dataclass(frozen=True)
+class Cost:
+    """The cost of the next stage.
+
+    Attributes
+    ----------
+    words
+        The next stage in words, as "a finer tree of cells".
+    operations
+        Work beyond what the budget knows of.
+    memory, share
+        Bytes, and the share of the memory that may be used for them.
+    """
+
+    words: str
+    operations: float
+    memory: float = 0.0
+    share: float = 1.0
+
+    def limit(self, budget: Budget, stages: Sequence[Stage]) -> Stop | None:
+        """Return why the next stage cannot be had, or None."""
+        if self.memory > self.share * available_memory():
+            return Stop(Reason.MEMORY, self.words, format_bytes(self.memory))
+        if not budget.affords(self.operations):
+            too_much = f"{self.words} would take more than {budget.nominal:g} nominal seconds"
+            return Stop(Reason.BUDGET, too_much, more_budget(budget.nominal, stages))
+        return Stop(Reason.DEADLINE, budget.late) if budget.late else None
+
+
+@dataclass(frozen=True)
+class Patience:
+    """When stages in a row that bring nothing end a refinement.
+
+    Attributes
+    ----------
+    words
+        What may be the cause then.
+    window
+        So many last estimates are held against those before.
+    pays
+        Share of the estimates before that the last ones must fall to.
+    rounding
+        Estimates below this are limited by round-off.
+    unresolved, least
+        Where the last estimate is above, nothing is said before there are so many stages.
+    means, resolved
+        Whether the geometric means of two windows are compared, not the best of one with the last before it: one stage
+        that happens to agree with the next says little then. The window is doubled while no estimate is below
+        ``resolved``.
+    falls
+        Residuals that fell to such a share over three stages: the solution is still being found.
+    """
+
+    words: str
+    window: int
+    pays: float
+    rounding: float = 0.0
+    unresolved: float = np.inf
+    least: int = 0
+    means: bool = False
+    resolved: float = 1e-3
+    falls: float = 0.0
+
+    def limit(self, stages: Sequence[Stage]) -> Stop | None:
+        """Return why more stages would bring nothing, or None.
+
+        >>> patience = Patience("the solution may have a jump", 2, 0.5, rounding=1e-12)
+        >>> print(patience.limit([Stage(0.0, estimate=e) for e in (1e-3, 9e-4, 8e-4)]))
+        Refinement no longer pays: the solution may have a jump.
+        >>> patience.limit([Stage(0.0, estimate=e) for e in (1e-3, 9e-4, 1e-4)])
+        """
+        estimates = [max(s.estimate, _LEAST) for s in stages if s.estimate is not None]
+        if not self._stagnates(estimates):
+            return None
+        if min(estimates) < self.rounding:
+            return Stop(Reason.ROUNDING)
+        residuals = [s.residual or 0.0 for s in stages]
+        falling = len(residuals) > 3 and residuals[-1] < self.falls * residuals[-4]
+        early = estimates[-1] > self.unresolved and len(estimates) < self.least
+        return None if early or falling else Stop(Reason.STAGNATION, self.words)
+
+    def _stagnates(self, estimates: list[float]) -> bool:
+        if not self.means:
+            recent, earlier = estimates[-self.window :], estimates[: -self.window]
+            return bool(earlier) and min(recent) > self.pays * earlier[-1]
+        window = self.window if min(estimates, default=1.0) < self.resolved else 2 * self.window
+        recent, earlier = estimates[-window:], estimates[-2 * window : -window]
+        return bool(earlier) and float(np.mean(np.log(recent)) - np.mean(np.log(earlier))) > float(np.log(self.pays))
+
+
+def verdict(tol: float, estimate: float, stop: Stop | None, *remarks: str) -> tuple[Status, str]:
+    """Return the status of a solve and its message, from its estimated error and from why it ended.
+
+    >>> verdict(1e-6, 2e-7, Stop(Reason.TOLERANCE))
+    ('converged', 'The estimated error 2.0e-07 is within the tolerance 1e-06.')
+    >>> verdict(1e-6, 2e-5, Stop(Reason.INTERRUPTED, "It was interrupted."))[1]
+    'The estimated error is 2.0e-05, above the tolerance 1e-06. It was interrupted.'
+    """
+    words = [remark for remark in remarks if remark]
+    if stop is None or stop.reason is Reason.TOLERANCE:
+        message = f"The estimated error {estimate:.1e} is within the tolerance {tol:g}"
+        return Status.CONVERGED, " ".join([f"{message}.", *words])
+    place = f"is {estimate:.1e}, {'above' if estimate > tol else 'within'} the tolerance {tol:g}"
+    known = place if np.isfinite(estimate) else "is not known"
+    return Status.STALLED, " ".join([f"The estimated error {known}.", str(stop), *words]).rstrip()
+
+
+def more_budget(given: float, stages: Sequence[Stage]) -> str:
+    """Return the remedy of a budget that is spent: a larger one, if the stages of a solve let hope for more.
+
+    >>> falling = [Stage(0.1, estimate=1e-2), Stage(0.2, estimate=1e-3)]
+    >>> more_budget(10.0, falling)
+    'Give a larger budget, such as budget=100.'
+    >>> more_budget(10.0, falling[::-1])
+    'The estimate no longer falls, so that a larger budget is unlikely to help.'
+    """
+    known = [stage.estimate for stage in stages if stage.estimate is not None]
+    if len(known) > 1 and _HELPS * min(known[:-1]) < known[-1] < _TELLS:
+        return "The estimate no longer falls, so that a larger budget is unlikely to help."
+    return f"Give a larger budget, such as budget={_MORE * given:g}."

@@ -1,0 +1,234 @@
+"""Compatibility: the integral of the source must equal the flux that the conditions prescribe.
+
+By the divergence theorem an equation ∇·F(u) = f says how much of F flows out of the domain: the integral of f. Where
+conditions prescribe F on all of the boundary, both numbers must agree, or there is no solution. No discretisation of
+the contradiction need show it: least squares find a compromise.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, cast
+
+import numpy as np
+import sympy as sp
+
+from pibls.cells.layout import Layout
+from pibls.cells.tree import Cell, leaves, refined
+from pibls.checks import FloatArray
+from pibls.errors import ProblemError
+from pibls.features import MultiIndex
+from pibls.geometry import Domain
+from pibls.problem import Across, Form, OnPart, Opposite, Problem, Statement
+from pibls.problem.conditions import residual_of
+from pibls.problem.fluxes import normal_flux
+from pibls.problem.operators import Divergence, Laplacian
+from pibls.problem.statements import lowered
+from pibls.problem.symbols import Field
+
+__all__ = ["incompatibility"]
+
+Slot = tuple[str, MultiIndex]
+Row = Callable[[FloatArray, FloatArray], FloatArray]
+
+_PLAIN = 1e-3  # share of all sources and fluxes that is a contradiction, however large the tolerance is
+_UNSURE = 0.01  # by how much of itself the difference may change with finer cells: rounding changes altogether
+_SAME = 1e-9
+_SAMPLES, _NODES = 3, 300
+_COVERED = 1e-3  # share of the boundary, by measures that may be estimates
+
+
+@dataclass(frozen=True, eq=False)
+class _Flux:
+    """The flux F·n of an equation ∇·F = f, as coefficients of fields and their slopes."""
+
+    equation: Statement
+    rows: dict[Slot, Row]
+
+    def at(self, X: FloatArray, normals: FloatArray, slots: Sequence[Slot]) -> FloatArray:
+        """Return the coefficients at points of the boundary: (points, slots)."""
+        found = np.zeros((len(X), len(slots)))
+        for slot, row in self.rows.items():
+            found[:, slots.index(slot)] = row(X, normals)
+        return found
+
+    def crossed(self, rule: Sequence[FloatArray], scale: float | None = None) -> tuple[float, float]:
+        """Return the measure of the surface through which something can flow, and the size of the coefficients."""
+        X, normals, weights = rule
+        sizes = np.abs(self.at(X, normals, list(self.rows))).max(axis=1)
+        scale = float(sizes.max()) if scale is None else scale
+        return float(weights[sizes > _SAME * scale].sum()), scale
+
+
+def incompatibility(problem: Problem, tol: float, start: Callable[[], tuple[Layout, Cell]]) -> str:
+    """Say how far the integral of a source is from the flux that conditions prescribe, where they prescribe all of it.
+
+    Parameters
+    ----------
+    problem
+        A problem; of a nonlinear one, its linear equations are checked.
+    tol
+        Relative difference that matters, at most a thousandth.
+    start
+        Returns the cells of the problem and a tree that resolves its data; it is called only where needed.
+
+    Examples
+    --------
+    >>> from pibls.cells.linear import start_of
+    >>> from pibls.problems import ill_posed, neumann_gauge
+    >>> for problem in (neumann_gauge(), ill_posed()["neumann_incompatible"].problem()):
+    ...     print(incompatibility(problem, 1e-6, lambda: start_of(problem, 1e-6).tree)[:51])
+    <BLANKLINE>
+    The equations and conditions contradict each other:
+    """
+    if problem.domain.time is not None or any(isinstance(s.place, Across) for s in problem.statements):
+        return ""
+    try:
+        found = (_difference(problem, flux, tol, start) for flux in problem.once(_fluxes) if _is_known(problem, flux))
+        return next(filter(None, found), "")
+    except ProblemError:
+        return ""  # coefficients may be infinite at the boundary, as in polar coordinates
+
+
+def _difference(problem: Problem, flux: _Flux, tol: float, start: Callable[[], tuple[Layout, Cell]]) -> str:
+    layout, root = start()
+    # Rules on cut cells in space have fewer digits.
+    exact = layout.ground.is_box or layout.reference.dimension < 3
+    least, missed = min(tol, _PLAIN) if exact else _PLAIN, []
+    for tree in (root, _halved(root)):
+        made, out, size = _balance(problem, layout, tree, flux)
+        missed.append(made - out)
+        if abs(missed[-1]) <= least * size:
+            return ""
+    if abs(missed[-1] - missed[-2]) > _UNSURE * abs(missed[-1]):
+        return ""
+    return (
+        f"The equations and conditions contradict each other: the source of {flux.equation.name} adds up to "
+        f"{made:.6g}, and by the conditions {out:.6g} flows out. Check signs and values."
+    )
+
+
+def _halved(root: Cell) -> Cell:
+    return refined(root, {leaf: [(axis, None) for axis in range(len(leaf.size))] for leaf in leaves(root)})
+
+
+def _fluxes(problem: Problem) -> tuple[_Flux, ...]:
+    """Return the fluxes of the equations that are divergences, if conditions say something of them."""
+    equations = [s for s in problem.statements if s.is_equation]
+    pairs = zip(problem.equations, equations, strict=True)
+    found = (_flux(problem, written, own) for written, own in pairs if own.form.is_linear and _may_tell(problem, own))
+    return tuple(flux for flux in found if flux is not None)
+
+
+def _may_tell(problem: Problem, equation: Statement) -> bool:
+    """Tell whether conditions have terms that a flux of an equation would have: of one order less."""
+    form, conditions = equation.form, (s for s in problem.statements if isinstance(s.place, OnPart | Opposite))
+    terms = (term for s in conditions for term in s.form.terms)
+    return form.order in (1, 2) and any(t.order == form.order - 1 and t.field in form.fields for t in terms)
+
+
+def _flux(problem: Problem, written: object, equation: Statement) -> _Flux | None:
+    """Return the flux of an equation; None if it is no divergence, or has other terms with fields."""
+    form = equation.form
+    constant = all(function.constant is not None for function in form.coefficient_functions)
+    if constant and all(1 <= term.order == max(term.multi_index) for term in form.terms):
+        return _Flux(equation, _constant_rows(form))
+    residual = residual_of(written, "the equation")
+    flux = normal_flux(residual, problem.domain.space)
+    if flux is None:
+        return _Flux(equation, _constant_rows(form)) if constant and all(t.order for t in form.terms) else None
+    if residual.replace(lambda e: isinstance(e, Divergence | Laplacian), lambda _: sp.S.Zero).has(Field):
+        return None
+    own = lowered(flux, problem.domain, "the flux", normals=True)
+    slots = ((term.field, term.multi_index) for term in own.terms)
+    return _Flux(equation, dict(zip(slots, own.coefficient_functions, strict=True)))
+
+
+def _constant_rows(form: Form) -> dict[Slot, Row]:
+    """Return the flux of an equation with constant coefficients; of a mixed derivative, each axis has one half."""
+    directions: dict[Slot, FloatArray] = {}
+    for term, function in zip(form.terms, form.coefficient_functions, strict=True):
+        axes = [axis for axis, count in enumerate(term.multi_index) for _ in range(count)]
+        for axis in axes:
+            index = list(term.multi_index)
+            index[axis] -= 1
+            own = directions.setdefault((term.field, tuple(index)), np.zeros(len(index)))
+            own[axis] += cast(float, function.constant) / len(axes)
+    return {slot: lambda _, normals, c=c: normals @ c for slot, c in directions.items()}  # type: ignore[misc]
+
+
+def _is_known(problem: Problem, flux: _Flux) -> bool:
+    """Tell whether conditions prescribe a flux wherever there are any; faces that are periodic pass it on."""
+    for statement in problem.statements:
+        if isinstance(statement.place, Opposite):
+            constant = all(function.constant is not None for function in flux.equation.form.coefficient_functions)
+            if not constant or statement.form.source_function.constant != 0.0:
+                return False
+        if isinstance(statement.place, OnPart):
+            X, normals = statement.place.part.sample(_SAMPLES, "kronecker", 1)
+            scale = float(np.abs(flux.at(X, normals, list(flux.rows))).max())
+            if _through(problem, flux, statement.place, X, normals, scale) is None:
+                return False
+    return True
+
+
+def _through(
+    problem: Problem, flux: _Flux, place: OnPart, X: FloatArray, normals: FloatArray, scale: float
+) -> tuple[FloatArray, FloatArray] | None:
+    """Return the flux at points of a place by each of its conditions, and the share of the flux that these prescribe.
+
+    Conditions in other places may prescribe the rest. None where the flux is no sum of what all conditions give.
+    """
+    given = [s for s in problem.statements if isinstance(s.place, OnPart)]
+    held = [s.place is place or s.place == place for s in given]
+    if any(not s.form.is_linear or s.targets is not None for s in given):
+        return None
+    slots = sorted({*flux.rows, *((term.field, term.multi_index) for s in given for term in s.form.terms)})
+    wanted = flux.at(X, normals, slots)
+    rows, values = np.zeros((len(X), len(given), len(slots))), np.zeros((len(X), len(given)))
+    for k, (statement, own) in enumerate(zip(given, held, strict=True)):
+        here = np.ones(len(X), dtype=bool) if own else statement.place.part.contains(X)  # type: ignore[union-attr]
+        if here.any():
+            form = statement.form
+            for term, function in zip(form.terms, form.coefficient_functions, strict=True):
+                rows[here, k, slots.index((term.field, term.multi_index))] += function(X[here], normals[here])
+            values[here, k] = -form.source_function(X[here], normals[here])
+    shares = np.einsum("pk,pkc->pc", wanted, np.linalg.pinv(rows))
+    if np.abs(wanted - np.einsum("pc,pck->pk", shares, rows)).max() > _SAME * scale:
+        return None
+    told = np.einsum("pc,pck,pk->p", shares[:, held], rows[:, held], wanted)
+    squares = np.square(wanted).sum(axis=1)
+    flows = np.sqrt(squares) > _SAME * scale
+    return shares[:, held] * values[:, held], np.where(flows, told / np.where(flows, squares, 1.0), 0.0)
+
+
+def _balance(problem: Problem, layout: Layout, root: Cell, flux: _Flux) -> tuple[float, float, float]:
+    """Return the integral of the source over a tree, the prescribed flux, and the sum of all absolute values in both.
+
+    All are zero where conditions do not prescribe the flux on all of the boundary, or prescribe it twice.
+    """
+    parts = [part for leaf in leaves(root) for part in layout.parts(leaf)]
+    # Both signs count: a cell may take all it makes.
+    source = flux.equation.form.source_function
+    made = np.concatenate([-part.integrals * source(part.points) for part in parts])
+    rules: dict[Any, list[Any]] = {}
+    for part in parts:
+        for place, rule in part.boundary.items():
+            rules.setdefault(place, []).append(rule)
+    whole, scale = flux.crossed(cast(Domain, problem.domain).boundary.quadrature(_NODES))
+    out, covered = [np.zeros(0)], 0.0
+    for place, held in rules.items():
+        X, normals, weights = (np.concatenate([getattr(r, n) for r in held]) for n in ("points", "normals", "weights"))
+        found = _through(problem, flux, place, X, normals, scale)
+        if found is None:
+            return 0.0, 0.0, 0.0
+        # What one condition lets out another may let in.
+        out.append((weights[:, None] * found[0]).ravel())
+        covered += float(weights @ found[1])
+    ends = {end for s in problem.statements if isinstance(s.place, Opposite) for end in (s.place.low, s.place.high)}
+    covered += sum(flux.crossed(end.quadrature(_NODES), scale)[0] for end in ends)
+    if abs(covered - whole) > _COVERED * whole:
+        return 0.0, 0.0, 0.0
+    through = np.concatenate(out)
+    return float(made.sum()), float(through.sum()), float(np.abs(made).sum() + np.abs(through).sum())

@@ -1,0 +1,241 @@
+"""Contradiction: statements that cannot hold together.
+
+Two conditions may give different values of one thing in one place, or one of them another value than the solution of
+all others has. Where statements can each be met, but not together, by wider and wider networks, they contradict too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from typing import TYPE_CHECKING, cast
+
+import numpy as np
+from scipy import linalg
+
+from pibls.budget import Budget
+from pibls.checks import FloatArray
+from pibls.features import BroadNetwork, MultiIndex
+from pibls.geometry import Domain, Points
+from pibls.geometry.landmarks import corners, has_inner_edges
+from pibls.problem import OnPart, Problem, Statement
+from pibls.runtime import blas_threads
+from pibls.solution import Solution
+from pibls.solution.residuals import root_mean_square
+from pibls.system import Balanced, assemble
+from pibls.wellposed.sensitivity import DECOMPOSITION
+
+if TYPE_CHECKING:
+    from pibls.tuning.fitting import Fitting
+
+__all__ = ["MET", "Clash", "clash_beyond", "contradicts", "find_clash", "joint_defects", "stay_apart"]
+
+Slot = tuple[str, MultiIndex]
+
+_POINTS = 100
+_FEW = 0.02  # share of the places of a condition: two sides of a corner have it in common, and may differ there
+_DIGITS, _SLOPES = 1e-9, 1e-6  # to which values are the same, and what solutions of other conditions give
+_MOST = 1e-3  # of the size of a solution, however large the tolerance is
+_RESOLVED = 1e-10  # directions of a network that are smaller than this are round-off, not functions
+_PERTURBED = 0.05
+_SCALE, _WIDENED = 3.0, 1.25  # of the nodes of a small network, and how it grows with every doubling of their number
+_STAYS, _APART = 0.7, 0.1
+MET = 0.02
+"""Relative residual below which statements count as met."""
+
+
+@dataclass(frozen=True, eq=False)
+class Clash:
+    """Two conditions on the same things at the same place.
+
+    Attributes
+    ----------
+    names
+        What they are called.
+    slots
+        The fields and derivatives in them, with the size of their coefficients.
+    place
+        Where they differ most.
+    values
+        What each gives there.
+    """
+
+    names: tuple[str, str]
+    slots: dict[Slot, float]
+    place: FloatArray
+    values: tuple[float, float]
+
+    def in_words(self, solution: Solution, tol: float) -> str:
+        """Say what contradicts what, if that is more than a small part of the terms of these conditions."""
+        X = solution.problem.domain.sample(_POINTS, "kronecker", 3)
+        state = solution.evaluate(X, list(self.slots))
+        sizes = (float(np.abs(own).max()) for own in state)
+        size = max(factor * own for factor, own in zip(self.slots.values(), sizes, strict=True))
+        first, second = self.values
+        if abs(first - second) <= min(tol, _MOST) * max(size, abs(first), abs(second)):
+            return ""
+        symbols = solution.problem.domain.coordinates
+        place = ", ".join(f"{s.name}={v:.3g}" for s, v in zip(symbols, self.place, strict=True))
+        return (
+            f"The conditions contradict each other: {self.names[0]} and {self.names[1]} give the same thing twice, and "
+            f"near {place} one says {first:.6g} and the other {second:.6g}. Restrict one of them with on=..., or "
+            "remove it."
+        )
+
+
+def find_clash(problem: Problem) -> Clash | None:
+    """Return two conditions that differ on what they both give.
+
+    Examples
+    --------
+    >>> from pibls.geometry import Interval
+    >>> from pibls.problem import Dirichlet, coordinates, field
+    >>> x = coordinates("x")
+    >>> u, line = field("u", x), Interval((x, 0, 1))
+    >>> conditions = [Dirichlet(u, 0), Dirichlet(u, 1, on=line.right)]
+    >>> find_clash(Problem(u.diff(x, 2), line, conditions)).values
+    (0.0, 1.0)
+    >>> find_clash(Problem(u.diff(x, 2), line, [*conditions[:1], Dirichlet(u, 0, on=line.right)]))
+    """
+    given = [s for s in problem.statements if isinstance(s.place, OnPart) and s.form.is_linear and s.targets is None]
+    found = (_clash(one, two) for one, two in combinations(given, 2))
+    return next((clash for clash in found if clash is not None), None)
+
+
+def clash_beyond(surplus: Statement, solution: Solution) -> Clash | None:
+    """Return what a condition and the solution of all others differ by."""
+    assert isinstance(surplus.place, OnPart)
+    form, (X, normals) = surplus.form, surplus.place.part.sample(_POINTS, "kronecker", 1)
+    slots = [(term.field, term.multi_index) for term in form.terms]
+    given = 0.0 - form.source_function(X, normals)
+    found = form.residual_function(X, normals, solution.evaluate(X, slots)) + given
+    sizes = [float(np.abs(own(X, normals)).max()) for own in form.coefficient_functions]
+    names = surplus.name, "what the other conditions determine"
+    return _differing(names, dict(zip(slots, sizes, strict=True)), X, (given, found), _SLOPES)
+
+
+def _clash(one: Statement, two: Statement) -> Clash | None:
+    slots = [(term.field, term.multi_index) for term in one.form.terms]
+    others = [(term.field, term.multi_index) for term in two.form.terms]
+    if sorted(slots) != sorted(others) or {one.weight, two.weight} != {1.0}:
+        return None
+    parts = [s.place.part for s in (one, two) if isinstance(s.place, OnPart)]
+    small, large = sorted(parts, key=lambda part: part.measure)
+    samples = small.sample(_POINTS, "kronecker", 1)
+    shared = large.contains(samples.points)
+    if shared.mean() <= _FEW:
+        return None
+    X, normals = samples.points[shared], samples.normals[shared]
+    first, second = (_row(s, slots, X, normals) for s in (one, two))
+    if not np.allclose(first[:-1], second[:-1], atol=_DIGITS):
+        return None
+    factors = dict(zip(slots, np.abs(first[:-1]).max(axis=1).tolist(), strict=True))
+    return _differing((one.name, two.name), factors, X, (first[-1], second[-1]), _DIGITS)
+
+
+def _differing(
+    names: tuple[str, str],
+    slots: dict[Slot, float],
+    X: FloatArray,
+    values: tuple[FloatArray, FloatArray],
+    digits: float,
+) -> Clash | None:
+    """Return where two values of the same thing differ most, unless they are the same."""
+    first, second = values
+    apart = np.abs(first - second)
+    worst = int(apart.argmax())
+    if apart[worst] <= digits * max(np.abs(first).max(), np.abs(second).max()):
+        return None
+    return Clash(names, slots, X[worst], (float(first[worst]), float(second[worst])))
+
+
+def _row(s: Statement, slots: list[Slot], X: FloatArray, normals: FloatArray) -> FloatArray:
+    """Return the coefficients of a condition at points, of size one in all, and what it gives."""
+    own = {(t.field, t.multi_index): f for t, f in zip(s.form.terms, s.form.coefficient_functions, strict=True)}
+    found = np.stack([*(own[slot](X, normals) for slot in slots), 0.0 - s.form.source_function(X, normals)])
+    largest = np.take_along_axis(found, np.abs(found[:-1]).argmax(axis=0)[None], axis=0)
+    scale = np.sqrt(np.square(found[:-1]).sum(axis=0)) * np.where(largest < 0, -1.0, 1.0)
+    return np.asarray(found / np.where(scale == 0, 1.0, scale))
+
+
+def contradicts(fitting: Fitting, budget: Budget | None = None) -> bool:
+    """Tell whether the statements of a linear problem can each be met, but not together, however wide the network.
+
+    An unresolved solution looks like that too, until the network is widened; a layer, a corner or an inner edge even
+    then, so problems that have those are not asked.
+    """
+    problem = fitting.problem
+    domain = cast(Domain, problem.domain)
+    if _is_perturbed(problem) or corners(domain) or has_inner_edges(domain):
+        return False
+    defects = []
+    with blas_threads(most=1):
+        for doublings in range(3):
+            nodes = fitting.pilot_nodes * 2**doublings
+            network = fitting.network([(nodes, (_SCALE * _WIDENED**doublings,) * fitting.axes)])
+            defects.append(joint_defects(problem, fitting.points(nodes), network))
+            if budget is not None:
+                budget.spend(DECOMPOSITION * fitting.operations(nodes))
+    return stay_apart(defects)
+
+
+def joint_defects(problem: Problem, points: Points, network: BroadNetwork) -> tuple[float, float]:
+    """Return how far all statements together are from being met, and the worst of them taken alone.
+
+    Statements that can each be met but not together contradict each other, or ask for more than the network can do;
+    statements that cannot even be met alone want a finer network.
+
+    Examples
+    --------
+    >>> from pibls import Dirichlet, Interval, coordinates, field
+    >>> from pibls.features import draw_network
+    >>> x = coordinates("x")
+    >>> u = field("u", x)
+    >>> line = Interval((x, 0, 1))
+    >>> both = Problem(u.diff(x) - 1, line, [Dirichlet(u, 0)])
+    >>> network = draw_network(np.random.default_rng(0), line.bounds, [("sin", 40, 3.0)])
+    >>> together, alone = joint_defects(both, Points.sample(both, 100), network)
+    >>> together > 0.1, alone < 1e-10
+    (True, True)
+    """
+    system = assemble(problem, points, network, Balanced())
+    alone = [_defect(system.matrix[block.rows], system.rhs[block.rows]) for block in system.blocks]
+    size = float(np.sqrt(sum(np.mean(system.rhs[block.rows] ** 2) for block in system.blocks)))
+    weights = linalg.lstsq(system.matrix, system.rhs, cond=_RESOLVED, lapack_driver="gelsy")[0]
+    residual = system.rhs - system.matrix @ weights
+    together = float(np.sqrt(sum(np.mean(residual[block.rows] ** 2) for block in system.blocks)))
+    return (together / size if size > 0 else 0.0), max(alone, default=0.0)
+
+
+def stay_apart(defects: Sequence[tuple[float, float]]) -> bool:
+    """Tell from the joint defects of wider and wider networks whether statements contradict each other.
+
+    >>> stay_apart([(0.7, 1e-2), (0.7, 1e-4), (0.7, 1e-6)]), stay_apart([(0.7, 1e-2), (0.1, 1e-4), (0.01, 1e-6)])
+    (True, False)
+    """
+    (first, _), *_, (together, alone) = defects
+    return together > max(_STAYS * first, _APART) and alone < 0.1 * together
+
+
+def _is_perturbed(problem: Problem) -> bool:
+    """Tell whether lower-order terms dominate: then an unresolved layer or wave looks like a contradiction."""
+    widths = np.ptp(problem.domain.bounds, axis=1) / 2
+    X = problem.domain.sample(50, "kronecker", 1)
+    for statement in problem.statements:
+        sizes: dict[int, float] = {}
+        for term, function in zip(statement.form.terms, statement.form.coefficient_functions, strict=True):
+            if statement.is_equation:
+                size = root_mean_square(function(X)) / float(np.prod(widths ** np.array(term.multi_index)))
+                sizes[term.order] = max(size, sizes.get(term.order, 0.0))
+        if sizes and sizes[max(sizes)] < _PERTURBED * max(sizes.values()):
+            return True
+    return False
+
+
+def _defect(matrix: FloatArray, rhs: FloatArray) -> float:
+    size = float(np.linalg.norm(rhs))
+    if size == 0:
+        return 0.0
+    weights = linalg.lstsq(matrix, rhs, cond=_RESOLVED, lapack_driver="gelsy")[0]
+    return float(np.linalg.norm(rhs - matrix @ weights)) / size

@@ -1,0 +1,161 @@
+"""Counting: whether there are as many conditions as determine a solution.
+
+Evolution equations whose own highest derivatives in space diffuse, or make waves, need as many initial values as they
+have derivatives in time, and half as many conditions on every piece of the boundary as they have derivatives in space.
+With fewer there is no solution, or more than one. Of other evolutions nothing is said. On a line without time the
+orders of the equations say how many conditions there have to be at its ends.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import sympy as sp
+
+from pibls.checks import FloatArray
+from pibls.geometry import Interval
+from pibls.problem import MultiIndex, OnPart, Problem, Statement
+
+if TYPE_CHECKING:
+    from pibls.lines.form import Evolution
+
+__all__ = ["conditions_needed", "exceeds", "surplus", "surplus_on_line", "what_lacks"]
+
+# All of them are smooth wherever their arguments are.
+_SMOOTH = (sp.Add, sp.Mul, sp.exp, sp.sin, sp.cos, sp.sinh, sp.cosh, sp.tanh, sp.atan, sp.erf)
+_POINTS = 300
+_BARE = 0.01  # share of the boundary
+_PLAIN = 1e-4
+
+
+def conditions_needed(evolution: Evolution) -> dict[str, int] | None:
+    """Return how many conditions each field needs on the boundary; None where that is not plain."""
+    nowhere = evolution.space is not None and evolution.problem.domain.boundary.empty
+    if evolution.mass or evolution.multipliers or nowhere:
+        return None
+    needed = {}
+    for name, rate in evolution.rates.items():
+        slopes = {slot: sp.diff(rate, slot.symbol) for slot in evolution.slots if rate.has(slot.symbol)}
+        own = {slot.multi_index: slope for slot, slope in slopes.items() if slot.state == (name, 0)}
+        order, times = max(map(sum, own), default=0), evolution.orders[name]
+        half = order // 2
+        if not all(map(_is_smooth, slopes.values())):
+            return None
+        if order and not (times <= 2 and order % 2 == 0 and _diffuses(own, order)):
+            return None
+        # Waves bear less beside their highest derivatives than what diffuses.
+        most = half if times > 1 else max(order - 1, 0)
+        for slot in slopes:
+            height = sum(slot.multi_index)
+            highest = slot.state == (name, 0) and height == order
+            if height > (most if slot.state[1] == 0 else 0) and not highest:
+                return None
+        needed[name] = half
+    return needed
+
+
+def _is_smooth(expression: sp.Expr) -> bool:
+    """Tell whether an expression is smooth everywhere: at the axis of a disk, say, no condition is needed."""
+    if isinstance(expression, sp.Symbol) or expression.is_number:
+        return True
+    power = isinstance(expression, sp.Pow) and expression.exp.is_Integer and expression.exp > 0
+    return (power or isinstance(expression, _SMOOTH)) and all(_is_smooth(inner) for inner in expression.args)
+
+
+def _diffuses(slopes: dict[MultiIndex, sp.Expr], order: int) -> bool:
+    """Tell whether the derivatives of the highest order have fixed factors and damp every wave."""
+    tops = {index: slope for index, slope in slopes.items() if sum(index) == order}
+    if not all(slope.is_number for slope in tops.values()):
+        return False
+    axes = len(next(iter(tops)))
+    directions = np.random.default_rng(0).normal(size=(_POINTS, axes))
+    directions /= np.linalg.norm(directions, axis=1, keepdims=True)
+    symbol = sum(float(slope) * np.prod(directions ** np.array(index), axis=1) for index, slope in tops.items())
+    damping = (-1.0) ** (order // 2 + 1) * np.asarray(symbol)
+    return bool(damping.min() > _PLAIN * np.abs(damping).max())
+
+
+def _covered(X: FloatArray, statements: tuple[Statement, ...]) -> FloatArray:
+    """Return how many conditions hold at each point; those that are not linear, or periodic, count as enough."""
+    found = np.zeros(len(X))
+    for statement in statements:
+        place = statement.place
+        if isinstance(place, OnPart):
+            found += np.where(place.part.contains(X), 1.0 if statement.form.is_linear else np.inf, 0.0)
+        else:
+            found += np.inf
+    return found
+
+
+def _boundary(evolution: Evolution) -> FloatArray:
+    return np.asarray(evolution.problem.domain.boundary.sample(_POINTS, "kronecker", 1).points)
+
+
+def what_lacks(evolution: Evolution, needed: dict[str, int]) -> str:
+    """Say which field has too few conditions on the boundary, and where, as a sentence; an empty text if none."""
+    if not any(needed.values()):
+        return ""
+    X = _boundary(evolution)
+    own = {n: tuple(s for s in evolution.boundary if n in s.form.fields) for n in needed}
+    counts = [(name, k, _covered(X, own[name])) for name, k in needed.items()]
+    counts.append((", ".join(needed), sum(needed.values()), _covered(X, evolution.boundary)))
+    for name, enough, found in counts:
+        bare = found < enough
+        if bare.mean() > _BARE:
+            symbols = evolution.space.coordinates
+            place = ", ".join(f"{s.name}={v:.3g}" for s, v in zip(symbols, X[bare][0], strict=False))
+            return (
+                f"The conditions do not determine the solution: near {place} on the boundary {name} needs {enough} "
+                f"condition{'s' * (enough > 1)} and has {int(found[bare][0])}. Add what is missing there."
+            )
+    return ""
+
+
+def exceeds(evolution: Evolution, needed: dict[str, int]) -> bool:
+    """Tell whether somewhere on the boundary more is given than needed: that may make up for what is not given."""
+    given = tuple(s for s in evolution.boundary if isinstance(s.place, OnPart))
+    return bool(given) and bool((_covered(_boundary(evolution), given) > sum(needed.values())).any())
+
+
+def surplus(evolution: Evolution, needed: dict[str, int]) -> tuple[Statement, ...]:
+    """Return conditions beyond those that determine a solution: it either keeps them by itself, or there is none."""
+    if len(needed) > 1 or evolution.pulled or not all(isinstance(s.place, OnPart) for s in evolution.boundary):
+        return ()
+    ((_, enough),) = needed.items()
+    if not enough or not exceeds(evolution, needed):
+        return ()
+    X = _boundary(evolution)
+    kept: tuple[Statement, ...] = ()
+    for statement in sorted(evolution.boundary, key=lambda s: s.form.order):
+        if not (_covered(X, (*kept, statement)) > enough).any():
+            kept = (*kept, statement)
+    if (_covered(X, kept) < enough).any():
+        return ()
+    return tuple(s for s in evolution.boundary if s not in kept)
+
+
+def surplus_on_line(problem: Problem) -> Statement | None:
+    """Return the last condition at the ends of a line without which there are as many as determine a solution.
+
+    Least squares put what it contradicts into an ever smaller cell at that end, where nothing is seen of it.
+
+    Examples
+    --------
+    >>> from pibls.geometry import Interval
+    >>> from pibls.problem import Dirichlet, coordinates, field
+    >>> x = coordinates("x")
+    >>> u, line = field("u", x), Interval((x, 0, 1))
+    >>> conditions = [Dirichlet(u, x), Dirichlet(u.diff(x), 2, on=line.left)]
+    >>> surplus_on_line(Problem(u.diff(x, 2), line, conditions)).name
+    'Dirichlet(u_x = 2 on left)'
+    >>> surplus_on_line(Problem(u.diff(x, 3), line, conditions))
+    """
+    equations, conditions = ([s for s in problem.statements if s.is_equation is own] for own in (True, False))
+    ends = [s.place.part.measure for s in conditions if isinstance(s.place, OnPart) and s.weight == 1.0]
+    if not isinstance(problem.domain, Interval) or len(ends) < len(conditions):
+        return None
+    (along,) = problem.domain.coordinates
+    needed = sum(max(e.form.order_along(along, name) for e in equations) for name in problem.field_names)
+    found = [s for s, count in zip(conditions, ends, strict=True) if count == sum(ends) - needed]
+    return found[-1] if found else None

@@ -1,0 +1,245 @@
+"""Sensitivity: how much a solution changes when the right-hand sides of its equations and conditions change.
+
+It is a property of the problem: on finer and finer even trees of cells it stays as it is. Where a function can be
+added to a solution that no equation and no condition sees, it is beyond all bounds; where finer functions are seen less
+and less, as in a heat equation run backwards, it grows with every level. Small networks tell the same of problems that
+cells cannot solve: a function of size one of which hardly anything is seen can be added to any solution.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from scipy import linalg
+
+from pibls.budget import Budget
+from pibls.cells.fitters import Linear
+from pibls.cells.layout import Layout
+from pibls.cells.outcome import network_of
+from pibls.cells.parts import CellPart, part_values
+from pibls.cells.rows import Rows
+from pibls.cells.solve import Fit, Glue
+from pibls.cells.tree import Cell, leaves, refined, split_at_planes
+from pibls.checks import FloatArray
+from pibls.features import BroadNetwork
+from pibls.features.reference import draw_reference
+from pibls.geometry import Points
+from pibls.problem import Problem
+from pibls.runtime import blas_threads
+from pibls.solution.records import Network
+from pibls.system import Balanced, assemble
+
+if TYPE_CHECKING:
+    from pibls.tuning.fitting import Fitting
+
+__all__ = ["DECOMPOSITION", "Ambiguity", "Sensitivity", "ambiguity_of", "find_ambiguity", "sensitivity_of"]
+
+_DEGREE = {1: 14, 2: 17, 3: 12}  # enough to tell what nothing sees from what is seen little, by many digits
+_DRAWS = 3  # of random right-hand sides
+_LEVELS = {1: 4, 2: 3, 3: 2}
+_UNSEEN = {1: 3e8, 2: 3e8, 3: 1e7}
+_WEAK, _FALLS = 50.0, 10.0
+_ALONE = 0.95
+_INVISIBLE, _DIM, _FALLING = 1e-6, 1e-3, 0.25  # a well-posed problem keeps its visibility when a network widens
+_RESOLVED = 1e-10  # directions of a network that are smaller than this are round-off, not functions
+_SCALE = 3.0
+DECOMPOSITION = 5.0
+"""Operations of a decomposition with singular values, over those of a solve."""
+
+
+@dataclass(frozen=True, eq=False)
+class Sensitivity:
+    """Sensitivity of a problem on even trees, and the change of a solution that is seen least.
+
+    Attributes
+    ----------
+    sizes
+        Sensitivity on each tree, from coarse to fine.
+    place, field
+        Where that change is largest on the finest tree, and in which field.
+    operations
+        What it took to find out.
+    is_local
+        Whether that change is all in one part of a cell that the boundary cuts: then it tells of the cut, not of the
+        problem.
+    """
+
+    problem: Problem
+    sizes: tuple[float, ...]
+    place: FloatArray
+    field: str
+    operations: float = 0.0
+    is_local: bool = False
+
+    @property
+    def is_unseen(self) -> bool:
+        """Whether something can be added to a solution that nothing sees."""
+        return not self.is_local and min(self.sizes[-2:]) > _UNSEEN[len(self.place)]
+
+    @property
+    def is_unstable(self) -> bool:
+        """Whether a finer tree has functions that are seen much less: not on a line, where there are few."""
+        *before, last = self.sizes[-3:]
+        return not self.is_local and len(self.place) > 1 and last > max(_WEAK, _FALLS * max(before))
+
+    def in_words(self) -> str:
+        """Say what is wrong, where it shows most, and what to do."""
+        return _in_words(self.problem, self.field, self.place, 1.0 / self.sizes[-1], self.is_unseen)
+
+
+def _in_words(problem: Problem, field: str, place: FloatArray, seen: float, is_unseen: bool) -> str:
+    names = (symbol.name for symbol in problem.domain.coordinates)
+    where = ", ".join(f"{name}={value:.2g}" for name, value in zip(names, place, strict=True))
+    change = f"a change of {field}, largest near {where},"
+    if is_unseen:
+        return (
+            f"The solution is not unique: {change} leaves every equation and condition as it is (to {seen:.0e}). Add "
+            "the condition that is missing: a boundary part without one, an initial value or velocity, or a gauge such "
+            "as Mean(u, 0). With incompatible data there is no solution."
+        )
+    return (
+        f"The solution is unstable: {change} of size one changes the equations and conditions by only {seen:.0e}, and "
+        "the finer it is the less. Data cannot determine it, as in a heat equation run backwards; give conditions at "
+        "the other end."
+    )
+
+
+def sensitivity_of(problem: Problem, seed: int = 0, near: Linear | None = None) -> Sensitivity:
+    """Return the sensitivity of a linear problem on even trees; the solver of the same problem may be given.
+
+    Examples
+    --------
+    >>> from pibls import Dirichlet, Interval, coordinates, field
+    >>> x = coordinates("x")
+    >>> u = field("u", x)
+    >>> line = Interval((x, 0, 1))
+    >>> enough = Problem(u.diff(x, 2), line, [Dirichlet(u, 0)])
+    >>> too_few = Problem(u.diff(x, 2), line, [Dirichlet(u, 0, on=line.left)])
+    >>> [sensitivity_of(p).is_unseen for p in (enough, too_few)]
+    [False, True]
+    """
+    d = len(problem.domain.coordinates)
+    made = near.of_degree(_DEGREE[d]).glue if near is not None else None
+    glue = made or Glue(Rows(Layout(problem, draw_reference(d, _DEGREE[d], seed))))
+    layout, before = glue.layout, glue.flops
+    roots = [_even(split_at_planes(layout.root), glue.rows.periodic)]
+    while len(roots) < _LEVELS[d]:
+        roots.append(_even(roots[-1], tuple(range(d))))
+    # The finest first: it is the likeliest to have been solved before.
+    found = []
+    for root in reversed(roots):
+        fit = glue.solve(root)
+        # One draw may happen to have little of the change that is seen least.
+        found.append((fit, *max((glue.weakest(seed + k) for k in range(_DRAWS)), key=lambda one: one[0])))
+    fit, _, weights = found[0]
+    X = layout.domain.sample(500, "kronecker", 1)
+    place, name = _largest(problem, X, network_of(layout, Fit(fit.root, fit.parts, weights, {}, 0, 0)))
+    sizes = tuple(size for _, size, _ in reversed(found))
+    return Sensitivity(problem, sizes, place, name, glue.flops - before, _is_local(layout, weights))
+
+
+def _is_local(layout: Layout, weights: dict[CellPart, FloatArray]) -> bool:
+    """Tell whether nearly all of a function is in one part that the boundary cuts off."""
+    squares = {
+        part: part.volume * float(np.square(part_values(layout.reference, part, own, part.points[::4])).mean())
+        for part, own in weights.items()
+    }
+    largest = max(squares, key=squares.__getitem__)
+    return len(squares) > 2 and not largest.whole and squares[largest] > _ALONE * sum(squares.values())
+
+
+def _even(root: Cell, axes: tuple[int, ...]) -> Cell:
+    return refined(root, {leaf: [(axis, None) for axis in axes] for leaf in leaves(root)})
+
+
+def _largest(
+    problem: Problem, X: FloatArray, network: Network, weights: FloatArray | None = None
+) -> tuple[FloatArray, str]:
+    """Return at which of some points a function is largest, and in which field."""
+    zero = (0,) * X.shape[1]
+    values = network.evaluate(X, [zero])[zero]
+    values = values if weights is None else values @ weights.T
+    row, column = np.unravel_index(int(np.argmax(np.abs(values))), values.shape)
+    return X[row], problem.field_names[column]
+
+
+@dataclass(frozen=True, eq=False)
+class Ambiguity:
+    """The function of a network that the equations and conditions see least.
+
+    Attributes
+    ----------
+    visibility
+        Size of what the equations and conditions see of it, relative to its own size.
+    network, weights
+        The function: a pilot network and its output weights, one row per field.
+    """
+
+    visibility: float
+    network: BroadNetwork
+    weights: FloatArray
+
+    @property
+    def is_unseen(self) -> bool:
+        """Whether nothing of it is seen: solutions are not unique."""
+        return self.visibility < _INVISIBLE
+
+    def hides_more_than(self, narrower: Ambiguity) -> bool:
+        """Tell whether widening the network found a function that is seen still less: the problem is not well posed.
+
+        For a well-posed problem the least visible function is a smooth one, which the narrower network had already.
+        """
+        falls = self.visibility < _DIM and self.visibility < _FALLING * narrower.visibility
+        return falls or self.is_unseen
+
+    def in_words(self, problem: Problem, X: FloatArray) -> str:
+        """Say what is wrong, where it shows most among the points X, and what to do."""
+        place, field = _largest(problem, X, self.network, self.weights)
+        return _in_words(problem, field, place, self.visibility, self.is_unseen)
+
+
+def ambiguity_of(fitting: Fitting, budget: Budget | None = None) -> str:
+    """Say which change of a solution nothing sees, by two small networks; an empty string if there is none."""
+    nodes = fitting.pilot_nodes * 2 // 3
+    with blas_threads(most=1):
+        narrow, wide = (
+            find_ambiguity(fitting.problem, fitting.points(n), fitting.network([(n, (_SCALE,) * fitting.axes)]))
+            for n in (nodes, 2 * nodes)
+        )
+    if budget is not None:
+        budget.spend(DECOMPOSITION * (fitting.operations(nodes) + fitting.operations(2 * nodes)))
+    return wide.in_words(fitting.problem, fitting.compare_points) if wide.hides_more_than(narrow) else ""
+
+
+def find_ambiguity(problem: Problem, points: Points, network: BroadNetwork) -> Ambiguity:
+    """Return the least visible function of a network.
+
+    Examples
+    --------
+    >>> import sympy as sp
+    >>> from pibls import Dirichlet, Interval, coordinates, field
+    >>> from pibls.features import draw_network
+    >>> x = coordinates("x")
+    >>> u = field("u", x)
+    >>> line = Interval((x, 0, 1))
+    >>> enough = Problem(u.diff(x, 2), line, [Dirichlet(u, 0)])
+    >>> too_few = Problem(u.diff(x, 2), line, [Dirichlet(u, 0, on=line.left)])
+    >>> network = draw_network(np.random.default_rng(0), line.bounds, [("sin", 40, 3.0)])
+    >>> [find_ambiguity(p, Points.sample(p, 100), network).is_unseen for p in (enough, too_few)]
+    [False, True]
+    """
+    system = assemble(problem, points, network, Balanced())
+    seen = system.matrix if system.constraints is None else np.concatenate([system.matrix, system.constraints])
+    values = network.combine(points.interior, [{(0,) * network.dimension: 1.0}])[0]
+    values = values / np.sqrt(np.mean(np.sum(values**2, axis=1)))
+    # An orthonormal basis of the functions themselves, so that sizes are those of functions and not of weights.
+    _, sizes, right = linalg.svd(values / np.sqrt(len(values)), full_matrices=False)
+    keep = sizes > _RESOLVED * sizes[0]
+    basis = right[keep].T / sizes[keep]
+    fields = len(problem.fields)
+    lifted = np.concatenate([seen[:, i * network.size : (i + 1) * network.size] @ basis for i in range(fields)], axis=1)
+    _, visible, directions = linalg.svd(lifted / np.sqrt(len(seen)), full_matrices=False)
+    weights = directions[-1].reshape(fields, -1) @ basis.T
+    return Ambiguity(float(visible[-1]), network, weights)

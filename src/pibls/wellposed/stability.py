@@ -1,0 +1,99 @@
+"""Stability: whether short waves of an evolution grow without bound, as in a heat equation run backwards."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import sympy as sp
+
+from pibls.checks import FloatArray
+from pibls.problem import MultiIndex
+from pibls.problem.evaluate import compile_function
+from pibls.solution.records import Network
+
+if TYPE_CHECKING:
+    from pibls.lines.form import Evolution
+
+__all__ = ["grows_without_bound", "leaves_its_bounds"]
+
+_WAVES = (1e2, 1e3, 1e4)  # radians per half side of the domain
+_GROWS, _PLAIN = 3.0, 1e-4
+_PLACES, _OFTEN = 100, 0.05
+_COURSE = (0.0, 0.5, 0.9)  # of the time that a solution lasts
+
+
+def grows_without_bound(evolution: Evolution, network: Network) -> bool:
+    """Tell whether the shorter waves are the faster they grow, without bound, as in a heat equation run backwards.
+
+    That is Petrovskii's condition at places of the domain at the first time, linearised at a solution, or at the values
+    given there: what is never negative may be so in a solution.
+    """
+    return _share_growing(evolution, network) > _OFTEN
+
+
+def leaves_its_bounds(evolution: Evolution, network: Network, until: float) -> bool:
+    """Tell whether a solution takes on values with which short waves grow without bound, though those given do not.
+
+    It is that solution then which ends, and not the one of the problem: so it is with gas in a porous medium where
+    there is none, as a density below zero diffuses backwards.
+    """
+    first = evolution.limits[0]
+    return any(_share_growing(evolution, network, first + part * (until - first)) > 0.0 for part in _COURSE)
+
+
+def _share_growing(evolution: Evolution, network: Network, time: float | None = None) -> float:
+    """Return at how many of some places short waves grow without bound; at the first time if none is given."""
+    if evolution.space is None or evolution.multipliers:
+        return 0.0
+    coordinates, symbols = evolution.problem.domain.coordinates, tuple(slot.symbol for slot in evolution.slots)
+    X = evolution.problem.domain.initial.sample(_PLACES, "kronecker", 1).points
+    given = evolution.initial if time is None else {}
+    if time is not None:
+        X = np.column_stack([X[:, :-1], np.full(len(X), time)])
+    keys = [(slot.state[0], (*slot.multi_index, slot.state[1])) for slot in evolution.slots]
+    known = network.evaluate(X, [index for _, index in keys])
+    values = [
+        known[index][:, evolution.problem.field_names.index(name)]
+        if any(slot.multi_index) or slot.state not in given
+        else compile_function(given[slot.state], coordinates)(X)
+        for slot, (name, index) in zip(evolution.slots, keys, strict=True)
+    ]
+    slopes = {
+        (name, slot): compile_function(sp.diff(rate, slot.symbol), coordinates, symbols)(X, None, values)
+        for name, rate in evolution.rates.items()
+        for slot in evolution.slots
+        if rate.has(slot.symbol)
+    }
+    mass = {
+        name: {index: compile_function(factor, coordinates)(X) for index, factor in factors.items()}
+        for name, factors in evolution.mass.items()
+    }
+    axes, half = len(coordinates) - 1, np.ptp(evolution.space.bounds, axis=1) / 2
+    directions = np.vstack([np.eye(axes), np.full((1, axes), axes**-0.5)]) / half
+    growth = np.array(
+        [np.max([_growth(evolution, slopes, mass, size * own) for own in directions], axis=0) for size in _WAVES]
+    )
+    growing = (growth[0] > 0) & (growth[1:] > _GROWS * growth[:-1]).all(axis=0)
+    return float(growing.mean())
+
+
+def _growth(evolution: Evolution, slopes: Mapping[Any, FloatArray], mass: Mapping[str, Any], wave: Any) -> FloatArray:
+    """Return how fast a wave of small size grows at places, as far as that is plainly not zero."""
+
+    def factor(index: MultiIndex) -> Any:
+        return np.prod((1j * wave) ** np.array(index))
+
+    rows = {state: number for number, state in enumerate(evolution.states)}
+    matrix = np.zeros((_PLACES, len(rows), len(rows)), dtype=np.complex128)
+    for (name, k), row in rows.items():
+        if k + 1 < evolution.orders[name]:
+            matrix[:, row, rows[name, k + 1]] = 1.0
+    for (name, slot), slope in slopes.items():
+        divisor = sum(own * factor(index) for index, own in mass[name].items()) if name in mass else 1.0
+        row = rows[name, evolution.orders[name] - 1]
+        matrix[:, row, rows[slot.state]] += slope * factor(slot.multi_index) / divisor
+    found = np.linalg.eigvals(matrix)
+    plain = found.real > _PLAIN * np.abs(found).max(axis=1, keepdims=True)
+    return np.asarray(np.where(plain, found.real, 0.0).max(axis=1))
