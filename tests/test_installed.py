@@ -39,9 +39,8 @@ def folder(tmp_path_factory):
     place = tmp_path_factory.mktemp("user")
     (place / "plate.toml").write_text(PROBLEM)
     (place / "points.csv").write_text("x,y\n0.5,0.5\n")
-    pibls(
-        place, "solve", "plate.toml", "--tol", "1e-4", "--save", "plate.pibls", "--plot", "plate.png", "--csv", "a.csv"
-    )
+    outputs = ("--save", "plate.pibls", "--plot", "plate.png", "--csv", "a.csv")
+    pibls(place, "solve", "plate.toml", "--tol", "1e-4", *outputs)
     return place
 
 
@@ -53,7 +52,7 @@ def folder(tmp_path_factory):
             ("show", "plate.toml", "--plot", "shown.png"),
             ("new", "--help"),
             ("reproduce", "--help"),
-            ("bench", "advection"),
+            ("bench", "advection", "--seeds", "1"),
         ),
         ("solve", "zoo:advection", "--json"),
     ],
