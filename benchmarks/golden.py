@@ -19,6 +19,7 @@ import json
 import signal
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -69,7 +70,9 @@ def keep(rows: Iterable[Row], where: str) -> None:
     merged = {row.key: row for row in [*kept(), *rows]}
     order = {key: number for number, key in enumerate(keys())}
     table = sorted((row for row in merged.values() if row.key in order), key=lambda row: order[row.key])
-    save(Row, KEPT, table, head=f"# {json.dumps(provenance('golden') | {'machine': where})}\n", untold=("message",))
+    usual = Counter(row.commit for row in table).most_common(1)[0][0]
+    made = provenance("golden") | {"commit": usual, "machine": where}
+    save(Row, KEPT, table, head=f"# {json.dumps(made)}\n", untold=("message",))
 
 
 def base(name: str) -> list[Row]:

@@ -24,11 +24,11 @@ from pathlib import Path
 
 from rich.console import Console
 
-from pibls.studies import complexity, coverage, protocol, run_study, tasks
-from pibls.studies.grids import Grid
-from pibls.studies.profiles import Profile
-from pibls.studies.published import METHODS, PAPER_NAMES
-from pibls.studies.report import write_numbers
+from pibls.paper import complexity, coverage, protocol, run_study, selecting, tasks
+from pibls.paper.grids import Grid
+from pibls.paper.profiles import Profile
+from pibls.paper.published import METHODS, PAPER_NAMES
+from pibls.paper.report import write_numbers
 
 TIMED = {"seconds", "search_seconds", "exponent", "median", "worst", "best", "ratio", "verdict"}
 UNTIMED = ("comparison.csv", "errors.csv", "settings.csv", "theorems.csv", "curves.csv", "coverage.csv")
@@ -38,7 +38,7 @@ def toy_grid(problem: str, method: str, *, beyond: bool = False) -> Grid:
     """Return a space of one setting, which is fitted in a moment."""
     del problem
     if method == "PINN":
-        return Grid(method, {"width": [4], "activation": ["tanh"]}, {"adam_iterations": 3, "lbfgs_iterations": 3}, {})
+        return Grid(method, {"width": [4], "activation": ["tanh"]}, {}, {"adam_iterations": 3, "lbfgs_iterations": 3})
     if method != "PI-BLS":
         return Grid(method, {"nodes": [10], "activation": ["tanh"]}, {}, {})
     space = {"feature_groups": [2], "enhancement_nodes": [5], "activation": ["sin" if beyond else "tanh"]}
@@ -51,7 +51,8 @@ def shrink() -> None:
     sizes = {"points": ((20, 40), 20), "width": ((10, 20), 20)}
     tasks.grid = toy_grid
     tasks.PROFILES = {"quick": Profile(ones, 1, 1, 1, tuple(PAPER_NAMES))}
-    protocol.scales = coverage.scales = lambda *_: [2.0]
+    selecting.scales = coverage.scales = lambda *_: [2.0]
+    selecting.LENGTHS, protocol._SHORT, protocol._LONG = (2, 4), 2, 4
     complexity._LINEAR_SIZES = complexity._TRAINED_SIZES = sizes
     tasks.REPETITIONS = 2
     coverage._NODES = {1: 20, 2: 20}

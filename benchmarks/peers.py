@@ -159,7 +159,7 @@ def _rival(name: str, probe: Probe, tol: float, repeats: int) -> tuple[float, fl
 
 def other(name: str, goal: float, note: str, run: Run, repeats: int) -> Line:
     """Measure something that is not one solve."""
-    unit = yardstick()
+    unit = yardstick() if "ratio" not in note else np.nan
     figure = median(run() for _ in range(repeats))
     return Line(name, np.nan, figure, figure / unit, goal, "", *[np.nan] * 6, note)
 

@@ -196,7 +196,9 @@ def cooled(mesh: Any, order: int, source: Any, known: Any) -> Any:
     space = ng.H1(mesh, order=order, dirichlet="inner")
     u, v = space.TnT()
     form = ng.BilinearForm(gradients(u, v) * ng.dx + u * v * ng.ds("outer"), symmetric=True, condense=True)
-    solution, load = ng.GridFunction(space), ng.LinearForm(source * v * ng.dx)
+    solution, load = ng.GridFunction(space), ng.LinearForm(space)
+    if source is not None:
+        load += source * v * ng.dx
     solution.Set(known, definedon=mesh.Boundaries("inner"))
     ng.solvers.BVP(bf=form, lf=load, gf=solution, inverse="umfpack")
     return reader(mesh, solution)
@@ -207,7 +209,7 @@ def cooled_ball(setting: Setting) -> Predict:
 
 
 def shell(setting: Setting) -> Predict:
-    return cooled(ball(True, setting.order, setting.size), setting.order, ng.CF(0), ng.CF(1))
+    return cooled(ball(True, setting.order, setting.size), setting.order, None, ng.CF(1))
 
 
 # Meshes and orders to choose from.

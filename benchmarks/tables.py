@@ -39,8 +39,8 @@ COMMANDS = {
     "inverse_coverage": "python -m benchmarks.inverse coverage --seeds 200 --summary out/inverse_coverage.csv",
     "inverse_starts": "python -m benchmarks.inverse starts --seeds 30 --summary out/inverse_starts.csv --problems "
     "heat_diffusivity brinkman_forchheimer klein_gordon_mass wave_speed robin_coefficient",
+    "peers": "python -m benchmarks.peers --csv out/peers.csv",
     "peers_inverse": "python -m benchmarks.peers_inverse --share 0.2 --csv out/peers_inverse.csv",
-    "pinn": "python -m benchmarks.pinn",
     "settings": "python -m benchmarks.settings --keep",
     "windows": "python -m benchmarks.inverse windows --seeds 200 --summary out/windows.csv",
 }

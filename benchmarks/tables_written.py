@@ -7,11 +7,9 @@ import textwrap
 from collections.abc import Callable, Iterable, Sequence
 from statistics import median
 
+from benchmarks.paper_words import PAPER_TABLES
 from benchmarks.runner import ROUND_OFF
 from benchmarks.tables import Results, Row, results
-from pibls.studies.ledger import Ledger
-from pibls.studies.published import published
-from pibls.studies.stored import stored
 
 STUDIED = ("advection", "poisson_star", "diffusion_reaction")
 TITLES = {
@@ -99,10 +97,10 @@ def linear() -> str:
 def linear_words() -> str:
     """Return the same in two sentences."""
     found = results("linear")
-    half = median(_numbers(found.rows, "seconds"))
+    half, where = median(_numbers(found.rows, "seconds")), found.made["machine"].partition(" (")[0]
     return _words(
-        f"Measured on {found.when()}, each in a process of its own, all cores busy ({found.made['machine']}). Half of "
-        f"the solves take less than {half:.2f} s. {_calibration(found.rows)}"
+        f"Measured on {found.when()}, each in a process of its own, all cores busy ({where}). Half of the solves take "
+        f"less than {half:.2f} s. {_calibration(found.rows)}"
     )
 
 
@@ -235,77 +233,6 @@ def gpu() -> str:
     return _table(("nodes", "H200", "16 cores", "true error"), lines)
 
 
-def _stored(kind: str, problem: str, method: str, n: int, *path: str) -> float:
-    """Return a median of the study that comes with the library."""
-    score = "exact" if kind in ("accuracy", "beyond") else None
-    found = (
-        Ledger(stored().cells).select(kind=kind, problem=problem, method=method, n_train=n, score=score).summary(*path)
-    )
-    return found.median if found else math.nan
-
-
-def reproduce() -> str:
-    """Return the study's errors beside the published ones and those of plain solve."""
-    columns = {"PI-BLS": ("accuracy", "PI-BLS"), "PI-ELM": ("accuracy", "PI-ELM")}
-    columns |= {"Bayesian PI-ELM": ("accuracy", "BPI-ELM"), "PINN": ("accuracy", "PINN")}
-    columns |= {"wider space": ("beyond", "PI-BLS"), "plain `solve`": ("solve", "solve")}
-    lines = []
-    for problem in STUDIED:
-        n = published().table_size(problem)
-        told = published().accuracy(problem, "PI-BLS", "test", "relative_rmse")
-        errors = {h: _stored(k, problem, m, n, "test", "relative_rmse") for h, (k, m) in columns.items()}
-        best = min(list(columns)[:4], key=errors.__getitem__)
-        cells = [f"**{power(e, 1)}**" if h == best else power(e, 1) for h, e in errors.items()]
-        lines.append([f"{TITLES[problem]}, {n}", power(told or math.nan, 1), *cells])
-    return _table(("problem, points", "PI-BLS published", *columns), lines)
-
-
-def parameters() -> str:
-    """Return how many parameters the selected models have."""
-    lines = []
-    for problem in STUDIED:
-        n = published().table_size(problem)
-        counts = [_stored("accuracy", problem, m, n, "parameters") for m in ("PI-BLS", "PINN", "PI-ELM", "BPI-ELM")]
-        lines.append([f"{TITLES[problem]}, {n}", *(f"{count:.0f}" for count in counts)])
-    return _table(("parameters, points", "PI-BLS", "PINN", "PI-ELM", "Bayesian PI-ELM"), lines)
-
-
-def seconds() -> str:
-    """Return how long the selected models are fitted."""
-    lines = []
-    for problem in STUDIED:
-        n = published().time_size(problem)
-        times = [_stored("time", problem, m, n, "seconds") for m in ("PI-BLS", "PINN", "PI-ELM", "BPI-ELM")]
-        lines.append(
-            [f"{TITLES[problem]}, {n}", *(power(value, 1) if value < 1 else f"{value:.1f}" for value in times)]
-        )
-    return _table(("seconds, points", "PI-BLS", "PINN", "PI-ELM", "Bayesian PI-ELM"), lines)
-
-
-def points() -> str:
-    """Return errors of PI-BLS and PINN over the number of points, tables for few of them and for more."""
-    tables: dict[tuple[str, ...], list[list[str]]] = {}
-    for head, method in (("points", "PI-BLS"), ("points, PINN", "PINN")):
-        for problem in (*STUDIED[:2], "poisson_square", *STUDIED[2:]):
-            sizes = published().sizes(problem)
-            errors = [_stored("accuracy", problem, method, n, "test", "relative_rmse") for n in sizes]
-            cells = [power(error, 1) if error < 1 else f"{error:.1f}" for error in errors]
-            tables.setdefault((head, *map(str, sizes)), []).append([TITLES[problem], *cells])
-    return "\n\n".join(_table(heads, lines) for heads, lines in tables.items())
-
-
-def pinn() -> str:
-    """Return PINNs trained at full length beside PI-BLS."""
-    heads = ("problem and points", "PINN, median (worst)", "seconds", "PI-BLS, median (worst)", "PI-BLS faster by")
-    lines = []
-    for r in results("pinn").rows:
-        errors = [f"{power(r[k], 1)} ({power(r[f'{k}_worst'], 1)})" for k in ("pinn_error", "pibls_error")]
-        ratio = " to ".join(f"{float(f'{float(r[k]):.2g}'):.0f}" for k in ("ratio_least", "ratio_most"))
-        name, seconds = f"{TITLES[r['problem']]}, {r['points']}", f"{float(r['pinn_seconds']):.0f}"
-        lines.append([name, errors[0], seconds, errors[1], ratio])
-    return _table(heads, lines)
-
-
 def inverse_bound() -> str:
     """Return errors with 1 % noise beside the least that any unbiased estimate can have, a line per unknown."""
     lines = [
@@ -371,8 +298,8 @@ TABLES: dict[str, Callable[[], str]] = {
     function.__name__.replace("_", "-"): function
     for function in (
         *(linear, linear_words, linear_estimates, accuracy, few, few_enhanced, assembly, cells),
-        *(everyday, everyday_words, nonlinear, nonlinear_words, evolution, gpu, pinn),
-        *(reproduce, parameters, seconds, points, inverse_bound, inverse_coverage, inverse_starts),
+        *(everyday, everyday_words, nonlinear, nonlinear_words, evolution, gpu),
+        *(inverse_bound, inverse_coverage, inverse_starts),
         *(peers_inverse, windows),
     )
-}
+} | PAPER_TABLES

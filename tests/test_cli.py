@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 import pibls
 from pibls import cli
 from pibls.errors import InputError
-from pibls.studies import report, runner
+from pibls.paper import report, runner
 
 calls = CliRunner()
 

@@ -36,7 +36,7 @@ ORDER = [
     {"lines"},
     {"inverse"},
     {"tuning"},
-    {"studies"},
+    {"paper"},
     {"cli"},
     {"__main__"},
 ]

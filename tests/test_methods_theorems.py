@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pibls.methods.theorems import TheoremReport, exact_weights, gain_bound, physics_consistency, spectral_norm
+from pibls.methods.theorems import TheoremReport, gain_bound, physics_consistency, spectral_norm
 from pibls.solvers import LeastSquares
 
 
@@ -100,19 +100,3 @@ def test_the_norm_is_the_spectral_one(seed, shape):
 def test_a_matrix_whose_columns_cancel_still_has_a_norm():
     assert spectral_norm(np.array([[1.0, 2.0], [-1.0, -2.0]])) == pytest.approx(math.sqrt(10.0))
     assert spectral_norm(np.zeros((3, 2))) == 0.0
-
-
-@pytest.mark.parametrize("ridge", [1e-6, 1.0])
-def test_minimisers_are_as_near_to_exact_weights_as_the_objective_says(ridge):
-    H, z = system(5, 6, 15)
-    weights = LeastSquares().factorise(H, ridge=ridge).solve(z)
-    report = exact_weights(H, z, ridge, weights)
-    assert report.holds
-    left = np.linalg.norm(H @ weights - z)
-    assert report.measured == pytest.approx(left, rel=1e-4)
-    assert report.paper_bound**2 == pytest.approx(left**2 + ridge * weights @ weights)
-
-
-def test_rows_that_no_weights_meet_have_no_exact_weights():
-    H, z = system(5, 15, 6)
-    assert exact_weights(H, z, 1.0, np.zeros(6)) is None

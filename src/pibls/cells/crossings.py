@@ -20,6 +20,7 @@ from pibls.cells.tree import Cell
 from pibls.checks import FloatArray
 from pibls.features import MultiIndex
 from pibls.problem import Across, AtPoints, Average, Problem, Statement
+from pibls.problem.analysis import analysis_of
 
 if TYPE_CHECKING:
     from pibls.cells.ground import Ground
@@ -178,13 +179,13 @@ def crossings(ground: Ground, marks: FloatArray) -> tuple[Crossing, ...]:
     Marks are points, and planes: those have NaN along the axes that they extend in.
     """
     problem = ground.problem
-    equations = [s for s in problem.statements if s.is_equation]
+    equations = analysis_of(problem).equations
     if (
         len(problem.domain.space) != 2
         or problem.domain.time is not None
         or len(equations) != 1
         or not equations[0].form.is_linear
-        or all(function.constant is not None for function in equations[0].form.coefficient_functions)
+        or equations[0].form.is_constant
         or any(isinstance(s.place, Across | AtPoints | Average) for s in problem.statements)
     ):
         return ()

@@ -14,9 +14,7 @@ from pibls.checks import FloatArray
 from pibls.errors import ProblemError
 from pibls.features import MultiIndex
 from pibls.problem import Across, Form, Interior, OnPart, Statement
-from pibls.problem.fluxes import carriers, normal_flux
-from pibls.problem.statements import lowered
-from pibls.problem.switches import has_branches, switching_planes
+from pibls.problem.switches import has_branches
 
 if TYPE_CHECKING:
     from pibls.cells.rows import Rows
@@ -153,8 +151,7 @@ class Flux:
     def _fluxes(self) -> dict[tuple[int, int], int]:
         """The equation whose flux is continuous, by field and order."""
         names = self.rows.problem.field_names
-        found = carriers([e.form for e in self.rows.equations], names, len(self.rows.problem.domain.space))
-        return {(names.index(name), 1): i for name, i in found.items()}
+        return {(names.index(name), 1): i for name, i in self.rows.analysis.carriers.items()}
 
     def _flux(self, part: CellPart, face: Face, number: int) -> list[Term]:
         """Return the terms of what flows along the normals of a face, on one side of it."""
@@ -182,9 +179,7 @@ class Flux:
     @cached_property
     def _given_fluxes(self) -> list[Statement | None]:
         """What flows by each equation, where it is written as a divergence."""
-        domain = self.rows.problem.domain
-        given = [normal_flux(equation, domain.space) for equation in self.rows.problem.equations]
-        forms = [None if flux is None else lowered(flux, domain, "the flux", normals=True) for flux in given]
+        forms = self.rows.analysis.fluxes
         return [None if form is None else Statement("flux", 0, form, Interior()) for form in forms]
 
     def _scale(self, face: Face, number: int) -> float:
@@ -369,7 +364,8 @@ class Flux:
     @cached_property
     def switches(self) -> bool:
         """Whether data switch anywhere."""
-        return bool(len(switching_planes(self.rows.problem)))
+        switching = self.rows.analysis.switching
+        return switching is not None and bool(len(switching.planes))
 
 
 def _largest(terms: list[Term]) -> float:

@@ -24,9 +24,10 @@ from pibls.geometry.landmarks import corners
 from pibls.geometry.patch import TimedPatch
 from pibls.geometry.sampling import kronecker
 from pibls.problem import OnPart, Problem
-from pibls.problem.evaluate import Function, compile_function
+from pibls.problem.analysis import Switching, analysis_of
+from pibls.problem.evaluate import Function
 from pibls.problem.level import Level
-from pibls.problem.switches import branch_number, condition_edges, hidden_jump, switching_edges, switching_planes
+from pibls.problem.switches import condition_edges
 
 __all__ = ["FLAT", "Ground", "on_faces"]
 
@@ -51,6 +52,11 @@ class Ground:
         """The domain."""
         domain: Domain = self.problem.domain  # type: ignore[assignment]
         return domain
+
+    @cached_property
+    def switching(self) -> Switching | None:
+        """Where data of the problem switch, if they do anywhere."""
+        return analysis_of(self.problem).switching
 
     @cached_property
     def is_box(self) -> bool:
@@ -86,7 +92,9 @@ class Ground:
     @property
     def _planes(self) -> FloatArray:
         """Where data switch across an axis."""
-        return switching_planes(self.problem, conditions=not self._is_plane)
+        if self.switching is None:
+            return np.empty((0, len(self.domain.coordinates)))
+        return self.switching.planes_inside if self._is_plane else self.switching.planes
 
     @cached_property
     def landmarks(self) -> FloatArray:
@@ -112,7 +120,8 @@ class Ground:
             )
             # Where a condition goes on beyond the end of a piece, nothing happens but at a corner.
             found.append(points[first[counts == 1]])
-        found += [self._meetings(), self._switches()]
+        if self.switching is not None:
+            found += [self._meetings(), self._switches()]
         points = np.concatenate(found)
         points = points[np.unique(np.round((points - low) / grain), axis=0, return_index=True)[1]]
         return np.hstack([points, np.full((len(points), d - 2), np.nan)])
@@ -154,9 +163,10 @@ class Ground:
         """The pieces of the whole boundary, by the conditions they carry, and those of seams, by their levels."""
         found: dict[Any, list[Piece]] = {}
         for place, part in self.places.items():
-            own = (piece for patch in part.patches for piece in pieces(patch))
-            levels = (*self.seams, *self._edges.get(place, ()))
-            found[place] = [half for piece in own for half in split_at(piece, levels)]
+            found[place] = [piece for patch in part.patches for piece in pieces(patch)]
+            if self.switching is not None:
+                levels = (*self.seams, *self._edges.get(place, ()))
+                found[place] = [half for piece in found[place] for half in split_at(piece, levels)]
         return {**found, **self.seams}
 
     @cached_property
@@ -166,27 +176,31 @@ class Ground:
     @cached_property
     def levels(self) -> tuple[Level, ...]:
         """The functions at whose zeros data switch, but for those across an axis."""
-        return tuple(Level.of(edge, self.domain.coordinates) for edge in switching_edges(self.problem))
+        edges = () if self.switching is None else self.switching.edges
+        return tuple(Level.of(edge, self.domain.coordinates) for edge in edges)
 
     @cached_property
     def seams(self) -> dict[Any, list[Any]]:
         """The pieces of curves and surfaces inside the domain at which data switch."""
-        walls = [Level.of(edge, self.domain.coordinates) for edge in switching_edges(self.problem, several=False)]
+        if self.switching is None:
+            return {}
+        walls = [Level.of(edge, self.domain.coordinates) for edge in self.switching.walls]
         found = {}
         for level in self.levels:
             others = [*walls, *(other for other in self.levels if other is not level)]
             found[level] = seam_pieces(level, others, self.domain, self.inside, self.branch)
         return {level: held for level, held in found.items() if held}
 
-    @cached_property
+    @property
     def branch(self) -> Function:
         """Tells apart places at which equations take different branches."""
-        return compile_function(branch_number(self.problem), self.domain.coordinates)
+        assert self.switching is not None
+        return self.switching.branch
 
-    @cached_property
+    @property
     def hidden(self) -> str:
-        """What of the problem cells cannot see, as a sentence."""
-        return hidden_jump(self.problem, [level.expression for level in self.levels])
+        """Which jump cells cannot see, as a sentence."""
+        return "" if self.switching is None else self.switching.hidden
 
     def kinds(self, X: FloatArray) -> Any:
         """Return a number for points that tells which branches equations take there, if there are seams at all."""

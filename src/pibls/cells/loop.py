@@ -337,7 +337,10 @@ class Loop:
             before, after = (self._lacking(one) / found.size for one in (fit, other))
             stays = after > max(self.tol, _ROUNDING) and after > _STAYS_THERE * before
         if stays:
-            return "The residual does not fall under refinement: equations and conditions may be inconsistent."
+            return (
+                f"The residual does not fall under refinement ({fit.residual:.1e}, then {other.residual:.1e}): "
+                "equations and conditions may contradict each other."
+            )
         return ""
 
     def _lacking(self, fit: Fit) -> float:
@@ -355,7 +358,9 @@ class Loop:
         """Return why finer cells would not help, or None."""
         del found
         if min(self.answers[-2:]) > self.undetermined:
-            return Stop(Reason.EXHAUSTED, "equations and conditions do not determine the solution")
+            seen = 1.0 / min(self.answers[-2:])
+            reason = f"nothing determines it: a change of size one changes equations and conditions by {seen:.0e}"
+            return Stop(Reason.EXHAUSTED, reason)
         if self._doubtful == _DOUBTFUL:
             return Stop(Reason.EXHAUSTED, f"on {_DOUBTFUL} trees of cells in a row the equations were not solved")
         if self.fitter.layout.ground.hidden and len(self.stages) > 1:

@@ -66,6 +66,12 @@ def _missed(found: FloatArray, count: int) -> FloatArray:
     return np.asarray(np.sqrt(np.square(gap) @ weights))
 
 
+@lru_cache(maxsize=6)
+def _spread(count: int, dimension: int) -> FloatArray:
+    """Return points all over the unit cube."""
+    return kronecker(count, dimension)
+
+
 @lru_cache(maxsize=16)
 def _lines(dimension: int, count: int) -> FloatArray:
     """Return points of lines across the cube along every axis: shape (axes, lines, points, dimension)."""
@@ -85,20 +91,23 @@ class Probe:
 
     layout: Layout
     _known: dict[Function, FloatArray] = field(default_factory=dict)
+    _largest: dict[Function, float] = field(default_factory=dict)
     _spots: dict[Function, Spots] = field(default_factory=dict)
     _points: dict[int, FloatArray] = field(default_factory=dict)
     _held: dict[tuple[Cell, int], Any] = field(default_factory=dict)
 
-    def missed(self, part: CellPart, function: Function) -> FloatArray:
-        """Return the L2 norm of what the points of a whole part miss of a function, by axis."""
+    def missed(self, part: CellPart, function: Function, known: FloatArray) -> FloatArray:
+        """Return the L2 norm of what the points of a whole part miss of a function, known there, by axis."""
         d, count = len(part.half), rule_count(self.layout.reference.degree)
         U = _lines(d, count)
         values = function(part.center + part.half * U.reshape(-1, d)).reshape(U.shape[:-1])
         found = _missed(values, count).max(axis=1) * np.sqrt(np.prod(part.half) * 2.0 ** (d - 1))
-        return np.asarray(np.maximum(found, self._scattered(part, function)))
+        return np.asarray(np.maximum(found, self._scattered(part, function, known)))
 
-    def missed_at_spots(self, part: CellPart, function: Function, unit: float | None = None) -> FloatArray:
-        """Return the L2 norm of narrow features of a function that the points of a part miss, by axis.
+    def missed_at_spots(
+        self, part: CellPart, function: Function, known: FloatArray, unit: float | None = None
+    ) -> FloatArray:
+        """Return the L2 norm of narrow features of a function, known at the points of a part, that they miss, by axis.
 
         The unit is that of what a coefficient multiplies.
         """
@@ -108,7 +117,6 @@ class Probe:
 
         root = self.layout.root
         outer = np.stack([part.cell.low <= root.low, part.cell.high >= root.high])
-        known = function(part.points)
 
         def values(U: FloatArray) -> FloatArray:
             X = place(U)
@@ -138,17 +146,21 @@ class Probe:
         """Return what looks for narrow features of a function."""
         return self._spots.setdefault(function, Spots(function, switches))
 
-    def _scattered(self, part: CellPart, function: Function) -> float:
+    def _scattered(self, part: CellPart, function: Function, known: FloatArray) -> float:
         """Return what a few points say where a function is far larger than the points of the part know."""
         count = _MANY if function.expression.has(Data) else _SCATTERED
         if count not in self._points:
             low, high = self.layout.root.low, self.layout.root.high
-            X = low + (high - low) * kronecker(count, len(low))
-            self._points[count] = X[self.layout.ground.inside(X)]
+            X = low + (high - low) * _spread(count, len(low))
+            self._points[count] = X if self.layout.ground.is_box else X[self.layout.ground.inside(X)]
         if function not in self._known:
-            self._known[function] = function(self._points[count])
-        values = np.abs(self._known[function][self._inside(part.cell, count)])
-        large = values[values > _OUTLIER * np.abs(function(part.points)).max()]
+            self._known[function] = np.abs(function(self._points[count]))
+            self._largest[function] = float(self._known[function].max(initial=0.0))
+        least = _OUTLIER * float(np.abs(known).max())
+        if self._largest[function] <= least:
+            return 0.0
+        values = self._known[function][self._inside(part.cell, count)]
+        large = values[values > least]
         return float(np.sqrt(part.volume / max(len(values), 1) * np.square(large).sum()))
 
     def _inside(self, cell: Cell, count: int) -> Any:

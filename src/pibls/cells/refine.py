@@ -175,14 +175,14 @@ class _Roughness:
     square
         Square of the size of the data.
     plain
-        Sources that points of parts see to be rough, with their factors: they need no search where cells are split.
+        Sources that points of parts see to be rough, with factors and values: split cells need no search for spots.
     """
 
     data: FloatArray
     spots: FloatArray
     coefficients: FloatArray
     square: float = 0.0
-    plain: list[tuple[CellPart, float, Function]] = field(default_factory=list)
+    plain: list[tuple[CellPart, float, Function, FloatArray]] = field(default_factory=list)
 
 
 def _coefficients(statement: Statement, names: Sequence[str]) -> Iterator[tuple[Function, tuple[int, MultiIndex]]]:
@@ -191,6 +191,12 @@ def _coefficients(statement: Statement, names: Sequence[str]) -> Iterator[tuple[
     for term, function in zip(form.terms, form.coefficient_functions, strict=True):
         if form.is_linear and function.constant is None:
             yield function, (list(names).index(term.field), term.multi_index)
+
+
+def _says_nothing(statement: Statement) -> bool:
+    """Tell whether a condition has numbers for coefficients, and zero for a source: cells have nothing to resolve."""
+    form = statement.form
+    return form.is_linear and form.is_constant and form.source_function.constant == 0.0
 
 
 def _bulk(values: Mapping[CellPart, float], share: float) -> list[CellPart]:
@@ -289,9 +295,20 @@ class Follower:
 
     def _wave_numbers(self, cell: Cell) -> FloatArray:
         """Return the largest number of radians per length along each axis with which solutions oscillate in a cell."""
-        found = np.zeros(len(cell.low))
         X = cell.low + cell.size * _halved_rules(len(cell.low), _FEW)[0] / 2 + cell.size / 2
-        X = X[self.rows.layout.ground.inside(X)]
+        X = X if self.rows.layout.ground.is_box else X[self.rows.layout.ground.inside(X)]
+        if self.rows.is_constant and len(X):
+            return self._constant_waves
+        return self._waves_at(X)
+
+    @cached_property
+    def _constant_waves(self) -> FloatArray:
+        """The same where coefficients are numbers."""
+        return self._waves_at(self.rows.layout.root.low[None])
+
+    def _waves_at(self, X: FloatArray) -> FloatArray:
+        """Return the same of some points of a cell."""
+        found = np.zeros(X.shape[1])
         for equation in self.rows.equations if len(X) else ():
             try:
                 terms = {term[:2]: term[2] for term in self.rows.terms(equation, X, None, [])}
@@ -416,26 +433,28 @@ class Follower:
         for factor, equation in zip(factors, self.rows.equations, strict=True):
             for function, (number, index) in _coefficients(equation, self.rows.problem.field_names):
                 unit = factor * units[number] / float(np.prod(part.half ** np.array(index)))
-                own = self.probe.missed_at_spots(part, function, unit)
+                own = self.probe.missed_at_spots(part, function, function(part.points), unit)
                 found.coefficients = np.maximum(found.coefficients, own)
             source = _source(equation, part.points)
             if source is None or source.constant == 0.0:
                 continue
-            values = factor * source(part.points)
+            known = source(part.points)
+            values = factor * known
             found.square += float(part.weights @ np.square(values))
             if source.constant is None:
                 rough = self._roughness(part, values)
                 found.data = np.maximum(found.data, rough)
+                search = part, float(factor), source, known
                 if np.linalg.norm(rough) > _PLAINLY * np.sqrt(part.weights @ np.square(values)):
-                    found.plain.append((part, float(factor), source))
+                    found.plain.append(search)
                 else:
-                    self._search(part, float(factor), source, found)
+                    self._search(*search, found)
                 if part.whole:
-                    found.data = np.maximum(found.data, factor * self.probe.missed(part, source))
+                    found.data = np.maximum(found.data, factor * self.probe.missed(part, source, known))
 
-    def _search(self, part: CellPart, factor: float, source: Function, found: _Roughness) -> None:
+    def _search(self, part: CellPart, factor: float, source: Function, known: FloatArray, found: _Roughness) -> None:
         """Look for what of a source is narrower than points tell."""
-        spots = factor * self.probe.missed_at_spots(part, source)
+        spots = factor * self.probe.missed_at_spots(part, source, known)
         found.spots = np.maximum(found.spots, spots)
         found.data = np.maximum(found.data, spots)
 
@@ -472,7 +491,7 @@ class Follower:
         count = layout.reference.degree + 1
         for place, held in layout.ground.pieces(cell).items():
             for statement in self.rows.problem.statements:
-                if statement.place != place or place is None:
+                if statement.place != place or place is None or _says_nothing(statement):
                     continue
                 for piece in held:
                     rule = piece.rule(cell.low, cell.high, count) if piece.is_plain else None

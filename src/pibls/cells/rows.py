@@ -19,7 +19,8 @@ from pibls.checks import FloatArray
 from pibls.errors import ProblemError
 from pibls.features import MultiIndex
 from pibls.features.reference import on_grid
-from pibls.problem import AtPoints, Average, Form, Opposite, Problem, Statement
+from pibls.problem import AtPoints, Average, Opposite, Problem, Statement
+from pibls.problem.analysis import Analysis, analysis_of
 
 __all__ = ["PartRows", "Rows"]
 
@@ -149,25 +150,24 @@ class Rows:
         return self.layout.problem
 
     @cached_property
+    def analysis(self) -> Analysis:
+        """What the symbols of the problem tell."""
+        return analysis_of(self.problem)
+
+    @property
     def equations(self) -> tuple[Statement, ...]:
         """The differential equations."""
-        return tuple(s for s in self.problem.statements if s.is_equation)
+        return self.analysis.equations
 
-    @cached_property
+    @property
     def orders(self) -> Any:
         """Highest order of derivative of each field along each axis, shape (fields, axes)."""
-        coordinates = self.problem.domain.coordinates
-        return np.array(
-            [
-                [max(0, *(e.form.order_along(c, name) for e in self.equations)) for c in coordinates]
-                for name in self.problem.field_names
-            ]
-        )
+        return self.analysis.orders
 
-    @cached_property
+    @property
     def is_constant(self) -> bool:
         """Whether all coefficients of the equations are numbers."""
-        return all(e.form.is_linear and _is_constant(e.form) for e in self.equations)
+        return self.analysis.is_constant
 
     @cached_property
     def width(self) -> int:
@@ -330,7 +330,7 @@ class Rows:
         found, count = [], 0
         for place, rule in part.boundary.items():
             forms = [statement.form for statement in self.on(place)]
-            if not all(form.is_linear and _is_constant(form) for form in forms):
+            if not all(form.is_linear and form.is_constant for form in forms):
                 return None
             shares = np.round(rule.weights / rule.weights.sum(), _DIGITS)
             arrays = (on_grid(part.local(rule.points)), shares, np.round(rule.normals, _DIGITS) + 0.0)
@@ -621,11 +621,6 @@ def _along(dimension: int, axis: int, order: int) -> MultiIndex:
 def _indices(terms: list[list[Term]]) -> list[MultiIndex]:
     """Return the derivatives in lists of terms."""
     return list(dict.fromkeys(index for own in terms for _, index, _ in own))
-
-
-def _is_constant(form: Form) -> bool:
-    """Tell whether all coefficients of a form are numbers."""
-    return all(function.constant is not None for function in form.coefficient_functions)
 
 
 def _depth(part: CellPart, rule: Rule) -> float:

@@ -16,7 +16,7 @@ import numpy as np
 
 from pibls.cells.filling import filled, narrowed
 from pibls.checks import BoolArray, FloatArray
-from pibls.geometry.patch import FlippedPatch, Patch, TimedPatch
+from pibls.geometry.patch import AffinePatch, FlippedPatch, Patch, TimedPatch
 from pibls.geometry.restricted import RestrictedPatch
 from pibls.geometry.rules import gauss, tensor
 from pibls.geometry.sampling import kronecker
@@ -276,7 +276,9 @@ class Piece:
     @cached_property
     def _turns(self) -> list[float]:
         """By how much the normal turns along each parameter, in the middle of the others."""
-        found = []
+        found: list[float] = []
+        if isinstance(self.patch, AffinePatch):
+            return [0.0] * len(self.box)
         for axis, (start, stop) in enumerate(self.box):
             U = np.tile(self.box.mean(axis=1), (_TURNS, 1))
             U[:, axis] = np.linspace(start, stop, _TURNS)

@@ -8,7 +8,7 @@ import numpy as np
 
 from pibls.cells.surface import Piece
 from pibls.checks import FloatArray
-from pibls.geometry.patch import TimedPatch
+from pibls.geometry.patch import AffinePatch, TimedPatch
 
 __all__ = ["tangents"]
 
@@ -27,6 +27,8 @@ def tangents(outline: Iterable[Piece], dimension: int) -> FloatArray:
     found = [np.empty((0, 1 + dimension))]
     for piece in outline:
         timed = isinstance(piece.patch, TimedPatch)
+        if isinstance(piece.patch.base if isinstance(piece.patch, TimedPatch) else piece.patch, AffinePatch):
+            continue
         if len(piece.box) - timed in _SCAN:
             found.append(_on_piece(piece, timed))
     rows = np.concatenate(found)

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from pibls.cli.console import Debug, emit, told
-from pibls.errors import InputError
+from pibls.errors import InputError, SolveError
 
 __all__ = ["Profile", "reproduce"]
 
@@ -30,7 +30,8 @@ def reproduce(
         int | None, typer.Option(help="Processes to run at once; the available cores if left out.")
     ] = None,
     only: Annotated[
-        list[str] | None, typer.Option(help="Problem, method or kind of cells to run; repeat for more, and to narrow.")
+        list[str] | None,
+        typer.Option(help="Problem, method, kind of cells, N=30 or seed=0; repeat to narrow."),
     ] = None,
     report_only: Annotated[bool, typer.Option("--report-only", help="Run nothing; report what is stored.")] = False,
     debug: Debug = False,
@@ -40,11 +41,15 @@ def reproduce(
     Every result is stored as it is finished: interrupt at any time, run again, and only what is missing is computed.
     """
     with told(debug, f"What is finished is kept in {out}; run the same command again to go on."):
-        from pibls.studies.report import write_report
-        from pibls.studies.runner import run_study
+        from pibls.paper.report import write_report
+        from pibls.paper.runner import run_study
 
         if report_only and (only or workers is not None):
             raise InputError("--report-only runs nothing and tells all that is stored. Leave out --only and --workers.")
-        if not report_only:
-            run_study(out, profile=profile.value, workers=workers, only=only)
+        failures = () if report_only else run_study(out, profile=profile.value, workers=workers, only=only)
         emit(f"report: {write_report(out, profile=profile.value)}")
+        if failures:
+            raise SolveError(
+                f"{len(failures)} tasks of the study failed; the report is written without them. The first: "
+                f"{failures[0]} Run again to try only those."
+            )

@@ -12,14 +12,17 @@ from pibls.geometry.sampling import kronecker
 from pibls.problem.domain import Domain
 from pibls.problem.evaluate import compile_function
 from pibls.problem.level import Level
+from pibls.problem.places import Across
+from pibls.problem.problem import Problem
 from pibls.problem.switches import factors_of
 
-__all__ = ["BESIDE", "points_across"]
+__all__ = ["BESIDE", "check_interfaces", "points_across"]
 
 BESIDE = 1e-9  # of a domain: how far from an interface one is plainly on one side
 _TRIES = (16, 256)
 _ROUNDS = 20
 _ON = 1e-10
+_ENOUGH = 200  # points of an interface: of a small one, few starts find any
 
 
 def points_across(condition: sp.Basic, domain: Domain, count: int, owner: str) -> Samples:
@@ -57,6 +60,13 @@ def points_across(condition: sp.Basic, domain: Domain, count: int, owner: str) -
     if len(both):
         return Samples(both[:, 0], both[:, 1])
     raise ProblemError(f"{owner} is off the domain {domain}: nothing of it lies inside. Move it, or remove it.")
+
+
+def check_interfaces(problem: Problem) -> None:
+    """Refuse interfaces that lie outside the domain."""
+    for statement in problem.statements:
+        if isinstance(statement.place, Across):
+            points_across(statement.place.condition, problem.domain, _ENOUGH, statement.name)
 
 
 def _pulled(level: Level, X: FloatArray) -> tuple[FloatArray, FloatArray]:

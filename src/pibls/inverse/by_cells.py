@@ -24,7 +24,7 @@ from pibls.features.reference import draw_reference
 from pibls.inverse.parametric import Parametric
 from pibls.inverse.response import Forward, finer
 from pibls.problem import Across, MultiIndex, Problem, Statement
-from pibls.problem.switches import has_jumps
+from pibls.problem.analysis import analysis_of
 from pibls.solution import Solution
 from pibls.solution.celled import CellNetwork
 from pibls.solution.posterior import Posterior
@@ -136,7 +136,7 @@ class ByCells(Forward):
         layout = self.layout.restated(problem)
         state: Mapping[CellPart, FloatArray] | None = None if near is None else near.moved(vector - near.vector)
         stated = self.parametric.problem
-        jumps = has_jumps(stated) or any(isinstance(s.place, Across) for s in stated.statements)
+        jumps = analysis_of(stated).jumps or any(isinstance(s.place, Across) for s in stated.statements)
         if state is None or not problem.is_linear or jumps:
             state = self._solved(layout, state)
         if jumps:

@@ -5,22 +5,23 @@ from __future__ import annotations
 import numpy as np
 
 from pibls.budget import Budget
-from pibls.checks import check_integer, check_number, shorten
-from pibls.errors import InputError
+from pibls.checks import FloatArray, check_integer, check_number, shorten
+from pibls.errors import InputError, ProblemError
 from pibls.lines.basis import compressed
 from pibls.lines.constraint import leak
 from pibls.lines.course import Lines, Report
 from pibls.lines.design import Design
-from pibls.lines.form import Evolution, find_evolution
+from pibls.lines.form import Evolution, compiled, find_evolution
 from pibls.lines.multipliers import Unsuitable
-from pibls.lines.run import system_of
 from pibls.problem import Problem
+from pibls.problem.analysis import analysis_of
 from pibls.runtime import blas_threads
 from pibls.solution import Solution
 
 __all__ = ["evolve", "followed", "suits_lines", "transits"]
 
 _LEAK = 0.01
+_NODES = 300
 _SOLID = 4  # three dimensions of space, and time
 _EVENTFUL = 100.0  # radians from the first time to the last
 
@@ -107,16 +108,48 @@ def followed(
 def transits(evolution: Evolution) -> float:
     """Return how much happens: the rate at which the initial values change, relative to them, times the duration.
 
-    A wave of which a period takes one unit of time has 2π per unit; not finite for initial values that are zero.
+    A wave of which a period takes one unit of time has 2π per unit; not finite for initial values that are zero. Values
+    that jump count for what they are beside the jump, and those of Python functions as if they stayed.
 
     >>> from pibls.problems import advection_long
     >>> evolution = find_evolution(advection_long())
     >>> round(transits(evolution)) if evolution else None
     1000
     """
-    with blas_threads(most=1):
-        system = system_of(evolution, Design.of(evolution), 1.0, np.random.default_rng(0))
-        return (evolution.limits[1] - evolution.limits[0]) * system.fastest()
+    first, last = evolution.limits
+    X, weights = (np.empty((1, 0)), np.ones(1)) if evolution.space is None else evolution.space.quadrature(_NODES)
+    X = np.column_stack([X, np.full(len(X), first)])
+    try:
+        rates = _first_rates(evolution, X)
+        sizes = {name: compiled(evolution.initial[name, 0], evolution.problem.domain.coordinates)(X) for name in rates}
+    except (ProblemError, np.linalg.LinAlgError):
+        return 0.0
+    found = 0.0
+    for name, rate in rates.items():
+        speed, size = (float(np.sqrt(weights @ np.square(own))) for own in (rate, sizes[name]))
+        if speed > 0:
+            found = max(found, (speed / size) ** (1 / evolution.orders[name]) if size > 0 else np.inf)
+    return (last - first) * found
+
+
+def _first_rates(evolution: Evolution, X: FloatArray) -> dict[str, FloatArray]:
+    """Return the highest derivative in time of each field at points of the first time, by a linear problem."""
+    coordinates, names = evolution.problem.domain.coordinates, list(evolution.orders)
+    equations = [
+        e.form for e in analysis_of(evolution.problem).equations if any(t.multi_index[-1] for t in e.form.terms)
+    ]
+    matrix, rest = np.zeros((len(X), len(equations), len(names))), np.zeros((len(X), len(equations)))
+    for row, form in enumerate(equations):
+        rest[:, row] = form.source_function(X)
+        for term, coefficient in zip(form.terms, form.coefficient_functions, strict=True):
+            *index, order = term.multi_index
+            state = evolution.initial.get((term.field, order))
+            if order == evolution.orders.get(term.field) and not any(index):
+                matrix[:, row, names.index(term.field)] = coefficient(X)
+            elif state is not None:
+                value = state.diff(*zip(coordinates, index, strict=False)) if any(index) else state
+                rest[:, row] += coefficient(X) * compiled(value, coordinates)(X)
+    return dict(zip(names, -np.linalg.solve(matrix, rest[:, :, None])[:, :, 0].T, strict=True))
 
 
 def suits_lines(problem: Problem) -> bool:
@@ -125,8 +158,10 @@ def suits_lines(problem: Problem) -> bool:
     For what moves nonlinearly, where space alone has three dimensions, and where more happens than a network over all
     of space and time can hold.
     """
-    if problem.domain.time is None:
-        return False
+    return problem.domain.time is not None and problem.once(_suits_lines)
+
+
+def _suits_lines(problem: Problem) -> bool:
     if not problem.is_linear or len(problem.domain.coordinates) == _SOLID:
         return True
     evolution = find_evolution(problem) if len(problem.domain.coordinates) < _SOLID else None

@@ -8,18 +8,28 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Any
 
 import sympy as sp
 
 from pibls.lines.multipliers import Multiplier, Slot, Solved, State, Unsuitable, find_multipliers
 from pibls.problem import Across, Average, Data, Field, MultiIndex, OnPart, Opposite, Problem, Statement
+from pibls.problem.analysis import analysis_of
 from pibls.problem.evaluate import Function, compile_function
-from pibls.problem.switches import has_jumps
 from pibls.wellposed.counting import conditions_needed, exceeds, surplus, what_lacks
 
-__all__ = ["Evolution", "compiled", "find_evolution"]
+__all__ = ["Evolution", "Rate", "compiled", "find_evolution"]
+
+
+@dataclass(frozen=True, eq=False)
+class Rate:
+    """One rate: a fixed linear part, and the rest with the slots it depends on and its derivatives by them."""
+
+    linear: tuple[tuple[Slot, Function], ...]
+    rest: Function | None
+    slots: tuple[Slot, ...]
+    slopes: tuple[tuple[Slot, Function], ...]
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,6 +63,8 @@ class Evolution:
         What the conditions leave open, as a sentence; initial values that are not given are zero then.
     surplus
         Conditions beyond those that determine the solution; ``boundary`` does not have them.
+    slopes
+        Derivatives of the rates by the slots they depend on.
     """
 
     problem: Problem
@@ -67,6 +79,14 @@ class Evolution:
     velocity: float = 0.0
     lacks: str = ""
     surplus: tuple[Statement, ...] = ()
+    slopes: Mapping[str, Mapping[Slot, sp.Expr]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if not self.slopes:
+            found = {
+                name: {s: sp.diff(r, s.symbol) for s in self.slots if r.has(s.symbol)} for name, r in self.rates.items()
+            }
+            object.__setattr__(self, "slopes", found)
 
     @property
     def states(self) -> tuple[State, ...]:
@@ -104,7 +124,31 @@ class Evolution:
             slots.setdefault(name, Slot((name, 0), (1,), sp.Dummy(f"{name}_x", real=True)))
         rates = {name: rate + sp.Float(velocity) * slots[name].symbol for name, rate in self.rates.items()}
         others = tuple(slot for slot in self.slots if slot.multi_index != (1,))
-        return replace(self, rates=rates, slots=(*others, *slots.values()), velocity=self.velocity + velocity)
+        moved = self.velocity + velocity
+        return replace(self, rates=rates, slots=(*others, *slots.values()), velocity=moved, slopes={})
+
+    @cached_property
+    def split_rates(self) -> Mapping[str, Rate]:
+        """Every rate, with the part that is linear and has factors known for all times apart from the rest."""
+        return {name: self._split(name) for name in self.rates}
+
+    def _split(self, name: str) -> Rate:
+        coordinates, symbols = self.problem.domain.coordinates, {slot.symbol for slot in self.slots}
+        linear, varying, rest = [], [], self.rates[name]
+        for slot, slope in self.slopes[name].items():
+            if slope == 0:
+                continue
+            changing = slope.free_symbols & {*symbols, coordinates[-1]}
+            # Terms may cancel only when expanded; what is evaluated is as it was written, for that may overflow.
+            if changing and sp.expand(slope).free_symbols & changing:
+                varying.append((slot, slope))
+            else:
+                linear.append((slot, compiled(slope.xreplace(dict.fromkeys(symbols, sp.S.Zero)), coordinates)))
+                rest = rest.xreplace({slot.symbol: sp.S.Zero})
+        used = tuple(slot for slot, _ in varying)
+        extra = tuple(slot.symbol for slot in used)
+        slopes = tuple((slot, compiled(slope, coordinates, extra)) for slot, slope in varying)
+        return Rate(tuple(linear), None if rest == 0 else compiled(rest, coordinates, extra), used, slopes)
 
     @property
     def frame(self) -> tuple[float, float, float] | None:
@@ -137,6 +181,10 @@ def find_evolution(problem: Problem) -> Evolution | Unsuitable:
     >>> find_evolution(poisson())
     Unsuitable(reason='the domain has no time')
     """
+    return problem.once(_evolution)
+
+
+def _evolution(problem: Problem) -> Evolution | Unsuitable:
     time = problem.domain.time
     if time is None:
         return Unsuitable("the domain has no time")
@@ -144,9 +192,9 @@ def find_evolution(problem: Problem) -> Evolution | Unsuitable:
         return Unsuitable("it has unknown numbers")
     if any(isinstance(s.place, Across) for s in problem.statements):
         return Unsuitable("it has an interface, and functions in space are smooth everywhere")
-    if has_jumps(problem):
+    if analysis_of(problem).jumps:
         return Unsuitable("the coefficient of a highest derivative in space jumps")
-    equations = [s for s in problem.statements if s.is_equation]
+    equations = analysis_of(problem).equations
     names = problem.field_names
     if len(equations) != len(names):
         return Unsuitable(f"it has {len(equations)} equations for {len(names)} fields")
@@ -243,8 +291,8 @@ def _solved(equations: list[Statement], orders: Mapping[str, int]) -> Solved | U
     symbols, residuals = _residuals(equations)
     tops = {(name, index[:-1]): s for (name, index), s in symbols.items() if index[-1] == orders.get(name)}
     unknowns = list(tops.values())
-    matrix = sp.Matrix([[sp.diff(r, s) for s in unknowns] for r in residuals])
-    if matrix.free_symbols & set(unknowns):
+    rows = [[sp.diff(r, s) for s in unknowns] for r in residuals]
+    if any(entry.free_symbols & set(unknowns) for row in rows for entry in row):
         return Unsuitable("it is not linear in its highest time derivatives")
     rest = [r.xreplace(dict.fromkeys(unknowns, sp.S.Zero)) for r in residuals]
     slots = tuple(
@@ -254,14 +302,14 @@ def _solved(equations: list[Statement], orders: Mapping[str, int]) -> Solved | U
     )
     if any(any(index) for _, index in tops):
         time = equations[0].form.coordinates[-1]
-        return _with_mass(matrix, rest, tuple(tops), Solved({}, slots), {*symbols.values(), time})
+        return _with_mass(rows, rest, tuple(tops), Solved({}, slots), {*symbols.values(), time})
     order = [unknowns.index(tops[name, (0,) * (len(next(iter(symbols))[1]) - 1)]) for name in orders]
-    matrix = matrix[:, order]
-    if matrix.is_diagonal():
-        if any(entry.is_zero for entry in matrix.diagonal()):
+    rows = [[row[column] for column in order] for row in rows]
+    if all(entry == 0 for i, row in enumerate(rows) for j, entry in enumerate(row) if i != j):
+        if any(rows[i][i].is_zero for i in range(len(rows))):
             return Unsuitable("one of its equations has no time derivative")
-        rates = [-r / a for r, a in zip(rest, matrix.diagonal(), strict=True)]
-    elif sp.simplify(matrix.det()) == 0:
+        rates = [-r / rows[i][i] for i, r in enumerate(rest)]
+    elif sp.simplify((matrix := sp.Matrix(rows)).det()) == 0:
         return Unsuitable("one of its equations has no time derivative, or two have the same")
     else:
         rates = list(-matrix.LUsolve(sp.Matrix(rest)))
@@ -269,7 +317,7 @@ def _solved(equations: list[Statement], orders: Mapping[str, int]) -> Solved | U
 
 
 def _with_mass(
-    matrix: sp.Matrix,
+    rows: list[list[sp.Expr]],
     rest: list[sp.Expr],
     tops: tuple[tuple[str, MultiIndex], ...],
     solved: Solved,
@@ -279,7 +327,7 @@ def _with_mass(
     rates: dict[str, sp.Expr] = {}
     mass: dict[str, dict[MultiIndex, sp.Expr]] = {}
     for row, other in enumerate(rest):
-        own = {top: matrix[row, column] for column, top in enumerate(tops) if matrix[row, column] != 0}
+        own = {top: rows[row][column] for column, top in enumerate(tops) if rows[row][column] != 0}
         names = {name for name, _ in own}
         if len(names) != 1 or names & rates.keys():
             return Unsuitable("highest time derivatives that are also differentiated in space are coupled")

@@ -6,7 +6,7 @@ the boundary conditions, this is the weak (Galerkin) form: integrating by parts 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -17,11 +17,10 @@ from pibls.checks import FloatArray
 from pibls.lines import cost
 from pibls.lines.basis import Basis, Trace, at_times
 from pibls.lines.constraint import Recovery, traces_of
-from pibls.lines.form import Evolution, compiled
+from pibls.lines.form import Evolution, Rate, compiled
 from pibls.lines.multipliers import Slot, State
 from pibls.lines.pull import Pull
 from pibls.lines.radau import STAGES, Trajectory, legendre_weights, stage_times
-from pibls.lines.rates import Rate, split
 from pibls.problem import MultiIndex
 
 __all__ = ["Galerkin"]
@@ -66,9 +65,9 @@ class Galerkin:
         """Where the highest state of every field is."""
         return {name: self._spans[name, order - 1] for name, order in self.evolution.orders.items()}
 
-    @cached_property
-    def _rates(self) -> dict[str, Rate]:
-        return {name: split(self.evolution, rate) for name, rate in self.evolution.rates.items()}
+    @property
+    def _rates(self) -> Mapping[str, Rate]:
+        return self.evolution.split_rates
 
     @property
     def _zero(self) -> MultiIndex:
@@ -228,17 +227,6 @@ class Galerkin:
         shared = self.evolution.constrained[1:]
         return {state: span for state, span in self._spans.items() if state[0] not in shared}
 
-    def fastest(self) -> float:
-        """Return how fast the fastest field changes at first, relative to its size; infinite where there is nothing."""
-        state, found = self.initial(), 0.0
-        rates = self.rates(np.array([self.evolution.limits[0]]), state[None])[0]
-        for name, order in self.evolution.orders.items():
-            size = np.linalg.norm(state[self._spans[name, 0]])
-            speed = np.linalg.norm(rates[self._tops[name]])
-            if speed > 0:
-                found = max(found, float(speed / size) ** (1 / order) if size > 0 else np.inf)
-        return found
-
     def initial(self) -> FloatArray:
         """Return the projection of the initial values."""
         result = np.zeros(len(self._unpulled))
@@ -382,7 +370,7 @@ class Galerkin:
         # The functions that keep conditions are the same, and so is what rates make of them if these are.
         shared = ["traces", "_made", "_tests"] if not any(t.data for t in made.traces.values()) else ["_tests"]
         if evolution.rates == self.evolution.rates and evolution.mass == self.evolution.mass:
-            shared += ["_rates", "_projections", "_operators", "_unpulled"]
+            shared += ["_projections", "_operators", "_unpulled"]
         vars(made).update({name: getattr(self, name) for name in shared})
         return made
 

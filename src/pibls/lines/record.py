@@ -57,4 +57,4 @@ def relative_miss(solution: Solution, statement: Statement) -> float:
     state = solution.evaluate(X, [(term.field, term.multi_index) for term in form.terms])
     parts = [f(X, normals) * own for f, own in zip(form.coefficient_functions, state, strict=True)]
     size = max(root_mean_square(own) for own in [form.source_function(X, normals), *parts])
-    return root_mean_square(form.residual_function(X, normals, state)) / size if size > 0 else 0.0
+    return root_mean_square(form.residual_at(X, normals, state)) / size if size > 0 else 0.0

@@ -140,6 +140,17 @@ class Rows:
         determined = tuple(float(leverages[s].sum()) for s in spans)
         return Inference(precisions, mean, evidence, determined, residuals, sigma, vt.T)
 
+    @property
+    def rounding(self) -> float:
+        """Variance that rounding alone gives to the rows, over that of the weights: α/β is never below it.
+
+        Singular values below the rounding of the largest are noise of the machine. With a smaller ratio they would
+        count, the evidence would have a maximum that fits the right-hand sides by them, and which of the maxima is the
+        highest would differ from machine to machine.
+        """
+        size = max(self.columns, sum(group.count for group in self.groups))
+        return max(_RANGE[0], (size * _EPS * float(self._even[1][0])) ** 2)
+
     def start(self) -> Precisions:
         """Return the best precisions if all groups had the same noise, from a scan over its ratio to the prior.
 
@@ -148,11 +159,12 @@ class Rows:
         """
         u, sigma, _ = self._even
         rhs = np.concatenate([piece[:, -1] for piece in self._pieces])
-        projected = np.square(u[: len(rhs)].T @ rhs)
-        # What no weights can reach; rounding may leave less than nothing of it.
-        rest = max(0.0, float(rhs @ rhs) - float(projected.sum()))
+        along = u[: len(rhs)].T @ rhs
+        projected = np.square(along)
+        # What no weights can reach. The difference of the squares would be rounding, now above and now below zero.
+        rest = float(np.square(rhs - u[: len(rhs)] @ along).sum())
         count = sum(group.count for group in self.groups)
-        ratios = np.geomspace(_EPS**2, 1.0 / _EPS, _SCAN) * float(sigma[0]) ** 2
+        ratios = np.geomspace(self.rounding, float(sigma[0]) ** 2 / _EPS, _SCAN)
         growth = 1.0 + sigma**2 / ratios[:, None]
         variances = (rest + (1.0 / growth) @ projected) / count
         usable = np.flatnonzero(variances > 0)
@@ -177,13 +189,13 @@ def maximise(groups: Sequence[Group], iterations: int) -> tuple[Inference, list[
     where it does.
     """
     rows = Rows(groups)
-    ceiling = _ceiling(groups)
-    now = rows.infer(_limited(rows.start(), groups, ceiling))
+    least = _ceiling(groups), rows.rounding
+    now = rows.infer(_limited(rows.start(), groups, *least))
     course = [(now.precisions, now.evidence)]
     while len(course) < iterations:
-        following = rows.infer(_limited(_fixed_point(now, groups), groups, ceiling))
+        following = rows.infer(_limited(_fixed_point(now, groups), groups, *least))
         if not following.evidence > now.evidence:
-            following = rows.infer(_limited(_expectation(now, groups), groups, ceiling))
+            following = rows.infer(_limited(_expectation(now, groups), groups, *least))
         if not following.evidence > now.evidence:
             break
         gain, now = following.evidence - now.evidence, following
@@ -217,12 +229,12 @@ def _ratio(numerator: float, denominator: float) -> float:
     return numerator / denominator if denominator > 0 else math.inf
 
 
-def _limited(wanted: Precisions, groups: Sequence[Group], ceiling: float) -> Precisions:
+def _limited(wanted: Precisions, groups: Sequence[Group], ceiling: float, rounding: float) -> Precisions:
     """Keep precisions within what numbers hold, noise above that of rounding, and known noise as it is."""
     low, high = _RANGE
     alpha = min(high, max(low, wanted.alpha))
     betas = [
-        min(ceiling, max(low, beta)) if group.precision is None else group.precision
+        min(ceiling, alpha / rounding, max(low, beta)) if group.precision is None else group.precision
         for beta, group in zip(wanted.betas, groups, strict=True)
     ]
     return Precisions(alpha, tuple(betas))

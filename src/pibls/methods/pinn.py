@@ -287,6 +287,8 @@ def train_together(
     fits: Sequence[PinnFit], device: Any = None, progress: Callable[[int, float], object] | None = None
 ) -> Iterator[Together]:
     """Train networks that were checked, in batches, and yield each batch as it is finished."""
+    if not fits:
+        return
     torch = _torch()
     where = placing("cpu" if device is None else device)(0.0).device
     for numbers in batches(fits, *_appetite(where)):

@@ -109,7 +109,13 @@ class _Course:
     start: float = field(default_factory=time.perf_counter)
     history: list[tuple[float, int, FloatArray]] = field(default_factory=list)
     iteration: int = 0
-    stopped: FloatArray | None = None
+    ends: FloatArray | None = None  # iteration at which each network was seen to have stopped; infinite before
+
+    def stop(self, stopped: FloatArray) -> bool:
+        """Note which networks have stopped by now, and tell whether all have."""
+        known = np.full(len(stopped), np.inf) if self.ends is None else self.ends
+        self.ends = np.where(stopped > 0, np.minimum(known, self.iteration), known)
+        return bool(np.isfinite(self.ends).all())
 
     def record(self) -> None:
         losses = copied(self.best)
@@ -150,15 +156,15 @@ def train(
 
 
 def _ended(course: _Course, layout: Layout, interrupted: bool) -> list[Trained]:
-    count = course.iteration
     result = []
     for number, weights in enumerate(layout.unpack(copied(course.kept))):
+        end = math.inf if course.ends is None else float(course.ends[number])
         message = ""
-        if interrupted:
-            message = f"Interrupted after {count} iterations; these are the best weights until then."
-        elif course.stopped is not None and course.stopped[number]:
-            message = f"L-BFGS found no lower loss after {count} iterations."
-        stages = (Stage(s, iteration=i, loss=float(losses[number])) for s, i, losses in course.history)
+        if end < math.inf:
+            message = f"L-BFGS found no lower loss after {end:.0f} iterations."
+        elif interrupted:
+            message = f"Interrupted after {course.iteration} iterations; these are the best weights until then."
+        stages = (Stage(s, iteration=i, loss=float(losses[number])) for s, i, losses in course.history if i <= end)
         result.append(Trained(weights, tuple(stages), message, interrupted))
     return result
 
@@ -221,8 +227,7 @@ def _lbfgs(evaluate: Callable[[Any], tuple[Any, Any]], course: _Course, steps: i
         if done % _EVERY == 0 or done == steps:
             course.iteration = before + done
             course.record()
-            course.stopped = copied(state.stopped)
-            if course.stopped.all():
+            if course.stop(copied(state.stopped)):
                 return
 
 

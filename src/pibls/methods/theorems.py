@@ -17,11 +17,9 @@ from array_api_compat import array_namespace
 from pibls.checks import FloatArray
 from pibls.system import Block
 
-__all__ = ["TheoremReport", "check_theorems", "exact_weights", "gain_bound", "physics_consistency", "spectral_norm"]
+__all__ = ["TheoremReport", "check_theorems", "gain_bound", "physics_consistency", "spectral_norm"]
 
 _LARGEST = 1e150
-# Rows that weights meet to so many digits are met by them.
-_EXACT = 1e-8
 # Room for the rounding of the norms that are compared.
 _SLACK = 1e-9
 
@@ -112,21 +110,6 @@ def spectral_norm(matrix: Any, steps: int = 100) -> float:
             return max(found, larger)
         found, vector = larger, matrix.T @ image
     return found
-
-
-def exact_weights(matrix: FloatArray, rhs: FloatArray, ridge: float, weights: FloatArray) -> TheoremReport | None:
-    """Bound ‖H (w − wᵉ)‖ by √J(w), the second half of the residual theorem, if H wᵉ = z has a solution to rounding.
-
-    It is no check of w: since H wᵉ = z, what is bounded is the residual of w, which is a part of J, for any w.
-
-    >>> exact_weights(np.eye(2), np.array([3.0, 4.0]), 1.0, np.array([1.5, 2.0]))
-    TheoremReport(theorem='exact weights', measured=2.5, paper_bound=3.5355339059327378, sharp_bound=3.5355339059327378)
-    """
-    exact = np.linalg.lstsq(matrix, rhs, rcond=None)[0]
-    if np.linalg.norm(matrix @ exact - rhs) > _EXACT * np.linalg.norm(rhs):
-        return None
-    bound = math.hypot(*(matrix @ weights - rhs), *(math.sqrt(ridge) * weights))
-    return TheoremReport("exact weights", float(np.linalg.norm(matrix @ (weights - exact))), bound, bound)
 
 
 def gain_bound(theorem: str, matrix_norm: float, ridge: float, size: float, measured: float) -> TheoremReport:

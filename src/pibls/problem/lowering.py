@@ -7,16 +7,19 @@ are free of slots and the source is the residual at zero; for a nonlinear one th
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import Any
 
+import numpy as np
 import sympy as sp
 
+from pibls.checks import FloatArray
 from pibls.errors import ProblemError
 from pibls.problem.evaluate import Function, compile_function
 from pibls.problem.printing import text
-from pibls.problem.symbols import Data, Field
+from pibls.problem.symbols import Data, Field, Normal
 
 __all__ = ["Form", "MultiIndex", "Term", "lower"]
 
@@ -98,11 +101,31 @@ class Form:
         """The residual, compiled, with the slots of ``terms`` as extra symbols."""
         return compile_function(self.residual, self.coordinates, self.slots)
 
+    def residual_at(self, X: FloatArray, normals: FloatArray | None, state: Sequence[FloatArray]) -> FloatArray:
+        """Return the residual at points, where fields and derivatives have the values of a state, one per term.
+
+        A linear one is the sum of its terms: these are compiled already in a solve.
+        """
+        if not self.is_linear:
+            return self.residual_function(X, normals, state)
+        terms = zip(self.coefficient_functions, state, strict=True)
+        return np.asarray(sum((f(X, normals) * own for f, own in terms), self.source_function(X, normals)))
+
+    @property
+    def needs_normals(self) -> bool:
+        """Whether it depends on the outward normal."""
+        return any(isinstance(symbol, Normal) for symbol in self.residual.free_symbols)
+
     @cached_property
     def coefficient_functions(self) -> tuple[Function, ...]:
         """The coefficients, compiled, in the order of ``terms``; those of a nonlinear form take its slots too."""
         extra = () if self.is_linear else self.slots
         return tuple(compile_function(term.coefficient, self.coordinates, extra) for term in self.terms)
+
+    @cached_property
+    def is_constant(self) -> bool:
+        """Whether all coefficients are numbers."""
+        return all(function.constant is not None for function in self.coefficient_functions)
 
     @cached_property
     def depends(self) -> tuple[bool, ...]:

@@ -9,8 +9,7 @@ import numpy as np
 
 from pibls.checks import check_choice, check_integer, check_number, shorten
 from pibls.errors import InputError
-from pibls.problem.evaluate import compile_function
-from pibls.problem.switches import branch_number, has_jumps
+from pibls.problem.analysis import analysis_of
 from pibls.report.panels import WHAT, choose_panels
 from pibls.report.quantities import choose_fields, exact_functions, quantities
 from pibls.report.views import choose_views
@@ -114,7 +113,8 @@ def plot(
 def _materials(solution: Solution) -> Any:
     """Return a number for each material as a function of points, None where there is one."""
     problem = solution.problem
-    return compile_function(branch_number(problem), problem.domain.coordinates) if has_jumps(problem) else None
+    switching = analysis_of(problem).switching
+    return switching.branch if switching is not None and switching.jumps else None
 
 
 def _check_cells(cells: object, solution: Solution) -> Any:

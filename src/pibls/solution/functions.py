@@ -110,7 +110,7 @@ class ResidualFunction:
             opposite = points.copy()
             opposite[:, axis] = self.solution.problem.domain.bounds[axis].sum() - points[:, axis]
             return shaped(self._at(points, None) - self._at(opposite, None))
-        needs = self.statement.form.residual_function.needs_normals
+        needs = self.statement.form.needs_normals
         normals = place.part.normals(points) if needs and isinstance(place, OnPart) else None
         return shaped(self._at(points, normals))
 
@@ -121,13 +121,13 @@ class ResidualFunction:
         for form, sign in zip(self.statement.forms, (-1.0, 1.0), strict=True):
             own = X + sign * step
             state = self.solution.evaluate(own, [(term.field, term.multi_index) for term in form.terms])
-            total += form.residual_function(own, normals, state)
+            total += form.residual_at(own, normals, state)
         return total
 
     def _at(self, X: FloatArray, normals: FloatArray | None) -> FloatArray:
         form = self.statement.form
         state = self.solution.evaluate(X, [(term.field, term.multi_index) for term in form.terms])
-        return np.array(form.residual_function(X, normals, state))
+        return np.array(form.residual_at(X, normals, state))
 
     def values(self, n: int = 500, seed: int = 1) -> FloatArray:
         """Return the residual at ``n`` fresh points of its place (at its own points, for conditions at points)."""

@@ -14,14 +14,14 @@ from pibls.cells.linear import Start, start_of
 from pibls.features.reference import SINES, Cells
 from pibls.lines import Evolution, find_evolution
 from pibls.problem import Across, OnPart, Problem
-from pibls.problem.switches import reading_of_jumps
+from pibls.problem.analysis import analysis_of
 from pibls.runtime import blas_threads
 from pibls.solution import Solution
 from pibls.status import Status
 from pibls.tuning.fitting import Fitting
 from pibls.tuning.progress import Progress
 from pibls.wellposed.compatibility import incompatibility
-from pibls.wellposed.contradiction import clash_beyond, contradicts, find_clash
+from pibls.wellposed.contradiction import clash_beyond, contradiction_of, find_clash
 from pibls.wellposed.counting import surplus_on_line
 from pibls.wellposed.sensitivity import sensitivity_of
 from pibls.wellposed.stability import grows_without_bound
@@ -73,7 +73,8 @@ def solve_by_cells(
             elif unmet and max(found.sizes) < _SENSITIVE and not _has_interface(problem):
                 message = _contradiction(solution, seed, budget)
     message = message or _left_open(problem)
-    if not message and (remark := reading_of_jumps(problem)):
+    switching = analysis_of(problem).switching
+    if not message and switching is not None and (remark := switching.reading):
         words = f"{solution.diagnostics.message} {remark}"
         return replace(solution, diagnostics=replace(solution.diagnostics, message=words))
     return _as_told(solution, message)
@@ -170,18 +171,20 @@ def _unmet(solution: Solution) -> dict[str, float]:
     """
     domain = solution.problem.domain
     interior = domain.sample(_POINTS, "kronecker", 3)
+    given = [s for s in solution.problem.statements if s.is_equation or isinstance(s.place, OnPart)]
+    every = list({(term.field, term.multi_index): None for s in given for term in s.form.terms})
+    known = dict(zip(every, solution.evaluate(interior, every), strict=True))
     found = {}
-    for statement in solution.problem.statements:
-        if isinstance(statement.place, OnPart):
-            X, normals = statement.place.part.sample(_POINTS, "kronecker", 3)
-        elif statement.is_equation:
-            X, normals = interior, None
-        else:
-            continue
+    for statement in given:
         form = statement.form
         slots = [(term.field, term.multi_index) for term in form.terms]
-        state, inside = solution.evaluate(X, slots), solution.evaluate(interior, slots)
-        left = form.residual_function(X, normals, state)
+        inside = [known[slot] for slot in slots]
+        if isinstance(statement.place, OnPart):
+            X, normals = statement.place.part.sample(_POINTS, "kronecker", 3)
+            state = solution.evaluate(X, slots)
+        else:
+            X, normals, state = interior, None, inside
+        left = form.residual_at(X, normals, state)
         sizes = (max(np.abs(own).max() for own in pair) for pair in zip(state, inside, strict=True))
         terms = [f(X, normals) * size for f, size in zip(form.coefficient_functions, sizes, strict=True)]
         size = max(np.abs(own).max() for own in [form.source_function(X, normals), *terms])
@@ -204,7 +207,7 @@ def _runaway(solution: Solution) -> str:
 
 def _contradiction(solution: Solution, seed: int, budget: Budget) -> str:
     """Say which statements contradict each other, if any do."""
-    if not contradicts(Fitting(solution.problem, seed), budget):
+    if not contradiction_of(Fitting(solution.problem, seed), budget):
         return ""
     name, lack = max(_unmet(solution).items(), key=lambda item: item[1])
     residual = solution.diagnostics.residuals[name].rms if name in solution.diagnostics.residuals else np.nan

@@ -13,6 +13,7 @@ from pibls.cells import suits_cells
 from pibls.checks import shorten
 from pibls.errors import InputError, PiblsError
 from pibls.features.reference import SINES, Cells
+from pibls.geometry.across import check_interfaces
 from pibls.limits import in_words
 from pibls.lines import Evolution, Unsuitable, evolve, find_evolution, suits_lines
 from pibls.problem import Problem
@@ -54,6 +55,7 @@ class Ways:
     def run(self, time: str | None) -> Solution:
         """Solve by the way that suits the problem, or by the one asked for."""
         check_squares(self.problem)
+        check_interfaces(self.problem)
         guessed = self.guesses["start"] is not None or bool(self.guesses["continuation"])
         reason = ""
         if time == "lines" or (time is None and not guessed and suits_lines(self.problem)):

@@ -24,7 +24,7 @@ from pibls.system import Evaluate, check_known, linearised, system_bytes
 from pibls.tuning.fitting import Block, Fitting, Scale, estimated_error
 from pibls.tuning.progress import Progress
 from pibls.tuning.scales import choose_scale, refine_scale, widened
-from pibls.wellposed.contradiction import MET, contradicts
+from pibls.wellposed.contradiction import MET, contradiction_of
 from pibls.wellposed.sensitivity import ambiguity_of
 
 __all__ = ["solve_wide"]
@@ -43,10 +43,6 @@ _PATIENCE = Patience(
     rounding=1e-12,
     unresolved=0.1,
     least=6,
-)
-_CONTRADICTION = (
-    "The equations and conditions contradict each other: they keep a residual however wide the network is, though the "
-    "best compromise is found. Check signs and values, or remove a condition."
 )
 _COARSE, _PLAUSIBLE, _NO_SOLUTION = 1e-3, 0.03, 1e-2  # residuals of nonlinear problems
 
@@ -116,8 +112,8 @@ class _Widening:
         first = self._fitted(((width, self.scale or (3.0,) * self.linear.axes),), self.state)
         stop = refine(self, first, self.course)
         limited = stop.reason not in (Reason.TOLERANCE, Reason.INTERRUPTED)
-        if limited and (self.course.stages[0].residual or 0.0) > MET and self._contradicts(self.linear):
-            self.flaw = _CONTRADICTION
+        if limited and not self.flaw and (self.course.stages[0].residual or 0.0) > MET:
+            self.flaw = self._contradiction(self.linear)
         return self._solution(stop)
 
     def _linear(self, state: Evaluate | None) -> Fitting:
@@ -184,9 +180,9 @@ class _Widening:
             scale, left = self._scan(linear, nodes, self.tol)
             if left < _HARDLY_SOLVED:
                 break
-            if level == 1 and self._contradicts(linear):
+            if level == 1 and (verdict := self._contradiction(linear)):
                 self.scale, self.width = scale, nodes
-                return _CONTRADICTION
+                return verdict
         # What a pilot just meets, twice its width meets with digits to spare.
         ratio = 2 if nodes == linear.pilot_nodes else 1
         self.scale, self.width = widened(scale, ratio), ratio * nodes
@@ -250,8 +246,8 @@ class _Widening:
         again = 3 * self.linear.operations(here.nodes) + self.cost(found).operations
         return self._rescaled(self.linear, here) if slow and self.budget.affords(again) else here
 
-    def _contradicts(self, linear: Fitting) -> bool:
-        return not self.assume_well_posed and not self.budget.late and contradicts(linear, self.budget)
+    def _contradiction(self, linear: Fitting) -> str:
+        return "" if self.assume_well_posed or self.budget.late else contradiction_of(linear, self.budget)
 
     def _solution(self, stop: Stop) -> Solution:
         best = self.course.best

@@ -21,10 +21,9 @@ from pibls.errors import ProblemError
 from pibls.features import MultiIndex
 from pibls.geometry import Domain
 from pibls.problem import Across, Form, OnPart, Opposite, Problem, Statement
+from pibls.problem.analysis import analysis_of
 from pibls.problem.conditions import residual_of
-from pibls.problem.fluxes import normal_flux
 from pibls.problem.operators import Divergence, Laplacian
-from pibls.problem.statements import lowered
 from pibls.problem.symbols import Field
 
 __all__ = ["incompatibility"]
@@ -115,9 +114,8 @@ def _halved(root: Cell) -> Cell:
 
 def _fluxes(problem: Problem) -> tuple[_Flux, ...]:
     """Return the fluxes of the equations that are divergences, if conditions say something of them."""
-    equations = [s for s in problem.statements if s.is_equation]
-    pairs = zip(problem.equations, equations, strict=True)
-    found = (_flux(problem, written, own) for written, own in pairs if own.form.is_linear and _may_tell(problem, own))
+    equations = enumerate(analysis_of(problem).equations)
+    found = (_flux(problem, number, own) for number, own in equations if own.form.is_linear and _may_tell(problem, own))
     return tuple(flux for flux in found if flux is not None)
 
 
@@ -128,21 +126,19 @@ def _may_tell(problem: Problem, equation: Statement) -> bool:
     return form.order in (1, 2) and any(t.order == form.order - 1 and t.field in form.fields for t in terms)
 
 
-def _flux(problem: Problem, written: object, equation: Statement) -> _Flux | None:
+def _flux(problem: Problem, number: int, equation: Statement) -> _Flux | None:
     """Return the flux of an equation; None if it is no divergence, or has other terms with fields."""
-    form = equation.form
-    constant = all(function.constant is not None for function in form.coefficient_functions)
+    form, constant = equation.form, equation.form.is_constant
     if constant and all(1 <= term.order == max(term.multi_index) for term in form.terms):
         return _Flux(equation, _constant_rows(form))
-    residual = residual_of(written, "the equation")
-    flux = normal_flux(residual, problem.domain.space)
+    flux = analysis_of(problem).fluxes[number]
     if flux is None:
         return _Flux(equation, _constant_rows(form)) if constant and all(t.order for t in form.terms) else None
+    residual = residual_of(problem.equations[number], "the equation")
     if residual.replace(lambda e: isinstance(e, Divergence | Laplacian), lambda _: sp.S.Zero).has(Field):
         return None
-    own = lowered(flux, problem.domain, "the flux", normals=True)
-    slots = ((term.field, term.multi_index) for term in own.terms)
-    return _Flux(equation, dict(zip(slots, own.coefficient_functions, strict=True)))
+    slots = ((term.field, term.multi_index) for term in flux.terms)
+    return _Flux(equation, dict(zip(slots, flux.coefficient_functions, strict=True)))
 
 
 def _constant_rows(form: Form) -> dict[Slot, Row]:
@@ -161,10 +157,9 @@ def _constant_rows(form: Form) -> dict[Slot, Row]:
 def _is_known(problem: Problem, flux: _Flux) -> bool:
     """Tell whether conditions prescribe a flux wherever there are any; faces that are periodic pass it on."""
     for statement in problem.statements:
-        if isinstance(statement.place, Opposite):
-            constant = all(function.constant is not None for function in flux.equation.form.coefficient_functions)
-            if not constant or statement.form.source_function.constant != 0.0:
-                return False
+        is_constant = flux.equation.form.is_constant and statement.form.source_function.constant == 0.0
+        if isinstance(statement.place, Opposite) and not is_constant:
+            return False
         if isinstance(statement.place, OnPart):
             X, normals = statement.place.part.sample(_SAMPLES, "kronecker", 1)
             scale = float(np.abs(flux.at(X, normals, list(flux.rows))).max())

@@ -29,7 +29,7 @@ from pibls.wellposed.sensitivity import DECOMPOSITION
 if TYPE_CHECKING:
     from pibls.tuning.fitting import Fitting
 
-__all__ = ["MET", "Clash", "clash_beyond", "contradicts", "find_clash", "joint_defects", "stay_apart"]
+__all__ = ["MET", "Clash", "clash_beyond", "contradiction_of", "find_clash", "joint_defects", "stay_apart"]
 
 Slot = tuple[str, MultiIndex]
 
@@ -109,7 +109,7 @@ def clash_beyond(surplus: Statement, solution: Solution) -> Clash | None:
     form, (X, normals) = surplus.form, surplus.place.part.sample(_POINTS, "kronecker", 1)
     slots = [(term.field, term.multi_index) for term in form.terms]
     given = 0.0 - form.source_function(X, normals)
-    found = form.residual_function(X, normals, solution.evaluate(X, slots)) + given
+    found = form.residual_at(X, normals, solution.evaluate(X, slots)) + given
     sizes = [float(np.abs(own(X, normals)).max()) for own in form.coefficient_functions]
     names = surplus.name, "what the other conditions determine"
     return _differing(names, dict(zip(slots, sizes, strict=True)), X, (given, found), _SLOPES)
@@ -159,8 +159,8 @@ def _row(s: Statement, slots: list[Slot], X: FloatArray, normals: FloatArray) ->
     return np.asarray(found / np.where(scale == 0, 1.0, scale))
 
 
-def contradicts(fitting: Fitting, budget: Budget | None = None) -> bool:
-    """Tell whether the statements of a linear problem can each be met, but not together, however wide the network.
+def contradiction_of(fitting: Fitting, budget: Budget | None = None) -> str:
+    """Say by how much the statements of a linear problem cannot be met together, though each can, by wide networks.
 
     An unresolved solution looks like that too, until the network is widened; a layer, a corner or an inner edge even
     then, so problems that have those are not asked.
@@ -168,7 +168,7 @@ def contradicts(fitting: Fitting, budget: Budget | None = None) -> bool:
     problem = fitting.problem
     domain = cast(Domain, problem.domain)
     if _is_perturbed(problem) or corners(domain) or has_inner_edges(domain):
-        return False
+        return ""
     defects = []
     with blas_threads(most=1):
         for doublings in range(3):
@@ -177,7 +177,14 @@ def contradicts(fitting: Fitting, budget: Budget | None = None) -> bool:
             defects.append(joint_defects(problem, fitting.points(nodes), network))
             if budget is not None:
                 budget.spend(DECOMPOSITION * fitting.operations(nodes))
-    return stay_apart(defects)
+    if not stay_apart(defects):
+        return ""
+    together, alone = defects[-1]
+    return (
+        f"The equations and conditions contradict each other: {together:.0%} of their right-hand sides stay unmet, "
+        f"however wide the network is, though each of them alone is met to {alone:.0e}. Check signs and values, or "
+        "remove a condition."
+    )
 
 
 def joint_defects(problem: Problem, points: Points, network: BroadNetwork) -> tuple[float, float]:

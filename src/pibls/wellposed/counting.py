@@ -16,6 +16,7 @@ import sympy as sp
 from pibls.checks import FloatArray
 from pibls.geometry import Interval
 from pibls.problem import MultiIndex, OnPart, Problem, Statement
+from pibls.problem.analysis import analysis_of
 
 if TYPE_CHECKING:
     from pibls.lines.form import Evolution
@@ -35,8 +36,7 @@ def conditions_needed(evolution: Evolution) -> dict[str, int] | None:
     if evolution.mass or evolution.multipliers or nowhere:
         return None
     needed = {}
-    for name, rate in evolution.rates.items():
-        slopes = {slot: sp.diff(rate, slot.symbol) for slot in evolution.slots if rate.has(slot.symbol)}
+    for name, slopes in evolution.slopes.items():
         own = {slot.multi_index: slope for slot, slope in slopes.items() if slot.state == (name, 0)}
         order, times = max(map(sum, own), default=0), evolution.orders[name]
         half = order // 2
@@ -151,11 +151,10 @@ def surplus_on_line(problem: Problem) -> Statement | None:
     'Dirichlet(u_x = 2 on left)'
     >>> surplus_on_line(Problem(u.diff(x, 3), line, conditions))
     """
-    equations, conditions = ([s for s in problem.statements if s.is_equation is own] for own in (True, False))
+    conditions = [s for s in problem.statements if not s.is_equation]
     ends = [s.place.part.measure for s in conditions if isinstance(s.place, OnPart) and s.weight == 1.0]
     if not isinstance(problem.domain, Interval) or len(ends) < len(conditions):
         return None
-    (along,) = problem.domain.coordinates
-    needed = sum(max(e.form.order_along(along, name) for e in equations) for name in problem.field_names)
+    needed = int(analysis_of(problem).orders.sum())
     found = [s for s, count in zip(conditions, ends, strict=True) if count == sum(ends) - needed]
     return found[-1] if found else None

@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import sympy as sp
 
 from pibls.checks import FloatArray
 from pibls.problem import MultiIndex
@@ -61,10 +60,9 @@ def _share_growing(evolution: Evolution, network: Network, time: float | None = 
         for slot, (name, index) in zip(evolution.slots, keys, strict=True)
     ]
     slopes = {
-        (name, slot): compile_function(sp.diff(rate, slot.symbol), coordinates, symbols)(X, None, values)
-        for name, rate in evolution.rates.items()
-        for slot in evolution.slots
-        if rate.has(slot.symbol)
+        (name, slot): compile_function(slope, coordinates, symbols)(X, None, values)
+        for name, own in evolution.slopes.items()
+        for slot, slope in own.items()
     }
     mass = {
         name: {index: compile_function(factor, coordinates)(X) for index, factor in factors.items()}

@@ -1,0 +1,246 @@
+"""Run a study: whatever is missing, on all cores, and stop at any moment without losing what is finished."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import signal
+import sys
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor
+from concurrent.futures import wait as wait_for
+from concurrent.futures.process import BrokenProcessPool
+from dataclasses import dataclass, replace
+from importlib.util import find_spec
+from itertools import chain
+from multiprocessing.connection import wait
+from pathlib import Path
+from typing import Any
+
+from pibls.checks import check_integer, cut, shorten
+from pibls.errors import InputError, MissingDependencyError, PiblsError
+from pibls.paper.cells import Store
+from pibls.paper.made import made
+from pibls.paper.selecting import training_device
+from pibls.paper.tasks import Task, plan
+from pibls.runtime import available_cores, blas_threads
+from pibls.tuning.progress import reporter
+
+__all__ = ["StudyProgress", "run_study"]
+
+_ENDED = "A process was ended from outside, perhaps for want of memory; run again, with fewer workers."
+
+
+@dataclass(frozen=True)
+class StudyProgress:
+    """How far a study is.
+
+    Attributes
+    ----------
+    done, total
+        Tasks that are finished, and all of them; those of earlier runs count as finished.
+    seconds
+        Since the start of this run.
+    remaining
+        Estimated seconds until the end; None before anything is finished.
+    message
+        What was finished last.
+    batch
+        The method and problem of which the last task of a kind was finished; empty in between.
+    """
+
+    done: int
+    total: int
+    seconds: float
+    remaining: float | None
+    message: str
+    batch: str = ""
+
+    def __str__(self) -> str:
+        left = "" if self.remaining is None else f", {_clock(self.remaining)} left"
+        return f"{self.done}/{self.total} after {_clock(self.seconds)}{left}: {self.message}"
+
+
+def run_study(
+    out: str | Path,
+    profile: str = "quick",
+    workers: int | None = None,
+    progress: Callable[[StudyProgress], object] | bool | None = None,
+    only: Sequence[str] | None = None,
+) -> tuple[str, ...]:
+    """Compute the missing cells of the study of the paper and store each as it is finished.
+
+    Parameters
+    ----------
+    out
+        Folder; the cells go to ``<out>/cells``.
+    profile
+        ``"quick"`` (minutes on two cores, without PINNs) or ``"full"`` (everything; PINNs need torch).
+    workers
+        Processes that work at once, each with one BLAS thread; the available cores if left out. 1: in this process.
+    progress
+        Called with a :class:`StudyProgress` after every task. ``True`` shows a line on the terminal, ``False`` nothing;
+        left out, that line on a terminal and one per batch of tasks where the output goes elsewhere.
+    only
+        Names of problems, methods or kinds of cells, numbers of points as ``"N=30"`` and seeds as ``"seed=0"``, to run
+        only those.
+
+    Returns
+    -------
+    tuple of str
+        What failed and why, task by task; nothing if all is well. What failed is tried again by the next run.
+    """
+    # The folder comes last: what is refused leaves nothing behind.
+    count = available_cores() if workers is None else check_integer("workers", workers, "run_study", minimum=1)
+    stages = _stages(profile, only)
+    store = _store(out)
+    shown = _line if progress is None and not sys.stderr.isatty() else progress
+    with reporter(shown, "run_study", "StudyProgress") as report:
+        course = _Course([task for stage in stages for task in stage], store, report)
+        failures: list[str] = []
+        # Long tasks first: a short one at the end leaves no core waiting for long.
+        missing = [sorted((t for t in stage if t.missing(store)), key=lambda task: -task.cost) for stage in stages]
+        for task, failure in _outcomes(missing, store, count, made(profile, only)):
+            failures += [f"{task}: {failure}"] if failure else []
+            course.finished(task)
+    store.write_failures(failures)
+    return tuple(failures)
+
+
+def _stages(profile: str, only: Sequence[str] | None) -> list[list[Task]]:
+    """Return the tasks by stage; trainings are refused where torch is missing."""
+    stages = plan(profile, only)
+    if find_spec("torch") is None and any(task.method == "PINN" for stage in stages for task in stage):
+        raise MissingDependencyError(
+            "The PINNs of the study need torch, which is not installed: pip install 'pibls[torch]', or name the other "
+            "methods in 'only'."
+        )
+    return stages
+
+
+def _store(out: object) -> Store:
+    if not isinstance(out, str | Path):
+        raise InputError(f"The 'out' parameter of run_study must be a path. Got {shorten(out)} instead.")
+    store = Store(Path(out))
+    try:
+        store.folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(
+            f"The 'out' parameter of run_study must be a folder that can be written to. Got {shorten(str(out))} "
+            f"instead ({error})."
+        ) from error
+    return store
+
+
+class _Course:
+    """Counts what is finished and what it took."""
+
+    def __init__(self, tasks: Sequence[Task], store: Store, report: Callable[[StudyProgress], None]):
+        self.total = len(tasks)
+        missing = [task for task in tasks if task.missing(store)]
+        self.done = self.total - len(missing)
+        self.left = sum(task.cost for task in missing)
+        self.batches = Counter(task.batch for task in missing)
+        self.spent, self.report, self.start = 0.0, report, time.perf_counter()
+        report(StudyProgress(self.done, self.total, 0.0, None, "start"))
+
+    def finished(self, task: Task) -> None:
+        self.done += 1
+        self.left -= task.cost
+        self.spent += task.cost
+        self.batches[task.batch] -= 1
+        batch = "" if self.batches[task.batch] else task.batch
+        seconds = time.perf_counter() - self.start
+        remaining = seconds * self.left / self.spent
+        self.report(StudyProgress(self.done, self.total, seconds, remaining, str(task), batch))
+
+
+def _outcomes(
+    stages: Sequence[Sequence[Task]], store: Store, workers: int, origin: Mapping[str, str]
+) -> Iterator[tuple[Task, str]]:
+    """Yield every task as it is finished, with what went wrong; a stage begins when the one before is finished."""
+    count = min(workers, max(map(len, stages)))
+    if count <= 1:
+        for task in (task for stage in stages for task in stage):
+            yield task, _compute(task, store, origin)
+        return
+    context = multiprocessing.get_context("spawn")
+    strangers = set(multiprocessing.active_children())
+    # A GPU is one more worker, for those tasks that it does best; they use nothing of the others.
+    lanes: list[tuple[int, Callable[[Task], bool]]] = [(count, lambda _: True)]
+    if any(task.together for stage in stages for task in stage) and training_device():
+        lanes = [(count, lambda task: not task.together), (1, lambda task: task.together)]
+    pools = [ProcessPoolExecutor(n, mp_context=context, initializer=_become_worker) for n, _ in lanes]
+    waiting = [[list(filter(mine, stage)) for stage in stages] for _, mine in lanes]
+    running: list[dict[Future[str], Task]] = [{} for _ in lanes]
+    try:
+        while True:
+            for pool, later, now in zip(pools, waiting, running, strict=True):
+                while later and not now:
+                    now |= {pool.submit(_compute, task, store, origin): task for task in later.pop(0)}
+            futures = {future: task for now in running for future, task in now.items()}
+            if not futures:
+                return
+            for future in wait_for(futures, return_when=FIRST_COMPLETED).done:
+                if not any(future in now for now in running):
+                    continue
+                lane = next(i for i, now in enumerate(running) if future in now)
+                if not isinstance(future.exception(), BrokenProcessPool):
+                    yield running[lane].pop(future), future.result()
+                else:
+                    # Nor can what waits for these processes be computed.
+                    yield from ((task, _ENDED) for task in (*running[lane].values(), *chain(*waiting[lane])))
+                    running[lane], waiting[lane] = {}, []
+    finally:
+        # An interrupted study does not wait for trainings of minutes; what they were at is computed again.
+        for child in set(multiprocessing.active_children()) - strangers:
+            child.terminate()
+        for pool in pools:
+            pool.shutdown(wait=True, cancel_futures=True)
+
+
+def _become_worker() -> None:
+    """Leave Ctrl-C to the parent, and end with it even if it is killed."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        threading.Thread(target=_end_with, args=(parent.sentinel,), daemon=True).start()
+
+
+def _end_with(sentinel: Any) -> None:
+    wait([sentinel])
+    os._exit(1)
+
+
+def _compute(task: Task, store: Store, origin: Mapping[str, str]) -> str:
+    """Compute the cells of a task; return what went wrong."""
+    try:
+        if task.method == "PINN":
+            # Loaded before threads are capped, which reaches only libraries that are there.
+            import torch  # noqa: F401
+        with blas_threads(1):
+            task.run(store, origin)
+    except PiblsError as error:
+        return str(error)
+    except Exception as error:  # one task that fails costs its own cells and nothing else
+        return f"{type(error).__name__}: {cut(str(error), 300)}"
+    return ""
+
+
+def _line(state: StudyProgress) -> None:
+    """Write one line per batch: a file or a log is no place for a line that changes, nor for one per task."""
+    if state.batch:
+        print(replace(state, message=state.batch), file=sys.stderr, flush=True)
+
+
+def _clock(seconds: float) -> str:
+    """Return a duration as people write it.
+
+    >>> _clock(75.2)
+    '1:15'
+    """
+    return f"{int(seconds) // 60}:{int(seconds) % 60:02d}"

@@ -1,0 +1,154 @@
+"""The search of the paper: every setting of a space, by cross-validation, at the scale that suits its activation."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from pibls.errors import PiblsError
+from pibls.features import activation
+from pibls.paper.grids import Grid, scales
+from pibls.paper.racing import LENGTHS, Raced, race
+from pibls.paper.setting import Setting
+from pibls.tuning.automatic import Method
+from pibls.tuning.cross_validation import CrossValidation, SearchJob, first_of_the_best, search
+
+__all__ = ["FOLDS", "SCORES", "Selection", "select", "device_name", "select_all", "training_device"]
+
+FOLDS = 5
+SCORES = ("exact", "residual")
+
+
+@dataclass(frozen=True, eq=False)
+class Selection:
+    """What a search chose by one score: the method as it is to be fitted to all points, and its mean score.
+
+    Beside it, how many settings were tried, scales included, and the time of the search for all scores.
+    """
+
+    method: Method
+    score: float
+    configurations: int
+    seconds: float
+    course: Mapping[str, Any] = field(default_factory=dict)  # of a race: who led after every length
+
+
+def select(grid: Grid, setting: Setting, scores: Sequence[str] = SCORES) -> dict[str, Selection]:
+    """Search a space by cross-validation, for every score from the same fits."""
+    return select_all(grid, [setting], scores)[0]
+
+
+def select_all(grid: Grid, settings: Sequence[Setting], scores: Sequence[str] = SCORES) -> list[dict[str, Selection]]:
+    """Search a space for several settings of one problem; networks that are trained are raced side by side for all."""
+    if grid.method == "PINN":
+        return _raced(grid, settings)
+    return [_searched(grid, setting, scores) for setting in settings]
+
+
+def _searched(grid: Grid, setting: Setting, scores: Sequence[str]) -> dict[str, Selection]:
+    def validated(methods: Sequence[Method]) -> Mapping[str, CrossValidation]:
+        return search(methods, setting.problem, setting.points, folds=FOLDS, seed=setting.seed, scores=scores)
+
+    start = time.process_time()
+    chosen, pilots = _scales(grid, setting, validated, scores)
+    wanted = {score: grid.methods(chosen[score]) for score in scores}
+    # Scores may want different scales; what both ask for, or a pilot has shown, is fitted once.
+    known = {repr(row.method) for pilot in pilots for row in pilot[scores[0]].table}
+    union = {repr(m): m for methods in wanted.values() for m in methods if repr(m) not in known}
+    parts = [*pilots, *([validated(list(union.values()))] if union else [])]
+    return _selection(grid, wanted, parts, known, time.process_time() - start)
+
+
+def _selection(
+    grid: Grid,
+    wanted: Mapping[str, Sequence[Method]],
+    parts: Sequence[Mapping[str, CrossValidation]],
+    known: Collection[str],
+    seconds: float,
+) -> dict[str, Selection]:
+    """Return what was chosen for one setting, from all that was tried for it."""
+    result = {}
+    for score, methods in wanted.items():
+        rows = {repr(row.method): row for part in parts for row in part[score].table}
+        best = first_of_the_best([rows[repr(method)] for method in methods])
+        tried = len({repr(method) for method in methods} | set(known))
+        winner: Any = best.method
+        result[score] = Selection(replace(winner, **grid.final), best.mean, tried, seconds)
+    return result
+
+
+def _scales(
+    grid: Grid,
+    setting: Setting,
+    validated: Callable[[Sequence[Method]], Mapping[str, CrossValidation]],
+    scores: Sequence[str],
+) -> tuple[dict[str, dict[str, Any]], list[Mapping[str, CrossValidation]]]:
+    """Return the best scale per score and activation, without activations that cannot solve the problem."""
+    chosen: dict[str, dict[str, Any]] = {score: {} for score in scores}
+    pilots: list[Mapping[str, CrossValidation]] = []
+    refusal = None
+    for name in grid.space["activation"]:
+        try:
+            found = validated(grid.pilots(name, scales(setting.problem)))
+        except PiblsError as error:
+            refusal = error
+            continue
+        pilots.append(found)
+        for score in scores:
+            best: Any = found[score].best
+            chosen[score][name] = best.scale
+    if not pilots and refusal is not None:
+        raise refusal
+    return chosen, pilots
+
+
+def _raced(grid: Grid, settings: Sequence[Setting]) -> list[dict[str, Selection]]:
+    """Race the pilots of every activation that the equation admits, then all settings at the scales that won."""
+    problem, device = settings[0].problem, training_device()
+    order = max(statement.form.order for statement in problem.statements)
+    names = [name for name in grid.space["activation"] if activation(name).smoothness >= order]
+
+    def job(setting: Setting, methods: Sequence[Method]) -> SearchJob:
+        return SearchJob(methods, problem, setting.points, setting.seed)
+
+    choices = scales(problem)
+    pilots = race([job(s, grid.pilots(name, choices)) for s in settings for name in names], FOLDS, LENGTHS, device)
+    own = [dict(zip(names, pilots[i : i + len(names)], strict=True)) for i in range(0, len(pilots), len(names))]
+    found = race([job(s, grid.methods(_won(o))) for s, o in zip(settings, own, strict=True)], FOLDS, LENGTHS, device)
+    result = []
+    for before, last in zip(own, found, strict=True):
+        winner: Any = last.winner.method
+        tried = last.entrants + sum(pilot.entrants for pilot in before.values())
+        seconds = last.seconds + sum(pilot.seconds for pilot in before.values())
+        course = {"leaders": last.record, "pilots": {name: pilot.record for name, pilot in before.items()}}
+        method = replace(winner, **grid.final)
+        result.append({"exact": Selection(method, last.winner.mean, tried, seconds, course)})
+    return result
+
+
+def _won(pilots: Mapping[str, Raced]) -> dict[str, Any]:
+    """Return the scale that won, by activation."""
+    methods: dict[str, Any] = {name: pilot.winner.method for name, pilot in pilots.items()}
+    return {name: method.scale for name, method in methods.items()}
+
+
+def training_device() -> str | None:
+    """Return where networks are trained: on a GPU if torch is there and has one."""
+    torch = _torch()
+    return "cuda" if torch is not None and torch.cuda.is_available() else None
+
+
+def device_name() -> str:
+    """Return the name of the device that networks are trained on."""
+    torch = _torch()
+    return str(torch.cuda.get_device_name()) if training_device() else "CPU"
+
+
+def _torch() -> Any:
+    try:
+        import torch
+    except ImportError:
+        return None
+    return torch

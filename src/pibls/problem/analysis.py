@@ -1,0 +1,141 @@
+"""What can be told of a problem from its symbols alone, found once per problem and passed on."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import sympy as sp
+
+from pibls.checks import FloatArray
+from pibls.problem.evaluate import Function, compile_function
+from pibls.problem.fluxes import carriers, normal_flux
+from pibls.problem.lowering import Form
+from pibls.problem.places import Across
+from pibls.problem.problem import Problem
+from pibls.problem.statements import Statement, lowered
+from pibls.problem.switches import (
+    branch_number,
+    has_branches,
+    has_jumps,
+    hidden_jump,
+    reading_of_jumps,
+    switching_edges,
+    switching_planes,
+)
+
+__all__ = ["Analysis", "Switching", "analysis_of"]
+
+
+def analysis_of(problem: Problem) -> Analysis:
+    """Return the analysis of a problem; a second call returns the same.
+
+    Examples
+    --------
+    >>> from pibls.problems import poisson, stokes
+    >>> problem = poisson()
+    >>> found = analysis_of(problem)
+    >>> found is analysis_of(problem), found.orders.tolist(), found.is_constant, found.switching
+    (True, [[2, 2]], True, None)
+    >>> analysis_of(stokes()).carriers
+    {'u': 0, 'v': 1}
+    """
+    return problem.once(Analysis)
+
+
+@dataclass(frozen=True, eq=False)
+class Analysis:
+    """Orders, constancy, fluxes and switches of a problem; each is found when it is first asked for."""
+
+    problem: Problem
+
+    @cached_property
+    def equations(self) -> tuple[Statement, ...]:
+        """The differential equations."""
+        return tuple(s for s in self.problem.statements if s.is_equation)
+
+    @cached_property
+    def orders(self) -> Any:
+        """Highest order of derivative of each field along each axis, shape (fields, axes)."""
+        found = np.zeros((len(self.problem.fields), len(self.problem.domain.coordinates)), dtype=np.int64)
+        for term in (term for equation in self.equations for term in equation.form.terms):
+            own = self.problem.field_names.index(term.field)
+            found[own] = np.maximum(found[own], term.multi_index)
+        return found
+
+    @cached_property
+    def is_constant(self) -> bool:
+        """Whether the equations are linear and all their coefficients are numbers."""
+        return all(e.form.is_linear and e.form.is_constant for e in self.equations)
+
+    @cached_property
+    def carriers(self) -> dict[str, int]:
+        """The number of the equation by which each field flows, for fields of second order in space."""
+        return carriers([e.form for e in self.equations], self.problem.field_names, len(self.problem.domain.space))
+
+    @cached_property
+    def fluxes(self) -> tuple[Form | None, ...]:
+        """The flux along the normal by each equation that is written as a divergence, as a form."""
+        domain = self.problem.domain
+        given = [normal_flux(equation, domain.space) for equation in self.problem.equations]
+        return tuple(None if flux is None else lowered(flux, domain, "the flux", normals=True) for flux in given)
+
+    @cached_property
+    def switching(self) -> Switching | None:
+        """Where data switch; None where neither equations nor conditions have branches, and there is no interface."""
+        found = any(has_branches(s.form.residual) or isinstance(s.place, Across) for s in self.problem.statements)
+        return Switching(self.problem) if found else None
+
+    @property
+    def jumps(self) -> bool:
+        """Whether the coefficient of a highest derivative in space jumps anywhere."""
+        return self.switching is not None and self.switching.jumps
+
+
+@dataclass(frozen=True, eq=False)
+class Switching:
+    """Where expressions of a problem switch from one branch to another."""
+
+    problem: Problem
+
+    @cached_property
+    def planes(self) -> FloatArray:
+        """Planes across an axis at which data switch, one row each, NaN along the axes that they extend in."""
+        return switching_planes(self.problem)
+
+    @cached_property
+    def planes_inside(self) -> FloatArray:
+        """Those of them at which more than conditions on the boundary switch."""
+        return switching_planes(self.problem, conditions=False)
+
+    @cached_property
+    def edges(self) -> tuple[sp.Expr, ...]:
+        """Smooth functions of several coordinates at whose zeros equations switch."""
+        return switching_edges(self.problem)
+
+    @cached_property
+    def walls(self) -> tuple[sp.Expr, ...]:
+        """Smooth functions of one coordinate at whose zeros equations switch."""
+        return switching_edges(self.problem, several=False)
+
+    @cached_property
+    def branch(self) -> Function:
+        """A number that differs between any two places at which equations take different branches."""
+        return compile_function(branch_number(self.problem), self.problem.domain.coordinates)
+
+    @cached_property
+    def jumps(self) -> bool:
+        """Whether the coefficient of a highest derivative in space jumps anywhere."""
+        return has_jumps(self.problem)
+
+    @cached_property
+    def reading(self) -> str:
+        """The quantity that is taken to be continuous where a coefficient jumps, as a sentence, if none is written."""
+        return reading_of_jumps(self.problem)
+
+    @cached_property
+    def hidden(self) -> str:
+        """Which coefficient of a highest derivative jumps where its flux is not known, as a sentence."""
+        return hidden_jump(self.problem, self.edges)

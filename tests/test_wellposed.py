@@ -1,0 +1,124 @@
+"""Whether problems are well posed, and what is found about them once."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+
+import numpy as np
+import pytest
+import sympy as sp
+
+import pibls as pb
+from pibls.cells.linear import start_of
+from pibls.lines import find_evolution, transits
+from pibls.problem.analysis import analysis_of
+from pibls.wellposed.compatibility import incompatibility
+
+x, y, z, t = pb.coordinates("x y z t")
+u, v = pb.field("u", x, y), pb.field("v", x, y)
+SQUARE = pb.Rectangle((x, 0, 1), (y, 0, 1))
+CUBE = pb.Box((x, 0, 1), (y, 0, 1), (z, 0, 1))
+
+
+def told(problem, tol=1e-6):
+    return incompatibility(problem, tol, lambda: start_of(problem, tol).tree)
+
+
+class TestCompatibility:
+    @pytest.mark.parametrize("gain", [1, sp.Rational(1001, 1000)])
+    def test_fields_given_in_places_that_overlap_add_up(self, gain):
+        equations = [sp.Eq(pb.div([u, v]), 2), sp.Eq(u.diff(y) - v.diff(x), 0)]
+        sides = [pb.Dirichlet(u, 0, on=SQUARE.left), pb.Dirichlet(u, gain, on=SQUARE.right)]
+        # On top and bottom the first field does not flow.
+        found = told(pb.Problem(equations, SQUARE, [*sides, pb.Dirichlet(v, y)]))
+        assert ("by the conditions 2.001 flows out" in found) == (gain != 1)
+        assert bool(found) == (gain != 1)
+
+    def test_nothing_is_said_where_a_side_is_open(self):
+        equations = [sp.Eq(pb.div([u, v]), 0), sp.Eq(u.diff(y) - v.diff(x), 0)]
+        given = [pb.Dirichlet(u, 1, on=SQUARE.left), pb.Dirichlet(v, 0)]
+        assert told(pb.Problem(equations, SQUARE, given)) == ""
+
+    @pytest.mark.parametrize("source", [0, sp.Rational(1, 100)])
+    def test_sides_that_repeat_pass_on_what_flows(self, source):
+        equations = [sp.Eq(pb.div([u, v]), source), sp.Eq(u.diff(y) - v.diff(x), 0)]
+        given = [pb.Periodic(u, x), pb.Periodic(v, x), pb.Dirichlet(v, 0, on=SQUARE.bottom | SQUARE.top)]
+        found = told(pb.Problem(equations, SQUARE, given))
+        assert ("adds up to 0.01, and by the conditions 0 flows out" in found) == bool(source)
+
+    @pytest.mark.parametrize("more", [0, sp.Rational(1, 50)])
+    def test_in_space_too(self, more):
+        w = pb.field("w", x, y, z)
+        exact = x**2 + y * z
+        slopes = {CUBE.right: 2 + more, CUBE.left: 0, CUBE.front: -z, CUBE.back: z, CUBE.bottom: -y, CUBE.top: y}
+        conditions = [*(pb.Neumann(w, value, on=side) for side, value in slopes.items()), pb.Mean(w, 0)]
+        found = told(pb.Problem(sp.Eq(pb.laplacian(w), exact.diff(x, 2)), CUBE, conditions))
+        assert ("adds up to 2, and by the conditions 2.02 flows out" in found) == bool(more)
+
+    def test_a_reaction_takes_what_is_made(self):
+        assert told(pb.Problem(sp.Eq(-pb.laplacian(u) + u, 1), SQUARE, [pb.Neumann(u, 0)])) == ""
+
+    def test_a_mixed_derivative_flows_along_both_axes(self):
+        equation = sp.Eq(u.diff(x, 2) + u.diff(x, y) + u.diff(y, 2), 4)
+        n = [pb.normal(symbol) for symbol in (x, y)]
+        flux = n[0] * (u.diff(x) + u.diff(y) / 2) + n[1] * (u.diff(y) + u.diff(x) / 2)
+        out = flux.subs(u, x**2 + y**2).doit()
+        for more in (0, sp.Rational(1, 10)):
+            conditions = [pb.Condition(sp.Eq(flux, out + more)), pb.Mean(u, 0)]
+            assert bool(told(pb.Problem(equation, SQUARE, conditions))) == bool(more)
+
+
+class TestOnce:
+    def test_what_is_found_about_a_problem_is_kept_with_it(self):
+        problem, other = pb.problems.heat_robin(), pb.problems.heat_robin()
+        assert find_evolution(problem) is find_evolution(problem)
+        assert analysis_of(problem) is analysis_of(problem)
+        assert analysis_of(problem) is not analysis_of(other)
+
+    @pytest.mark.parametrize("name", ["heat_robin", "poisson"])
+    def test_a_second_solve_differentiates_nothing(self, name, monkeypatch):
+        problem = getattr(pb.problems, name)()
+        pb.solve(problem)
+
+        def refused(*_, **__):
+            raise AssertionError("symbolic work is done again")
+
+        for method in ("diff", "subs", "replace", "expand"):
+            monkeypatch.setattr(sp.Basic if hasattr(sp.Basic, method) else sp.Expr, method, refused)
+        assert pb.solve(problem).status == "converged"
+
+    def test_orders_and_switches(self):
+        k = sp.Piecewise((1, x < sp.Rational(1, 2)), (10, True))
+        equations = [sp.Eq(pb.div(k * pb.grad(u)), 0), sp.Eq(v.diff(x, 3) + v.diff(y), u)]
+        found = analysis_of(pb.Problem(equations, SQUARE, [pb.Dirichlet(u, x), pb.Dirichlet(v, 0)]))
+        assert found.orders.tolist() == [[2, 2], [3, 1]]
+        assert (found.is_constant, found.jumps) == (False, True)
+        assert found.switching.planes[0] == pytest.approx([0.5, np.nan], nan_ok=True)
+
+    def test_problems_and_records_can_be_copied_and_pickled_after_a_solve(self):
+        solution = pb.solve(pb.problems.poisson())
+        residuals = solution.diagnostics.residuals
+        assert "_table" not in vars(residuals)  # nobody has asked yet
+        for record in (pickle.loads(pickle.dumps(solution.diagnostics)), copy.deepcopy(solution.diagnostics)):
+            assert record == solution.diagnostics
+            assert type(record.residuals) is dict
+        again = pickle.loads(pickle.dumps(solution.problem))
+        assert pb.solve(again).error_estimate == solution.error_estimate
+
+
+class TestTransits:
+    def test_a_jump_is_no_event(self):
+        w, rod = pb.field("w", x, t), pb.Interval((x, 0, 1)) * pb.TimeInterval(t, 0, 50)
+        step = sp.Piecewise((1, x < sp.Rational(1, 3)), (2, True))
+        conditions = [pb.Dirichlet(w, 0), pb.Initial(w, step)]
+        assert transits(find_evolution(pb.Problem(sp.Eq(w.diff(t), w.diff(x, 2)), rod, conditions))) == 0.0
+
+    @pytest.mark.parametrize("order", [1, 2])
+    def test_waves_count_in_radians(self, order):
+        w, ring = pb.field("w", x, t), pb.Interval((x, 0, 1)) * pb.TimeInterval(t, 0, 3)
+        conditions = [pb.Periodic(w, x), pb.Initial(w, sp.sin(2 * sp.pi * x)), pb.Initial(w.diff(t), 0)][: order + 1]
+        problem = pb.Problem(
+            sp.Eq(w.diff(t, order), 25 ** (order - 1) * 5 ** (2 - order) * w.diff(x, order)), ring, conditions
+        )
+        assert transits(find_evolution(problem)) == pytest.approx(3 * 5 * 2 * np.pi, rel=1e-9)
