@@ -12,9 +12,9 @@ from pibls.paper import protocol
 from pibls.paper.complexity import exponent, growth_cell
 from pibls.paper.grids import Grid
 from pibls.paper.protocol import curves, fit_timed, parameters, rebuilt, solve_cell
+from pibls.paper.published import PAPER_NAMES
 from pibls.paper.selecting import select
 from pibls.paper.setting import Setting
-from pibls.paper.published import PAPER_NAMES
 
 TOY = Grid(
     "PI-ELM",

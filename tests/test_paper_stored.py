@@ -7,13 +7,13 @@ import re
 
 import pytest
 
+from paper_report_helpers import cell, store_cells
 from pibls.errors import FileFormatError
 from pibls.paper import findings, report
 from pibls.paper.cells import Store
 from pibls.paper.findings import Findings
 from pibls.paper.stored import Stored, completed, read_stored, stored, write_stored
 from pibls.paper.tasks import plan
-from paper_report_helpers import cell, store_cells
 
 
 def accuracy(method, seed, error, **rest):

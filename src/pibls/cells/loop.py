@@ -14,6 +14,7 @@ from pibls.cells.refine import Follower, Marker
 from pibls.cells.solve import Fit
 from pibls.cells.tree import Cell
 from pibls.checks import FloatArray
+from pibls.limits import STOPS, in_words
 from pibls.refinement import Cost, Course, Reason, Stop, extrapolated, refine, verdict
 from pibls.runtime import available_memory
 from pibls.solution import Solution, Stage
@@ -71,7 +72,11 @@ class Loop:
     def run(self, fit: Fit) -> Solution:
         """Solve, from the solution on a first tree on; an interrupt returns the best solution so far."""
         self.answers.append(self.fitter.answer())
-        stop = refine(self, fit, self.course)
+        try:
+            stop = refine(self, fit, self.course)
+        except STOPS as stopped:
+            own = Compared(fit, self.fitter.layout, fit, self.fitter.layout, np.inf, 1.0)
+            return self.solution(own, np.inf, Status.STALLED, f"{in_words(stopped)} Its error was not estimated.")
         last = self.course.every[-1]
         if stop.reason is Reason.TOLERANCE:
             return self.solution(last, last.estimate, *verdict(self.tol, last.estimate, stop))

@@ -14,6 +14,7 @@ from pibls.cells.solve import Fit
 from pibls.cells.tree import Cell
 from pibls.checks import FloatArray
 from pibls.features.reference import SINES
+from pibls.limits import keep
 from pibls.solution import Diagnostics, Solution, Stage
 from pibls.solution.celled import CellNetwork
 from pibls.solution.residuals import ResidualTable
@@ -79,6 +80,7 @@ def solution_of(found: Compared, estimate: float, status: Status, record: Record
     )
     eye = np.eye(network.size)
     made = Solution(found.own.problem, network, eye, status, diagnostics, estimate, richer=(richer, eye))
+    keep(made)
     return replace(made, diagnostics=replace(diagnostics, residuals=ResidualTable(made)))
 
 

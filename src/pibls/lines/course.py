@@ -9,6 +9,7 @@ import numpy as np
 
 from pibls.budget import Budget
 from pibls.errors import SolveError
+from pibls.limits import STOPS, in_words
 from pibls.lines.design import Design
 from pibls.lines.form import Evolution
 from pibls.lines.radau import IntegrationError
@@ -84,10 +85,10 @@ class Lines:
         """Refine until two solutions agree; return the coarser of them with its distance to the finer one."""
         try:
             stop = self._refined()
-        except KeyboardInterrupt:
+        except STOPS as stopped:
             if not self.runs:
                 raise
-            stop = Stop(Reason.INTERRUPTED)
+            stop = Stop(Reason.INTERRUPTED, in_words(stopped))
         except IntegrationError as error:
             if not self.runs and self.rough is not None:
                 self._add(self.rough)

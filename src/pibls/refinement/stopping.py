@@ -35,7 +35,7 @@ class Reason(Enum):
     STAGNATION = "stagnation", "Refinement no longer pays: {0}."
     EXHAUSTED = "exhausted", "Refinement would not help: {0}."
     LOST = "lost", "{0}"
-    INTERRUPTED = "interrupted", "It was interrupted. Run it again to go on."
+    INTERRUPTED = "interrupted", "{0}"
 
     @property
     def sentence(self) -> str:
@@ -154,8 +154,8 @@ def verdict(tol: float, estimate: float, stop: Stop | None, *remarks: str) -> tu
 
     >>> verdict(1e-6, 2e-7, Stop(Reason.TOLERANCE))
     ('converged', 'The estimated error 2.0e-07 is within the tolerance 1e-06.')
-    >>> verdict(1e-6, 2e-5, Stop(Reason.INTERRUPTED))[1]
-    'The estimated error is 2.0e-05, above the tolerance 1e-06. It was interrupted. Run it again to go on.'
+    >>> verdict(1e-6, 2e-5, Stop(Reason.INTERRUPTED, "It was interrupted."))[1]
+    'The estimated error is 2.0e-05, above the tolerance 1e-06. It was interrupted.'
     """
     words = [remark for remark in remarks if remark]
     if stop is None or stop.reason is Reason.TOLERANCE:

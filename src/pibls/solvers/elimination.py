@@ -17,6 +17,7 @@ from scipy.linalg import lapack, solve_triangular
 
 from pibls.checks import FloatArray
 from pibls.errors import SolveError
+from pibls.limits import require_time
 
 __all__ = ["Eliminated", "Leaf", "Triangle", "absorb", "counted", "merge", "merging"]
 
@@ -104,6 +105,8 @@ class Triangle:
         width = rows.shape[1]
         if len(rows) < width:
             rows = np.vstack([rows, np.zeros((width - len(rows), width))])
+        # Half of what finds the order goes through the matrix column by column.
+        require_time((8.0 if order is None else 2.0) * len(rows) * width**2 + width**3)
         if order is None:
             factored, columns, scales, _, info = lapack.dgeqp3(rows.copy(order="F"), 64 * width, overwrite_a=True)
             order = columns - 1
@@ -150,6 +153,7 @@ def absorb(
     if not len(rows) or not len(upper):
         return upper, top, bottom
     block = min(_BLOCK, len(upper))
+    require_time(2.0 * len(rows) * len(upper) ** 2)
     new, reflectors, factors, info = lapack.dtpqrt(triangular, block, upper, rows, overwrite_a=True, overwrite_b=True)
     if info != 0:
         raise SolveError("A front could not be factorised; its rows are not finite.")
@@ -202,6 +206,7 @@ class Leaf:
         """
         width = others.shape[1]
         block = min(_BLOCK, len(upper))
+        require_time(2.0 * len(rows) * upper.shape[1] * (len(upper) + upper.shape[1]))
         new, reflectors, factors, info = lapack.dtpqrt(0, block, upper, rows, overwrite_b=True)
         top, bottom, more = lapack.dtpmqrt(
             0, reflectors, factors, np.zeros((len(upper), width)), others, side="L", trans="T", overwrite_b=True
