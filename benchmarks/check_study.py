@@ -206,7 +206,7 @@ def _theorem(_: str, rest: Sequence[str], cells: Cells, __: dict[str, int]) -> f
     if which in ("models", "held"):
         return float(len(reports) if which == "models" else sum(r["holds"] for r in reports))
     if which == "printed":
-        return statistics.median(r["measured"] / r["paper_bound"] for r in reports if r["paper_bound"] > 0)
+        return float(statistics.median(r["measured"] / r["paper_bound"] for r in reports if r["paper_bound"] > 0))
     return statistic([r["measured"] / r["sharp_bound"] for r in reports], which)
 
 
@@ -236,7 +236,8 @@ def _races(_: str, rest: Sequence[str], cells: Cells, __: dict[str, int]) -> flo
 
 def _published(_: str, rest: Sequence[str], __: Cells, ___: dict[str, int]) -> float:
     """Return a number of the paper, from its data file."""
-    kind, problem, method, n, _, part, quantity, *_ = rest
+    kind, problem, method, n, score, part, quantity, *more = rest
+    del score, more
     paper = published()
     if kind == "time":
         value = paper.seconds(problem, method, per_point=quantity == "seconds per point")

@@ -7,11 +7,11 @@ import random
 import pytest
 from benchmarks.check_study import Page, caught, mutated, nameless, same, wrong_numbers
 
+from paper_report_helpers import PAPER, made_up_cells
 from pibls.paper.cells import Store
 from pibls.paper.findings import Findings
 from pibls.paper.ledger import Ledger
 from pibls.paper.report import render
-from paper_report_helpers import PAPER, made_up_cells
 
 
 @pytest.fixture(scope="module")

@@ -13,9 +13,9 @@ from pibls.paper import selecting
 from pibls.paper.complexity import exponent, growth_cell
 from pibls.paper.grids import Grid
 from pibls.paper.protocol import curves, fit_timed, parameters, rebuilt, solve_cell, time_all
+from pibls.paper.published import PAPER_NAMES
 from pibls.paper.selecting import select, select_all
 from pibls.paper.setting import Setting
-from pibls.paper.published import PAPER_NAMES
 
 TOY = Grid(
     "PI-ELM",

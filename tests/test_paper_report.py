@@ -15,8 +15,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from paper_report_helpers import PAPER, cell, made_up_cells, spec, statement, store_cells
 from pibls.errors import FileFormatError, InputError
-from pibls.report.metrics import METRICS
 from pibls.paper import findings as findings_module
 from pibls.paper import report
 from pibls.paper.cells import Store
@@ -26,13 +26,13 @@ from pibls.paper.files import write_files
 from pibls.paper.findings import Findings
 from pibls.paper.ledger import PROBLEMS, Ledger, summarise
 from pibls.paper.pictures import draw_graphs, draw_maps, pictures
-from pibls.paper.setting import Setting
 from pibls.paper.published import METHODS
 from pibls.paper.records import Record, held, own_numbers, tally
 from pibls.paper.report import errata, machine, number, render, shown, spread_words, write_report
+from pibls.paper.setting import Setting
 from pibls.paper.stored import Stored
 from pibls.paper.tasks import plan
-from paper_report_helpers import PAPER, cell, made_up_cells, spec, statement, store_cells
+from pibls.report.metrics import METRICS
 
 VOID = {"meta", "img", "br"}
 FIGURES = [

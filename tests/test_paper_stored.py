@@ -6,14 +6,13 @@ import lzma
 
 import pytest
 
+from paper_report_helpers import cell, store_cells
 from pibls.errors import FileFormatError
 from pibls.paper import findings, report
 from pibls.paper.cells import Store
 from pibls.paper.findings import Findings
 from pibls.paper.stored import Stored, completed, read_stored, stored, twins, write_stored
 from pibls.paper.tasks import plan
-from paper_report_helpers import cell, store_cells
-
 
 MADE = {"command": "pibls reproduce --profile full", "commit": "abc1234", "machine": "a machine", "date": "2026-01-02"}
 
@@ -129,13 +128,13 @@ def test_the_stored_study_has_the_tables_and_says_where_each_cell_is_from():
         for method in ("PI-BLS", "PI-ELM", "BPI-ELM"):
             assert {("accuracy", problem, method, n, seed, "exact") for seed in range(10)} <= told
         assert sum(t[:4] == ("accuracy", problem, "PINN", n) for t in told) >= 5
-    for cell in stored().cells:
-        assert all(cell["made"][key] for key in ("command", "commit", "machine", "date"))
+    for one in stored().cells:
+        assert all(one["made"][key] for key in ("command", "commit", "machine", "date"))
 
 
 def test_stored_numbers_over_seeds_have_one_source():
     sources = {}
-    for cell in stored().cells:
-        number = tuple(cell.get(k) for k in ("kind", "problem", "method", "n_train", "score", "axis"))
-        origin = cell["made"]["commit"], cell["made"]["machine"]
+    for one in stored().cells:
+        number = tuple(one.get(k) for k in ("kind", "problem", "method", "n_train", "score", "axis"))
+        origin = one["made"]["commit"], one["made"]["machine"]
         assert sources.setdefault(number, origin) == origin

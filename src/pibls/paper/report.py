@@ -25,8 +25,8 @@ from pibls.paper.findings import Findings
 from pibls.paper.ledger import PROBLEMS, Ledger, Summary, label, summarise
 from pibls.paper.made import processor
 from pibls.paper.published import METHODS
-from pibls.paper.records import Record, held, own_numbers, tally
 from pibls.paper.racing import LENGTHS
+from pibls.paper.records import Record, held, own_numbers, tally
 from pibls.paper.selecting import FOLDS
 from pibls.paper.stored import stored
 from pibls.runtime import available_cores, available_memory, format_bytes
