@@ -75,8 +75,8 @@ class Loop:
         try:
             stop = refine(self, fit, self.course)
         except STOPS as stopped:
-            own = Compared(fit, self.fitter.layout, fit, self.fitter.layout, np.inf, 1.0)
-            return self.solution(own, np.inf, Status.STALLED, f"{in_words(stopped)} Its error was not estimated.")
+            own = Compared(fit, self.fitter.layout, fit, self.fitter.layout, math.inf, 1.0)
+            return self.solution(own, math.inf, Status.STALLED, f"{in_words(stopped)} Its error was not estimated.")
         last = self.course.every[-1]
         if stop.reason is Reason.TOLERANCE:
             return self.solution(last, last.estimate, *verdict(self.tol, last.estimate, stop))
