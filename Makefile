@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test coverage docs reproduce clean
+.PHONY: demo test test-versions test-oldest test-plain test-newest coverage docs reproduce clean
 
 # Solves a problem file, shows its error and draws it.
 demo: .venv/core
@@ -15,6 +15,27 @@ test: .venv/dev
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/pytest -n 2
+
+# The library as it is installed: with the oldest versions allowed, without any extra, and with the newest of everything.
+VERSIONS := out/versions
+TOOLS := pytest pytest-xdist hypothesis
+test-versions: test-oldest test-plain test-newest
+
+# Old versions warn of new ones beside them; that is no fault.
+test-oldest:
+	$(PYTHON) -m venv --clear $(VERSIONS)/oldest
+	$(VERSIONS)/oldest/bin/pip install --quiet --disable-pip-version-check . $(TOOLS) $$($(PYTHON) -m benchmarks.oldest)
+	$(VERSIONS)/oldest/bin/pytest -n 2 -W default tests/test_installed.py tests/test_shapes_reading.py
+
+test-plain:
+	$(PYTHON) -m venv --clear $(VERSIONS)/plain
+	$(VERSIONS)/plain/bin/pip install --quiet --disable-pip-version-check . $(TOOLS)
+	$(VERSIONS)/plain/bin/pytest -n 2 tests/test_installed.py
+
+test-newest:
+	$(PYTHON) -m venv --clear $(VERSIONS)/newest
+	$(VERSIONS)/newest/bin/pip install --quiet --disable-pip-version-check --upgrade '.[shapes]' $(TOOLS)
+	$(VERSIONS)/newest/bin/pytest -n 2 tests/test_installed.py tests/test_shapes_reading.py
 
 # Which lines no test runs; at least 95 % are. Tracing makes the suite half as long again, so it is not part of it.
 coverage: .venv/dev

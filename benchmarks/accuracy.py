@@ -51,7 +51,7 @@ class Case:
 
 MANY = [
     Case("advection", 150, 14.0, {"interior": 300}),
-    Case("poisson_star", 600, 3.0, {"interior": 1500}),
+    Case("poisson_star", 600, 8.0, {"interior": 1500}),
     Case("poisson_square", 1000, 12.0, {"interior": 2500}),
     Case("diffusion_reaction", 1000, (25.0, 2.0), {"interior": 2500, "boundary": 600}),
     Case("helmholtz", 800, 6.0, {"interior": 2000}),
@@ -61,7 +61,7 @@ MANY = [
 FEW = [
     Case("advection", 200, 6.0, {"interior": 30, "method": "uniform"}, 10),
     Case("advection", 200, 6.0, {"interior": 30, "method": "uniform"}, 10, enhancement=100),
-    Case("poisson_star", 400, 3.0, {"interior": 100, "boundary": 100, "method": "uniform"}, 10),
+    Case("poisson_star", 400, 6.0, {"interior": 100, "boundary": 100, "method": "uniform"}, 10),
     Case(
         "diffusion_reaction",
         600,

@@ -2,12 +2,12 @@
 
     python -m benchmarks.check_study OUT [--profile quick] [--mutations 100]
 
-Every measured number of ``OUT/report.html`` carries the name of what it is: kind of cells, problem, method, number of points,
-score, part, quantity and statistic over seeds. Here each is looked up again from the cells, by other code than the
-report's, and compared to the digits that are printed. Numbers in table cells that carry no name are an error, published
-ones aside, which are compared with the numbers of the paper. Exit status 1 if one differs or has no name.
+Every measured number of ``OUT/report.html`` carries the name of what it is: kind of cells, problem, method, number of
+points, score, part, quantity and statistic over seeds. Here each is looked up again from the cells, by other code than
+the report's, and compared to the digits that are printed; so is every published number, and each claim of the
+conclusion. A number in a cell of a table that carries no name is an error. Exit status 1 if one differs or has no name.
 
-``--mutations`` changes the page so often, by exchanging two numbers or changing a digit, and counts how many changes are found.
+``--mutations`` changes the page so often, by exchanging two numbers or changing a digit, and counts what is found.
 """
 
 from __future__ import annotations
@@ -206,7 +206,7 @@ def _theorem(_: str, rest: Sequence[str], cells: Cells, __: dict[str, int]) -> f
     if which in ("models", "held"):
         return float(len(reports) if which == "models" else sum(r["holds"] for r in reports))
     if which == "printed":
-        return statistics.median(r["measured"] / r["paper_bound"] for r in reports if r["paper_bound"] > 0)
+        return float(statistics.median(r["measured"] / r["paper_bound"] for r in reports if r["paper_bound"] > 0))
     return statistic([r["measured"] / r["sharp_bound"] for r in reports], which)
 
 
@@ -228,16 +228,16 @@ def _coverage(_: str, rest: Sequence[str], cells: Cells, __: dict[str, int]) -> 
 def _races(_: str, rest: Sequence[str], cells: Cells, __: dict[str, int]) -> float:
     courses = [c["extra"]["course"] for c in cells if c["kind"] == "accuracy" and c["extra"].get("course")]
     pilots = [leaders for course in courses for leaders in course["pilots"].values()]
-    changed = [[a["settings"] != b["settings"] for a, b in [leaders[-2:]]][0] for leaders in pilots]
-    settings = [course["leaders"][-2]["settings"] != course["leaders"][-1]["settings"] for course in courses]
-    return float(
-        {"pilots": len(pilots), "scales": sum(changed), "settings": sum(settings), "searches": len(courses)}[rest[0]]
-    )
+    scales = sum(leaders[-2]["settings"]["scale"] != leaders[-1]["settings"]["scale"] for leaders in pilots)
+    settings = sum(course["leaders"][-2]["settings"] != course["leaders"][-1]["settings"] for course in courses)
+    counts = {"pilots": len(pilots), "scales": scales, "settings": settings, "searches": len(courses)}
+    return float(counts[rest[0]])
 
 
 def _published(_: str, rest: Sequence[str], __: Cells, ___: dict[str, int]) -> float:
     """Return a number of the paper, from its data file."""
-    kind, problem, method, n, _, part, quantity, *_ = rest
+    kind, problem, method, n, score, part, quantity, *more = rest
+    del score, more
     paper = published()
     if kind == "time":
         value = paper.seconds(problem, method, per_point=quantity == "seconds per point")
@@ -263,7 +263,7 @@ def _judged(value: float, wanted: float, quantity: str) -> str:
 def _verdicts(_: str, rest: Sequence[str], cells: Cells, sizes: dict[str, int]) -> float:
     group, column = rest
     count = 0
-    for name in _compared(group, cells):
+    for name in _compared(group):
         wanted = _published("", [*name.split("|")], cells, sizes)
         if math.isnan(wanted):
             continue
@@ -302,7 +302,7 @@ def _seeds(kind: str, where: Sequence[str], quantity: str, cells: Cells) -> list
     return [float((c[part] if part else c)[quantity]) for c in found]
 
 
-def _compared(group: str, cells: Cells) -> Iterator[str]:
+def _compared(group: str) -> Iterator[str]:
     """Yield the names of all numbers of a group that may have a published one."""
     paper = published()
     problems = ("advection", "poisson_star", "diffusion_reaction")
@@ -356,11 +356,9 @@ def _factors(_: str, rest: Sequence[str], cells: Cells, sizes: dict[str, int]) -
 
 
 def _choices(_: str, rest: Sequence[str], cells: Cells, sizes: dict[str, int]) -> float:
-    ratios = []
-    for problem in sizes:
-        for method in ("PI-BLS", "PI-ELM", "BPI-ELM"):
-            if _errors(cells, problem, method, sizes, "residual") and _errors(cells, problem, method, sizes):
-                ratios.append(_choice("", [problem, method], cells, sizes))
+    pairs = [(problem, method) for problem in sizes for method in ("PI-BLS", "PI-ELM", "BPI-ELM")]
+    known = [(p, m) for p, m in pairs if _errors(cells, p, m, sizes, "residual") and _errors(cells, p, m, sizes)]
+    ratios = [_choice("", pair, cells, sizes) for pair in known]
     return float({"median": statistics.median(ratios), "count": len(ratios), "worst": max(ratios)}[rest[0]])
 
 

@@ -3,8 +3,8 @@
     python -m benchmarks.store_cells OUT [OUT ...]
 
 Each OUT is the folder of ``pibls reproduce``; a study may have been run in parts on several machines. All seeds of a
-number are taken from one folder. Every cell says by which command, commit and machine it was computed, and when; one without a commit is refused. What the full
-study has and no folder holds is named.
+number are taken from one folder, the last one that has the most of them. Every cell says by which command, commit and
+machine it was computed, and when; one without a commit is refused. What no folder holds is named.
 """
 
 from __future__ import annotations
@@ -29,8 +29,9 @@ def _fullest(wanted: Sequence[Spec], stores: Sequence[Store]) -> dict[Spec, Cell
         groups.setdefault(replace(spec, seed=0), []).append(spec)
     found: dict[Spec, Cell] = {}
     for specs in groups.values():
-        held = [{spec: cell for spec in specs if (cell := store.read(spec)) is not None} for store in stores]
-        found |= max(reversed(held), key=len)
+        held = [[(spec, cell) for spec in specs if (cell := store.read(spec)) is not None] for store in stores]
+        most = max(map(len, held))
+        found |= dict(next(own for own in reversed(held) if len(own) == most))
     return found
 
 

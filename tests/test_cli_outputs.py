@@ -6,6 +6,8 @@ import csv
 import io
 import json
 import os
+import signal
+import subprocess
 import sys
 from pathlib import Path
 
@@ -14,9 +16,11 @@ import pytest
 
 import pibls as pb
 from cli_helpers import COSINE, call, call_json
+from pibls import writing
 from pibls.cli import outputs, values
 from pibls.cli.console import emit
 from pibls.errors import InputError
+from pibls.writing import replaced
 
 ROOT = Path(__file__).parent.parent
 PNG, PDF = b"\x89PNG", b"%PDF"
@@ -122,7 +126,7 @@ def test_a_file_is_whole_or_as_it_was(tmp_path):
         raise OSError("disk full")
 
     with pytest.raises(OSError, match="disk full"):
-        outputs.write_with(path, fail)
+        replaced(path, fail)
     assert path.read_text() == "before"
     assert list(tmp_path.iterdir()) == [path]
     outputs.write_text(path, "after\n")
@@ -187,3 +191,80 @@ def test_a_terminal_without_the_letters_shows_question_marks(monkeypatch):
     monkeypatch.setattr(sys, "stdout", stream)
     emit("░ ψ 1")
     assert stream.buffer.getvalue() == b"? ? 1\n"
+
+
+def test_what_a_killed_process_has_left_is_swept(tmp_path):
+    own = f".a.{writing._machine()}-"
+    left = tmp_path / f"{own}999999999-0123abcd.part.csv"
+    running = tmp_path / f"{own}{os.getpid()}-0123abcd.part.csv"
+    others = [tmp_path / ".a.elsewhere-999999999-0123abcd.part.csv", tmp_path / ".a.csv", tmp_path / f"{own}x.part"]
+    for path in (left, running, *others):
+        path.touch()
+    outputs.write_text(tmp_path / "a.csv", "x\n")
+    assert sorted(tmp_path.iterdir()) == sorted([tmp_path / "a.csv", running, *others])
+
+
+KINDS = {
+    "save": b"PK\x03\x04 an archive",
+    "plot": b"\x89PNG an image",
+    "csv": b"x,y,u\n1,2,3\n",
+    "json": b'{"schema": 1}',
+    "problem": b'title = "Cosine"\nequations = ["u_xx = -u, 1"]\n',
+    "notes": b"Dear all, these are my notes: a, b\n",
+    "program": b"\x7fELF\x02\x01",
+}
+
+
+@pytest.mark.parametrize("kind", ["save", "plot", "csv", "json"])
+@pytest.mark.parametrize("held", KINDS)
+def test_only_results_are_replaced_by_results(tmp_path, kind, held):
+    path = tmp_path / "there.png"
+    path.write_bytes(KINDS[held])
+    if kind == held:
+        outputs.refuse_other(kind, path)
+    else:
+        with pytest.raises(InputError, match="--force"):
+            outputs.refuse_other(kind, path)
+    outputs.refuse_other(kind, path, force=True)
+    outputs.refuse_other(kind, tmp_path / "missing.png")
+
+
+def test_another_kind_of_file_stays_unless_forced(cosine, tmp_path):
+    diary = tmp_path / "diary.csv"
+    diary.write_text("Monday\n")
+    for words in (("--csv", diary), ("--save", diary)):
+        assert "would replace" in call("solve", cosine, *words, code=2).stderr
+    assert diary.read_text() == "Monday\n"
+    call("solve", cosine, "--csv", diary, "--force", "-q")
+    assert diary.read_text().startswith("x,u")
+    call("solve", cosine, "--csv", diary, "-q")
+
+
+FRONT = """
+equations = ["laplacian(u) = diff(atan(60*(x + y - 1)), x, 2) + diff(atan(60*(x + y - 1)), y, 2)"]
+[domain]
+shape = "rectangle"
+x = [0, 1]
+y = [0, 1]
+[[conditions]]
+kind = "dirichlet"
+value = "atan(60*(x + y - 1))"
+"""
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 143), (signal.SIGINT, 130)])
+def test_what_there_is_is_saved_when_the_program_is_asked_to_end(tmp_path, number, code):
+    (tmp_path / "front.toml").write_text(FRONT)
+    command = [sys.executable, "-m", "pibls", "solve", "front.toml", "--tol", "1e-12", "--budget", "1e9"]
+    with subprocess.Popen(
+        [*command, "--save", "front.pibls", "--json"], cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    ) as process:
+        line = b""
+        while process.poll() is None and b"error" not in line:
+            line = process.stderr.readline()
+        process.send_signal(number)
+        output, _ = process.communicate(timeout=120)
+    assert process.returncode == code
+    assert json.loads(output)["exit_code"] == code
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["front.pibls", "front.toml"]
+    assert pb.load(tmp_path / "front.pibls").status == "stalled"

@@ -528,7 +528,7 @@ def test_corrected_slopes_foretell_the_last_step():
     rng = np.random.default_rng(0)
     one, two = (Place(rng.random(3), None, rng.random(5), rng.random((5, 3))) for _ in range(2))
     fixed = two.corrected(one)
-    assert fixed.lacking - one.lacking == pytest.approx(fixed.slopes @ (two.point - one.point))
+    assert fixed.residual - one.residual == pytest.approx(fixed.slopes @ (two.point - one.point))
 
 
 def test_a_path_that_runs_apart_is_found_from_its_beginning():

@@ -15,8 +15,9 @@ import pibls
 ROOT = Path(pibls.__file__).parent
 # Modules of one row may not import each other unless they are one package.
 ORDER = [
-    {"errors", "status"},
+    {"errors", "status", "interrupts", "writing"},
     {"checks"},
+    {"limits"},
     {"runtime"},
     {"budget"},
     {"newton"},

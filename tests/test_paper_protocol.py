@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 import pibls as pb
-from pibls.paper import protocol
+from pibls.paper import selecting
 from pibls.paper.complexity import exponent, growth_cell
 from pibls.paper.grids import Grid
-from pibls.paper.protocol import curves, fit_timed, parameters, rebuilt, solve_cell
+from pibls.paper.protocol import curves, fit_timed, parameters, rebuilt, solve_cell, time_all
 from pibls.paper.published import PAPER_NAMES
-from pibls.paper.selecting import select
+from pibls.paper.selecting import select, select_all
 from pibls.paper.setting import Setting
 
 TOY = Grid(
@@ -26,7 +27,7 @@ TOY = Grid(
 
 @pytest.fixture
 def few_scales(monkeypatch):
-    monkeypatch.setattr(protocol, "scales", lambda *_: [0.1, 2.0, 40.0])
+    monkeypatch.setattr(selecting, "scales", lambda *_: [0.1, 2.0, 40.0])
 
 
 @pytest.mark.parametrize(("name", "conditions"), [("advection", 1), ("poisson_star", 40), ("diffusion_reaction", 20)])
@@ -80,17 +81,31 @@ def test_an_activation_that_cannot_solve_the_problem_is_left_out(few_scales):
         select(useless, Setting("poisson_star", 20, 0))
 
 
-def test_a_training_is_longer_in_the_final_fit():
-    space = {"width": [4, 6], "lambda_b": [1.0], "activation": ["tanh"]}
-    training = {"adam_iterations": 2, "lbfgs_iterations": 0}
-    toy = Grid("PINN", space, training, {"lbfgs_iterations": 5}, {"width": 4}, (2.0, 4.0))
-    setting = Setting("advection", 10, 0)
-    chosen = select(toy, setting, ("residual",))["residual"]
-    assert (chosen.method.adam_iterations, chosen.method.lbfgs_iterations) == (2, 5)
-    assert chosen.method.scale in (2.0, 4.0)
-    assert chosen.configurations == 3
-    fitted = fit_timed(chosen.method, setting)
+def test_networks_race_and_the_winner_is_trained_longest(few_scales, monkeypatch):
+    monkeypatch.setattr("pibls.paper.selecting.LENGTHS", (4, 8, 12))
+    monkeypatch.setattr("pibls.paper.protocol._SHORT", 2)
+    monkeypatch.setattr("pibls.paper.protocol._LONG", 4)
+    space = {"width": [2, 4, 6, 8, 9], "lambda_b": [1.0], "activation": ["relu", "tanh"]}
+    toy = Grid("PINN", space, {}, {"adam_iterations": 10, "lbfgs_iterations": 20}, {"width": 4})
+    settings = [Setting("poisson_star", 12, seed) for seed in (0, 1)]
+    for setting, by in zip(settings, select_all(toy, settings), strict=True):
+        chosen = by["exact"]
+        assert (chosen.method.adam_iterations, chosen.method.lbfgs_iterations) == (10, 20)
+        # ReLU has no second derivative: its settings do not start.
+        assert chosen.configurations == 5 + len(selecting.scales(setting.problem))
+        leaders = chosen.course["leaders"]
+        assert len(leaders) == 3
+        assert leaders[-1]["settings"]["width"] == chosen.method.width
+        assert leaders[-1]["score"] == chosen.score
+        assert chosen.method.scale == chosen.course["pilots"]["tanh"][-1]["settings"]["scale"]
+        # The winner at the last length is the better of the two that are left, by the same cross-validation.
+        longest = replace(chosen.method, adam_iterations=6, lbfgs_iterations=6)
+        alone = pb.cross_validate([longest], setting.problem, setting.points, seed=setting.seed, score="exact")
+        assert alone.winner.mean == pytest.approx(chosen.score, rel=1e-6)
+    (fitted,) = time_all([(chosen.method, setting)])
     assert fitted.seconds > 0
+    assert fitted.extra["evaluations"] == 30
+    assert fitted.extra["device"] == "CPU"
     assert rebuilt("PINN", fitted.settings) == chosen.method
 
 

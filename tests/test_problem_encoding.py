@@ -179,7 +179,7 @@ def test_what_is_not_listed_cannot_be_written(expression):
             ["int", 5],
             ["int", "5.0"],
             ["int", "1e9"],
-            ["int", "9" * 401],
+            ["int", "9" * 301],
         ),
         *(
             ["int", "--1"],
@@ -230,6 +230,20 @@ def test_what_is_not_listed_cannot_be_written(expression):
         ),
         ["Pow", ["Pow", ["int", "10"], ["int", "20000"]], ["int", "20000"]],
         ["Pow", ["int", "2"]],
+        *(
+            ["Pow", ["int", "4"], ["rational", "9" * 200, "2"]],
+            ["exp", ["Mul", ["int", "-9999999999"], ["log", ["int", "2"]]]],
+            ["exp", ["Mul", ["int", "9999999999"], ["log", ["int", "2"]]]],
+            ["floor", ["exp", ["int", "9999999999"]]],
+            ["gamma", ["rational", "9999999999", "2"]],
+            ["loggamma", ["int", "9" * 200]],
+            ["Pow", ["coordinate", "x"], ["int", "999999999"]],
+            ["derivative", ["field", "u", ["coordinate", "x"]], ["x", 10**9]],
+            ["derivative", ["field", "u", ["coordinate", "x"]], ["x", -1]],
+            ["legendre", ["int", "50"], ["legendre", ["int", "50"], ["legendre", ["int", "5"], ["coordinate", "x"]]]],
+            ["Add", *[["coordinate", "x"]] * 60_000],
+            ["int", "٣"],
+        ),
     ],
     ids=lambda tree: str(tree)[:60],
 )
@@ -242,6 +256,14 @@ def test_large_but_reasonable_numbers_are_read():
     assert decode(["Pow", ["int", "10"], ["int", "100"]], COORDINATES) == sp.Integer(10) ** 100
     assert decode(["Pow", ["int", "1"], ["int", "9999999999"]], COORDINATES) == 1
     assert decode(["factorial", ["int", "20"]], COORDINATES) == sp.factorial(20)
+
+
+def test_operators_within_operators_are_limited():
+    tree = ["Mul", ["field", "u", ["coordinate", "x"], ["coordinate", "y"]], ["coordinate", "x"]]
+    for _ in range(7):
+        tree = ["Laplacian", tree]
+    with pytest.raises(FileFormatError, match="too large"):
+        decode(tree, COORDINATES)
 
 
 def nested(depth):

@@ -182,4 +182,4 @@ def test_only_a_tolerance_that_is_met_converges(reason):
     assert (status == Status.CONVERGED) == (reason is Reason.TOLERANCE)
     assert message.endswith(" A remark.")
     assert "{" not in message
-    assert "not known" in verdict(1e-6, np.inf, Stop(Reason.INTERRUPTED))[1]
+    assert "not known" in verdict(1e-6, np.inf, Stop(Reason.INTERRUPTED, "It ended."))[1]

@@ -61,7 +61,7 @@ def test_devices_converge(name):
 def test_what_networks_do_not_follow_stalls_and_its_estimate_knows():
     solution = by_network("l_shape")
     assert solution.status == "stalled"
-    assert "features limit" in solution.diagnostics.message
+    assert "random nodes do not follow" in solution.diagnostics.message
     assert 0.1 < solution.error_estimate / solution.true_error() < 10
 
 

@@ -4,20 +4,21 @@ from __future__ import annotations
 
 import sys
 
-__all__ = ["main"]
+from pibls.interrupts import code, listen
 
-_INTERRUPTED = 130
+__all__ = ["main"]
 
 
 def main() -> None:
-    """Run the command line; Ctrl-C while it is being loaded ends it as quietly as later."""
+    """Run the command line; Ctrl-C and SIGTERM while it is being loaded end it as quietly as later."""
+    listen()
     try:
         from pibls.cli import app
 
         app(prog_name="pibls")
     except KeyboardInterrupt:
         print("Interrupted.", file=sys.stderr)
-        sys.exit(_INTERRUPTED)
+        sys.exit(code())
 
 
 if __name__ == "__main__":

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import numbers
+import re
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ __all__ = [
     "HIGHEST_ORDER",
     "WAYS",
     "as_reals",
+    "check_bytes",
     "check_choice",
     "check_integer",
     "check_number",
@@ -116,6 +118,28 @@ def check_number(
     if not math.isfinite(number) or too_small or number > maximum:
         raise _refuse(error, name, owner, rule, value, remedy)
     return number
+
+
+_UNITS = {
+    **{"b": 1, "kb": 10**3, "mb": 10**6, "gb": 10**9, "tb": 10**12},
+    **{"kib": 2**10, "mib": 2**20, "gib": 2**30, "tib": 2**40},
+}
+
+
+def check_bytes(name: str, value: object, owner: str) -> float:
+    """Return an amount of memory in bytes: a number of them, or a text such as "1.5 GB", or refuse it.
+
+    >>> check_bytes("memory", "1.5 GB", "solve"), check_bytes("memory", 2**20, "solve")
+    (1500000000.0, 1048576.0)
+    """
+    remedy = "Give a number of bytes, or a text such as '2 GB'."
+    if not isinstance(value, str):
+        return check_number(name, value, owner, minimum=0, exclusive=True, remedy=remedy)
+    found = re.fullmatch(r"\s*([\d.]+(?:[eE]\d+)?)\s*([kmgtiKMGTI]{0,2}[bB])?\s*", value, re.ASCII)
+    unit = _UNITS.get((found[2] or "b").lower()) if found else None
+    if found is None or unit is None or found[1].count(".") > 1:
+        raise _refuse(InputError, name, owner, "an amount of memory", value, remedy)
+    return check_number(name, float(found[1]) * unit, owner, minimum=0, exclusive=True, remedy=remedy)
 
 
 def check_choice(

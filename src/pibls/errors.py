@@ -7,6 +7,7 @@ in the path from problem to solution the value was refused; catch :class:`PiblsE
 from __future__ import annotations
 
 __all__ = [
+    "DeadlineError",
     "FeatureError",
     "FileFormatError",
     "GeometryError",
@@ -17,11 +18,29 @@ __all__ = [
     "ResourceError",
     "SolveError",
     "TextError",
+    "printable",
 ]
 
 
+def printable(text: str) -> str:
+    r"""Return a text with everything escaped that a terminal would obey and not show; line breaks stay.
+
+    >>> printable("a\x1b[2Jb\u202ec")
+    'a\\x1b[2Jb\\u202ec'
+    """
+    if text.isprintable():
+        return text
+    return "".join(
+        letter if letter.isprintable() or letter in "\n\t" else letter.encode("unicode_escape").decode()
+        for letter in text
+    )
+
+
 class PiblsError(Exception):
-    """Base of every error the library raises on purpose."""
+    """Base of every error the library raises on purpose; its words can be printed, whatever a file held."""
+
+    def __str__(self) -> str:
+        return printable(super().__str__())
 
 
 class InputError(PiblsError, ValueError):
@@ -46,6 +65,10 @@ class SolveError(PiblsError, RuntimeError):
 
 class ResourceError(PiblsError, MemoryError):
     """What was asked for would not fit into memory; raised before anything is allocated."""
+
+
+class DeadlineError(PiblsError, TimeoutError):
+    """The deadline passed before there was a solution to return."""
 
 
 class FileFormatError(PiblsError, ValueError):
@@ -84,4 +107,4 @@ class TextError(PiblsError, ValueError):
     def __str__(self) -> str:
         place = f"line {self.line}, column {self.column}"
         head = f"{place if self.path is None else f'{self.path}, {place}'}: {self.message}"
-        return f"{head}\n{self.excerpt}" if self.excerpt else head
+        return printable(f"{head}\n{self.excerpt}" if self.excerpt else head)

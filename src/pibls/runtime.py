@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from pibls.errors import ResourceError
+from pibls.limits import room
 
 __all__ = [
     "RATE",
@@ -34,6 +35,8 @@ RATE = 1e10
 
 _CGROUP = Path("/sys/fs/cgroup")
 _MEMINFO = Path("/proc/meminfo")
+_OWN_GROUP = Path("/proc/self/cgroup")
+_STATM = Path("/proc/self/statm")
 # A machine that says nothing about its memory is taken to have this much: enough for every small problem.
 _FALLBACK_MEMORY = 4 * 2**30
 # Asking takes longer than a small solve; so little is not asked about.
@@ -67,7 +70,10 @@ def free_cores() -> int:
 
 
 def available_memory() -> int:
-    """Return how many bytes this process can still allocate: what the machine has free, cut by the container's limit.
+    """Return how many bytes this process can still allocate.
+
+    The machine's free memory is cut by the limit of the container, by that of the process (``ulimit -v``), and by the
+    ``memory`` that a solve was given.
 
     >>> available_memory() > 0
     True
@@ -75,8 +81,8 @@ def available_memory() -> int:
     free = _meminfo_available()
     if free is None:
         free = _sysconf_memory()
-    room = _cgroup_memory()
-    return free if room is None else max(0, min(free, room))
+    rooms = [free, _cgroup_memory(), _address_space(), room()]
+    return max(0, int(min(one for one in rooms if one is not None)))
 
 
 def require_memory(nbytes: float, what: str, remedy: str) -> None:
@@ -170,15 +176,44 @@ def _cgroup_cores(root: Path) -> float | None:
 
 
 def _cgroup_memory() -> int | None:
-    """Return the room below the container's memory limit, counting what it can give back (its file cache) as room."""
-    for limit_file, used_file, stat_file in (
-        ("memory.max", "memory.current", "memory.stat"),
-        ("memory/memory.limit_in_bytes", "memory/memory.usage_in_bytes", "memory/memory.stat"),
+    """Return the room below the container's memory limit, counting what it can give back (its file cache) as room.
+
+    A group is limited by the groups that it is in as well.
+    """
+    rooms = []
+    for root, limit_file, used_file in (
+        (_CGROUP, "memory.max", "memory.current"),
+        (_CGROUP / "memory", "memory.limit_in_bytes", "memory.usage_in_bytes"),
     ):
-        limit, used = _read_number(_CGROUP / limit_file), _read_number(_CGROUP / used_file)
-        if limit is not None:
-            return int(limit - (used or 0.0) + _inactive_file(_CGROUP / stat_file))
-    return None
+        for folder in _groups(root):
+            limit, used = _read_number(folder / limit_file), _read_number(folder / used_file)
+            if limit is not None:
+                rooms.append(int(limit - (used or 0.0) + _inactive_file(folder / "memory.stat")))
+    return min(rooms, default=None)
+
+
+def _groups(root: Path) -> list[Path]:
+    """Return the folders of the group of this process and of those around it, the outermost first."""
+    try:
+        lines = [line.split(":", 2) for line in _OWN_GROUP.read_text(encoding="utf-8").splitlines()]
+    except (OSError, ValueError):
+        lines = []
+    wanted = "memory" if root.name == "memory" else ""
+    own = [Path(line[2].lstrip("/")) for line in lines if len(line) == 3 and wanted in line[1].split(",")]
+    inner = own[0].parts if own and ".." not in own[0].parts else ()
+    return [root.joinpath(*inner[:depth]) for depth in range(len(inner) + 1)]
+
+
+def _address_space() -> int | None:
+    """Return the room below the limit of the process's own address space, if it has one."""
+    try:
+        import resource
+
+        limit = resource.getrlimit(resource.RLIMIT_AS)[0]
+        taken = int(_STATM.read_text(encoding="ascii").split()[0]) * os.sysconf("SC_PAGE_SIZE")
+    except (ImportError, OSError, ValueError, IndexError, AttributeError):
+        return None
+    return None if limit == resource.RLIM_INFINITY else limit - taken
 
 
 def _inactive_file(path: Path) -> float:

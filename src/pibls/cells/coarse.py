@@ -25,7 +25,7 @@ from pibls.errors import PiblsError, ProblemError
 from pibls.runtime import RATE
 from pibls.solution.starts import zero
 
-__all__ = ["Bench", "Coarse"]
+__all__ = ["Starts", "Coarse"]
 
 _ROUGH = 0.2  # share of the solution that rows lack where cells tell little of it
 _RESOLVED = 0.03  # the same of a linear problem: with more, finer cells help more than other starts
@@ -70,12 +70,12 @@ class Coarse:
     @property
     def solved(self) -> bool:
         """Whether it is a solution, as far as so few cells resolve it."""
-        return self.descent.settled and self.descent.lacking < PLAUSIBLE
+        return self.descent.settled and self.descent.residual < PLAUSIBLE
 
     @property
     def rough(self) -> bool:
         """Whether it is hardly like a solution at all."""
-        return not self.descent.settled or self.descent.lacking > _ROUGH
+        return not self.descent.settled or self.descent.residual > _ROUGH
 
     @property
     def resolved(self) -> bool:
@@ -84,7 +84,7 @@ class Coarse:
 
 
 @dataclass(eq=False)
-class Bench:
+class Starts:
     """Attempts at one problem."""
 
     newton: Newton
@@ -159,7 +159,7 @@ class Bench:
             if best is not None:
                 root = self.finer(best.descent.fit)
             again = None
-            if best is not None and (swept or best.descent.settled or best.descent.lacking < _SHARP):
+            if best is not None and (swept or best.descent.settled or best.descent.residual < _SHARP):
                 again = self.attempt(best.start, root, values_of(self.newton.layout, best.descent.fit))
             if not swept and (again is None or (again.resolved and not again.solved)):
                 own = simple_starts(self.newton.layout, root, self.seed) if starts is None else starts
@@ -206,7 +206,7 @@ class Bench:
             aim = min(1.0, share + length)
             try:
                 trial = newton.descend(root, here.fit.weights, share=aim, most=_FOLLOWING)
-                followed = trial.settled and trial.lacking < PLAUSIBLE
+                followed = trial.settled and trial.residual < PLAUSIBLE
             except PiblsError:
                 followed = False
             if followed:
@@ -249,7 +249,7 @@ class Bench:
             except PiblsError:
                 return None
             # What lacks little is near a solution, though fronts still move.
-            if found.lacking < _SHARP:
+            if found.residual < _SHARP:
                 return found
             if found.linear < _SHARP:
                 return None
@@ -270,7 +270,7 @@ class Bench:
             )
         return (
             f"No solution was found: from {', '.join(self.tried)} the best compromise keeps a relative residual of "
-            f"{min(one.descent.lacking for one in resolved):.1g} however fine the cells are. The problem may have no "
+            f"{min(one.descent.residual for one in resolved):.1g} however fine the cells are. The problem may have no "
             f"solution.{lost} Check signs and parameters; if it has one, start near it with start=, or come from "
             "easier problems with continuation=."
         )
@@ -302,7 +302,7 @@ class Bench:
         found = self.attempt("a larger start", chosen.descent.fit.root, start, most=_FEW_STEPS)
         before: Coarse | None = None
         for _ in range(_WIDER):
-            if found is None or found.descent.lacking > _PROMISING or (found.resolved and not found.descent.settled):
+            if found is None or found.descent.residual > _PROMISING or (found.resolved and not found.descent.settled):
                 return None
             away = self._apart(chosen, found)
             if away < _DIFFERENT:
@@ -326,7 +326,7 @@ class Bench:
 
 
 def _rank(one: Coarse) -> tuple[bool, float]:
-    return not one.descent.settled, one.descent.lacking
+    return not one.descent.settled, one.descent.residual
 
 
 def _better(one: Coarse | None, two: Coarse | None) -> Coarse | None:

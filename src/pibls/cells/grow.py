@@ -8,13 +8,15 @@ from pibls.budget import Budget
 from pibls.cells.fitters import Linear
 from pibls.cells.layout import Layout
 from pibls.cells.loop import Loop
-from pibls.cells.outcome import field_sizes
+from pibls.cells.outcome import Compared, field_sizes
 from pibls.cells.refine import Marker
 from pibls.cells.rows import Rows
 from pibls.cells.solve import Fit, Glue
 from pibls.cells.tree import Cell
 from pibls.errors import InputError
 from pibls.features.reference import Cells, draw_reference
+from pibls.refinement import Course
+from pibls.refinement.patience import TREES
 from pibls.runtime import blas_threads, require_memory
 from pibls.solution import Solution
 from pibls.solution.celled import CellNetwork
@@ -48,16 +50,16 @@ def grow_cells(solution: Solution, nodes: int, points: int) -> Solution:
     linear = Linear(Glue(Rows(layout)), Budget(float("inf")))
     entries = _ENTRIES_PER_WEIGHT * linear.glue.rows.width
     require_memory(8.0 * entries * (record.nodes + nodes), f"Growing by {nodes} weights", "Grow by fewer.")
-    loop = Loop(linear, 0.0, linear.budget, record.seed, lambda *_: None)
-    loop.stages.extend(record.stages)
+    course: Course[Compared] = Course(linear.budget, TREES, lambda *_: None, list(record.stages))
+    loop = Loop(linear, 0.0, course, record.seed)
     marker = Marker(layout)
     with blas_threads(most=1):
         fit = start = linear.fit(tree_of(network, layout.root), None)
         while fit is start or fit.unknowns < start.unknowns + nodes or _inside(fit) < _inside(start) + points:
             fit = linear.fit(marker.refined(fit, field_sizes(layout, fit))[0], fit)
         loop.answers.append(linear.answer())
-        found = loop.compared(fit)
-        loop.course.note(loop.stage(found))
+        found = loop.compare(fit)
+        course.note(loop.stage(found))
         message = (
             f"Grown by {fit.unknowns - start.unknowns} weights and {_inside(fit) - _inside(start)} points, to "
             f"{len(fit.parts)} cells. The estimated error is {found.estimate:.1e}."

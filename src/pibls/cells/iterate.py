@@ -19,7 +19,7 @@ from pibls.cells.tree import Cell, contacts, leaves
 from pibls.checks import FloatArray
 from pibls.errors import PiblsError
 from pibls.newton import End, crawls, descend, record, shortened
-from pibls.solution.sizes import reference_sizes
+from pibls.solution.sizes import field_scales
 
 __all__ = ["MOST_STEPS", "PLAUSIBLE", "Iterated", "Newton", "faces_of", "residuals"]
 
@@ -51,7 +51,7 @@ class Iterated:
         Where it ended.
     settled
         Whether more steps would not change it noticeably.
-    lacking
+    residual
         Residual at the end, relative to the solution.
     linear
         The same of the last linear problem: what so many cells cannot resolve.
@@ -59,7 +59,7 @@ class Iterated:
 
     fit: Fit
     settled: bool
-    lacking: float
+    residual: float
     linear: float
 
 
@@ -112,11 +112,11 @@ class Newton:
     def doubt(self, fit: Fit) -> str:
         """Return why a fit may be no solution at all, as a sentence, or an empty string."""
         found = self._reached[fit]
-        if found.settled and found.lacking < PLAUSIBLE:
+        if found.settled and found.residual < PLAUSIBLE:
             return ""
         fact = "The equations keep" if found.settled else "The nonlinear iteration does not settle and keeps"
         return (
-            f"{fact} a relative residual of {found.lacking:.1g}: a layer is not resolved, or there is no solution on "
+            f"{fact} a relative residual of {found.residual:.1g}: a layer is not resolved, or there is no solution on "
             "the whole domain, as when it blows up or a branch turns back."
         )
 
@@ -159,11 +159,7 @@ class Newton:
     def apart(self, one: Weights, two: Weights, like: Weights | None = None) -> float:
         """Return the distance of two functions on a tree, relative to the second or to a third."""
         gap, own = self._norms(one, two), self._norms(None, two if like is None else like)
-        names = self.layout.problem.field_names
-        sizes = np.array(
-            list(reference_sizes(self.layout.problem, dict(zip(names, own.tolist(), strict=True))).values())
-        )
-        return float((gap / np.where(sizes > 0, sizes, 1.0)).max())
+        return float((gap / field_scales(self.layout.problem, own)).max())
 
     def _norms(self, one: Weights | None, two: Weights) -> FloatArray:
         gaps = ((part, own if one is None else own - one[part]) for part, own in two.items())
@@ -245,8 +241,8 @@ class _Walk:
         self.ahead = None
         distance = self.newton.apart(here.state.weights, full.weights)
         removable = float(np.sqrt(max(0.0, here.norm**2 - self._norm(full.residuals) ** 2)))
-        lacking = full.residual / self.size(full)
-        goal = max(_TOLERATED * self.newton.tol, _SETTLED * min(lacking, _UNRESOLVED))
+        residual = full.residual / self.size(full)
+        goal = max(_TOLERATED * self.newton.tol, _SETTLED * min(residual, _UNRESOLVED))
         return _TreeStep(full, distance, removable, goal)
 
     def settled(self, here: _TreePoint, model: _TreeStep) -> _TreePoint | None:

@@ -19,6 +19,8 @@ from pibls.cells.solve import Glue
 from pibls.cells.tree import Cell, graded, leaves, refined, split_along_lines, split_at_planes
 from pibls.features.reference import SINES, Cells, draw_reference
 from pibls.problem import Averages, Problem
+from pibls.refinement import Course
+from pibls.refinement.patience import TREES
 from pibls.runtime import RATE
 from pibls.solution import Solution
 
@@ -109,5 +111,5 @@ def attempt_cells(
     shared = Budget.of(budget)
     start = start or start_of(problem, tol, shared, seed, nodes)
     linear = Linear(Glue(start.follower.rows), shared)
-    loop = Loop(linear, tol, shared, seed, report, start.follower, undetermined)
+    loop = Loop(linear, tol, Course(shared, TREES, report), seed, start.follower, undetermined)
     return loop.run(linear.fit(start.root, None)), cast(Linear, loop.fitter)

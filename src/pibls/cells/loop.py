@@ -3,13 +3,9 @@
 from __future__ import annotations
 
 import math
-import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
-import numpy as np
-
-from pibls.budget import Budget
 from pibls.cells.fitters import Fitter, degree_for
 from pibls.cells.layout import Layout
 from pibls.cells.measure import distances, tails_of, unsure_averages
@@ -18,11 +14,11 @@ from pibls.cells.refine import Follower, Marker
 from pibls.cells.solve import Fit
 from pibls.cells.tree import Cell
 from pibls.checks import FloatArray
-from pibls.problem import Problem
-from pibls.refinement import Cost, Course, Patience, Reason, Stop, extrapolated, refine, verdict
+from pibls.limits import STOPS, in_words
+from pibls.refinement import Cost, Course, Reason, Stop, extrapolated, refine, verdict
 from pibls.runtime import available_memory
 from pibls.solution import Solution, Stage
-from pibls.solution.sizes import reference_sizes
+from pibls.solution.sizes import field_scales
 from pibls.status import Status
 
 __all__ = ["UNDETERMINED", "Loop", "Splitting"]
@@ -33,17 +29,7 @@ UNDETERMINED = 1e9  # answers beyond this are those of a solution to which somet
 _ORDINARY, _GROWS = 1.0, 2.0  # stronger answers are those of the problem once they no longer grow with finer cells
 _UNMET, _PLAIN, _MUCH, _STAYS, _STAYS_THERE = 100.0, 1e-3, 0.03, 0.5, 0.9
 _ROUNDING, _MANY_DIGITS = 1e-10, 1e-6
-_PAYS = 0.5  # share that estimates must fall to
-_PATIENCE = Patience(
-    "the error does not come from the size of cells",
-    window=4,
-    pays=_PAYS,
-    rounding=_ROUNDING,
-    unresolved=0.1,
-    least=sys.maxsize,
-    means=True,
-    falls=0.2,
-)
+_PAYS = 0.5  # share of an estimate that richer cells must leave at most, to become richer still
 _RICHER = 2.0  # power of the number of functions that the work of a cell goes with
 _MORE, _TRIES = 1.25, 60  # steps in which numbers of cells are tried
 _GROWTH = 1.5  # what the next tree may cost at least, over what the last one does: less brings little
@@ -68,9 +54,8 @@ class Loop:
 
     fitter: Fitter
     tol: float
-    budget: Budget
+    course: Course[Compared]
     seed: int
-    report: Callable[..., None]
     follower: Follower | None = None
     undetermined: float = UNDETERMINED
     splitting: Splitting | None = None
@@ -84,23 +69,14 @@ class Loop:
     _smooth: int = 0  # how many solutions in a row were smooth
     _doubtful: int = 0  # how many trees in a row have no solution
 
-    def __post_init__(self) -> None:
-        self.course: Course[Compared] = Course(self.budget, _PATIENCE, self.report)
-
-    @property
-    def stages(self) -> list[Stage]:
-        """The record of all trees so far."""
-        return self.course.stages
-
-    @property
-    def problem(self) -> Problem:
-        """The problem."""
-        return self.fitter.layout.problem
-
     def run(self, fit: Fit) -> Solution:
         """Solve, from the solution on a first tree on; an interrupt returns the best solution so far."""
         self.answers.append(self.fitter.answer())
-        stop = refine(self, fit, self.course)
+        try:
+            stop = refine(self, fit, self.course)
+        except STOPS as stopped:
+            own = Compared(fit, self.fitter.layout, fit, self.fitter.layout, math.inf, 1.0)
+            return self.solution(own, math.inf, Status.STALLED, f"{in_words(stopped)} Its error was not estimated.")
         last = self.course.every[-1]
         if stop.reason is Reason.TOLERANCE:
             return self.solution(last, last.estimate, *verdict(self.tol, last.estimate, stop))
@@ -113,18 +89,11 @@ class Loop:
         estimate = max(1.0, found.estimate) if serious else found.estimate
         return self.solution(found, estimate, *verdict(self.tol, estimate, stop, doubt))
 
-    def compare(self, fit: Fit) -> Compared:
-        """Compare a solution with a better one; the estimate covers rounding and residuals."""
-        return self._magnified(self.compared(fit))
-
-    def stage(self, found: Compared) -> Stage:
-        """Return the record of a tree."""
-        return self._staged(found, self.answers[-2])
-
-    def _staged(self, found: Compared, answer: float) -> Stage:
-        fit, seconds = found.fit, self.budget.elapsed
-        size = fit.unknowns, fit.rows, len(fit.parts)
-        return Stage(seconds, *size, residual=fit.residual, estimate=found.estimate, answer=answer)
+    def stage(self, found: Compared, answer: float | None = None) -> Stage:
+        """Return the record of a tree, with the sensitivity of its solution."""
+        fit, seconds = found.fit, self.course.budget.elapsed
+        size, own = (fit.unknowns, fit.rows, len(fit.parts)), self.answers[-2] if answer is None else answer
+        return Stage(seconds, *size, residual=fit.residual, estimate=found.estimate, answer=own)
 
     def is_met(self, found: Compared) -> bool:
         """Tell whether the estimate is within the tolerance and nothing casts doubt on it."""
@@ -172,10 +141,10 @@ class Loop:
         The first solution has to be compared with another: there are at least about as many as there are already.
         """
         cells = len(fit.parts)
-        work = 1.0 if self.stages else float(cells)
+        work = 1.0 if self.course.stages else float(cells)
         for _ in range(_TRIES):
             more = _MORE * work
-            if not self.budget.affords(times * self.fitter.work(cells + more, more)):
+            if not self.course.budget.affords(times * self.fitter.work(cells + more, more)):
                 break
             work = more
         memory = cells * (available_memory() / (_FRONTS * max(self.fitter.held, 1.0)) - 1.0)
@@ -184,7 +153,7 @@ class Loop:
     def _affords_richer(self, fit: Fit, times: float = 1.0) -> bool:
         """Tell whether a solution can be had with two degrees more on the same tree, beside others of its cost."""
         cells = len(fit.parts)
-        return self.budget.affords(times * self._richer_work() * self.fitter.work(cells, cells))
+        return self.course.budget.affords(times * self._richer_work() * self.fitter.work(cells, cells))
 
     def _richer_work(self) -> float:
         """Return the work of cells of two degrees more, over that of the present ones."""
@@ -193,9 +162,9 @@ class Loop:
 
     def _magnified(self, found: Compared) -> Compared:
         """Return a comparison whose estimate is not less than rounding, residuals and integrals allow."""
-        lacking = found.other.residual / found.size
+        residual = found.other.residual / found.size
         share = _MAGNIFIED if found.answer < _STRONGEST else 1.0
-        least = found.answer * (share * lacking + _EPSILON) if found.answer > _STRONG else 0.0
+        least = found.answer * (share * residual + _EPSILON) if found.answer > _STRONG else 0.0
         unsure = unsure_averages(found.own, found.fit)
         if self.follower is not None:
             unsure = max(unsure, self.follower.left_out(found.fit.root))
@@ -227,7 +196,7 @@ class Loop:
         best = self.course.best
         if best is last:
             return last
-        if self._is_rounded and best.estimate == self.stages[-3].estimate:
+        if self._is_rounded and best.estimate == self.course.stages[-3].estimate:
             return best
         apart = self._apart_from(best.own, best.fit, last.own, last.fit)
         # How strongly the problem answers may show on finer trees only, and magnifies what coarse ones lack, too.
@@ -248,7 +217,7 @@ class Loop:
         found = self._magnified(found)
         if found.estimate > self.tol or self._unseen(found.fit):
             return None
-        self.course.note(self._staged(found, found.answer))
+        self.course.note(self.stage(found, found.answer))
         rate = "That is by the rate at which solutions on the last trees came closer to each other."
         return self.solution(found, found.estimate, *verdict(self.tol, found.estimate, None, rate))
 
@@ -284,15 +253,15 @@ class Loop:
         """The rule that chooses cells to split."""
         return Marker(self.fitter.layout)
 
-    def compared(self, fit: Fit) -> Compared:
+    def compare(self, fit: Fit) -> Compared:
         """Compare a solution with a better one: by richer cells where it is smooth, on a finer tree elsewhere."""
         self._smooth = self._smooth + 1 if self.marker.is_smooth(fit) else 0
         richer = self._smooth > 0 or self._is_cheaper_richer(fit)
-        richer = richer and (not self.stages or self._affords_richer(fit))
+        richer = richer and (not self.course.stages or self._affords_richer(fit))
         found = self._with_richer_cells(fit) if richer else None
         found = self._with_more_cells(fit) if found is None else found
         self.answers.append(found.answer)
-        return found
+        return self._magnified(found)
 
     def _is_cheaper_richer(self, fit: Fit) -> bool:
         """Tell whether richer cells take less than a finer tree, and tell as much."""
@@ -329,7 +298,7 @@ class Loop:
         stays = much and other.residual > _STAYS * fit.residual
         # On a line there are no corners: what ends contradict goes into a cell that is smaller on every tree.
         if self.fitter.layout.reference.dimension == 1 and not stays:
-            before, after = (self._lacking(one) / found.size for one in (fit, other))
+            before, after = (self._largest_residual(one) / found.size for one in (fit, other))
             stays = after > max(self.tol, _ROUNDING) and after > _STAYS_THERE * before
         if stays:
             return (
@@ -338,7 +307,7 @@ class Loop:
             )
         return ""
 
-    def _lacking(self, fit: Fit) -> float:
+    def _largest_residual(self, fit: Fit) -> float:
         """Return the largest residual of a cell, as if it were the same everywhere."""
         volume = self.fitter.layout.volume
         return max(value * math.sqrt(volume / part.volume) for part, value in fit.residuals.items())
@@ -358,11 +327,11 @@ class Loop:
             return Stop(Reason.EXHAUSTED, reason)
         if self._doubtful == _DOUBTFUL:
             return Stop(Reason.EXHAUSTED, f"on {_DOUBTFUL} trees of cells in a row the equations were not solved")
-        if self.fitter.layout.ground.hidden and len(self.stages) > 1:
+        if self.fitter.layout.ground.hidden and len(self.course.stages) > 1:
             return Stop(Reason.EXHAUSTED, "cells do not follow a jump of the data")
         if self._is_rounded:
             return Stop(Reason.ROUNDING)
-        if len(self.stages) > 1 and self.stages[-1].nodes == self.stages[-2].nodes:
+        if len(self.course.stages) > 1 and self.course.stages[-1].nodes == self.course.stages[-2].nodes:
             return Stop(Reason.EXHAUSTED, "cells cannot be split any further")
         return None
 
@@ -379,7 +348,7 @@ class Loop:
     @property
     def _is_rounded(self) -> bool:
         """Whether more functions and more cells made a smooth solution worse, twice in a row: these are its digits."""
-        last = [s.estimate or 0.0 for s in self.stages[-3:]]
+        last = [s.estimate or 0.0 for s in self.course.stages[-3:]]
         return self._smooth >= len(last) == 3 and last[0] < last[1] < last[2] < _MANY_DIGITS
 
     def _wanted(self, fit: Fit, sizes: FloatArray, goal: float = 1.0) -> int:
@@ -389,16 +358,11 @@ class Loop:
     def _apart_from(self, own: Layout, fit: Fit, layout: Layout, other: Fit) -> float:
         """Return how far a solution is from a better one, relative to its size, and note the same at a point."""
         apart, size, peak = distances(own, fit, layout, other)
-        found = np.array(
-            list(
-                reference_sizes(self.problem, dict(zip(self.problem.field_names, size.tolist(), strict=True))).values()
-            )
-        )
-        scale = np.where(found > 0, found, 1.0)
+        scale = field_scales(own.problem, size)
         self._peaks.append(float((peak * size / scale).max()))
         return float((apart / scale).max())
 
     def solution(self, found: Compared, estimate: float, status: Status, message: str) -> Solution:
         """Return a fit as a solution, with its record."""
-        record = Record(self.seed, message, tuple(self.stages), self.budget.elapsed)
-        return solution_of(self.problem, found, estimate, status, record)
+        record = Record(self.seed, message, tuple(self.course.stages), self.course.budget.elapsed)
+        return solution_of(found, estimate, status, record)

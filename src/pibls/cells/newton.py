@@ -11,7 +11,7 @@ from dataclasses import replace
 import numpy as np
 
 from pibls.budget import Budget
-from pibls.cells.coarse import Bench, Coarse
+from pibls.cells.coarse import Coarse, Starts
 from pibls.cells.fitters import degree_for
 from pibls.cells.iterate import Newton
 from pibls.cells.layout import Layout
@@ -28,6 +28,8 @@ from pibls.cells.tree import Cell
 from pibls.checks import FloatArray
 from pibls.features.reference import SINES, Cells, draw_reference
 from pibls.problem import Problem
+from pibls.refinement import Course
+from pibls.refinement.patience import TREES
 from pibls.solution import Solution
 from pibls.solution.starts import checked_continuation, given_start
 from pibls.status import Status
@@ -65,19 +67,20 @@ def solve_cells_nonlinear(
     for easier in checked_continuation(continuation, problem):
         start = solve_cells_nonlinear(easier, max(tol, _COARSE), shared, seed, report, start=start, nodes=nodes)
     newton = Newton(_layout(problem, max(tol, _COARSE), seed, nodes), max(tol, _COARSE), shared)
-    loop = Loop(newton, tol, shared, seed, report, undetermined=np.inf if assume_well_posed else _LOOSE)
+    course: Course[Compared] = Course(shared, TREES, report)
+    loop = Loop(newton, tol, course, seed, undetermined=np.inf if assume_well_posed else _LOOSE)
     return _solved(loop, newton, start)
 
 
 def _solved(loop: Loop, newton: Newton, start: object) -> Solution:
     """Solve from a first tree on."""
-    problem, tol, seed, report = loop.problem, loop.tol, loop.seed, loop.report
+    problem, tol, seed = newton.layout.problem, loop.tol, loop.seed
     d = len(problem.domain.coordinates)
-    report("scan", 0.0)
+    loop.course.tell("scan", 0)
     loop.follower = Follower(Rows(newton.layout))
     root = first_tree(loop.follower, max(tol, _FIRST_DATA))
     given = None if start is None else values_from(given_start(start, problem), problem)
-    coarse = Bench(newton, loop.budget, seed).solution(root, given)
+    coarse = Starts(newton, loop.course.budget, seed).solution(root, given)
     if coarse.failure:
         return _failed(loop, coarse, Status.ILL_POSED if np.isfinite(loop.undetermined) else Status.STALLED)
     fit = coarse.descent.fit

@@ -14,11 +14,11 @@ from pibls.cells.solve import Fit
 from pibls.cells.tree import Cell
 from pibls.checks import FloatArray
 from pibls.features.reference import SINES
-from pibls.problem import Problem
+from pibls.limits import keep
 from pibls.solution import Diagnostics, Solution, Stage
 from pibls.solution.celled import CellNetwork
 from pibls.solution.residuals import ResidualTable
-from pibls.solution.sizes import reference_sizes
+from pibls.solution.sizes import field_scales
 from pibls.status import Status
 
 __all__ = ["Compared", "Record", "field_sizes", "network_of", "solution_of"]
@@ -28,9 +28,7 @@ def field_sizes(layout: Layout, fit: Fit) -> FloatArray:
     """Return the size of each field, which its error is relative to."""
     squares = np.array([np.prod(part.half) * np.square(fit.weights[part]).sum(axis=1) for part in fit.parts])
     sizes = np.sqrt((shares_of(layout, fit) ** 2 * squares).sum(axis=0))
-    own = dict(zip(layout.problem.field_names, sizes.tolist(), strict=True))
-    found = np.array(list(reference_sizes(layout.problem, own).values()))
-    return np.where(found > 0, found, 1.0)
+    return field_scales(layout.problem, sizes)
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,7 +57,7 @@ class Record(NamedTuple):
     seconds: float
 
 
-def solution_of(problem: Problem, found: Compared, estimate: float, status: Status, record: Record) -> Solution:
+def solution_of(found: Compared, estimate: float, status: Status, record: Record) -> Solution:
     """Return a fit as a solution, with its record."""
     fit, reference = found.fit, found.own.reference
     network, richer = network_of(found.own, fit), network_of(found.layout, found.other)
@@ -81,7 +79,8 @@ def solution_of(problem: Problem, found: Compared, estimate: float, status: Stat
         stages=record.stages,
     )
     eye = np.eye(network.size)
-    made = Solution(problem, network, eye, status, diagnostics, estimate, richer=(richer, eye))
+    made = Solution(found.own.problem, network, eye, status, diagnostics, estimate, richer=(richer, eye))
+    keep(made)
     return replace(made, diagnostics=replace(diagnostics, residuals=ResidualTable(made)))
 
 

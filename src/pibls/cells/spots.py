@@ -18,7 +18,8 @@ from sympy.core.relational import Relational
 from pibls.checks import BoolArray, FloatArray
 from pibls.errors import ProblemError
 from pibls.geometry.sampling import kronecker
-from pibls.problem.evaluate import Function, compile_function, lambdified
+from pibls.problem.evaluate import Function, compile_function
+from pibls.problem.program import Program
 from pibls.problem.symbols import Data
 
 __all__ = ["Spots"]
@@ -92,15 +93,15 @@ class Spots:
         return [compile_function(inner, self.function.coordinates) for inner in self._inner if inner.has(Data)]
 
     @cached_property
-    def _call(self) -> Callable[..., Any]:
-        return lambdified([inner for inner in self._inner if not inner.has(Data)], self.function.coordinates)
+    def _plain(self) -> Program:
+        return Program.of([inner for inner in self._inner if not inner.has(Data)], self.function.coordinates)
 
     def _heights(self, X: FloatArray) -> FloatArray:
         """Return all heights at points, shape (heights, points); those that are not finite are lowest."""
         data, row = iter(self._functions), 0
         found = np.empty((len(self._relative), len(X)))
         with np.errstate(all="ignore"):
-            plain = iter(self._call(*X.T))
+            plain = iter(self._plain(*X.T))
             for given, heights in self._asked:
                 values = np.broadcast_to(_tried(next(data), X) if given else next(plain), (len(X),))
                 if self._relative[row]:

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from pibls.cli.console import Debug, Json, emit, emit_json, emit_table, note, told
-from pibls.cli.outputs import check_target, is_stdout, write_text
+from pibls.cli.console import Debug, Force, Json, emit, emit_json, emit_table, note, told
+from pibls.cli.outputs import check_target, is_stdout, refuse_other, write_text
 from pibls.cli.sources import zoo, zoo_problem
 from pibls.cli.values import to_csv
 from pibls.errors import InputError
@@ -53,6 +53,7 @@ def bench(
     csv: Annotated[
         Path | None, typer.Option(help="Write the rows here too; - for standard output instead of the table.")
     ] = None,
+    force: Force = False,
     as_json: Json = False,
     debug: Debug = False,
 ) -> None:
@@ -65,6 +66,7 @@ def bench(
         if to_stdout and as_json:
             raise InputError("--csv - and --json both write to standard output. Name a file, as in --csv rows.csv.")
         target = None if csv is None or to_stdout else check_target("--csv", csv)
+        refuse_other("csv", target, force=force)
         chosen = [zoo_problem(name.removeprefix("zoo:")) for name in names or DEFAULT]
         rows = []
         for row in _runs(chosen, {"tol": tol, "budget": budget}, seeds):

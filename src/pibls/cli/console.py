@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from pibls.errors import PiblsError, TextError
+from pibls.errors import DeadlineError, PiblsError, TextError
+from pibls.interrupts import code as interrupted
 from pibls.status import Status
 
 if TYPE_CHECKING:
@@ -23,6 +24,7 @@ __all__ = [
     "SCHEMA",
     "WRONG",
     "Debug",
+    "Force",
     "Json",
     "emit",
     "emit_json",
@@ -35,7 +37,7 @@ __all__ = [
     "told",
 ]
 
-OK, FAILED, WRONG, INTERRUPTED = 0, 1, 2, 130
+OK, FAILED, WRONG = 0, 1, 2
 CODES: Mapping[Status, int] = {Status.CONVERGED: OK, Status.STALLED: 3, Status.ILL_POSED: 4}
 """Exit codes by the status of a solution."""
 
@@ -46,6 +48,7 @@ _GAP = 3  # between the columns of a table
 _LEAST_ROOM = 24
 
 Debug = Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")]
+Force = Annotated[bool, typer.Option("--force", help="Replace files also if they hold something else.")]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of text.")]
 
 
@@ -189,8 +192,8 @@ def told(debug: bool, after_interrupt: str = "", *, as_json: str = "") -> Iterat
     except KeyboardInterrupt:
         note(f"Interrupted. {after_interrupt}".rstrip())
         if as_json:
-            emit_json(as_json, {"status": Status.INTERRUPTED, "exit_code": INTERRUPTED})
-        raise typer.Exit(INTERRUPTED) from None
+            emit_json(as_json, {"status": Status.INTERRUPTED, "exit_code": interrupted()})
+        raise typer.Exit(interrupted()) from None
     except Exception as error:
         if isinstance(error, typer.Exit):
             raise
@@ -198,6 +201,8 @@ def told(debug: bool, after_interrupt: str = "", *, as_json: str = "") -> Iterat
             note(traceback.format_exc())
         foreseen = isinstance(error, PiblsError | OSError)
         code = WRONG if foreseen else FAILED
+        if isinstance(error, DeadlineError):
+            code = CODES[Status.STALLED]
         hint = "" if foreseen or debug else " Run again with --debug for the traceback."
         note(f"Error: {in_words(error)}{hint}")
         if as_json:

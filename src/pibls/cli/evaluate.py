@@ -12,8 +12,8 @@ from typing import IO, TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from pibls.cli.console import Debug, emit, note, told
-from pibls.cli.outputs import check_target, is_stdout, write_text
+from pibls.cli.console import Debug, Force, emit, note, told
+from pibls.cli.outputs import check_target, is_stdout, refuse_other, write_text
 from pibls.cli.sources import STDIN
 from pibls.cli.values import to_csv
 from pibls.errors import InputError, TextError
@@ -42,6 +42,7 @@ def evaluate(
     derivative: Annotated[
         list[str] | None, typer.Option(help="A derivative to add, such as u_xx; repeat for more.")
     ] = None,
+    force: Force = False,
     debug: Debug = False,
 ) -> None:
     """Evaluate a saved solution at points.
@@ -51,6 +52,7 @@ def evaluate(
     """
     with told(debug):
         target = None if out is None or is_stdout(out) else check_target("--csv", out)
+        refuse_other("csv", target, force=force)
         from pibls.solution import load
 
         solution = load(saved)

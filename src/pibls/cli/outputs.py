@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import os
-import tempfile
-from collections.abc import Callable, Mapping
+import re
+from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pibls.errors import InputError
+from pibls.writing import replaced
 
 if TYPE_CHECKING:
     from pibls.cli.sources import Source
 
-__all__ = ["PICTURES", "check_target", "is_stdout", "plan", "write_text", "write_with"]
+__all__ = ["PICTURES", "check_target", "is_stdout", "plan", "refuse_other", "write_text"]
 
 PICTURES = (".png", ".pdf", ".svg")
 # A problem file from a stranger shall not be able to replace anything but results.
@@ -26,7 +27,7 @@ _ENDINGS: Mapping[str, tuple[str, ...]] = {
 }
 
 
-def plan(given: Mapping[str, Path | None], source: Source) -> dict[str, Path]:
+def plan(given: Mapping[str, Path | None], source: Source, *, force: bool = False) -> dict[str, Path]:
     """Return where every output goes, by kind, or refuse what could not be written, before anything is solved.
 
     Paths of the command line are relative to the current folder; those of a problem file are relative to its own
@@ -40,6 +41,8 @@ def plan(given: Mapping[str, Path | None], source: Source) -> dict[str, Path]:
     seen = {} if source.path is None else {source.path.resolve(): "the problem file"}
     for kind, path in targets.items():
         place = path.resolve()
+        if place not in seen:
+            refuse_other(kind, path, force=force)
         if place in seen:
             raise InputError(f"The output {kind} would replace {seen[place]}, {path}. Choose another name.")
         seen[place] = f"the output {kind}"
@@ -56,6 +59,27 @@ def _inside(kind: str, name: str, folder: Path) -> Path:
             f"name a place elsewhere: --{kind} FILE."
         )
     return check_target(f"The output {kind} of the problem file,", path, _ENDINGS[kind])
+
+
+_LOOKS: Mapping[str, tuple[str, bytes]] = {
+    "save": ("a saved solution", rb"PK\x03\x04"),
+    "plot": ("a picture", rb"\x89PNG|%PDF|\s*<\?xml|\s*<svg"),
+    "csv": ("a table", rb'["\w. -]*([,;\t]["\w. -]+)+\r?\n'),
+    "json": ("a record", rb"\s*\{"),
+}
+
+
+def refuse_other(kind: str, path: Path | None, *, force: bool = False) -> None:
+    """Refuse to replace a file that holds something else: only results are replaced by results."""
+    if force or path is None or not path.is_file():
+        return
+    with path.open("rb") as stream:
+        start = stream.read(4096)
+    name, pattern = _LOOKS[kind]
+    if start and not re.match(pattern, start):
+        raise InputError(
+            f"The output {kind} would replace {path}, which is not {name}. Choose another name, or replace it: --force."
+        )
 
 
 def is_stdout(path: Path | None) -> bool:
@@ -84,21 +108,6 @@ def check_target(what: str, path: Path, endings: tuple[str, ...] = ()) -> Path:
     return path
 
 
-def write_with(path: Path, write: Callable[[Path], object]) -> Path:
-    """Have a neighbouring file written, then rename it: the file is there as a whole, or as it was before."""
-    target = path.resolve()
-    handle, name = tempfile.mkstemp(prefix=f".{target.stem[:40]}.", suffix=target.suffix, dir=target.parent)
-    os.close(handle)
-    temporary = Path(name)
-    try:
-        write(temporary)
-        temporary.chmod(0o644)
-        temporary.replace(target)
-    finally:
-        temporary.unlink(missing_ok=True)
-    return path
-
-
 def write_text(path: Path, text: str) -> Path:
     """Write a text file as a whole or not at all."""
-    return write_with(path, lambda place: place.write_text(text, encoding="utf-8", newline=""))
+    return replaced(path.resolve(), lambda place: place.write_text(text, encoding="utf-8", newline=""))

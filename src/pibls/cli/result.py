@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from pibls.cli.console import CODES, WRONG
+from pibls.cli.console import CODES, OK, WRONG
+from pibls.interrupts import code as interrupted
 from pibls.status import Status
 
 if TYPE_CHECKING:
@@ -63,7 +64,9 @@ class Result:
     @property
     def code(self) -> int:
         """Exit code."""
-        return WRONG if self.failed else CODES[self.solution.status]
+        if self.failed:
+            return WRONG
+        return interrupted(CODES.get(self.solution.status, OK))
 
     def record(self) -> dict[str, Any]:
         """Return everything as plain numbers, strings, lists and dictionaries."""

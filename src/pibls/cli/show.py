@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from pibls.cli.console import Debug, emit, told
-from pibls.cli.outputs import PICTURES, check_target, write_with
+from pibls.cli.console import Debug, Force, emit, told
+from pibls.cli.outputs import PICTURES, check_target, refuse_other
 from pibls.cli.sources import SourceName, read_source
+from pibls.writing import replaced
 
 if TYPE_CHECKING:
     from pibls.cli.sources import Source
@@ -24,11 +25,13 @@ _WIDEST = 64
 def show(
     source: SourceName,
     plot: Annotated[Path | None, typer.Option(help="Write the picture: .png, .pdf or .svg.")] = None,
+    force: Force = False,
     debug: Debug = False,
 ) -> None:
     """Show a problem: its mathematics, what kind it is, and which conditions hold where."""
     with told(debug):
         target = None if plot is None else check_target("--plot", plot, PICTURES)
+        refuse_other("plot", target, force=force)
         found = read_source(source)
         from pibls.cli.sketch import sketch
 
@@ -39,7 +42,7 @@ def show(
         emit(f"\n{sketch(found.problem, encoding, coloured=sys.stdout.isatty())}")
         if target is not None:
             figure = picture(found.problem)
-            write_with(target, lambda place: figure.savefig(place, dpi=150))
+            replaced(target.resolve(), lambda place: figure.savefig(place, dpi=150))
             emit(f"\nwrote plot {target}")
 
 

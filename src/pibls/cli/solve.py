@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from pibls.cli.console import Debug, Json, emit, emit_json, in_words, note, stage_lines, to_json, told
-from pibls.cli.outputs import is_stdout, plan, write_text, write_with
+from pibls.cli.console import Debug, Force, Json, emit, emit_json, in_words, note, stage_lines, to_json, told
+from pibls.cli.outputs import is_stdout, plan, write_text
 from pibls.cli.sources import Source, SourceName, read_source, true_error
 from pibls.errors import InputError, PiblsError
+from pibls.writing import replaced
 
 if TYPE_CHECKING:
     from pibls.cli.result import Result
@@ -30,7 +31,8 @@ def solve(
     tol: Annotated[float | None, typer.Option(help="Relative L2 error to reach.")] = None,
     seed: Annotated[int | None, typer.Option(help="Seed: the same one gives the same solution.")] = None,
     budget: Annotated[float | None, typer.Option(help="Work for the search, in nominal seconds.")] = None,
-    deadline: Annotated[float | None, typer.Option(help="Real seconds after which nothing finer is begun.")] = None,
+    deadline: Annotated[float | None, typer.Option(help="Real seconds after which the search ends.")] = None,
+    memory: Annotated[str | None, typer.Option(help='Memory that it may take, such as "2 GB".')] = None,
     assume_well_posed: Annotated[
         bool, typer.Option("--assume-well-posed", help="Do not ask whether the problem determines its solution.")
     ] = False,
@@ -40,23 +42,25 @@ def solve(
     csv: Annotated[
         Path | None, typer.Option(help="Write values and estimated errors on a grid; - for standard output.")
     ] = None,
+    force: Force = False,
     as_json: Json = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print no result; the exit code tells.")] = False,
     debug: Debug = False,
 ) -> None:
     """Solve a problem and say how accurate the answer is.
 
-    Options that the problem file carries hold unless they are given here. Ctrl-C ends the search and keeps the best
-    answer so far.
+    Options that the problem file carries hold unless they are given here. Ctrl-C and SIGTERM end the search;
+    the best answer so far is told and written, and the exit code is 130 or 143.
     """
     with told(debug, "There is no solution yet.", as_json="solve" if as_json else ""):
         found = read_source(source)
-        options = {"tol": tol, "seed": seed, "budget": budget, "deadline": deadline, "device": device}
+        options = {"tol": tol, "seed": seed, "budget": budget, "deadline": deadline, "memory": memory}
+        options["device"] = device
         options["assume_well_posed"] = assume_well_posed or None
         to_stdout = is_stdout(csv)
         if to_stdout and as_json:
             raise InputError("--csv - and --json both write to standard output. Name a file, as in --csv values.csv.")
-        files = plan({"plot": plot, "csv": None if to_stdout else csv, "json": None, "save": save}, found)
+        files = plan({"plot": plot, "csv": None if to_stdout else csv, "json": None, "save": save}, found, force=force)
         if to_stdout:
             files.pop("csv", None)
         result = run(found, options, files, progress=False if quiet else stage_lines())
@@ -114,7 +118,7 @@ def _write(result: Result, kind: str, path: Path) -> None:
     if kind == "save":
         result.solution.save(path.resolve())
     elif kind == "plot":
-        write_with(path, partial(result.solution.plot().savefig, dpi=150))
+        replaced(path.resolve(), partial(result.solution.plot().savefig, dpi=150))
     elif kind == "csv":
         write_text(path, grid_csv(result.solution))
     else:

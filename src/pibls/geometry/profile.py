@@ -14,6 +14,7 @@ import sympy as sp
 from pibls.checks import FloatArray, shorten
 from pibls.errors import GeometryError
 from pibls.geometry.patch import FieldState
+from pibls.problem.evaluate import Function, compile_function
 
 __all__ = ["FourierRadius", "Profile", "SymbolicRadius", "check_profile", "extreme", "interpolate"]
 
@@ -42,29 +43,32 @@ class SymbolicRadius(Profile):
     expression: sp.Expr
 
     @cached_property
-    def _compiled(self) -> tuple[Callable[[FloatArray], object], Callable[[FloatArray], object]]:
-        # A real symbol lets SymPy differentiate absolute values and the like.
-        angle = sp.Dummy("theta", real=True)
-        expression = self.expression.subs(dict.fromkeys(self.expression.free_symbols, angle))
-        forms = (expression, expression.diff(angle))
-        value, slope = (sp.lambdify(angle, form, modules=["scipy", "numpy"]) for form in forms)
-        return value, slope
+    def _own(self) -> tuple[sp.Expr, sp.Symbol]:
+        """The expression with its angle, real so that SymPy differentiates absolute values and the like."""
+        angle = sp.Symbol("theta", real=True)
+        return self.expression.xreplace(dict.fromkeys(self.expression.free_symbols, angle)), angle
+
+    @cached_property
+    def _radius(self) -> Function:
+        expression, angle = self._own
+        return compile_function(expression, (angle,))
+
+    @cached_property
+    def _slope(self) -> Function:
+        expression, angle = self._own
+        return compile_function(expression.diff(angle), (angle,))
 
     def __call__(self, angle: FloatArray) -> FloatArray:
         """Return r(θ)."""
-        return self._evaluate(0, angle)
+        return self._evaluated(angle, lambda: self._radius)
 
     def slope(self, angle: FloatArray) -> FloatArray:
         """Return r′(θ)."""
-        return self._evaluate(1, angle)
+        return self._evaluated(angle, lambda: self._slope)
 
-    def _evaluate(self, order: int, angle: FloatArray) -> FloatArray:
+    def _evaluated(self, angle: FloatArray, compiled: Callable[[], Function]) -> FloatArray:
         try:
-            with np.errstate(all="ignore"):
-                values = np.asarray(self._compiled[order](angle))
-            if np.iscomplexobj(values):
-                values = np.where(values.imag == 0, values.real, np.nan)
-            return np.array(np.broadcast_to(values.astype(np.float64), angle.shape))
+            return compiled().where_real(angle.ravel()[:, None]).reshape(angle.shape)
         except Exception as cause:
             raise GeometryError(
                 f"The 'radius' parameter of Star must be an expression that has numbers for values. "

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -16,6 +15,8 @@ from pibls.errors import GeometryError
 from pibls.geometry.patch import FieldState, Located, Patch, SurfaceRule
 from pibls.geometry.rules import gauss, side, tensor
 from pibls.geometry.sampling import picked
+from pibls.problem.evaluate import Function, compile_function
+from pibls.problem.symbols import Data
 
 __all__ = ["Field", "ImplicitPatch"]
 
@@ -32,19 +33,19 @@ class Field(FieldState):
     step: float
 
     @cached_property
-    def _compiled(self) -> Callable[..., Any]:
-        compiled: Callable[..., Any] = sp.lambdify(self.coordinates, self.function, "numpy")
-        return compiled
+    def _compiled(self) -> Function:
+        assert isinstance(self.function, sp.Expr)
+        return compile_function(self.function, self.coordinates)
 
     @cached_property
-    def _slopes(self) -> list[Callable[..., Any]]:
+    def _slopes(self) -> list[Function]:
         assert isinstance(self.function, sp.Expr)
-        return [sp.lambdify(self.coordinates, self.function.diff(symbol), "numpy") for symbol in self.coordinates]
+        return [compile_function(self.function.diff(symbol), self.coordinates) for symbol in self.coordinates]
 
     def __call__(self, X: FloatArray) -> FloatArray:
         """Return the values at points, or refuse what a user's function gives."""
         if isinstance(self.function, sp.Expr):
-            return np.asarray(self._compiled(*X.T), dtype=np.float64) * np.ones(len(X))
+            return self._compiled.where_real(X)
         try:
             values = as_reals(self.function(X.copy()))
         except Exception as cause:
@@ -60,10 +61,9 @@ class Field(FieldState):
         return values
 
     def gradient(self, X: FloatArray) -> FloatArray:
-        """Return the gradients: of expressions exactly, of functions by differences."""
-        if isinstance(self.function, sp.Expr):
-            columns = [np.asarray(slope(*X.T), dtype=np.float64) * np.ones(len(X)) for slope in self._slopes]
-            return np.stack(columns, axis=1)
+        """Return the gradients: of expressions exactly, of functions and data by differences."""
+        if isinstance(self.function, sp.Expr) and not self.function.has(Data):
+            return np.stack([slope.where_real(X) for slope in self._slopes], axis=1)
         steps = self.step * np.eye(X.shape[1])
         return np.stack([(self(X + step) - self(X - step)) / (2 * self.step) for step in steps], axis=1)
 

@@ -90,9 +90,9 @@ class Answer:
         place, error = found.place, _error(measurements, forward)
         first = Spread.of(measurements, place, coordinates)
         # What solutions are wrong by, and unknowns do not make up for, is no noise: it moves unknowns by itself.
-        left = place.lacking - error + place.slopes @ (first.answers @ error)
+        left = place.residual - error + place.slopes @ (first.answers @ error)
         rest = replace(measurements, floor=_REST * measurements.floor)
-        spread = Spread.of(rest, replace(place, lacking=left), coordinates)
+        spread = Spread.of(rest, replace(place, residual=left), coordinates)
         return cls(
             measurements,
             spread.weighed,
@@ -109,7 +109,7 @@ class Answer:
     @property
     def _degrees(self) -> float:
         """Degrees of freedom that the noise was estimated with; infinite where it is given."""
-        return len(self.found.place.lacking) - self.free if self.measurements.estimated else np.inf
+        return len(self.found.place.residual) - self.free if self.measurements.estimated else np.inf
 
     @property
     def _names(self) -> tuple[str, ...]:
@@ -118,8 +118,8 @@ class Answer:
     @property
     def rms(self) -> float:
         """Residuals relative to the size of the measurements."""
-        lacking = self.found.place.lacking
-        return float(np.sqrt(np.mean(np.square(lacking / self.measurements.sizes)))) if len(lacking) else 0.0
+        residual = self.found.place.residual
+        return float(np.sqrt(np.mean(np.square(residual / self.measurements.sizes)))) if len(residual) else 0.0
 
     @property
     def shift_share(self) -> float:
@@ -139,7 +139,7 @@ class Answer:
         alone, own = own, own - basis @ (basis.T @ own)
         estimate = self.forward.solution.error_estimate or 0.0
         doubtful = max(_ACCURACY * estimate, _FINEST) * self.measurements.sizes / self.weighed.noise
-        accuracy = float(np.linalg.norm(doubtful)) if len(place.lacking) else 0.0
+        accuracy = float(np.linalg.norm(doubtful)) if len(place.residual) else 0.0
         accuracy = accuracy if self.accuracy is None else self.accuracy
         vector, rates = self.coordinates.vector(place.point), self.coordinates.rates(place.point) * sizes
         logarithmic = self.coordinates.logarithmic[:numbers]
@@ -165,7 +165,7 @@ class Answer:
 
     def _open_functions(self, rows: FloatArray, accuracy: float) -> Iterator[str]:
         """Yield a remark on every function that the data determine up to a constant."""
-        point, m, data = self.found.place.point, self.measurements, slice(len(self.found.place.lacking))
+        point, m, data = self.found.place.point, self.measurements, slice(len(self.found.place.residual))
         for basis, span in zip(m.parametric.bases, m.parametric.spans(), strict=True):
             waves = slice(span.start + 1 - len(self._names), span.stop - len(self._names))
             size = max(float(np.linalg.norm(v)) for v in (point[span], m.deviations[waves]))
@@ -181,7 +181,7 @@ class Answer:
 
     def _resized(self, rows: FloatArray) -> FloatArray:
         """Return the change of functions that grow as a whole: no prior objects where data determine their size."""
-        m, count, found = self.measurements, len(self.found.place.lacking), []
+        m, count, found = self.measurements, len(self.found.place.residual), []
         functions = m.parametric.problem.unknown_functions
         for function, span in zip(functions, m.parametric.spans(), strict=True):
             own = slice(span.start - len(self._names), span.stop - len(self._names))
@@ -237,12 +237,12 @@ class Answer:
     @cached_property
     def misfits(self) -> list[str]:
         """Say which residuals do not look like noise."""
-        lacking, found = self.found.place.lacking, []
+        residual, found = self.found.place.residual, []
         domain = self.measurements.parametric.problem.domain
         extents = np.ptp(np.asarray(domain.bounds), axis=1)
         least = max(self.tol, _BASIS) if self.measurements.parametric.bases else self.tol
         for s, span in zip(self.measurements.parametric.measured, self.measurements.spans, strict=False):
-            own, noise = lacking[span], self.weighed.noise[span]
+            own, noise = residual[span], self.weighed.noise[span]
             robust = s.loss == "huber"
             size = size_of(own, robust)
             error = float(np.sqrt(np.mean(np.square(self.error[span]))))
@@ -251,7 +251,7 @@ class Answer:
             if s.exact:
                 found.append(f"values of {s.name}, which have no noise, are missed by {size:.1g}")
                 continue
-            free = self.free * len(own) / len(lacking)
+            free = self.free * len(own) / len(residual)
             if s.noise is not None and too_large(own / noise, free, robust):
                 times = size_of(own / noise, robust) / np.sqrt(max(1.0 - free / len(own), 1.0 / len(own)))
                 found.append(f"residuals of {s.name} are {times:.2g} times as large as the stated noise")
@@ -279,7 +279,8 @@ class Answer:
         status, message = self._verdict(ambiguous)
         if slowed:
             message += (
-                " The start oscillates faster than the sampling resolves; the slowest fitting solution is reported."
+                " The start oscillates faster than the sampling resolves; the slowest fitting solution is reported, "
+                "and faster ones may fit as well."
             )
         settings = {**made.diagnostics.settings, "starts": starts, **priors}
         record = replace(made.diagnostics, settings=settings, message=message, seconds={"total": budget.elapsed})

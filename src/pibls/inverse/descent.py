@@ -38,7 +38,7 @@ class Place:
         The unknowns, in coordinates.
     response
         The solution there, and its answers.
-    lacking
+    residual
         Predictions less measurements.
     slopes
         Derivative of the predictions by the coordinates.
@@ -46,13 +46,13 @@ class Place:
 
     point: FloatArray
     response: Any
-    lacking: FloatArray
+    residual: FloatArray
     slopes: FloatArray
 
     def corrected(self, before: Place) -> Place:
         """Return the place with slopes that would have foretold it from the place before (Broyden's update)."""
         step = self.point - before.point
-        missed = self.lacking - before.lacking - before.slopes @ step
+        missed = self.residual - before.residual - before.slopes @ step
         return replace(self, slopes=before.slopes + np.outer(missed, step) / max(float(step @ step), 1e-300))
 
 
@@ -86,12 +86,12 @@ def place_at(
         # What overflows at unknowns that are far off is no place to be.
         with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
             response = forward.respond(vector, near)
-            lacking, slopes = measurements.compared(response, vector)
+            residual, slopes = measurements.compared(response, vector)
     except (PiblsError, np.linalg.LinAlgError, FloatingPointError):
         return None
-    if not (np.isfinite(lacking).all() and np.isfinite(slopes).all()):
+    if not (np.isfinite(residual).all() and np.isfinite(slopes).all()):
         return None
-    return Place(point, response, lacking, slopes * coordinates.rates(point))
+    return Place(point, response, residual, slopes * coordinates.rates(point))
 
 
 @dataclass(frozen=True, eq=False)
@@ -179,7 +179,7 @@ class _Search:
 
     def linearise(self, here: Place) -> _Whole:
         """Weigh measurements by the residuals at a place; solve for the step."""
-        weighed = self.measurements.weighed(here.lacking)
+        weighed = self.measurements.weighed(here.residual)
         rows, right = weighed.rows(here, self.coordinates)
         return _Whole(weighed, rows, right, step_from(rows, right, 0.0, here, self.coordinates))
 
@@ -244,4 +244,4 @@ def search(
     """
     target = _Search(forward, measurements, coordinates, rule, rough, 0.0 if nearby else rule.first)
     here, end = descend(target, here, rule.steps)
-    return Descent(here, measurements.weighed(here.lacking).misfit(here, coordinates), end is End.SETTLED)
+    return Descent(here, measurements.weighed(here.residual).misfit(here, coordinates), end is End.SETTLED)

@@ -20,7 +20,7 @@ from pibls.cells.fitters import degree_for
 from pibls.cells.layout import Layout
 from pibls.cells.linear import first_tree
 from pibls.cells.loop import Loop
-from pibls.cells.outcome import Compared
+from pibls.cells.outcome import Compared, Record, solution_of
 from pibls.cells.parts import CellPart
 from pibls.cells.refine import Follower, Marker
 from pibls.cells.rows import Rows
@@ -41,7 +41,8 @@ from pibls.inverse.unseen import turns
 from pibls.inverse.window import Window
 from pibls.lines import Evolution, find_evolution
 from pibls.problem import AtPoints, Interior, Problem
-from pibls.refinement import Patience, refine
+from pibls.refinement import Course, refine
+from pibls.refinement.patience import WINDOWS
 from pibls.solution import Solution
 from pibls.status import Status
 
@@ -59,9 +60,8 @@ _FIRST_RULE = Damping(steps=12, enough=0.02, worse=2.0, least=1e-3, most=1e3)
 _RULE = replace(_FIRST_RULE, steps=3)
 _SHOWN = 1.0  # turns from one measurement to the next
 _ROUNDING = 1e-11  # of the measurements: changes below are rounding
-_PATIENCE = Patience("the error does not come from the size of cells", window=4, pays=0.8)
 _NO_DIGIT = 0.1  # estimated error of fields that are none
-_STAYS = 0.5  # of what was lacking on the first tree
+_STAYS = 0.5  # of the residual on the first tree
 _UNSEEN = 1.0  # standard deviations of the noise: numbers that change all data by less when they double are open
 _BETTER = 0.95  # of a standard deviation, that it must fall to
 _SETTLED = 0.3  # standard deviations that numbers may move by on a finer tree
@@ -186,9 +186,8 @@ class Joint:
         vector = self.coordinates.vector(point)
         layout = self.layout.restated(parametric.at(vector))
         fit = Fit(root, tuple(first), dict(first), {}, 0, 0)
-        start = Loop(self, self.error, self.budget, layout.seed, _silent).solution(
-            Compared(fit, layout, fit, layout, self.error, 1.0), self.error, Status.FITTED, ""
-        )
+        found = Compared(fit, layout, fit, layout, self.error, 1.0)
+        start = solution_of(found, self.error, Status.FITTED, Record(layout.seed, "", (), 0.0))
         return Window(parametric, start, vector, self.error, self.budget, layout, root, {}, first, self._glues)
 
     def _searched(self, window: Window, point: FloatArray) -> Reached:
@@ -203,7 +202,7 @@ class Joint:
         shown = turns(window.parametric, found.place.response) <= _SHOWN
         found = replace(found, settled=found.settled and shown)
         pairs = zip(window.parametric.measured, measurements.spans, strict=True)
-        relative = found.place.lacking / measurements.sizes
+        relative = found.place.residual / measurements.sizes
         return Reached(found, window, np.array([size_of(relative[span], s.loss == "huber") for s, span in pairs]))
 
     def measurements(self, window: Window) -> Measurements:
@@ -238,7 +237,7 @@ class Joint:
         descent, window, sizes = self.reached[found.other]
         noise, measurements = self._looks_like_noise(found.other), self.measurements(window)
         self._noise = np.where(noise, sizes, 0.0)
-        self._weights = [measurements.weighed(descent.place.lacking).weights[span] for span in measurements.spans]
+        self._weights = [measurements.weighed(descent.place.residual).weights[span] for span in measurements.spans]
         self.strict = min(_STRICTER * self.strict, _STRICTEST) if noise.all() else max(self.strict / _STRICTER, 1.0)
         self.error = min(self.error, found.estimate)
 
@@ -247,7 +246,7 @@ class Joint:
         descent, window, _ = self.reached[fit]
         extents = np.ptp(np.asarray(self.parametric.problem.domain.bounds), axis=1)
         pairs = zip(window.parametric.measured, self.measurements(window).spans, strict=True)
-        return np.array([not alike(s, descent.place.lacking[span], extents) for s, span in pairs])
+        return np.array([not alike(s, descent.place.residual[span], extents) for s, span in pairs])
 
     def is_enough(self, found: Compared, tol: float) -> bool:
         """Tell whether fields are within the tolerance, or numbers move less than noise moves them."""
@@ -310,7 +309,7 @@ class Joint:
         solution = loop.solution(better, found.estimate, Status.FITTED, "")
         descent, window, _ = self.reached[found.other]
         window, plain = replace(window, solution=solution), self.measurements(window)
-        noise = plain.weighed(descent.place.lacking).noise
+        noise = plain.weighed(descent.place.residual).noise
         noisy, taken = window.drawn(descent.place.response, noise)
         # Fields are not known better than what they are known from.
         asked = max(tol, self._floor)
@@ -380,8 +379,8 @@ def solve_jointly(problem: Problem, tol: float, budget: Budget, seed: int, repor
     shape = draw_reference(dimension, degree_for(dimension, max(tol, _COARSE)), seed)
     layout = Layout(parametric.at(coordinates.vector(coordinates.start)), shape, seed)
     joint = Joint(parametric, coordinates, layout, budget)
-    loop = Loop(joint, tol, budget, seed, report, splitting=_split, confirmed=partial(joint.is_enough, tol=tol))
-    loop.course.patience = _PATIENCE
+    course: Course[Compared] = Course(budget, WINDOWS, report)
+    loop = Loop(joint, tol, course, seed, splitting=_split, confirmed=partial(joint.is_enough, tol=tol))
     fit = joint.fit(first_tree(Follower(Rows(layout)), _FIRST, budget=budget.left), None)
     loop.answers.append(joint.answer())
     if loop.answers[0] > _OPEN:
@@ -390,9 +389,5 @@ def solve_jointly(problem: Problem, tol: float, budget: Budget, seed: int, repor
             f"Equations and measurements together do not determine {names}: these are too few. Give more of them, or "
             "conditions on the boundary and at the start; what is not known there may be unknown numbers or functions."
         )
-    refine(loop, fit, loop.course)
-    return joint.told(_chosen(loop.course.every), loop, tol)
-
-
-def _silent(*_: object) -> None:
-    """Tell nothing."""
+    refine(loop, fit, course)
+    return joint.told(_chosen(course.every), loop, tol)

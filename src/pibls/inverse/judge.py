@@ -45,12 +45,12 @@ def too_large(scaled: FloatArray, free: float, robust: bool = False) -> bool:
     return bool(gammaincc(degrees / 2, float(scaled @ scaled) / 2) < _SURE)
 
 
-def alike(statement: Statement, lacking: FloatArray, extents: FloatArray) -> bool:
+def alike(statement: Statement, residual: FloatArray, extents: FloatArray) -> bool:
     """Tell whether residuals of neighbours have the same sign more often than chance makes it so.
 
     The sign test over pairs of neighbours: on a line, it is the test by the number of runs.
     """
-    count = len(lacking)
+    count = len(residual)
     if not isinstance(statement.place, AtPoints) or count < _FEWEST:
         return False
     from scipy.spatial import cKDTree
@@ -60,5 +60,5 @@ def alike(statement: Statement, lacking: FloatArray, extents: FloatArray) -> boo
     ends = np.column_stack([np.repeat(np.arange(count), _NEIGHBOURS + 1), near.ravel()])
     # Neighbours are each other's neighbours. Of independent signs, products over different pairs are uncorrelated.
     pairs = np.unique(np.sort(ends[ends[:, 0] != ends[:, 1]], axis=1), axis=0)
-    signs = np.sign(lacking)[pairs]
+    signs = np.sign(residual)[pairs]
     return bool(float(signs.prod(axis=1).sum()) / np.sqrt(len(pairs)) > _ALIKE)

@@ -132,15 +132,15 @@ class Measurements:
         share = max(self.floor, _LEAST)
         return bool(np.mean(np.square(change / self.sizes)[self.kept]) <= share**2)
 
-    def weighed(self, lacking: FloatArray, free: float = 0.0) -> Weighed:
+    def weighed(self, residual: FloatArray, free: float = 0.0) -> Weighed:
         """Return the noise of every row, found from residuals where it is not given.
 
         ``free`` is how many unknowns were fitted, which made residuals smaller than the noise, as fields did.
         """
         noise = max(self.floor, _LEAST) * self.sizes
-        count = max(len(lacking), 1)
+        count = max(len(residual), 1)
         share = max(1.0 - (free + self.taken) / count, 1.0 / count)
-        relative = lacking / self.sizes
+        relative = residual / self.sizes
         sets = list(zip(self.parametric.observations, self.spans, strict=True))
         every = [np.empty(0), *(relative[span][self.kept[span]] for s, span in sets if _is_estimated(s))]
         for statement, span in sets:
@@ -152,7 +152,7 @@ class Measurements:
                 own = own if len(own) >= _FEWEST else np.concatenate(every)
                 size = size_of(own, statement.loss == "huber") / np.sqrt(share)
                 noise[span] = np.maximum(size * self.sizes[span], noise[span])
-        return Weighed(self, noise, np.where(self.robust, _huber_weights(lacking / noise), 1.0) * self.kept)
+        return Weighed(self, noise, np.where(self.robust, _huber_weights(residual / noise), 1.0) * self.kept)
 
 
 @dataclass(frozen=True, eq=False)
@@ -167,7 +167,7 @@ class Weighed:
         """Return the rows of a step in coordinates, and their residuals: data first, then priors."""
         factors = np.sqrt(self.weights) / self.noise
         priors, missing = self.prior(here.point, coordinates)
-        return np.vstack([here.slopes * factors[:, None], priors]), np.concatenate([here.lacking * factors, missing])
+        return np.vstack([here.slopes * factors[:, None], priors]), np.concatenate([here.residual * factors, missing])
 
     def prior(self, point: FloatArray, coordinates: Coordinates) -> tuple[FloatArray, FloatArray]:
         """Return the rows of priors, and their residuals."""
@@ -183,7 +183,7 @@ class Weighed:
 
     def misfit(self, here: Place, coordinates: Coordinates) -> float:
         """Return the square sum of all rows; outliers count by their size."""
-        sizes = np.abs(here.lacking / self.noise)
+        sizes = np.abs(here.residual / self.noise)
         squares = np.square(sizes)
         outside = self.measurements.robust & (sizes > HUBER)
         squares = np.where(outside, 2.0 * HUBER * sizes - HUBER**2, squares)

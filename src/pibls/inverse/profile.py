@@ -54,7 +54,7 @@ class Profile:
     def _walked(self, number: int, deviation: float, limit: float) -> Descent | None:
         """Hold a number farther and farther away and fit the others, as long as data do not mind."""
         place, course = self.found.place, self.covariance[:, number] / self.covariance[number, number]
-        weighed = self.measurements.weighed(place.lacking)
+        weighed = self.measurements.weighed(place.residual)
         most = weighed.misfit(place, self.coordinates) + _RISES * _AWAY**2
         here, step = self.found, _AWAY * deviation
         while abs(here.place.point[number] - place.point[number]) < limit:

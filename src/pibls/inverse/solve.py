@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -33,7 +32,8 @@ from pibls.inverse.unseen import turns
 from pibls.lines import Evolution, find_evolution, suits_lines
 from pibls.problem import AtPoints, Problem
 from pibls.problem.evaluate import compile_function
-from pibls.refinement import Cost, Course, Patience, Reason, Stop, refine
+from pibls.refinement import Cost, Course, Reason, Stop, refine
+from pibls.refinement.patience import UNKNOWNS
 from pibls.runtime import blas_threads
 from pibls.solution import Solution, Stage
 
@@ -58,7 +58,6 @@ _SMOOTH = Smoothness(1.0, 0.5, 3.5)  # before data are seen; sizes are those of 
 _EVIDENCE_ROUNDS = 3
 _OPEN = 1e6  # answers to changes of equations and conditions beyond this are those of fields that these leave open
 _ROUNDING = 1e-12  # of the noise supposed so far, that less cannot be told from nothing
-_NEVER = Patience("", window=sys.maxsize, pays=0.0)  # as long as solutions become more accurate, unknowns do
 _FEWEST, _MORE = 2, 3  # early measurements per unknown that a search begins with, and how many more come next
 
 
@@ -160,7 +159,7 @@ class Search:
         if not self.parametric.measured:
             raise ProblemError(unmeasured(self.parametric.problem))
         tol = max(self.tol, self._coarse)
-        course: Course[_Answered] = Course(self.budget, _NEVER, self.report)
+        course: Course[_Answered] = Course(self.budget, UNKNOWNS, self.report)
         refine(self, _Level(*self._found(tol), tol), course)
         found, forward = course.every[-1].level.found, course.every[-1].level.forward
         found = self._renewed(found, forward)
@@ -370,8 +369,8 @@ class Search:
         if self._times is None:
             return False
         measurements = self._plain(0.0)
-        lacking = forwarded(self.parametric, forward.solution, forward.vector) - measurements.targets
-        return any(np.std(lacking[span]) > np.std(measurements.targets[span]) for span in measurements.spans)
+        residual = forwarded(self.parametric, forward.solution, forward.vector) - measurements.targets
+        return any(np.std(residual[span]) > np.std(measurements.targets[span]) for span in measurements.spans)
 
     def _by_and_by(self, start: FloatArray, tol: float) -> tuple[Descent, Forward] | None:
         """Search with early measurements first, then with later ones: solutions that part later are alike at first."""
@@ -389,21 +388,21 @@ class Search:
     def _apart(self, one: Descent, two: Descent, forward: Forward) -> bool:
         """Whether two estimates differ in a direction the data determine."""
         gap = two.place.point - one.place.point
-        seen = one.place.slopes @ gap / self._measurements(forward).weighed(one.place.lacking).noise
+        seen = one.place.slopes @ gap / self._measurements(forward).weighed(one.place.residual).noise
         return bool((np.abs(gap[: self._numbers]) > _SAME).any() and np.linalg.norm(seen) > 1.0)
 
     def _size(self, found: Descent) -> float:
         """Return the size of residuals, relative to the measurements."""
-        return float(np.mean(np.square(found.place.lacking / self._plain(0.0).sizes)))
+        return float(np.mean(np.square(found.place.residual / self._plain(0.0).sizes)))
 
     def _good(self, found: Descent, tol: float) -> bool:
         """Tell whether residuals look like noise, or are as small as solutions are accurate."""
-        lacking, measurements = found.place.lacking, self._plain(tol)
-        if np.sqrt(np.mean(np.square(lacking / measurements.sizes))) <= _SMALL * tol:
+        residual, measurements = found.place.residual, self._plain(tol)
+        if np.sqrt(np.mean(np.square(residual / measurements.sizes))) <= _SMALL * tol:
             return True
         extents = np.ptp(np.asarray(self.parametric.problem.domain.bounds), axis=1)
         for statement, span in zip(self.parametric.observations, measurements.spans, strict=True):
-            own, robust = lacking[span], statement.loss == "huber"
+            own, robust = residual[span], statement.loss == "huber"
             if statement.noise is not None:
                 if too_large(own / statement.noise, 0.0, robust):
                     return False
@@ -470,14 +469,14 @@ class Search:
 
     def _weigh_evidence(self, forward: Forward, found: Descent) -> None:
         measurements, place = self._measurements(forward), found.place
-        weighed = measurements.weighed(place.lacking)
+        weighed = measurements.weighed(place.residual)
         factors = (np.sqrt(weighed.weights) / weighed.noise)[:, None]
         spans = self.parametric.spans()
         own = np.concatenate([np.arange(s.start + 1, s.stop) for s in spans])
         # Numbers stay as they are: they could explain a function away that is known up to a factor.
         others = np.setdiff1d(np.arange(self._numbers, len(place.point)), own)
         rows = place.slopes * factors
-        right = rows[:, own] @ (place.point[own] - self._means[own - self._numbers]) - place.lacking * factors[:, 0]
+        right = rows[:, own] @ (place.point[own] - self._means[own - self._numbers]) - place.residual * factors[:, 0]
         priors = [f.prior for f in self.parametric.problem.unknown_functions]
         fixed = [
             (None, None) if p is None else (p.size, self._relative(p.length, b))

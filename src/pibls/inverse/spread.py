@@ -48,15 +48,15 @@ class Spread:
         Of a loss with outliers, the curvature is what determines the unknowns: a datum takes part in it with the
         probability that its true residual is not cut off. It pulls with a variance of its own all the same.
         """
-        count = len(place.lacking)
-        rows = measurements.weighed(place.lacking).rows(place, coordinates)[0]
+        count = len(place.residual)
+        rows = measurements.weighed(place.residual).rows(place, coordinates)[0]
         free = float(np.square(rows[:count] @ _inverse_root(rows)).sum())
-        weighed = measurements.weighed(place.lacking, free)
+        weighed = measurements.weighed(place.residual, free)
         root = _inverse_root(weighed.rows(place, coordinates)[0])
         plain = place.slopes / weighed.noise[:, None]
         say, pull = np.ones(count), np.ones(count)
         if measurements.robust.any():
-            scaled = place.lacking / weighed.noise
+            scaled = place.residual / weighed.noise
             say = np.where(measurements.robust, _say(scaled, np.linalg.norm(plain @ root, axis=1)), 1.0)
             pull = _pull(measurements, scaled, free)
             root = _inverse_root(np.vstack([plain * np.sqrt(say)[:, None], weighed.prior(place.point, coordinates)[0]]))

@@ -9,13 +9,15 @@ import numpy as np
 
 from pibls.budget import Budget
 from pibls.errors import SolveError
+from pibls.limits import STOPS, in_words
 from pibls.lines.design import Design
 from pibls.lines.form import Evolution
 from pibls.lines.radau import IntegrationError
 from pibls.lines.record import relative_miss, relative_residual, solution_of
+from pibls.lines.rough import FINER, FINER_MANY, ROUGH, kinked, scanned, sharper
 from pibls.lines.run import Run, distance, follow
-from pibls.lines.scan import FINER, FINER_MANY, ROUGH, kinked, scanned, sharper
-from pibls.refinement import Cost, Course, Patience, Reason, Stop, extrapolated, refine, verdict
+from pibls.refinement import Cost, Course, Reason, Stop, extrapolated, refine, verdict
+from pibls.refinement.patience import RUNS
 from pibls.refinement.stopping import more_budget
 from pibls.runtime import RATE
 from pibls.solution import Solution, Stage
@@ -38,14 +40,6 @@ _COARSEST = 0.3
 _SLOWEST = 0.8, 0.6  # share of an error that is left by the next run: by distances, and by residuals alone
 _AGREE, _BEFORE, _ALIKE = 0.1, 0.9, 0.1  # when two runs cease to exist, and how far they are apart shortly before
 _MET, _UNMET, _STAYS = 1e-3, 0.03, 0.7  # what is missed of conditions that did not help
-_PATIENCE = Patience(
-    "the solution may have jumps, or depend chaotically on its start",
-    window=2,
-    pays=0.5,
-    rounding=1e-10,
-    unresolved=0.0,
-    least=6,
-)
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,7 +71,7 @@ class Lines:
 
     def __post_init__(self) -> None:
         self.allowed = self.budget.left * RATE
-        self.course: Course[Pair] = Course(self.budget, _PATIENCE, self.report)
+        self.course: Course[Pair] = Course(self.budget, RUNS, self.report)
 
     @property
     def chosen(self) -> Pair:
@@ -91,10 +85,10 @@ class Lines:
         """Refine until two solutions agree; return the coarser of them with its distance to the finer one."""
         try:
             stop = self._refined()
-        except KeyboardInterrupt:
+        except STOPS as stopped:
             if not self.runs:
                 raise
-            stop = Stop(Reason.INTERRUPTED)
+            stop = Stop(Reason.INTERRUPTED, in_words(stopped))
         except IntegrationError as error:
             if not self.runs and self.rough is not None:
                 self._add(self.rough)

@@ -16,7 +16,7 @@ from pibls.lines.radau import IntegrationError, Integrator, Trajectory
 from pibls.lines.stops import brief_times
 from pibls.problem import Problem
 from pibls.solution.evolved import EvolvedNetwork
-from pibls.solution.sizes import reference_sizes
+from pibls.solution.sizes import field_scales
 
 __all__ = ["Run", "distance", "follow", "misfit", "monitored", "network_of", "system_of", "wave_velocity"]
 
@@ -136,9 +136,7 @@ def distance(problem: Problem, coarse: Run, fine: Run, share: float = 1.0) -> fl
     zero = (0,) * X.shape[1]
     a, b = (run.network.on_grid(X, times, zero) for run in (coarse, fine))
     errors, own = (np.sqrt(np.einsum("ptf,p,t->f", values**2, weights, spans)) for values in (a - b, b))
-    found = reference_sizes(problem, dict(zip(problem.field_names, own.tolist(), strict=True)))
-    sizes = np.array([found[name] for name in problem.field_names])
-    return float(np.max(np.where(sizes > 0, errors / np.where(sizes > 0, sizes, 1.0), errors)))
+    return float(np.max(errors / field_scales(problem, own)))
 
 
 def _times_within(breaks: FloatArray, first: float, last: float) -> tuple[FloatArray, FloatArray]:

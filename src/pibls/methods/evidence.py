@@ -149,7 +149,7 @@ class Rows:
         highest would differ from machine to machine.
         """
         size = max(self.columns, sum(group.count for group in self.groups))
-        return max(_RANGE[0], (size * _EPS * float(self._even[1][0])) ** 2)
+        return float(max(_RANGE[0], (size * _EPS * float(self._even[1][0])) ** 2))
 
     def start(self) -> Precisions:
         """Return the best precisions if all groups had the same noise, from a scan over its ratio to the prior.

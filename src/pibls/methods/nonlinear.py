@@ -153,14 +153,14 @@ class _Model:
             for rows, blocks, exact in ((soft, system.blocks, False), (hard, system.constraint_blocks, True)):
                 for statement, block in zip((s for s in statements if s.exact is exact), blocks, strict=True):
                     if not statement.form.is_linear:
-                        rows[block.rows] = self._place(self._lacking(statement, block, state))
+                        rows[block.rows] = self._place(self._residual_of(statement, block, state))
         except PiblsError:
             # A trial step may leave the domain of a logarithm or overflow an exponential.
             return None
         found = _Point(weights, soft, hard)
         return found if found.norm < float("inf") else None
 
-    def _lacking(self, statement: Statement, block: Block, state: Evaluate) -> FloatArray:
+    def _residual_of(self, statement: Statement, block: Block, state: Evaluate) -> FloatArray:
         where, form = self.points.sets[statement.source], statement.form
         values = form.residual_function(
             where.points, where.normals, state(where.points, [(t.field, t.multi_index) for t in form.terms])

@@ -14,6 +14,7 @@ import numpy as np
 
 from pibls.checks import FloatArray
 from pibls.errors import SolveError
+from pibls.limits import in_words
 from pibls.methods.pinn_lbfgs import Lbfgs
 from pibls.methods.pinn_loss import Loss
 from pibls.solution import Stage
@@ -148,7 +149,8 @@ def train(
         course.record()
         _adam(evaluate, course, rows, iterations[0], learning_rate)
         _lbfgs(evaluate, course, iterations[1])
-    except KeyboardInterrupt:
+    except KeyboardInterrupt as stop:
+        in_words(stop)
         interrupted = True
     return _ended(course, layout, interrupted)
 

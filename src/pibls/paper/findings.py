@@ -227,7 +227,7 @@ class Findings:
     @cached_property
     def speed(self) -> list[tuple[Record, ...]]:
         """Seconds of PINN alone and with the search, its evaluations, and seconds of PI-BLS, at the tables' points."""
-        found = []
+        found: list[tuple[Record, ...]] = []
         for problem in PROBLEMS:
             slow, fast = (self._costs(problem, method) for method in ("PINN", "PI-BLS"))
             length = self.number("accuracy", problem, "PINN", "evaluations", "extra", score="exact")

@@ -44,6 +44,11 @@ def _untrained(settings: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in settings.items() if name not in lengths(1)}
 
 
+def _trained(methods: Sequence[Any], length: int) -> list[Any]:
+    """Return methods with the length of their training."""
+    return [replace(method, **lengths(length)) for method in methods]
+
+
 def race(jobs: Sequence[SearchJob], folds: int, course: Sequence[int], device: Any = None) -> list[Raced]:
     """Race the methods of every job; networks of all jobs are trained side by side.
 
@@ -61,16 +66,14 @@ def race(jobs: Sequence[SearchJob], folds: int, course: Sequence[int], device: A
     leaders: list[list[Candidate]] = [[] for _ in jobs]
     seconds = [0.0 for _ in jobs]
     for length in course:
-        told = [
-            replace(job, methods=[replace(m, **lengths(length)) for m in own])
-            for job, own in zip(jobs, alive, strict=True)
-        ]
+        told = [replace(job, methods=_trained(own, length)) for job, own in zip(jobs, alive, strict=True)]
         found = search_all(told, folds=folds, scores=("exact",), device=device)
         for number, result in enumerate(found):
             table = result["exact"].table
             leaders[number].append(first_of_the_best(table))
             seconds[number] += result["exact"].seconds
-            ranked = sorted(range(len(table)), key=lambda i, rows=table: rows[i].mean)
+            means = [row.mean for row in table]
+            ranked = sorted(range(len(means)), key=means.__getitem__)
             kept = sorted(ranked[: max(_FEWEST, -(-len(ranked) // _KEPT))])
             alive[number] = [alive[number][i] for i in kept]
     return [Raced(tuple(own), len(job.methods), spent) for job, own, spent in zip(jobs, leaders, seconds, strict=True)]

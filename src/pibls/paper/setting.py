@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from functools import cache, cached_property
 
 import numpy as np
-import sympy as sp
 
 from pibls import problems
 from pibls.checks import FloatArray, check_choice, check_integer
 from pibls.geometry import Points, PointSet, Star
+from pibls.geometry.profile import SymbolicRadius
 from pibls.paper.published import PAPER_NAMES, published
 from pibls.problem import Problem
 from pibls.report import metrics
@@ -33,9 +33,7 @@ def _problem(name: str) -> Problem:
 
 def _edge(star: Star) -> Callable[[FloatArray], FloatArray]:
     """Return the radius of a star as a function of the angle."""
-    expression: sp.Expr = star.radius
-    function: Callable[[FloatArray], FloatArray] = sp.lambdify(sorted(expression.free_symbols, key=str), expression)
-    return function
+    return SymbolicRadius(star.radius)
 
 
 @dataclass(frozen=True)

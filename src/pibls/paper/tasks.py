@@ -233,8 +233,8 @@ def _chosen(task: Task, store: Store, members: Sequence[Where]) -> dict[Where, d
         settings = [task.setting(where) for where in members]
         return dict(zip(members, select_all(_grid(task), settings, _scores(task)), strict=True))
     missing = tuple(where for where in members if not store.has(task.spec("search", where, "exact")))
-    for spec, cell in _found(replace(task, members=missing), store) if missing else ():
-        store.write(spec, cell)
+    for spec, new in _found(replace(task, members=missing), store) if missing else ():
+        store.write(spec, new)
     found = {}
     for where in members:
         cell: Any = store.read(task.spec("search", where, "exact"))

@@ -85,7 +85,8 @@ class LeastSquaresProblem:
     def rounding(self, weights: FloatArray) -> float:
         """Return what rounding alone may leave of the gradient of a backward stable solver."""
         size, norm = max(self.matrix.shape), float(np.linalg.norm(weights))
-        return size * _EPS * (self.norm * (self.norm * norm + float(np.linalg.norm(self.rhs))) + self.ridge * norm)
+        data = float(np.linalg.norm(self.rhs))
+        return float(size * _EPS * (self.norm * (self.norm * norm + data) + self.ridge * norm))
 
     def solution(self, ridge: float, rhs: FloatArray) -> FloatArray:
         """Return the weights of a ridge by singular values."""
@@ -94,7 +95,7 @@ class LeastSquaresProblem:
 
     def energy(self, step: FloatArray, ridge: float) -> float:
         """Return √(‖H d‖² + λ‖d‖²)."""
-        return math.hypot(np.linalg.norm(self.matrix @ step), math.sqrt(ridge) * float(np.linalg.norm(step)))
+        return math.hypot(float(np.linalg.norm(self.matrix @ step)), math.sqrt(ridge) * float(np.linalg.norm(step)))
 
     def steepest(self) -> tuple[float, FloatArray]:
         """Return the largest gain σ/(σ² + λ) and the data, of norm one, that have it."""

@@ -41,6 +41,9 @@ class _InitialFace:
 
     name: str = "initial time"
 
+    def __reduce__(self) -> str:
+        return "INITIAL"
+
 
 INITIAL = _InitialFace()
 

@@ -8,24 +8,32 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import sympy as sp
+from sympy.logic.boolalg import Boolean
 
-from pibls.checks import cut, shorten
+from pibls.checks import HIGHEST_ORDER, cut, shorten
 from pibls.errors import FileFormatError
 from pibls.problem.interface import Flux, Inside, Outside
+from pibls.problem.measured import Measured
 from pibls.problem.operators import Divergence, Laplacian, NormalDerivative, SpaceDerivative
+from pibls.problem.program import value_of
 from pibls.problem.symbols import Data, Field, Normal, Smooth, Unknown, data, normal, unknown
 from pibls.problem.symbols import field as unknown_field
 
 __all__ = ["decode", "encode"]
 
 _DEPTH = 200
-_BITS = 100_000
-_LARGEST = 1_000
-_EXPANDING = {"factorial", "gamma", "legendre", "hermite", "chebyshevt"}
+_NODES = 50_000
+_BITS = 4_096
+_EXPONENT = 1_000
+# SymPy writes these out: one term per order, each with the whole argument.
+_POLYNOMIALS = ("legendre", "hermite", "chebyshevt")
+_HIGHEST_DEGREE, _LARGEST_ARGUMENT = 50, 20
+# Operators over space are carried out later, and each derivative of a product has more terms.
+_DEEPEST, _MOST_DERIVED = 12, 200_000
 
 _FUNCTIONS = {
     cls.__name__: cls
@@ -38,6 +46,14 @@ _FUNCTIONS = {
         *(sp.Add, sp.Mul, sp.Pow, sp.And, sp.Or, sp.Not, sp.Xor, sp.Eq, sp.Ne, sp.Lt, sp.Le, sp.Gt, sp.Ge),
         *(Laplacian, Divergence, NormalDerivative, SpaceDerivative, Inside, Outside, Flux),
     )
+}
+_LOGIC = {"And", "Or", "Not", "Xor"}
+_TESTS = {cls.__name__ for cls in (sp.And, sp.Or, sp.Not, sp.Xor, sp.Eq, sp.Ne, sp.Lt, sp.Le, sp.Gt, sp.Ge)}
+# Here SymPy would look for relations between arguments, for minutes if they are large. They were sought on writing.
+_SEARCHING = _TESTS | {"Abs", "sign", "Heaviside", "Min", "Max", "floor", "ceiling", "Mod"}
+_ORDERS = {
+    **{"Laplacian": 2, "Divergence": 1, "NormalDerivative": 1, "SpaceDerivative": 1, "Flux": 1},
+    **{"Inside": 0, "Outside": 0},
 }
 _CONSTANTS = {
     "pi": sp.pi, "E": sp.E, "EulerGamma": sp.EulerGamma, "GoldenRatio": sp.GoldenRatio,
@@ -144,35 +160,52 @@ def decode(
     """
     reader = _Reader({symbol.name: symbol for symbol in coordinates}, functions or {})
     try:
-        return reader.read(tree, 0)
+        return reader.read(tree, 0).expression
     except FileFormatError:
         raise
     except Exception as error:
-        raise FileFormatError(f"The stored expression {shorten(tree)} cannot be read: {error}.") from error
+        raise FileFormatError(
+            f"The stored expression {shorten(tree)} cannot be read: {shorten(str(error))}."
+        ) from error
 
 
 @dataclass(frozen=True)
 class _Reader:
-    """Rebuilds expressions; data functions of one name become one object."""
+    """Rebuilds expressions; data functions of one name become one object.
+
+    Every node is measured before SymPy makes it, as SymPy carries out what it is given however long that takes.
+    """
 
     symbols: Mapping[str, sp.Symbol]
     functions: Mapping[str, Callable[..., Any]]
     known: dict[str, Any] = field(default_factory=dict)
 
-    def read(self, tree: Any, depth: int) -> sp.Basic:
+    def read(self, tree: Any, depth: int) -> Measured:
         """Read one node."""
         if not isinstance(tree, list) or not tree or not isinstance(tree[0], str) or depth > _DEPTH:
             raise FileFormatError(f"The stored expression {shorten(tree)} is malformed.")
         kind, *rest = tree
         if kind in _LEAVES:
-            return _LEAVES[kind](self.symbols, *rest)
+            leaf = _LEAVES[kind](self.symbols, *rest)
+            return Measured(leaf, float(leaf) if isinstance(leaf, sp.Expr) and leaf.is_number else None)
+        parts: list[Measured] = []
+
+        def read(item: Any) -> Any:
+            parts.append(self.read(item, depth + 1))
+            return parts[-1].expression
+
         if kind in _BRANCHES:
-            return _BRANCHES[kind](self, lambda item: self.read(item, depth + 1), *rest)
+            expression = _BRANCHES[kind](self, read, *rest)
+            return _measured(kind, parts, expression)
         if kind not in _FUNCTIONS:
-            raise FileFormatError(f"The stored expression uses {kind!r}, which this version does not know.")
-        arguments = [self.read(item, depth + 1) for item in rest]
-        _refuse_huge(kind, arguments)
-        return _FUNCTIONS[kind](*arguments)
+            raise FileFormatError(f"The stored expression uses {shorten(kind)}, which this version does not know.")
+        arguments = [read(item) for item in rest]
+        wanted = Boolean if kind in _LOGIC else sp.Expr
+        if not all(isinstance(argument, wanted) for argument in arguments):
+            raise FileFormatError(f"The stored expression {shorten(tree)} is malformed.")
+        measures = _measured(kind, parts)
+        settings = {"evaluate": False} if kind in _SEARCHING else {}
+        return replace(measures, expression=_FUNCTIONS[kind](*arguments, **settings))
 
     def data(self, read: Callable[[Any], Any], name: str, *arguments: Any) -> Any:
         """Read a data function, bound to its callable if one was given."""
@@ -181,11 +214,18 @@ class _Reader:
             self.known[name] = data(name, function, *(sp.Dummy() for _ in arguments)).func
         return self.known[name](*map(read, arguments))
 
+    def derivative(self, read: Callable[[Any], Any], inner: Any, *pairs: Any) -> sp.Derivative:
+        """Read a derivative, whose order SymPy would count out."""
+        orders = [(self.symbols[name], int(count)) for name, count in pairs]
+        if not all(count > 0 for _, count in orders) or sum(count for _, count in orders) > HIGHEST_ORDER:
+            raise FileFormatError(f"The stored derivative {shorten(pairs)} has a malformed order.")
+        return sp.Derivative(read(inner), *orders)
+
 
 _LEAVES: Mapping[str, Callable[..., Any]] = {
     "int": lambda _, digits: sp.Integer(_digits(digits)),
     "rational": lambda _, p, q: sp.Rational(_digits(p), _digits(q)),
-    "float": lambda _, digits: sp.Float(float.fromhex(digits)),
+    "float": lambda _, digits: sp.Float(_finite(float.fromhex(digits))),
     "constant": lambda _, name: _CONSTANTS[name],
     "coordinate": lambda symbols, name: symbols[name],
     "unknown": lambda _, name, *settings: unknown(name, *settings),
@@ -200,28 +240,73 @@ _BRANCHES: Mapping[str, Callable[..., Any]] = {
         start=None if start is None else read(start),
     ),
     "data": _Reader.data,
-    "derivative": lambda reader, read, inner, *pairs: sp.Derivative(
-        read(inner), *((reader.symbols[name], int(count)) for name, count in pairs)
+    "derivative": _Reader.derivative,
+    "piecewise": lambda _, read, *pairs: sp.Piecewise(
+        *((read(value), read(test)) for value, test in pairs), evaluate=False
     ),
-    "piecewise": lambda _, read, *pairs: sp.Piecewise(*((read(value), read(test)) for value, test in pairs)),
 }
 
 
 def _digits(text: Any) -> int:
-    if not isinstance(text, str) or len(text) > 400 or not text.removeprefix("-").isdecimal():
+    if not isinstance(text, str) or len(text) > 300 or not (text.isascii() and text.removeprefix("-").isdecimal()):
         raise FileFormatError(f"The stored number {shorten(text)} is malformed.")
     return int(text)
 
 
-def _refuse_huge(kind: str, arguments: list[Any]) -> None:
-    """Refuse numbers that SymPy would write out digit by digit for hours, such as 10**10**10."""
-    integers = [abs(int(a)) for a in arguments if isinstance(a, sp.Integer)]
-    huge = kind in _EXPANDING and max(integers, default=0) > _LARGEST
-    if kind == "Pow" and isinstance(arguments[0], sp.Rational) and isinstance(arguments[1], sp.Integer):
-        bits = max(arguments[0].p.bit_length(), arguments[0].q.bit_length())
-        huge = bits > 1 and bits * abs(int(arguments[1])) > _BITS
-    if huge:
-        raise FileFormatError(f"The stored expression {kind}{shorten(tuple(arguments))} is too large a number.")
+def _finite(number: float) -> float:
+    if not math.isfinite(number):
+        raise FileFormatError("The stored expression has a number that is not finite.")
+    return number
+
+
+def _measured(kind: str, parts: list[Measured], expression: Any = None) -> Measured:
+    """Return the measures of a node from those of its parts, or refuse the node."""
+    size = 1 + sum(part.size for part in parts)
+    inner = max((part.order for part in parts), default=0)
+    order = inner + _ORDERS.get(kind, 0)
+    degree = parts[0].number if kind in _POLYNOMIALS and parts else None
+    if degree is not None and (degree > _HIGHEST_DEGREE or size > _LARGEST_ARGUMENT):
+        raise _too_large(kind, parts, f"a polynomial of degree {_HIGHEST_DEGREE} of a short argument")
+    size *= 1 if degree is None else 2 * (int(degree) + 1)
+    if size > _NODES or order > _DEEPEST or (order and size * 2**order > _MOST_DERIVED):
+        raise _too_large(kind, parts, f"{_NODES} parts, fewer inside operators")
+    if kind == "Pow" and len(parts) == 2:
+        _check_power(*parts)
+    is_number = kind in _FUNCTIONS and kind not in _ORDERS and kind not in _TESTS
+    number = _number(kind, parts) if is_number else None
+    return Measured(expression, number, size, order=order)
+
+
+def _check_power(base: Measured, exponent: Measured) -> None:
+    """Refuse powers that SymPy would write out digit by digit, or multiply out."""
+    if exponent.number is None:
+        return
+    size = abs(exponent.number)
+    if isinstance(base.expression, sp.Rational):
+        bits = max(abs(base.expression.p), base.expression.q).bit_length()
+        if bits > 1 and bits * size > _BITS and not isinstance(exponent.expression, sp.Float):
+            raise _too_large("Pow", [base, exponent], f"{_BITS} binary digits")
+    elif size > _EXPONENT:
+        raise _too_large("Pow", [base, exponent], f"an exponent of {_EXPONENT}")
+
+
+def _number(kind: str, parts: list[Measured]) -> float | None:
+    """Return the value of a constant, which double precision must hold."""
+    numbers = [part.number for part in parts if part.number is not None]
+    if not parts or len(numbers) < len(parts):
+        return None
+    # SymPy writes the factorial out, also under a logarithm.
+    value = value_of("gamma" if kind == "loggamma" else kind, numbers)
+    # Whole powers hide in exponentials of logarithms.
+    vanishes = value == 0.0 and kind == "exp" and parts[0].expression.has(sp.log)
+    if value is None or vanishes:
+        raise _too_large(kind, parts, "what double precision holds")
+    return value
+
+
+def _too_large(kind: str, parts: list[Measured], limit: str) -> FileFormatError:
+    arguments = tuple(part.expression for part in parts)
+    return FileFormatError(f"The stored expression {kind}{shorten(arguments)} is too large: it exceeds {limit}.")
 
 
 def _missing(name: str) -> Callable[..., Any]:

@@ -5,22 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import islice
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 import sympy as sp
-from scipy import special
-from sympy.printing.numpy import SciPyPrinter
 
 from pibls.checks import FloatArray, cut
 from pibls.errors import ProblemError
 from pibls.problem.printing import text
+from pibls.problem.program import Program
 from pibls.problem.symbols import Data, Normal
 
-__all__ = ["Function", "compile_function", "lambdified"]
-
-_SHORT = 40  # nodes: in an expression of fewer there is little to share
+__all__ = ["Function", "compile_function"]
 
 
 @dataclass(frozen=True)
@@ -32,16 +28,32 @@ class Function:
     extra: tuple[sp.Symbol, ...]
     constant: float | None
     needs_normals: bool
-    _call: Callable[..., Any]
+    _call: Callable[..., Sequence[Any]]
     _data: tuple[tuple[Data, tuple[Function, ...]], ...]
 
     def __call__(
         self, X: FloatArray, normals: FloatArray | None = None, values: Sequence[FloatArray] = ()
     ) -> FloatArray:
         """Evaluate at the rows of ``X``, with the normals there and the values of the extra symbols if it has any."""
-        count = X.shape[0]
         if self.constant is not None:
-            return np.full(count, self.constant)
+            return np.full(X.shape[0], self.constant)
+        return self._checked(self._values(X, normals, values), X)
+
+    def where_real(self, X: FloatArray) -> FloatArray:
+        """Evaluate at the rows of ``X``; values that are not real and finite are told as NaN and infinity.
+
+        >>> x = sp.Symbol("x", real=True)
+        >>> compile_function(sp.sqrt(x), (x,)).where_real(np.array([[4.0], [-1.0]]))
+        array([ 2., nan])
+        """
+        if self.constant is not None:
+            return np.full(X.shape[0], self.constant)
+        values = self._values(X)
+        if values.dtype.kind == "c":
+            values = np.where(values.imag == 0.0, values.real, np.nan)
+        return np.array(np.broadcast_to(values.astype(np.float64), (X.shape[0],)))
+
+    def _values(self, X: FloatArray, normals: FloatArray | None = None, values: Sequence[FloatArray] = ()) -> Any:
         columns = list(X.T)
         if self.needs_normals:
             if normals is None:
@@ -54,12 +66,11 @@ class Function:
         columns += [_call_data(node, arguments, X) for node, arguments in self._data]
         try:
             with np.errstate(all="ignore"):
-                result = np.asarray(self._call(*columns))
+                return np.asarray(self._call(*columns)[0])
         except ProblemError:
             raise
         except Exception as error:
             raise _not_numerical(self.expression, error) from error
-        return self._checked(result, X)
 
     @classmethod
     def computed(
@@ -74,9 +85,9 @@ class Function:
         """
         axes = len(like.coordinates)
 
-        def call(*columns: FloatArray) -> FloatArray:
+        def call(*columns: FloatArray) -> list[FloatArray]:
             normals = np.stack(columns[axes:], axis=1) if like.needs_normals else None
-            return function(np.stack(columns[:axes], axis=1), normals)
+            return [function(np.stack(columns[:axes], axis=1), normals)]
 
         return cls(like.expression, like.coordinates, (), constant, like.needs_normals, call, ())
 
@@ -124,39 +135,6 @@ def _call_data(node: Data, arguments: tuple[Function, ...], X: FloatArray) -> Fl
         return np.broadcast_to(values.astype(np.float64), (X.shape[0],))
 
 
-class _Printer(SciPyPrinter):  # type: ignore[misc]
-    """Writes code with names of its own for symbols: a coordinate may be called "sin"."""
-
-    def __init__(self, names: dict[sp.Symbol, str]) -> None:
-        super().__init__({"fully_qualified_modules": False, "inline": True, "allow_unknown_functions": True})
-        self._names = names
-
-    def _print_Symbol(self, symbol: sp.Symbol) -> str:  # noqa: N802 - SymPy looks for this name
-        return self._names.get(symbol) or super()._print_Symbol(symbol)
-
-    _print_Dummy = _print_Symbol  # noqa: N815
-
-
-def lambdified(expression: Any, symbols: Sequence[sp.Symbol]) -> Callable[..., Any]:
-    """Return an expression, or a list of them, as a function of arrays, one per symbol.
-
-    >>> sine = sp.Symbol("sin")
-    >>> lambdified([sp.sin(sine) + 1, sine], [sine])(np.zeros(2))
-    [array([1., 1.]), array([0., 0.])]
-    """
-    # What SymPy knows of symbols by their names would hide functions of the same names.
-    hiding = {symbol: sp.Dummy() for symbol in symbols if hasattr(np, symbol.name) or hasattr(special, symbol.name)}
-    if hiding:
-        plain = [one.xreplace(hiding) for one in (expression if isinstance(expression, list) else [expression])]
-        expression = plain if isinstance(expression, list) else plain[0]
-        symbols = [hiding.get(symbol, symbol) for symbol in symbols]
-    names = {symbol: f"v{number}" for number, symbol in enumerate(symbols)}
-    nodes = sum(1 for _ in islice(sp.preorder_traversal(expression), _SHORT))
-    arguments = [sp.Symbol(name) for name in names.values()]
-    found = sp.lambdify(arguments, expression, ["numpy", "scipy"], printer=_Printer(names), cse=nodes == _SHORT)
-    return cast(Callable[..., Any], found)
-
-
 def compile_function(
     expression: sp.Expr, coordinates: tuple[sp.Symbol, ...], extra: tuple[sp.Symbol, ...] = ()
 ) -> Function:
@@ -172,27 +150,20 @@ def compile_function(
     normals = tuple(Normal(f"n_{symbol.name}", real=True) for symbol in coordinates)
     needs_normals = bool(expression.free_symbols & set(normals))
     if not nodes and not expression.free_symbols:
-        return Function(expression, coordinates, extra, _constant(expression), False, float, ())
-    # Decimals are arguments too: the same formula with other numbers is not made anew, and no digit is lost in print.
-    numbers = list(dict.fromkeys(n for n in sp.preorder_traversal(expression) if isinstance(n, sp.Float)))
-    stand_ins = {node: sp.Symbol(f"value {i}", real=True) for i, node in enumerate((*nodes, *numbers))}
+        return Function(expression, coordinates, extra, _constant(expression), False, Program(0, (), ()), ())
+    stand_ins = {node: sp.Symbol(f"value {i}", real=True) for i, node in enumerate(nodes)}
     symbols = (*coordinates, *(normals if needs_normals else ()), *extra, *stand_ins.values())
     try:
-        made = _remembered(expression.xreplace(stand_ins) if stand_ins else expression, symbols)
+        call = _remembered(expression.xreplace(stand_ins) if stand_ins else expression, symbols)
     except Exception as error:
         raise _not_numerical(expression, error) from error
-    values = [float(number) for number in numbers]
-
-    def call(*columns: FloatArray) -> Any:
-        return made(*columns, *values)
-
     data = tuple((node, tuple(compile_function(arg, coordinates) for arg in node.args)) for node in nodes)
     return Function(expression, coordinates, extra, None, needs_normals, call, data)
 
 
 @lru_cache(maxsize=1024)
-def _remembered(expression: sp.Expr, symbols: tuple[sp.Symbol, ...]) -> Callable[..., Any]:
-    return lambdified(expression, symbols)
+def _remembered(expression: sp.Expr, symbols: tuple[sp.Symbol, ...]) -> Program:
+    return Program.of([expression], symbols)
 
 
 def _not_numerical(expression: sp.Expr, error: Exception) -> ProblemError:

@@ -30,6 +30,15 @@ class Field(AppliedUndef):  # type: ignore[misc]
         """Name of the field, without its arguments."""
         return str(self.func.__name__)
 
+    def __reduce_ex__(self, _: Any) -> tuple[Any, ...]:
+        """Pickle how it was made: its class exists in this process only."""
+        return _made_field, (self.label, self.args, self.prior, self.start)
+
+
+def _made_field(label: str, arguments: tuple[Any, ...], prior: Smooth | None, start: sp.Expr | None) -> Any:
+    given = {key: value for key, value in {"prior": prior, "start": start}.items() if value is not None}
+    return UndefinedFunction(label, bases=(Field,), real=True, **given)(*arguments)
+
 
 class _DataFunction(UndefinedFunction):  # type: ignore[misc]
     """Class of one known function: two of them are the same only if they are the same object."""
@@ -45,11 +54,32 @@ class Data(AppliedUndef):  # type: ignore[misc]
     """A known function given as a Python callable, applied to its arguments; made by :func:`data`."""
 
     function: Callable[..., Any]
+    source: _DataSource
 
     @property
     def label(self) -> str:
         """Name of the function, without its arguments."""
         return str(self.func.__name__)
+
+    def __reduce_ex__(self, _: Any) -> tuple[Any, ...]:
+        """Pickle how it was made: what shares a function before shares one after."""
+        return _called, (self.source, self.args)
+
+
+class _DataSource:
+    """Name and callable of a known function, and the one class that SymPy has for it."""
+
+    def __init__(self, label: str, function: Callable[..., Any]) -> None:
+        members = {"function": staticmethod(function), "source": self}
+        self.given = label, function
+        self.func = _DataFunction(label, (Data,), members, real=True)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _DataSource, self.given
+
+
+def _called(source: _DataSource, arguments: tuple[Any, ...]) -> Any:
+    return source.func(*arguments)
 
 
 class Normal(sp.Symbol):  # type: ignore[misc]
@@ -123,9 +153,7 @@ def field(name: str, *coords: sp.Symbol, prior: Smooth | None = None, start: Any
             f"The 'prior' parameter of field {label!r} must be pibls.Smooth(), with a size and a length if they are "
             f"known. Got {shorten(prior)} instead."
         )
-    settings = {"prior": prior, "start": _start(start, label, symbols)}
-    given = {key: value for key, value in settings.items() if value is not None}
-    return UndefinedFunction(label, bases=(Field,), real=True, **given)(*symbols)
+    return _made_field(label, symbols, prior, _start(start, label, symbols))
 
 
 def _start(start: object, label: str, symbols: tuple[sp.Symbol, ...]) -> sp.Expr | None:
@@ -168,8 +196,7 @@ def data(name: str, function: Callable[..., Any], *coords: sp.Symbol) -> Any:
         raise ProblemError(
             f"data {label!r} needs a callable that takes one array per coordinate. Got {shorten(function)} instead."
         )
-    members = {"function": staticmethod(function)}
-    return _DataFunction(label, (Data,), members, real=True)(*_check_coordinates(coords, "data"))
+    return _DataSource(label, function).func(*_check_coordinates(coords, "data"))
 
 
 def normal(*coords: sp.Symbol) -> Any:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Generic, Protocol, TypeVar
 
 from pibls.budget import Budget
+from pibls.limits import STOPS, in_words
 from pibls.refinement.stopping import Cost, Patience, Reason, Stop
 from pibls.solution import Stage
 
@@ -96,7 +97,7 @@ class Course(Generic[Found]):
 def refine(method: Discretisation[Approximation, Found], here: Approximation, course: Course[Found]) -> Stop:
     """Refine until the tolerance is met or something forbids to go on; return which.
 
-    An interrupt ends it with what there is, if there is a comparison.
+    Ctrl-C, a limit, and memory that runs out end it with what there is, if there is a comparison.
     """
     try:
         while True:
@@ -110,7 +111,7 @@ def refine(method: Discretisation[Approximation, Found], here: Approximation, co
             if (better := method.finer(found)) is None:
                 return Stop(Reason.EXHAUSTED, "nothing finer can be solved")
             here = better
-    except KeyboardInterrupt:
+    except STOPS as stopped:
         if not course.every:
             raise
-        return Stop(Reason.INTERRUPTED)
+        return Stop(Reason.INTERRUPTED, in_words(stopped))

@@ -35,7 +35,7 @@ class Reason(Enum):
     STAGNATION = "stagnation", "Refinement no longer pays: {0}."
     EXHAUSTED = "exhausted", "Refinement would not help: {0}."
     LOST = "lost", "{0}"
-    INTERRUPTED = "interrupted", "It was interrupted. Run it again to go on."
+    INTERRUPTED = "interrupted", "{0}"
 
     @property
     def sentence(self) -> str:
@@ -52,14 +52,11 @@ class Stop:
     """
 
     reason: Reason
-    facts: tuple[str, ...]
-
-    def __init__(self, reason: Reason, *facts: str) -> None:
-        object.__setattr__(self, "reason", reason)
-        object.__setattr__(self, "facts", facts)
+    fact: str = ""
+    remedy: str = ""
 
     def __str__(self) -> str:
-        return self.reason.sentence.format(*self.facts)
+        return self.reason.sentence.format(self.fact, self.remedy)
 
 
 @dataclass(frozen=True)
@@ -157,8 +154,8 @@ def verdict(tol: float, estimate: float, stop: Stop | None, *remarks: str) -> tu
 
     >>> verdict(1e-6, 2e-7, Stop(Reason.TOLERANCE))
     ('converged', 'The estimated error 2.0e-07 is within the tolerance 1e-06.')
-    >>> verdict(1e-6, 2e-5, Stop(Reason.INTERRUPTED))[1]
-    'The estimated error is 2.0e-05, above the tolerance 1e-06. It was interrupted. Run it again to go on.'
+    >>> verdict(1e-6, 2e-5, Stop(Reason.INTERRUPTED, "It was interrupted."))[1]
+    'The estimated error is 2.0e-05, above the tolerance 1e-06. It was interrupted.'
     """
     words = [remark for remark in remarks if remark]
     if stop is None or stop.reason is Reason.TOLERANCE:

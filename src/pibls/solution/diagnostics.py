@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import math
+import types
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from typing import Any
+from functools import cache
+from typing import Any, TypeVar, get_args, get_origin, get_type_hints
 
+from pibls.checks import shorten
 from pibls.solution.stages import Stage, counted, in_words, size_in_words
 
-__all__ = ["Diagnostics", "Residual", "from_plain", "to_plain"]
+__all__ = ["Diagnostics", "Residual", "built", "from_plain", "to_plain"]
 
 
 @dataclass(frozen=True)
@@ -54,8 +57,7 @@ class Diagnostics:
         A :class:`Stage` for every tree of cells, width or fineness that was tried, or for iterations of a training.
     iterations
         Steps of the Gauss–Newton iteration that found the weights of a nonlinear problem: norm of the scaled residual
-        after the step, the part of it that the linear model could remove, length and damping of the step, and whether
-        it took a new factorisation.
+        after the step, the part of it that the linear model could remove, length and damping of the step.
     operations
         Work of an automatic solve, counted in operations: the same on every machine.
     """
@@ -108,11 +110,10 @@ class Diagnostics:
     def from_dict(cls, values: Mapping[str, Any]) -> Diagnostics:
         """Rebuild the record from :meth:`as_dict`."""
         plain = from_plain(values)
-        residuals = {name: Residual(**entry) for name, entry in plain["residuals"].items()}
-        stages = tuple(Stage(**entry) for entry in plain.get("stages", ()))
-        return cls(
-            **{**plain, "residuals": residuals, "stages": stages, "iterations": tuple(plain.get("iterations", ()))}
-        )
+        residuals = {name: built(Residual, entry) for name, entry in plain["residuals"].items()}
+        stages = tuple(built(Stage, entry) for entry in plain.get("stages", ()))
+        iterations = tuple(plain.get("iterations", ()))
+        return built(cls, {**plain, "residuals": residuals, "stages": stages, "iterations": iterations})
 
     def __str__(self) -> str:
         lines = [
@@ -163,3 +164,45 @@ def from_plain(value: Any) -> Any:
             return float(value["float"])
         return {key: from_plain(item) for key, item in value.items()}
     return [from_plain(item) for item in value] if isinstance(value, list) else value
+
+
+T = TypeVar("T")
+
+
+def built(cls: type[T], values: Mapping[str, Any]) -> T:
+    """Return a dataclass made of a record, whose entries must have the types of its fields.
+
+    >>> built(Residual, {"rms": 1.0, "max": 2, "rows": 3})
+    Residual(rms=1.0, max=2, rows=3)
+    >>> built(Residual, {"rms": [], "max": 2, "rows": 3})
+    Traceback (most recent call last):
+    ...
+    ValueError: rms of a Residual cannot be []
+    """
+    hints = _hints(cls)  # type: ignore[arg-type]
+    for name, value in values.items():
+        if not _fits(value, hints.get(name, Any)):
+            raise ValueError(f"{name} of a {cls.__name__} cannot be {shorten(value)}")
+    return cls(**values)
+
+
+@cache
+def _hints(cls: type) -> dict[str, Any]:
+    return get_type_hints(cls)
+
+
+def _fits(value: Any, hint: Any) -> bool:
+    """Tell whether a value of a record has a type, which is one of plain values, or of lists and mappings of them."""
+    arguments, origin = get_args(hint), get_origin(hint)
+    if hint is Any:
+        return True
+    if origin is types.UnionType:
+        return any(_fits(value, one) for one in arguments)
+    if origin is Mapping:
+        return isinstance(value, dict) and all(_fits(entry, arguments[1]) for entry in value.values())
+    if origin in (Sequence, tuple):
+        inner = arguments[:1] * len(value) if isinstance(value, list | tuple) else ()
+        return isinstance(value, list | tuple) and all(map(_fits, value, inner))
+    if hint in (float, int):
+        return not isinstance(value, bool) and isinstance(value, (int, float) if hint is float else int)
+    return isinstance(value, hint)

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from pibls.checks import FloatArray
-from pibls.solution.diagnostics import from_plain, to_plain
+from pibls.solution.diagnostics import built, from_plain, to_plain
 
 __all__ = ["Parameter", "Parameters"]
 
@@ -159,9 +159,10 @@ class Parameters(Mapping[str, Parameter]):
     def from_dict(cls, values: Mapping[str, Any]) -> Parameters:
         """Rebuild the parameters from :meth:`as_dict`."""
         plain = from_plain(values)
-        entries = tuple(Parameter(**{**entry, "interval": tuple(entry["interval"])}) for entry in plain["entries"])
+        entries = tuple(built(Parameter, {**entry, "interval": tuple(entry["interval"])}) for entry in plain["entries"])
         correlation = np.array(plain["correlation"], dtype=np.float64).reshape(len(entries), len(entries))
-        return cls(entries, correlation, tuple(plain["remarks"]), tuple(plain["directions"]), plain["noise"])
+        words = {name: tuple(plain[name]) for name in ("remarks", "directions")}
+        return built(cls, {"entries": entries, "noise": plain["noise"], "correlation": correlation, **words})
 
 
 def _rounded(value: float, deviation: float) -> tuple[str, str]:

@@ -20,6 +20,7 @@ from pibls.problem.conditions import INITIAL
 from pibls.problem.domain import is_part
 from pibls.problem.encoding import decode, encode
 from pibls.problem.evaluate import compile_function
+from pibls.problem.unknowns import check_name
 from pibls.solution.celled import CellNetwork
 from pibls.solution.evolved import EvolvedNetwork
 
@@ -69,9 +70,13 @@ def _cells_from(
     network = CellNetwork(reference, _whole(tree), cuts, centers, halves, weights, samples, _whole(owners))
     if "kinds" not in record:
         return network
-    symbols = tuple(sp.Symbol(str(name), real=True) for name in record["kinds"]["coordinates"])
+    symbols = _symbols(record["kinds"]["coordinates"])
     branch = compile_function(decode(record["kinds"]["branch"], symbols, functions), symbols)
     return replace(network, kinds=_whole(arrays["cell_kinds"]), branch=branch)
+
+
+def _symbols(names: Any) -> tuple[sp.Symbol, ...]:
+    return tuple(sp.Symbol(check_name(name, "coordinates"), real=True) for name in names)
 
 
 def _whole(array: FloatArray) -> IntArray:
@@ -181,7 +186,7 @@ def problem_from(
     record: Mapping[str, Any], arrays: Mapping[str, FloatArray], functions: Mapping[str, Callable[..., Any]]
 ) -> Problem:
     """Rebuild a problem from :func:`problem_record`."""
-    symbols = tuple(sp.Symbol(str(name), real=True) for name in record["coordinates"])
+    symbols = _symbols(record["coordinates"])
 
     def read(tree: Any) -> Any:
         return decode(tree, symbols, functions)
@@ -260,7 +265,9 @@ def _encode_shape(expression: sp.Expr) -> dict[str, Any]:
 
 
 def _decode_shape(record: Any) -> Any:
-    symbols = tuple(sp.Symbol(str(name), real=True if real else None) for name, real in record["symbols"])
+    symbols = tuple(
+        sp.Symbol(check_name(name, "shape"), real=True if real else None) for name, real in record["symbols"]
+    )
     return decode(record["expression"], symbols)
 
 

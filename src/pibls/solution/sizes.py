@@ -14,7 +14,7 @@ import numpy as np
 from pibls.checks import FloatArray
 from pibls.problem import Problem
 
-__all__ = ["SHARE", "natural_sizes", "reference_sizes"]
+__all__ = ["SHARE", "field_scales", "natural_sizes", "reference_sizes"]
 
 SHARE = 0.01
 """Share of the size that equations suggest for a field below which its own size counts as nothing."""
@@ -81,3 +81,10 @@ def _factors(problem: Problem) -> list[dict[str, float]]:
         if len(own) > 1:
             found.append(own)
     return found
+
+
+def field_scales(problem: Problem, sizes: FloatArray) -> FloatArray:
+    """Return what errors of the fields are relative to, from their sizes in order; one where nothing tells a size."""
+    names = problem.field_names
+    found = reference_sizes(problem, dict(zip(names, sizes.tolist(), strict=True)))
+    return np.array([found[name] if found[name] > 0 else 1.0 for name in names])

@@ -9,8 +9,7 @@ from __future__ import annotations
 import hashlib
 import io
 import json
-import os
-import tempfile
+import math
 import zipfile
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -18,10 +17,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pibls.checks import FloatArray, shorten
-from pibls.errors import FileFormatError, InputError
+from pibls.checks import FloatArray, cut, shorten
+from pibls.errors import FileFormatError, InputError, printable
 from pibls.features.deep import DeepNetwork
 from pibls.problem import Problem
+from pibls.runtime import require_memory
 from pibls.solution.diagnostics import Diagnostics, from_plain, to_plain
 from pibls.solution.parameters import Parameters
 from pibls.solution.posterior import posterior_from, posterior_record
@@ -35,6 +35,7 @@ from pibls.solution.records import (
     problem_record,
 )
 from pibls.status import Status
+from pibls.writing import replaced
 
 if TYPE_CHECKING:
     from pibls.solution.solution import Solution
@@ -45,6 +46,8 @@ FORMAT = "pibls-solution"
 VERSION = 1
 _RECORD, _DIGEST = "solution.json", "digest.json"
 _RICHER = "richer_"
+_MOST_MEMBERS = 10_000
+_LARGEST_RECORD = 20_000_000  # bytes; as Python objects they take up to twenty times as much
 
 
 def save(solution: Solution, path: str | Path) -> Path:
@@ -71,6 +74,11 @@ def save(solution: Solution, path: str | Path) -> Path:
     }
     members = {f"{name}.npy": _array_bytes(array) for name, array in arrays.items()}
     members[_RECORD] = json.dumps(record, indent=1, allow_nan=False).encode()
+    if len(members[_RECORD]) > _LARGEST_RECORD:
+        raise FileFormatError(
+            f"The record of the solution has {len(members[_RECORD])} bytes, and up to {_LARGEST_RECORD} can be read "
+            "again. Simplify the shape, or give its triangles as a file."
+        )
     digests = {name: hashlib.sha256(content).hexdigest() for name, content in members.items()}
     members[_DIGEST] = json.dumps(digests, indent=1).encode()
     _write(target, members)
@@ -130,24 +138,17 @@ def _array_bytes(array: FloatArray) -> bytes:
 def _write(target: Path, members: Mapping[str, bytes]) -> None:
     """Write a neighbouring file first and rename it, so that a crash leaves the old file whole."""
     _refuse_special(target)
+
+    def write(place: Path) -> None:
+        with zipfile.ZipFile(place, "w", zipfile.ZIP_STORED) as archive:
+            for member, content in members.items():
+                archive.writestr(zipfile.ZipInfo(member), content)
+
     try:
-        handle, name = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
+        replaced(target, write)
     except OSError as error:
-        raise FileFormatError(f"{target} cannot be written: {error.strerror}. Choose a folder that exists.") from error
-    temporary = Path(name)
-    try:
-        with os.fdopen(handle, "wb") as stream:
-            with zipfile.ZipFile(stream, "w", zipfile.ZIP_STORED) as archive:
-                for member, content in members.items():
-                    archive.writestr(zipfile.ZipInfo(member), content)
-            stream.flush()
-            os.fsync(stream.fileno())
-        temporary.chmod(0o644)
-        temporary.replace(target)
-    except OSError as error:
-        raise FileFormatError(f"{target} cannot be written: {error.strerror}.") from error
-    finally:
-        temporary.unlink(missing_ok=True)
+        remedy = "" if target.parent.is_dir() else " Choose a folder that exists."
+        raise FileFormatError(f"{target} cannot be written: {error.strerror}.{remedy}") from error
 
 
 def load(path: str | Path, data: Mapping[str, Callable[..., Any]] | None = None) -> Solution:
@@ -182,35 +183,50 @@ def load(path: str | Path, data: Mapping[str, Callable[..., Any]] | None = None)
     record = _json(members[_RECORD], source)
     _check_version(record, source)
     try:
-        arrays = {n.removesuffix(".npy"): _array(c) for n, c in members.items() if n.endswith(".npy")}
+        arrays = {
+            n.removesuffix(".npy"): _array(c, n.removesuffix(".npy")) for n, c in members.items() if n.endswith(".npy")
+        }
         problem = problem_from(record["problem"], arrays, data or {})
         network = network_from(record["network"], arrays, data or {})
         _check_fit(problem, network, arrays["weights"], source)
-        return Solution(
+        estimate = from_plain(record["error_estimate"])
+        solution = Solution(
             problem,
             network,
             arrays["weights"],
             Status(record["status"]),
-            Diagnostics.from_dict(record["diagnostics"]),
-            from_plain(record["error_estimate"]),
+            Diagnostics.from_dict(_shown(record["diagnostics"])),
+            None if estimate is None else _estimate(estimate),
             posterior_from(record.get("posterior"), arrays),
             _richer_from(record.get("richer"), arrays, problem, source, data or {}),
-            parameters=None if (own := record.get("parameters")) is None else Parameters.from_dict(own),
+            parameters=None if (own := record.get("parameters")) is None else Parameters.from_dict(_shown(own)),
         )
+        str(solution)  # a record that cannot be told is damaged
+        return solution
     except FileFormatError:
         raise
     # A forged record can make any part of the rebuilding fail, in any way.
     except Exception as error:
-        raise FileFormatError(f"{source} is not a valid solution file: {error}. Save the solution again.") from error
+        raise FileFormatError(
+            f"{source} is not a valid solution file: {cut(str(error), 400)}. Save the solution again."
+        ) from error
+
+
+def _estimate(value: object) -> float:
+    """Return an estimated error, which may be infinite but is a number."""
+    if isinstance(value, bool) or not isinstance(value, int | float) or value < 0.0:
+        raise ValueError(f"the estimated error cannot be {shorten(value)}")
+    return float(value)
 
 
 def _read(source: Path) -> dict[str, bytes]:
     _refuse_special(source)
     try:
+        size = source.stat().st_size
         with zipfile.ZipFile(source) as archive:
             entries = archive.infolist()
-            if any(entry.compress_type != zipfile.ZIP_STORED for entry in entries):
-                raise FileFormatError(f"{source} has compressed members, which pibls never writes; it was changed.")
+            _check_entries(entries, size, source)
+            require_memory(2.0 * size, f"Reading {source}", "Close other programs.")
             members = {entry.filename: archive.read(entry) for entry in entries}
     except FileNotFoundError:
         raise FileFormatError(f"There is no file {source}.") from None
@@ -230,9 +246,26 @@ def _read(source: Path) -> dict[str, bytes]:
     return members
 
 
+def _check_entries(entries: list[zipfile.ZipInfo], size: int, source: Path) -> None:
+    """Refuse, before anything is read, members that pibls never writes or that add up to more than the file."""
+    names = [entry.filename for entry in entries]
+    records = [entry for entry in entries if entry.filename in (_RECORD, _DIGEST)]
+    fault = ""
+    if any(entry.compress_type != zipfile.ZIP_STORED for entry in entries):
+        fault = "compressed members"
+    elif len(set(names)) < len(names) or len(names) > _MOST_MEMBERS:
+        fault = f"a member twice, or more than {_MOST_MEMBERS} of them"
+    elif sum(entry.file_size for entry in entries) > size:
+        fault = "members that are larger than itself"
+    elif any(entry.file_size > _LARGEST_RECORD for entry in records):
+        fault = f"a record of over {_LARGEST_RECORD} bytes"
+    if fault:
+        raise FileFormatError(f"{source} has {fault}, which pibls never writes; it was changed.")
+
+
 def _json(content: bytes, source: Path) -> dict[str, Any]:
     try:
-        value = json.loads(content, parse_constant=_refuse_constant)
+        value = json.loads(content, parse_constant=_refuse_constant, parse_float=_finite_number)
     except (ValueError, RecursionError) as error:
         raise FileFormatError(f"{source} is damaged: its record is not JSON ({error}).") from error
     if not isinstance(value, dict):
@@ -244,13 +277,29 @@ def _refuse_constant(name: str) -> None:
     raise ValueError(f"{name} is not JSON")
 
 
+def _finite_number(digits: str) -> float:
+    number = float(digits)
+    if not np.isfinite(number):
+        raise ValueError("a number is not finite")
+    return number
+
+
+def _shown(value: Any) -> Any:
+    """Return a record whose texts can be printed."""
+    if isinstance(value, str):
+        return printable(value)
+    if isinstance(value, dict):
+        return {printable(key): _shown(entry) for key, entry in value.items()}
+    return [_shown(entry) for entry in value] if isinstance(value, list) else value
+
+
 def _check_version(record: Mapping[str, Any], source: Path) -> None:
     if record.get("format") != FORMAT:
         raise FileFormatError(f"{source} is not a pibls solution file: its format is {shorten(record.get('format'))}.")
     version = record.get("version")
-    if not isinstance(version, int) or version > VERSION:
+    if isinstance(version, bool) or not isinstance(version, int) or not 1 <= version <= VERSION:
         raise FileFormatError(
-            f"{source} has format version {shorten(version)}, and this pibls reads up to {VERSION}; update pibls."
+            f"{source} has format version {shorten(version)}, and this pibls reads 1 to {VERSION}; update pibls."
         )
 
 
@@ -263,8 +312,18 @@ def _check_fit(problem: Problem, network: Network, weights: FloatArray, source: 
         )
 
 
-def _array(content: bytes) -> FloatArray:
-    array = np.load(io.BytesIO(content), allow_pickle=False)
-    if array.dtype != np.float64:
-        raise FileFormatError(f"An array of the file has type {array.dtype} instead of float64; it was changed.")
-    return np.asarray(array)
+def _array(content: bytes, name: str) -> FloatArray:
+    """Return an array of the form that pibls writes, whose length is known before it is made."""
+    stream = io.BytesIO(content)
+    version = np.lib.format.read_magic(stream)
+    if version != (1, 0):
+        raise FileFormatError(f"The array {name} of the file has version {version}, which pibls never writes.")
+    shape, fortran, dtype = np.lib.format.read_array_header_1_0(stream)
+    if dtype != np.float64:
+        raise FileFormatError(f"An array of the file has type {dtype} instead of float64; it was changed.")
+    if any(side < 0 for side in shape) or 8 * math.prod(shape) != len(content) - stream.tell():
+        raise FileFormatError(f"The array {name} of the file is not as long as it says; it was changed.")
+    flat = np.frombuffer(content, dtype=np.float64, offset=stream.tell())
+    if name.endswith("weights") and not np.isfinite(flat).all():
+        raise FileFormatError(f"The array {name} of the file has entries that are not finite numbers.")
+    return flat.reshape(shape, order="F" if fortran else "C").copy()

@@ -11,6 +11,7 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 
 from pibls.errors import SolveError
+from pibls.limits import require_time
 from pibls.runtime import blas_threads, require_memory
 from pibls.solvers.dense import Array, array_namespace
 from pibls.solvers.inputs import check_rhs
@@ -100,7 +101,8 @@ class Solver(Protocol):
 
 
 def require_workspace(rows: int, columns: int, doubles: float, name: str) -> None:
-    """Refuse a factorisation whose workspace, in float64 numbers, would not fit into memory."""
+    """Refuse a factorisation whose workspace, in float64 numbers, would not fit into memory, or whose time is over."""
+    require_time(2.0 * rows * columns * min(rows, columns))
     require_memory(
         8.0 * doubles,
         f"Solver '{name}' on a matrix of {rows} × {columns}",

@@ -21,6 +21,7 @@ from scipy.linalg import lapack, solve_triangular
 
 from pibls.checks import FloatArray
 from pibls.errors import SolveError
+from pibls.limits import require_time
 
 __all__ = [
     "DependentError",
@@ -362,6 +363,7 @@ class Grams:
         ([[1.222222222222]], [[2.111111111111]])
         """
         own, heavy = system.own, system.heavy
+        require_time(len(system.equation) * own**2 + len(system.rows) * system.rows.shape[1] ** 2)
         gram = np.asfortranarray(system.rows.T @ system.rows)
         gram[:own, :own] += system.equation.T @ system.equation
         sizes = gram.diagonal().copy()
@@ -385,6 +387,7 @@ class Grams:
     @staticmethod
     def _rotated(system: System) -> Rotated:
         rows, own = system.all_rows, system.own
+        require_time(2.0 * len(rows) * own * (own + 2 * rows.shape[1]))
         ridge = np.diag(np.full(own, _RIDGE))
         columns = np.asfortranarray(np.vstack([rows[:, :own], ridge]))
         factored, scales, _, _ = lapack.dgeqrf(columns, 64 * own, overwrite_a=True)
@@ -400,6 +403,7 @@ class Grams:
 
     def joined(self, one: Front, two: Front, join: Join) -> Factor:
         """Join two fronts and eliminate the unknowns that only they share."""
+        require_time(join.gone * (join.gone + join.left) ** 2)
         gram, sums, own = np.zeros((join.gone + join.left,) * 2, order="F"), join.sums, one.rows[: join.sums]
         for down, taken in join.runs[0]:
             for across, through in join.runs[0]:
@@ -509,6 +513,7 @@ class Rotations:
         if not np.isfinite(rows).all():
             raise SolveError("The equations are not finite where they are linearised. Check starts and bounds.")
         count, width = rows.shape
+        require_time(4.0 * count * width**2)
         rotation, triangle = np.linalg.qr(np.vstack([rows, np.zeros((max(width - count, 0), width))]))
         first, sizes = np.asfortranarray(triangle[:own, :own]), np.square(rows).sum(axis=0)
         return Turned(first, triangle[:own, own:], Front(triangle[own:, own:], sizes[own:]), rotation[:count])

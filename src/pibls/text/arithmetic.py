@@ -11,10 +11,10 @@ import sympy as sp
 
 from pibls.checks import HIGHEST_ORDER
 from pibls.problem.interface import flux, inside, outside
+from pibls.problem.measured import Measured, tree_size
 from pibls.problem.operators import div, grad, laplacian, normal_derivative
 from pibls.problem.symbols import Data, Field
 from pibls.text.functions import Function
-from pibls.text.measured import Measured, tree_size
 
 __all__ = [
     "RefusedError",

@@ -11,10 +11,10 @@ from typing import Any
 import sympy as sp
 
 from pibls.errors import PiblsError, TextError
+from pibls.problem.measured import Measured
 from pibls.text import arithmetic
 from pibls.text.arithmetic import RefusedError
 from pibls.text.functions import FUNCTIONS, OPERATORS
-from pibls.text.measured import Measured
 from pibls.text.names import Names
 from pibls.text.scan import scan
 from pibls.text.source import Text, suggestion

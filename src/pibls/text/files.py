@@ -11,16 +11,16 @@ from typing import Any
 
 import numpy as np
 
-from pibls.checks import WAYS, check_choice, shorten
+from pibls.checks import WAYS, check_bytes, check_choice, shorten
 from pibls.errors import InputError, PiblsError, TextError
 from pibls.problem import AnyCondition, Problem
+from pibls.problem.measured import Measured
 from pibls.problem.symbols import data as data_function
 from pibls.text.conditions import read_conditions
 from pibls.text.document import Table, parse_document
 from pibls.text.domains import coordinate_names, read_domain
 from pibls.text.expressions import read_equation, read_expression
 from pibls.text.formulas import make_names
-from pibls.text.measured import Measured
 from pibls.text.names import Names
 from pibls.text.source import Text
 from pibls.text.tables import Interpolant, column, local_name, read_columns
@@ -45,6 +45,7 @@ class SolveOptions:
     device: str | None = None
     time: str | None = None
     deadline: float | None = None
+    memory: float | str | None = None
     assume_well_posed: bool | None = None
 
 
@@ -236,6 +237,8 @@ def _options(table: Table, names: Names, problem: Problem) -> SolveOptions:
     seed = entries.integer("seed")
     if seed is not None and seed < 0:
         raise entries.error("seed", "seed must be 0 or more.")
+    if "memory" in entries:
+        numbers["memory"] = entries.attempt("memory", check_bytes, "memory", entries.data["memory"], "solve")
     way = None
     if "time" in entries:
         if problem.domain.time is None:

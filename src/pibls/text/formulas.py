@@ -9,9 +9,9 @@ import sympy as sp
 
 from pibls.checks import check_number, shorten
 from pibls.errors import InputError
+from pibls.problem.measured import Measured, tree_size
 from pibls.problem.symbols import Data, Field, Unknown, coordinates, field, unknown
 from pibls.text.expressions import read_equation
-from pibls.text.measured import Measured, tree_size
 from pibls.text.names import Names
 from pibls.text.source import Text
 

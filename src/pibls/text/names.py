@@ -9,9 +9,9 @@ from typing import Any
 import sympy as sp
 
 from pibls.checks import HIGHEST_ORDER
+from pibls.problem.measured import Measured
 from pibls.problem.symbols import normal
 from pibls.text.functions import CONSTANTS
-from pibls.text.measured import Measured
 
 __all__ = ["Names"]
 

@@ -129,7 +129,9 @@ def _across(condition: Interface) -> Entries:
     entries: Entries = {"equations": [write_equation(equation) for equation in condition.equations]}
     if isinstance(condition.u, Field):
         entries = {"u": write_expression(condition.u)}
-        entries |= {name: write_expression(sp.sympify(value)) for name, value in given.items() if value is not None}
+        entries |= {
+            name: write_expression(sp.sympify(value, strict=True)) for name, value in given.items() if value is not None
+        }
     shape = isinstance(condition.on, Domain)
     return entries | {"on": write_shape(condition.on, {}) if shape else write_expression(condition.on)}
 

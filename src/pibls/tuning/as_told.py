@@ -13,6 +13,7 @@ from pibls.checks import FloatArray, shorten
 from pibls.errors import InputError
 from pibls.features import BroadNetwork
 from pibls.geometry import Points
+from pibls.limits import STOPS, in_words
 from pibls.methods import PIBLS
 from pibls.problem import Problem
 from pibls.solution import Solution
@@ -62,8 +63,8 @@ def solve_as_told(
     report(Progress("estimate", begun, solution.diagnostics.nodes))
     try:
         richer, estimate = _compared(solution, seed, device, budget)
-    except KeyboardInterrupt:
-        return _unknown(solution, "It was interrupted.")
+    except STOPS as stop:
+        return _unknown(solution, in_words(stop))
     met = estimate <= tol
     message = f"The estimated error {estimate:.1e} is {'within' if met else 'above'} the tolerance {tol:g}."
     record = replace(

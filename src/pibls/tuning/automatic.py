@@ -9,12 +9,14 @@ from typing import Any
 
 from pibls.budget import Budget
 from pibls.cells import suits_cells
-from pibls.checks import WAYS, check_choice, check_integer, check_number, shorten
-from pibls.errors import InputError
+from pibls.checks import WAYS, check_bytes, check_choice, check_integer, check_number, shorten
+from pibls.errors import DeadlineError, InputError, ResourceError
 from pibls.features.reference import Cells
 from pibls.geometry import Points
+from pibls.limits import Guard, guarded
 from pibls.methods.fit import placing
 from pibls.problem import Problem
+from pibls.runtime import available_memory
 from pibls.solution import Solution
 from pibls.tuning.as_told import Method, solve_as_told
 from pibls.tuning.progress import Progress, reporter
@@ -33,6 +35,7 @@ def solve(
     device: Any = None,
     budget: float = 10.0,
     deadline: float | None = None,
+    memory: float | str | None = None,
     assume_well_posed: bool = False,
     progress: Callable[[Progress], object] | bool | None = None,
     start: Any = None,
@@ -67,8 +70,12 @@ def solve(
         After how much work nothing finer is tried. In nominal seconds of 10¹⁰ operations, counted and not timed, so
         that the same call gives the same answer everywhere. All that is tried shares it.
     deadline
-        Real seconds after which no further stage is begun: the best solution until then is returned, and the message
-        says so. Left out, no clock decides anything.
+        Real seconds after which the solve ends, wherever it is, within a tenth of them and one second: the best
+        solution until then is returned, and the message says so. Where there is none, :class:`~pibls.DeadlineError` is
+        raised. Left out, no clock decides anything.
+    memory
+        Bytes that the solve may take, or a text such as ``"2 GB"``. What would take more is refused, or not tried. Left
+        out, it is what the machine has free, within the limits of the container and of the process.
     assume_well_posed
         Do not ask whether the problem has one solution that its data determine, and never say ``"ill-posed"``: for
         problems that are known to be sound, however sensitive.
@@ -108,6 +115,7 @@ def solve(
     tolerance = check_number("tol", tol, "solve", minimum=0, exclusive=True)
     limit = check_number("budget", budget, "solve", minimum=0, exclusive=True)
     until = None if deadline is None else check_number("deadline", deadline, "solve", minimum=0, exclusive=True)
+    space = None if memory is None else check_bytes("memory", memory, "solve")
     first = check_integer("seed", seed, "solve")
     _check_flag("assume_well_posed", assume_well_posed)
     _check_flag("uncertainty", uncertainty)
@@ -121,24 +129,30 @@ def solve(
         told = points is not None or not isinstance(method, Cells | None)
         _check_way(time, problem, start is not None or bool(continuation), told)
     _check_device(device, time, method)
-    with reporter(progress) as report:
-        shared = Budget(limit, until)
-        if uncertainty or problem.parameters or problem.unknown_functions:
-            _check_inverse(
-                method=method, points=points, device=device, start=start, continuation=continuation or None, time=time
-            )
-            from pibls.inverse import solve_inverse  # most solves do without it, and it takes long to import
+    guard = Guard(until, space, free=available_memory)
+    try:
+        with reporter(progress) as report, guarded(guard):
+            # Work that is planned ahead is to fit into the deadline, too.
+            shared = Budget(limit if until is None else min(limit, until), until)
+            if uncertainty or problem.parameters or problem.unknown_functions:
+                others = {"start": start, "continuation": continuation or None, "time": time}
+                _check_inverse(method=method, points=points, device=device, **others)
+                from pibls.inverse import solve_inverse  # most solves do without it, and it takes long to import
 
-            tell = partial(_tell, report)
-            solution = solve_inverse(problem, tolerance, shared, first, tell, uncertainty=uncertainty)
-        elif isinstance(method, Cells):
-            ways = Ways(problem, tolerance, shared, first, report, guesses, device, assume_well_posed, method)
-            solution = ways.run(time or (None if problem.domain.time is None else "space-time"))
-        elif method is not None or points is not None:
-            solution = solve_as_told(problem, tolerance, method, points, first, device, shared, report)
-        else:
-            solution = Ways(problem, tolerance, shared, first, report, guesses, device, assume_well_posed).run(time)
-        return replace(solution, diagnostics=replace(solution.diagnostics, operations=shared.operations))
+                tell = partial(_tell, report)
+                solution = solve_inverse(problem, tolerance, shared, first, tell, uncertainty=uncertainty)
+            elif isinstance(method, Cells):
+                ways = Ways(problem, tolerance, shared, first, report, guesses, device, assume_well_posed, method)
+                solution = ways.run(time or (None if problem.domain.time is None else "space-time"))
+            elif method is not None or points is not None:
+                solution = solve_as_told(problem, tolerance, method, points, first, device, shared, report)
+            else:
+                solution = Ways(problem, tolerance, shared, first, report, guesses, device, assume_well_posed).run(time)
+            return replace(solution, diagnostics=replace(solution.diagnostics, operations=shared.operations))
+    except (DeadlineError, ResourceError):
+        if guard.kept is None:
+            raise
+        return guard.kept  # type: ignore[no-any-return]
 
 
 def _check_flag(name: str, value: object) -> None:

@@ -49,9 +49,11 @@ def solve_by_cells(
     nodes: Cells = SINES,
 ) -> Solution:
     """Solve a linear problem by cells; where that fails, find out whether the problem is to blame."""
-    tell = _teller(report)
     with blas_threads(most=1):
         limits: dict[str, Any] = {"nodes": nodes} | ({"undetermined": np.inf} if assume_well_posed else {})
+
+        def tell(*facts: Any) -> None:
+            report(Progress(*facts))
 
         def glanced(at: Problem, tol: float) -> Solution:
             return attempt_cells(at, tol, budget.part(most=_GLANCE), seed, tell, **limits)[0]
@@ -151,16 +153,11 @@ def solve_nonlinear_by_cells(
     options: dict[str, Any] = {"start": start, "continuation": continuation, "nodes": nodes}
     options["assume_well_posed"] = assume_well_posed
     with blas_threads(most=1):
-        tell = _teller(report)
-        solution = solve_cells_nonlinear(problem, tol, budget, seed, tell, **options)
+        solution = solve_cells_nonlinear(problem, tol, budget, seed, lambda *facts: report(Progress(*facts)), **options)
     if assume_well_posed:
         return solution
     clash, lost = find_clash(problem), incompatibility(problem, tol, lambda: start_of(problem, max(tol, _GLIMPSE)).tree)
     return _as_told(solution, lost or ("" if clash is None else clash.in_words(solution, tol)))
-
-
-def _teller(report: Callable[[Progress], None]) -> Callable[..., None]:
-    return lambda *facts: report(Progress(*facts))
 
 
 def _unmet(solution: Solution) -> dict[str, float]:

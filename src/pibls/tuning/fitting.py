@@ -20,7 +20,7 @@ from pibls.methods.fit import on_device
 from pibls.methods.nonlinear import fit_nonlinear
 from pibls.problem import Problem
 from pibls.solution import Solution
-from pibls.solution.sizes import reference_sizes
+from pibls.solution.sizes import field_scales
 from pibls.solvers import LeastSquares
 from pibls.system import Balanced, Evaluate
 from pibls.tuning.judge import Judge
@@ -151,10 +151,8 @@ class Fitting:
         """
         X, names = self.compare_points, self.problem.field_names
         first, second = (solution.evaluate(X, [(name, (0,) * self.axes) for name in names]) for solution in (one, two))
-        own = {name: float(np.linalg.norm(values)) for name, values in zip(names, first, strict=True)}
-        sizes = reference_sizes(self.problem, own)
-        apart = (float(np.linalg.norm(a - b)) for a, b in zip(first, second, strict=True))
-        return max(d / (sizes[name] if sizes[name] > 0 else 1.0) for name, d in zip(names, apart, strict=True))
+        apart, own = (np.linalg.norm(values, axis=1) for values in (np.subtract(first, second), np.array(first)))
+        return float((apart / field_scales(self.problem, own)).max())
 
     def turns(self, solution: Solution) -> float:
         """Return how often a solution changes by its own size from the first time to the last; zero without a time."""

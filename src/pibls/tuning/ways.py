@@ -14,6 +14,7 @@ from pibls.checks import shorten
 from pibls.errors import InputError, PiblsError
 from pibls.features.reference import SINES, Cells
 from pibls.geometry.across import check_interfaces
+from pibls.limits import in_words
 from pibls.lines import Evolution, Unsuitable, evolve, find_evolution, suits_lines
 from pibls.problem import Problem
 from pibls.solution import Solution
@@ -137,8 +138,8 @@ class Ways:
             other = other_way()
         except PiblsError as error:
             return self._timed(_with_words(first, f"{doing} failed as well: {error}"), until, names)
-        except KeyboardInterrupt:
-            return self._timed(_with_words(first, f"{doing} was interrupted."), until, names)
+        except KeyboardInterrupt as stop:
+            return self._timed(_with_words(first, f"{doing} came to no end. {in_words(stop)}"), until, names)
         # What is linear neither blows up nor ceases to exist.
         if isinstance(other, Unsuitable) or other.status == Status.ILL_POSED:
             reason = other.reason if isinstance(other, Unsuitable) else other.diagnostics.message

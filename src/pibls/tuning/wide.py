@@ -16,7 +16,8 @@ from pibls.budget import Budget
 from pibls.errors import PiblsError, ProblemError
 from pibls.features import BroadNetwork
 from pibls.problem import Problem
-from pibls.refinement import Cost, Course, Patience, Reason, Stop, refine, verdict
+from pibls.refinement import Cost, Course, Reason, Stop, refine, verdict
+from pibls.refinement.patience import NETWORKS
 from pibls.solution import Solution, Stage
 from pibls.solution.starts import checked_continuation, given_start, one, zero
 from pibls.status import Status
@@ -35,15 +36,6 @@ _EASY = 1e-8  # a pilot that does so well leaves a network of twice its width ne
 _MARGIN = 30.0  # a pilot better than the tolerance by so much ends the search
 _QUICK = 3.0  # by so much the error should fall from width to width; else the scale is chosen again
 _MEMORY_SHARE = 0.5
-_PATIENCE = Patience(
-    "the solution may have a layer, a corner or a jump that random nodes do not follow. Give a method with scales by "
-    "hand, or split the domain",
-    window=2,
-    pays=0.5,
-    rounding=1e-12,
-    unresolved=0.1,
-    least=6,
-)
 _COARSE, _PLAUSIBLE, _NO_SOLUTION = 1e-3, 0.03, 1e-2  # residuals of nonlinear problems
 
 
@@ -94,7 +86,7 @@ class _Widening:
 
     def __post_init__(self) -> None:
         self.linear = self.fitting
-        self.course: Course[_Pair] = Course(self.budget, _PATIENCE, lambda *facts: self.report(Progress(*facts)))
+        self.course: Course[_Pair] = Course(self.budget, NETWORKS, lambda *facts: self.report(Progress(*facts)))
 
     @property
     def problem(self) -> Problem:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import io
+import math
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +29,7 @@ Groups = list[tuple[str, IntArray, list[str | None]]]
 MESHES = {".msh": "gmsh", ".vtk": "vtk", ".vtu": "vtu", ".inp": "abaqus", ".mesh": "medit", ".su2": "su2"}
 _LARGEST = 100_000_000
 _MOST_CELLS = 500_000
+_LARGEST_NUMBER = 10_000_000
 # Corner nodes come first in cells of any order; sides with the inside behind them, seen from outside counterclockwise.
 _SIDES: Mapping[str, tuple[tuple[int, ...], ...]] = {
     "triangle": ((0, 1), (1, 2), (2, 0)),
@@ -50,7 +52,7 @@ def from_mesh_file(path: Path, coordinates: tuple[sp.Symbol, ...], region: str |
     except ImportError:
         raise missing("meshio", "meshes") from None
     kind = MESHES[path.suffix.lower()]
-    with guarded(source, f"a mesh of the format {kind}"), _quiet(), np.errstate(all="ignore"):
+    with guarded(source, f"a mesh of the format {kind}"), _quiet(), _few_numbers(source), np.errstate(all="ignore"):
         mesh = getattr(meshio, kind).read(str(path))
     return from_mesh(mesh, coordinates, region, source)
 
@@ -62,6 +64,34 @@ def _quiet() -> Iterator[None]:
         yield
 
 
+@contextlib.contextmanager
+def _few_numbers(source: str) -> Iterator[None]:
+    """Refuse numbers of gmsh's nodes for which meshio would make a table as long as the largest of them."""
+    from meshio.gmsh import _gmsh22, _gmsh40, _gmsh41
+
+    def checked(read: Callable[..., tuple[Any, ...]]) -> Callable[..., tuple[Any, ...]]:
+        def read_nodes(*arguments: Any) -> tuple[Any, ...]:
+            found = read(*arguments)
+            numbers = np.asarray(found[1])
+            if numbers.size and not 0 <= int(numbers.min()) <= int(numbers.max()) <= _LARGEST_NUMBER:
+                raise FileFormatError(
+                    f"{source} numbers its nodes from {numbers.min()} to {numbers.max()}; 0 to {_LARGEST_NUMBER} are "
+                    "read. Renumber the mesh."
+                )
+            return found
+
+        return read_nodes
+
+    before = [(module, module._read_nodes) for module in (_gmsh22, _gmsh40, _gmsh41)]
+    for module, read in before:
+        module._read_nodes = checked(read)
+    try:
+        yield
+    finally:
+        for module, read in before:
+            module._read_nodes = read
+
+
 def _check_announced(content: bytes, source: str) -> None:
     """Refuse numbers of nodes and cells that a file of this length cannot hold, and what would grow when unpacked."""
     if b"<!ENTITY" in content or (b"<VTKFile" in content and b"compressor" in content):
@@ -70,8 +100,11 @@ def _check_announced(content: bytes, source: str) -> None:
     keywords = (line.partition(b",")[0].replace(b"*", b"") for line in content.replace(b"\r", b"\n").split(b"\n"))
     if any(keyword.strip().upper() == b"INCLUDE" for keyword in keywords):
         raise FileFormatError(f"{source} includes another file, which is not read. Write the mesh as one file.")
+    for found in re.finditer(rb"(?im)^[ \t]*DIMENSIONS\s+(\d{1,30})\s+(\d{1,30})\s+(\d{1,30})", content):
+        if math.prod(map(int, found.groups())) > 2 * _MOST_CELLS:
+            raise FileFormatError(f"{source} has more than {_MOST_CELLS} cells. Write its surface only.")
     heading = (
-        rb"(?m)^[ \t]*[$<*]?(?:Nodes|Elements|Vertices|POINTS|CELLS|CELL_TYPES|Triangles|Tetrahedra|Edges|NPOIN|NELEM)"
+        rb"(?im)^[ \t]*[$<*]?(?:Nodes|Elements|Vertices|POINTS|CELLS|CELL_TYPES|Triangles|Tetrahedra|Edges|NPOIN|NELEM)"
     )
     for found in re.finditer(heading + rb"[=\s]{1,9}((?:\d{1,30}[ \t]*){1,4})", content):
         largest = max(int(entry) for entry in found[1].split())

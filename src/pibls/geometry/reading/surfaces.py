@@ -35,7 +35,7 @@ def from_surface_file(path: Path, coordinates: tuple[sp.Symbol, ...]) -> Solid:
         import trimesh
     except ImportError:
         raise missing("trimesh", "STL, OBJ and PLY files") from None
-    with guarded(source, kind.upper()), _quiet():
+    with guarded(source, kind.upper()), _quiet(), np.errstate(all="ignore"):
         # From memory, so that materials and textures, which a file may name, are not looked for.
         options: dict[str, Any] = {"skip_materials": True} if kind == "obj" else {}
         mesh = trimesh.load(io.BytesIO(content), file_type=kind, process=False, force="mesh", **options)

@@ -17,7 +17,10 @@ __all__ = ["cylinder_wake"]
 
 def _table() -> FloatArray:
     """Return columns x, y, t, u, v, as ``benchmarks.wake_reference`` made them."""
-    with (files("pibls.problems.inverse") / "wake.npz").open("rb") as stream, np.load(stream) as stored:
+    with (
+        (files("pibls.problems.inverse") / "wake.npz").open("rb") as stream,
+        np.load(stream, allow_pickle=False) as stored,
+    ):
         return np.asarray(stored["table"], dtype=np.float64)
 
 

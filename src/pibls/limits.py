@@ -1,0 +1,295 @@
+"""Limits of real time and memory: a guard that watches a solve from outside and interrupts it as Ctrl-C does.
+
+Where time goes cannot be foreseen: into SymPy, into shapes, into functions of the user. So nothing on the way looks at
+a clock. A thread looks at clock and memory instead, and has :class:`Stopped` raised in the thread that solves, wherever
+it is. Loops that keep their best solution so far return it, as they do after Ctrl-C; where there is none, an error says
+so. Only a single call of LAPACK cannot be interrupted: :meth:`Guard.require_time` is asked before a long one.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import signal
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from pibls.errors import DeadlineError, ResourceError
+
+__all__ = ["STOPS", "Guard", "Stopped", "guarded", "in_words", "keep", "require_time", "room"]
+
+_STEP = 0.05  # seconds between two looks
+_AGAIN = 0.25  # seconds after which a stop that nothing has noticed is raised again
+_GRACE, _SHARE = 0.7, 0.09  # seconds, and share of the deadline, for what follows a stop: the best solution so far
+_RESERVE = 64 * 2**20  # bytes that a machine keeps: below that it ends programs at will
+_LONG = 1e8  # operations: less takes no time worth asking about
+_TRIAL = 384  # size of the matrices that tell how fast a machine is
+_EFFICIENCY = 0.5  # of a factorisation, beside a product of matrices
+_SIGNAL = getattr(signal, "SIGURG", None)  # ignored by default, so that a late one does no harm
+
+_CURRENT: ContextVar[Guard | None] = ContextVar("guard", default=None)
+
+
+class Stopped(KeyboardInterrupt):
+    """A limit of time or memory was reached; like Ctrl-C, it ends the search and keeps the best solution so far."""
+
+
+STOPS = (KeyboardInterrupt, MemoryError)
+"""What ends a search that has something to return: Ctrl-C, a limit, or memory that ran out."""
+
+
+def resident() -> int:
+    """Return how many bytes of memory this process holds now.
+
+    >>> resident() > 0
+    True
+    """
+    try:
+        return int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1]) * os.sysconf("SC_PAGE_SIZE")
+    except (OSError, ValueError, IndexError):
+        return _largest()
+
+
+def _largest() -> int:
+    """Return the most that this process ever held, where nothing tells what it holds now."""
+    try:
+        import resource
+    except ImportError:
+        return 0
+    unit = 1 if sys.platform == "darwin" else 1024
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit
+
+
+@dataclass(eq=False)
+class Guard:
+    """Limits of one solve, and what became of them.
+
+    Attributes
+    ----------
+    deadline
+        Real seconds from now, or None.
+    memory
+        Bytes that the solve may add to what the process holds, or None: then what is free decides.
+    clock, holds, free
+        Seconds, bytes that this process holds, and bytes that it can still have.
+
+    Examples
+    --------
+    >>> now = [0.0]
+    >>> guard = Guard(10.0, clock=lambda: now[0])
+    >>> guard.look()
+    ''
+    >>> now[0] = 12.5
+    >>> guard.look()
+    'The deadline ends it: 10 s have passed.'
+    """
+
+    deadline: float | None = None
+    memory: float | None = None
+    clock: Callable[[], float] = field(default=time.monotonic)
+    holds: Callable[[], int] = resident
+    free: Callable[[], int] | None = None
+    words: str = ""  # why it was stopped
+    noticed: bool = False  # whether a search has ended since
+    over: bool = False
+    kept: Any = None  # a solution that lacks some of its record, but is better than none
+    ended: threading.Event = field(default_factory=threading.Event)
+    begun: float = field(init=False)
+    held: int = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.begun, self.held = self.clock(), self.holds()
+
+    @property
+    def elapsed(self) -> float:
+        """Seconds since the start."""
+        return self.clock() - self.begun
+
+    @property
+    def room(self) -> float:
+        """Bytes that the solve may still take."""
+        return np.inf if self.memory is None else max(0.0, self.memory - (self.holds() - self.held))
+
+    def look(self) -> str:
+        """Say which limit is reached, if one is; what follows a stop that was noticed has a little more."""
+        more = _GRACE + _SHARE * (self.deadline or 0.0) if self.noticed else 0.0
+        if self.deadline is not None and self.elapsed >= self.deadline + more:
+            return f"The deadline ends it: {self.deadline:g} s have passed."
+        if self.memory is not None and self.holds() - self.held > self.memory * (1.0 + 0.1 * self.noticed):
+            return f"The memory limits it: it may take {self.memory / 2**20:.0f} MiB."
+        if self.memory is None and self.free is not None and self.free() < _RESERVE and not self.noticed:
+            return f"The memory limits it: less than {_RESERVE // 2**20} MiB are free."
+        return ""
+
+    def require_time(self, operations: float) -> None:
+        """Stop before a call of LAPACK that would end long after the deadline.
+
+        Raises
+        ------
+        Stopped
+        """
+        if self.deadline is None or operations < _LONG:
+            return
+        left = self.deadline + _GRACE + _SHARE * self.deadline - self.elapsed
+        if operations / (_EFFICIENCY * self.rate) > left:
+            self.words = (
+                f"The deadline limits it: the next step takes about {operations / (_EFFICIENCY * self.rate):.2g} s of "
+                f"the {self.deadline:g} s."
+            )
+            raise Stopped
+
+    @cached_property
+    def rate(self) -> float:
+        """Operations per second of this machine in products of matrices."""
+        matrix = np.ones((_TRIAL, _TRIAL))
+        took = []
+        for _ in range(3):
+            begun = time.perf_counter()
+            matrix @ matrix
+            took.append(time.perf_counter() - begun)
+        return float(2.0 * _TRIAL**3 / min(took))
+
+    def error(self) -> DeadlineError | ResourceError:
+        """Return the error of a solve that has nothing to return."""
+        remedy = "There is no solution yet. "
+        if "memory" in self.words:
+            return ResourceError(f"{self.words} {remedy}Give it more, ask for less accuracy, or use fewer points.")
+        return DeadlineError(f"{self.words} {remedy}Give it more time, or ask for less accuracy.")
+
+
+def in_words(stop: BaseException) -> str:
+    """Say why a search ended, and let what follows have its time.
+
+    >>> in_words(KeyboardInterrupt())
+    'It was interrupted. Run it again to go on.'
+    """
+    guard = _CURRENT.get()
+    if isinstance(stop, Stopped) and guard is not None:
+        guard.noticed = True
+        return guard.words
+    if isinstance(stop, ResourceError):
+        return str(stop)
+    return "The memory ran out." if isinstance(stop, MemoryError) else "It was interrupted. Run it again to go on."
+
+
+def keep(solution: Any) -> None:
+    """Keep a solution that is to be returned if there is no time to complete its record."""
+    guard = _CURRENT.get()
+    if guard is not None:
+        guard.kept = solution
+
+
+def room() -> float:
+    """Return how many bytes the solve at hand may still take; infinity without a limit."""
+    guard = _CURRENT.get()
+    return np.inf if guard is None else guard.room
+
+
+def require_time(operations: float) -> None:
+    """Stop the solve at hand before a long call of LAPACK if there is no time for it; nothing without a deadline."""
+    guard = _CURRENT.get()
+    if guard is not None:
+        guard.require_time(operations)
+
+
+@contextmanager
+def guarded(guard: Guard) -> Iterator[Guard]:
+    """Watch a block; it is stopped where it is when a limit is reached, and the error says so if nothing catches that.
+
+    Raises
+    ------
+    DeadlineError, ResourceError
+        Where nothing inside has returned a solution.
+    """
+    token = _CURRENT.set(guard)
+    watcher = threading.Thread(target=_watch, args=(guard, _messenger()), daemon=True)
+    try:
+        with _listening():
+            try:
+                watcher.start()
+                yield guard
+            finally:
+                # No call comes before this, so that no stop does; one that is on its way arrives below.
+                guard.over = True
+                while True:
+                    try:
+                        _end(guard, watcher)
+                        break
+                    except Stopped:
+                        continue
+    except Stopped:
+        raise guard.error() from None
+    except MemoryError as error:
+        if isinstance(error, ResourceError):
+            raise
+        words = "The memory ran out before there was a solution. Ask for less accuracy, or use fewer points."
+        raise ResourceError(words) from error
+    finally:
+        _CURRENT.reset(token)
+
+
+def _watch(guard: Guard, send: Callable[[], None]) -> None:
+    """Look at the limits until the solve is over, and stop it when one is reached."""
+    last, again = False, 0.0
+    while not guard.over:
+        if words := guard.look():
+            guard.words = guard.words or words
+            if guard.noticed != last or time.monotonic() >= again:
+                last, again = guard.noticed, time.monotonic() + _AGAIN
+                send()
+        guard.ended.wait(_STEP)
+
+
+def _end(guard: Guard, watcher: threading.Thread) -> None:
+    """End the watch, and take back a stop that has not been raised yet."""
+    guard.ended.set()
+    if watcher.ident is not None:
+        watcher.join()
+    ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(threading.get_ident()), None)
+
+
+def _messenger() -> Callable[[], None]:
+    """Return what has a stop raised in this thread.
+
+    A signal reaches the main thread also while it sleeps or waits; any other thread gets it at its next step in Python.
+    """
+    own = threading.get_ident()
+    if _uses_signal():
+        return lambda: signal.pthread_kill(own, _SIGNAL)  # type: ignore[arg-type]
+    return lambda: ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(own), ctypes.py_object(Stopped))
+
+
+def _uses_signal() -> bool:
+    if _SIGNAL is None or threading.current_thread() is not threading.main_thread():
+        return False
+    return signal.getsignal(_SIGNAL) in (signal.SIG_DFL, signal.SIG_IGN, _stop)
+
+
+def _stop(*_: Any) -> None:
+    """Stop the solve that is running; a signal that comes late, or from elsewhere, does nothing."""
+    guard = _CURRENT.get()
+    if guard is not None and guard.words and not guard.over:
+        raise Stopped
+
+
+@contextmanager
+def _listening() -> Iterator[None]:
+    """Have the signal stop the solve while it is watched."""
+    if not _uses_signal():
+        yield
+        return
+    before = signal.signal(_SIGNAL, _stop)  # type: ignore[arg-type]
+    try:
+        yield
+    finally:
+        signal.signal(_SIGNAL, before)  # type: ignore[arg-type]
