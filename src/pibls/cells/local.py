@@ -21,13 +21,12 @@ from pibls.solvers.elimination import Elimination, Factor, Load, System, counted
 __all__ = ["PER_CELL", "Link", "LocalSystem", "LocalSystems", "Wall", "by_crossing"]
 
 PER_CELL = 5e6  # operations that the handling of a cell counts for
-_TIED = 1e4  # how strictly numbers that are carried from part to part are the same
 _STIFF = 300.0  # how strictly the sums of a part are what they are defined to be
 
 
 @dataclass(frozen=True, eq=False)
 class Link:
-    """Carries numbers from one part to the next: the sum of an average so far, or those of functions at a crossing."""
+    """Numbers that parts share: the sum of an average so far, or those of functions at a crossing."""
 
     below: CellPart
     above: CellPart
@@ -208,8 +207,7 @@ class LocalSystems:
         for face, matrix in carried.items():
             bottom[row : row + len(matrix), columns[face] : columns[face] + matrix.shape[1]] = -matrix
             row += len(matrix)
-        ties = self._crossed(part, faces, carried, bottom[len(rows.value) :], columns)
-        below, bottom = np.vstack([below, np.zeros((len(ties), self.rows.width))]), np.vstack([bottom, ties])
+        self._cross(part, faces, carried, bottom[len(rows.value) :], columns)
         if self.rows.averages:
             sums, theirs = self._sums(part, rows.units, faces, columns, width)
             below, bottom = np.vstack([below, sums]), np.vstack([bottom, theirs])
@@ -237,33 +235,23 @@ class LocalSystems:
                     right[number, columns[face]] = 1.0 if face.above is part else -1.0
         return rows, right
 
-    def _crossed(
+    def _cross(
         self,
         part: CellPart,
         faces: tuple[Any, ...],
         carried: dict[Face, FloatArray],
         bottom: FloatArray,
         columns: dict[Any, int],
-    ) -> FloatArray:
-        """Put the functions of crossings into the rows of what a part shares with others that do not have them.
-
-        Return the rows that say that their numbers are the same before and after the part.
-        """
-        ties = [np.zeros((0, bottom.shape[1]))]
-        for crossing, links in by_crossing(faces).items():
-            first, row = columns[links[0]], 0
+    ) -> None:
+        """Put the functions of crossings into the rows of what a part shares with others that do not have them."""
+        for crossing, link in by_crossing(faces).items():
+            first, row = columns[link], 0
             for face, matrix in carried.items():
                 other = face.above if face.below is part else face.below
                 if other not in self.around[crossing]:
                     own = slice(first, first + crossing.size)
                     bottom[row : row + len(matrix), own] = crossing.traced(self.rows, part, face)
                 row += len(matrix)
-            if len(links) > 1:
-                tie = np.zeros((crossing.size, bottom.shape[1]))
-                for link, sign in zip(links, (1.0, -1.0), strict=True):
-                    tie[:, columns[link] : columns[link] + crossing.size] = sign * _TIED * np.eye(crossing.size)
-                ties.append(tie)
-        return np.vstack(ties)
 
     def _balance(
         self,
@@ -312,10 +300,6 @@ class LocalSystems:
         return np.asarray(self.rows.weights(part, cell.size / 2) / self._unit_of_sums(part))
 
 
-def by_crossing(faces: tuple[Any, ...]) -> dict[Crossing, list[Link]]:
+def by_crossing(faces: tuple[Any, ...]) -> dict[Crossing, Link]:
     """Return the links of a part that carry numbers of functions at crossings."""
-    found: dict[Crossing, list[Link]] = {}
-    for face in faces:
-        if isinstance(face, Link) and isinstance(face.of, Crossing):
-            found.setdefault(face.of, []).append(face)
-    return found
+    return {face.of: face for face in faces if isinstance(face, Link) and isinstance(face.of, Crossing)}

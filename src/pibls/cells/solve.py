@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
@@ -82,6 +83,8 @@ class _Branch:
         One of its parts.
     counts
         How much its sums count.
+    inside
+        By how many of its parts everything is held that parts share.
     """
 
     shared: tuple[Any, ...]
@@ -98,6 +101,7 @@ class _Branch:
     faces: tuple[Any, ...] = ()
     weight: float = 1.0
     units: FloatArray = field(default_factory=lambda: np.ones(0))
+    inside: Counter[Any] = field(default_factory=Counter)
     factor: Factor = field(init=False)
     front: Front = field(init=False)
 
@@ -144,6 +148,7 @@ class Glue:
     _sides: dict[Face, tuple[CellPart, int, bool] | None] = field(default_factory=dict)  # which walls have them
     _links: dict[Any, Link] = field(default_factory=dict)
     _projected: dict[Any, FloatArray] = field(default_factory=dict)
+    _holders: Counter[Any] = field(default_factory=Counter)  # by how many parts everything is held that they share
     _order: list[_Branch] = field(default_factory=list)  # of the last tree, parts first
     _last: tuple[int, float] = (1, 0.0)  # cells of the last tree, and operations of its merges
 
@@ -179,10 +184,11 @@ class Glue:
 
     def solve(self, root: Cell) -> Fit:
         """Return the solution on a tree."""
-        held, depths = self._neighbours(root)
+        held = self._neighbours(root)
+        self._holders = Counter(label for faces in held.values() for label in self.local.shared(faces))
         before, self._branches, merged = self._branches, {}, self._merging
         self._order = []
-        self._branch(root, root.depth, held, depths, before)
+        self._branch(root, held, before)
         unknowns, residuals = self._eliminated()
         weights: dict[CellPart, FloatArray] = {}
         columns: dict[CellPart, FloatArray] = {}
@@ -199,38 +205,27 @@ class Glue:
         self.local.keep(weights)
         return Fit(root, tuple(weights), weights, lacking, len(weights) * self.rows.width, 0, columns)
 
-    def _neighbours(self, root: Cell) -> tuple[dict[CellPart, list[Any]], dict[Any, tuple[int, int, int]]]:
-        """Return the faces and links of every part, and how deep in the tree each of them is eliminated."""
-        paths = _paths(root)
+    def _neighbours(self, root: Cell) -> dict[CellPart, list[Any]]:
+        """Return the faces and links of every part."""
         held: dict[CellPart, list[Any]] = {}
-        depths: dict[Any, tuple[int, int, int]] = {}
         walls: dict[tuple[CellPart, int, bool], list[Face]] = {}
         for contact in contacts(root, self.rows.periodic):
-            common = _common(paths[contact.below], paths[contact.above])
             for face in self.layout.faces(contact):
-                depths[face] = (-common, 0, len(depths))
                 held.setdefault(face.below, []).append(face)
                 held.setdefault(face.above, []).append(face)
                 if face not in self._sides:
                     self._sides[face] = _beside(contact, face)
                 if (key := self._sides[face]) is not None:
                     walls.setdefault(key, []).append(face)
-        self._join(walls, depths)
+        self._join(walls)
         for leaf in leaves(root):
-            # Parts of a cell join one after the other, and what the next one shares comes first.
-            order = {part: number for number, part in enumerate(self.layout.parts(leaf))}
-            seams = self.layout.seam_faces(leaf)
-            ranks = {face: max(order[face.below], order[face.above]) for face in seams}
-            for face in sorted(seams, key=ranks.__getitem__):
-                depths[face] = (-len(paths[leaf]), ranks[face], len(depths))
+            for face in self.layout.seam_faces(leaf):
                 held.setdefault(face.below, []).append(face)
                 held.setdefault(face.above, []).append(face)
-        self._chain(root, paths, held, depths)
-        return held, depths
+        self._chain(root, held)
+        return held
 
-    def _join(
-        self, walls: dict[tuple[CellPart, int, bool], list[Face]], depths: dict[Any, tuple[int, int, int]]
-    ) -> None:
+    def _join(self, walls: dict[tuple[CellPart, int, bool], list[Face]]) -> None:
         """Let the faces that make up a side of a part share the unknowns of one wall."""
         joined: dict[Face, Wall] = {}
         for key, faces in walls.items():
@@ -238,33 +233,31 @@ class Glue:
             whole = float(np.prod(np.delete(2 * part.half, axis)))
             complete = abs(sum(face.area for face in faces) - whole) < _COMPLETE * whole
             if complete and all(self.rows.flux.is_plain(face) for face in faces):
-                wall = self._walls.setdefault(key, Wall(part, axis))
-                depths[wall] = max(depths[face] for face in faces)
-                joined |= dict.fromkeys(faces, wall)
+                joined |= dict.fromkeys(faces, self._walls.setdefault(key, Wall(part, axis)))
         self.local.walls = joined
 
-    def _chain(self, root: Cell, paths: dict[Cell, str], held: Any, depths: Any) -> None:
-        """Link every part with the next one, for each average, and around each crossing."""
+    def _chain(self, root: Cell, held: dict[CellPart, list[Any]]) -> None:
+        """Link every part with the next one for each average, and all parts around each crossing."""
         cells = leaves(root)
-        chains: list[tuple[Any, float, list[Cell]]] = [(statement, 0.0, cells) for statement in self.rows.averages]
-        chains += [(crossing, *crossing.around(cells)) for crossing in self.layout.ground.crossings]
-        for of, half, around in chains:
-            parts = [part for cell in around for part in self.layout.parts(cell)]
-            self.local.around[of] = set(parts)
-            for one, two in pairwise(parts):
-                # What is within a box of some size is in all trees.
-                link = self._links.setdefault((one, two, of, half), Link(one, two, of))
-                order = self.layout.parts(two.cell).index(two) if one.cell is two.cell else 0
-                depths[link] = (-_common(paths[one.cell], paths[two.cell]), order, len(depths))
-                held.setdefault(one, []).append(link)
-                held.setdefault(two, []).append(link)
+        chains = [(statement, pair) for statement in self.rows.averages for pair in pairwise(self._parts_of(cells))]
+        for crossing in self.layout.ground.crossings:
+            around = self._parts_of(crossing.around(cells)[1])
+            self.local.around[crossing] = set(around)
+            chains += [(crossing, around)] if len(around) > 1 else []
+        for of, parts in chains:
+            link = self._links.setdefault((of, parts), Link(parts[0], parts[1], of))
+            for part in parts:
+                held.setdefault(part, []).append(link)
 
-    def _branch(self, cell: Cell, top: int, held: Any, depths: Any, before: dict[Any, _Branch]) -> _Branch | None:
+    def _parts_of(self, cells: list[Cell]) -> tuple[CellPart, ...]:
+        return tuple(part for cell in cells for part in self.layout.parts(cell))
+
+    def _branch(self, cell: Cell, held: Any, before: dict[Any, _Branch]) -> _Branch | None:
         """Return the branch of a cell, as before where nothing has changed; None where the domain has nothing of it."""
         if cell.halves:
-            halves = [self._branch(half, top, held, depths, before) for half in cell.halves]
+            halves = [self._branch(half, held, before) for half in cell.halves]
         else:
-            halves = [self._single(part, held.get(part, ()), depths, before) for part in self.layout.parts(cell)]
+            halves = [self._single(part, tuple(held.get(part, ())), before) for part in self.layout.parts(cell)]
         found: _Branch | None = None
         for number, half in enumerate(half for half in halves if half is not None):
             if found is None:
@@ -272,30 +265,30 @@ class Glue:
                 continue
             known = before.get((cell, number))
             if known is None or known.halves != (found, half):
-                known = self._pair(cell, top, found, half, depths)
+                known = self._pair(cell, found, half)
             self._branches[cell, number] = found = known
             self._order.append(found)
         return found
 
-    def _single(self, part: CellPart, held: Any, depths: Any, before: dict[Any, _Branch]) -> _Branch:
-        walls = self.local.walls
-        faces = tuple(sorted(held, key=lambda face: depths[walls.get(face, face)]))
+    def _single(self, part: CellPart, faces: tuple[Any, ...], before: dict[Any, _Branch]) -> _Branch:
         known = before.get(part)
-        if known is None or known.faces != faces or set(known.shared) != set(self.local.shared(faces)):
+        same = known is not None and set(known.faces) == set(faces)
+        if known is None or not same or set(known.shared) != set(self.local.shared(faces)):
             system, shared, load = self.local.of(part, faces)
             counts, sums = self.local.counts(part, part.cell), self.local.unit_of_sums(part)
             known = _Branch(shared, system.sizes, part, counts, part=part, system=system, load=load, faces=faces)
             known.weight = self.rows.emphasis(part)
             known.units = np.concatenate([1.0 / sums, np.ones(known.width)])
+            known.inside = Counter(shared)
         self._branches[part] = known
         self._order.append(known)
         return known
 
-    def _pair(self, cell: Cell, top: int, one: _Branch, two: _Branch, depths: Any) -> _Branch:
+    def _pair(self, cell: Cell, one: _Branch, two: _Branch) -> _Branch:
+        """Return the union of two branches; what only they share is eliminated."""
         sizes = dict(zip(one.shared + two.shared, one.sizes + two.sizes, strict=True))
-        theirs = set(two.shared)
-        # A wall is shared by more than two: it goes with the last of them.
-        inner = tuple(face for face in one.shared if face in theirs and depths[face][0] <= top - cell.depth)
+        inside = one.inside + two.inside
+        inner = tuple(face for face in one.shared if inside[face] == self._holders[face])
         rest = tuple(face for face in sizes if face not in inner)
         starts = dict(zip(rest, np.cumsum([0, *(sizes[face] for face in rest)]).tolist(), strict=False))
         counts = self.local.counts(one.sample, cell)
@@ -318,6 +311,7 @@ class Glue:
             tuple(sizes[face] for face in inner),
             (one, two),
             join,
+            inside=inside,
         )
 
     def _eliminated(self) -> tuple[_Unknowns, dict[_Branch, Load]]:
@@ -450,18 +444,18 @@ class Glue:
             for branch, own in unknowns.own.items()
         }
 
-    def _seen(self, branch: _Branch, own: FloatArray) -> FloatArray:
-        """Return numbers whose squares sum up to that of the functions of a part: a cut one counts where it is."""
-        part = branch.sample
-        if part.whole:
-            return own
-        fields = own.reshape(-1, self.layout.reference.size)
-        values = part_values(self.layout.reference, part, fields, part.points[::4])
-        return np.asarray(values * math.sqrt(part.volume / part.extent / len(values)))
-
     def _square(self, unknowns: _Unknowns) -> float:
-        """Return the square sum of the functions that unknowns stand for."""
-        return sum(float(np.square(self._seen(branch, own)).sum()) for branch, own in unknowns.own.items())
+        """Return the square sum of the functions that unknowns stand for; a cut part counts where it is."""
+        square = 0.0
+        for branch, own in unknowns.own.items():
+            part, units = branch.sample, self.local.part_rows(branch.sample).units
+            weights = self._weights(branch, own, unknowns.others[branch])[0] / units[:, None]
+            if part.whole:
+                square += part.extent * float(np.square(weights).sum())
+            else:
+                values = part_values(self.layout.reference, part, weights, part.points[::4])
+                square += part.volume * float(np.square(values).sum()) / len(values)
+        return square
 
     def _least(self, unknowns: _Unknowns) -> _Unknowns:
         """Return the unknowns that rows see least: by inverse iteration, and then less all that rows do see."""
@@ -517,10 +511,10 @@ class Glue:
             ends = dict(
                 zip(branch.shared, (len(others) - branch.width + np.cumsum([0, *branch.sizes])).tolist(), strict=False)
             )
-            for crossing, links in crossed.items():
+            for crossing, link in crossed.items():
                 if (crossing, part) not in self._projected:
                     self._projected[crossing, part] = crossing.projected(self.layout, part)
-                numbers = others[ends[links[0]] : ends[links[0]] + crossing.size]
+                numbers = others[ends[link] : ends[link] + crossing.size]
                 every += np.tensordot(numbers.T, self._projected[crossing, part], axes=1)
         return np.asarray(every)
 
@@ -536,19 +530,6 @@ def _ranges(spans: list[tuple[int, int]]) -> Any:
     return np.concatenate([np.empty(0, dtype=np.int64), *(np.arange(start, start + count) for start, count in spans)])
 
 
-def _paths(root: Cell) -> dict[Cell, str]:
-    found: dict[Cell, str] = {}
-
-    def walk(cell: Cell, path: str) -> None:
-        if not cell.halves:
-            found[cell] = path
-        for number, half in enumerate(cell.halves):
-            walk(half, path + str(number))
-
-    walk(root, "")
-    return found
-
-
 def _beside(contact: Contact, face: Face) -> tuple[CellPart, int, bool] | None:
     """Return the larger one of two whole parts, if the other one meets it with all of its side, and that side of it."""
     if not face.whole or face.shift or len(face.below.half) == 1:
@@ -559,13 +540,3 @@ def _beside(contact: Contact, face: Face) -> tuple[CellPart, int, bool] | None:
     if whole_below == whole_above:
         return None
     return (face.above, face.axis, False) if whole_below else (face.below, face.axis, True)
-
-
-def _common(one: str, two: str) -> int:
-    """Return how far two paths go together."""
-    count = 0
-    for a, b in zip(one, two, strict=False):
-        if a != b:
-            return count
-        count += 1
-    return count
