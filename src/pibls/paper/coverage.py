@@ -41,7 +41,7 @@ class Measured:
     --------
     >>> data = Measured(Setting("advection", 30, seed=0))
     >>> data.problem.conditions, round(data.sigma, 3)
-    ((Observation(u at 31 points),), 0.058)
+    ((Observation(u at 31 points),), 0.054)
     """
 
     setting: Setting

@@ -23,8 +23,10 @@ _RECORD = ("table", "problem", "method", "part", "quantity", "n_train", "publish
 _COMPARED = (*_RECORD, "median", "worst", "best", "runs", "ratio", "verdict", "held")
 
 
-def write_files(folder: Path, book: Ledger, compared: Sequence[Record], timed: Sequence[Record]) -> tuple[Path, ...]:
-    """Write all files and return their paths.
+def write_files(
+    folder: Path, book: Ledger, compared: Sequence[Record], timed: Sequence[Record], *, own: Ledger | None = None
+) -> tuple[Path, ...]:
+    """Write all files and return their paths; those of single runs hold the own ones, if these are given.
 
     ``comparison.csv``, ``errors.csv``, ``settings.csv``, ``theorems.csv``, ``curves.csv`` and ``coverage.csv`` are the
     same for the same study on the same machine, however often it was interrupted; ``times.csv``, ``seconds.csv`` and
@@ -36,7 +38,7 @@ def write_files(folder: Path, book: Ledger, compared: Sequence[Record], timed: S
         "curves.csv": ((*_WHERE, "row", "column", *_CURVES), _curves(book)),
         "coverage.csv": (("problem", "n_train", "repetition", "inside", "error", "noise"), _coverage(book)),
         "growth.csv": (("method", "axis", "size", "seconds", "exponent"), _growth(book)),
-        **_of_runs(book),
+        **_of_runs(book if own is None else own),
     }
     folder.mkdir(parents=True, exist_ok=True)
     for name, (columns, rows) in content.items():

@@ -71,6 +71,7 @@ class Findings:
     missing: int = 0
     failures: tuple[str, ...] = ()
     twins: tuple[int, int] = (0, 0)  # cells that are stored, too, and those of them whose errors agree
+    own: Ledger | None = None  # cells that this study ran, where the book shows stored ones in their place
 
     @classmethod
     def of(cls, folder: Path, profile: str) -> Findings:
@@ -91,7 +92,8 @@ class Findings:
         cells = [cell for spec in specs.values() if (cell := store.read(spec)) is not None]
         told = Ledger.of(completed(cells, stored()))
         both = twins(cells, stored())
-        return cls(told, published(), profile, len(specs) - len(cells), tuple(store.failures), both)
+        missing, failures = len(specs) - len(cells), tuple(store.failures)
+        return cls(told, published(), profile, missing, failures, both, Ledger.of(cells))
 
     def number(
         self, kind: str, problem: str, method: str, quantity: str, part: str = "", n: int = 0, score: str | None = None

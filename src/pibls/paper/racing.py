@@ -54,7 +54,7 @@ def race(jobs: Sequence[SearchJob], folds: int, course: Sequence[int], device: A
 
     Examples
     --------
-    >>> from pibls import Points, problems
+    >>> from pibls import PINN, Points, problems
     >>> problem = problems.advection()
     >>> points = Points.sample(problem, interior=10)
     >>> job = SearchJob([PINN(width) for width in (1, 2, 8)], problem, points, 0)

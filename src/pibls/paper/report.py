@@ -69,7 +69,8 @@ def write_numbers(out: str | Path, profile: str = "quick") -> tuple[Path, ...]:
 
 
 def _write_files(found: Findings, folder: Path) -> tuple[Path, ...]:
-    return write_files(folder / "csv", found.book, [*found.accuracy, *found.parameters], found.times)
+    compared = [*found.accuracy, *found.parameters]
+    return write_files(folder / "csv", found.book, compared, found.times, own=found.own)
 
 
 def render(found: Findings, figures: Mapping[str, bytes]) -> str:

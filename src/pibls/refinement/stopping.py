@@ -35,7 +35,7 @@ class Reason(Enum):
     STAGNATION = "stagnation", "Refinement no longer pays: {0}."
     EXHAUSTED = "exhausted", "Refinement would not help: {0}."
     LOST = "lost", "{0}"
-    INTERRUPTED = "interrupted", "{0}"
+    INTERRUPTED = "interrupt", "{0}"
 
     @property
     def sentence(self) -> str:
