@@ -41,6 +41,7 @@ _LARGE, _SMALL = 0.25, 50.0  # what an operation counts in blocks of any size, a
 _SINGULAR = 1e-14  # of the largest entry of a diagonal: smaller ones are rounding
 _DEPENDENT = 1e-13  # of what a column was before elimination: a smaller pivot of a Gram matrix has no digits
 _CONDITIONED = 1e-5  # least reciprocal condition of rows at hand for a Gram matrix: refinement mends what it loses
+_DEFICIENT = 1e-14  # reciprocal condition of rows that leave something open
 _RIDGE = 1e-13  # rows that say that an unknown is zero, where no other row says anything of it
 
 
@@ -307,6 +308,18 @@ class Rotated(Factor):
 
     reflectors: tuple[FloatArray, FloatArray]
     rest: FloatArray
+    order: Any
+
+    def down(self, right: FloatArray, others: FloatArray, *, probing: bool = False) -> FloatArray:
+        """Return the own unknowns, given the others, in their own order."""
+        turned = super().down(right, others, probing=probing)
+        found = np.empty_like(turned)
+        found[self.order] = turned
+        return found
+
+    def up(self, right: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return the right-hand side of the own unknowns and that of the front, from that of the normal equations."""
+        return super().up(np.concatenate([right[self.order], right[len(self.order) :]]))
 
     @property
     def size(self) -> int:
@@ -390,12 +403,17 @@ class Grams:
         require_time(2.0 * len(rows) * own * (own + 2 * rows.shape[1]))
         ridge = np.diag(np.full(own, _RIDGE))
         columns = np.asfortranarray(np.vstack([rows[:, :own], ridge]))
-        factored, scales, _, _ = lapack.dgeqrf(columns, 64 * own, overwrite_a=True)
+        factored, scales, _, _ = lapack.dgeqrf(columns, 64 * own)
+        order = np.arange(own)
+        if lapack.dtrcon(np.triu(factored[:own]) / np.linalg.norm(columns, axis=0))[0] < _DEFICIENT:
+            # In this order the last pivots show what nothing determines.
+            factored, order, scales, _, _ = lapack.dgeqp3(columns, 64 * own)
+            order = order - 1
         others = np.asfortranarray(np.vstack([rows[:, own:], np.zeros((own, rows.shape[1] - own))]))
         turned, _, _ = lapack.dormqr("L", "T", factored, scales, others, 64 * max(64, others.shape[1]))
         rest = turned[own:]
         left = Front(rest.T @ rest, np.square(rows[:, own:]).sum(axis=0))
-        return Rotated(np.asfortranarray(np.triu(factored[:own])), turned[:own], left, (factored, scales), rest)
+        return Rotated(np.asfortranarray(np.triu(factored[:own])), turned[:own], left, (factored, scales), rest, order)
 
     def scaled(self, front: Front, units: FloatArray) -> Front:
         """Return a front over unknowns in other units: old ones are new ones times units."""
