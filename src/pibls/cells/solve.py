@@ -239,7 +239,9 @@ class Glue:
     def _chain(self, root: Cell, held: dict[CellPart, list[Any]]) -> None:
         """Link every part with the next one for each average, and all parts around each crossing."""
         cells = leaves(root)
-        chains = [(statement, pair) for statement in self.rows.averages for pair in pairwise(self._parts_of(cells))]
+        parts = self._parts_of(cells)
+        chains: list[tuple[Any, tuple[CellPart, ...]]] = []
+        chains += [(statement, pair) for statement in self.rows.averages for pair in pairwise(parts)]
         for crossing in self.layout.ground.crossings:
             around = self._parts_of(crossing.around(cells)[1])
             self.local.around[crossing] = set(around)
@@ -351,7 +353,7 @@ class Glue:
         for branch in self._order:
             if branch.system is not None:
                 branch.factor = branch.system.factor(way)
-                key = (id(way), id(branch.factor), branch.weight, branch.units.tobytes())
+                key: tuple[Any, ...] = (id(way), id(branch.factor), branch.weight, branch.units.tobytes())
                 if key not in self._known:
                     scaled = (way.scaled(branch.factor.front, branch.weight * branch.units), branch.factor)
                     self._known[key] = before.get(key) or scaled
