@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import pickle
 import signal
+import sys
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -264,3 +265,15 @@ def test_a_group_within_a_group_is_limited_by_both(monkeypatch, tmp_path, versio
     monkeypatch.setattr(runtime, "_meminfo_available", lambda: 10**12)
     monkeypatch.setattr(runtime, "_address_space", lambda: None)
     assert runtime.available_memory() == 200 * 2**20
+
+
+def test_a_solve_can_be_profiled_after_another():
+    problem, calls = pb.problems.poisson(), []
+    pb.solve(problem)
+    before = sys.getprofile()
+    sys.setprofile(lambda frame, event, _: calls.append(event))
+    try:
+        pb.solve(problem)
+    finally:
+        sys.setprofile(before)
+    assert len(calls) > 1000

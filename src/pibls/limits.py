@@ -102,6 +102,7 @@ class Guard:
     words: str = ""  # why it was stopped
     noticed: bool = False  # whether a search has ended since
     over: bool = False
+    swept: bool = False  # whether a stop that was on its way has been raised
     kept: Any = None  # a solution that lacks some of its record, but is better than none
     ended: threading.Event = field(default_factory=threading.Event)
     begun: float = field(init=False)
@@ -255,7 +256,10 @@ def _end(guard: Guard, watcher: threading.Thread) -> None:
     guard.ended.set()
     if watcher.ident is not None:
         watcher.join()
-    ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(threading.get_ident()), None)
+    if guard.words and not guard.swept and not _uses_signal():
+        # A pending stop is raised here, where it is caught: taken back, it would leave the interpreter waiting for it.
+        guard.swept = True
+        ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(threading.get_ident()), ctypes.py_object(Stopped))
 
 
 def _messenger() -> Callable[[], None]:
