@@ -198,11 +198,11 @@ def _fits(value: Any, hint: Any) -> bool:
         return True
     if origin is types.UnionType:
         return any(_fits(value, one) for one in arguments)
-    if origin is Mapping:
+    if origin in (Mapping, dict):
         return isinstance(value, dict) and all(_fits(entry, arguments[1]) for entry in value.values())
     if origin in (Sequence, tuple):
         inner = arguments[:1] * len(value) if isinstance(value, list | tuple) else ()
         return isinstance(value, list | tuple) and all(map(_fits, value, inner))
     if hint in (float, int):
         return not isinstance(value, bool) and isinstance(value, (int, float) if hint is float else int)
-    return isinstance(value, hint)
+    return isinstance(value, origin or hint)
