@@ -1,4 +1,4 @@
-"""Set-ups whose data cannot tell what is asked, and models that the data contradict.
+"""Set-ups whose data do not determine the unknowns, and models that the data contradict.
 
 A solver that returns a number for the first, or passes the second because the misfit is small, is wrong.
 """
@@ -59,7 +59,7 @@ def product(seed: int = 0) -> Problem:
 
 
 def out_of_reach(seed: int = 0) -> Problem:
-    """Return u_x = 1 + q exp(−400 (x − 0.8)²) on (0, 1), u(0) = 0: what flows past x = 0.8 no sensor before it sees.
+    """Return u_x = 1 + q exp(−400 (x − 0.8)²) on (0, 1), u(0) = 0: no sensor before x = 0.8 sees the flow past it.
 
     Examples
     --------
@@ -132,7 +132,7 @@ def times_zero(seed: int = 0) -> Problem:
 
 
 def _unseen() -> dict[str, float]:
-    """Return the direction of :func:`fewer_data`: what a + b x + c x² may add to u without a change at both sensors."""
+    """Return the direction of :func:`fewer_data`: the a + b x + c x² that changes u at neither sensor."""
     places = np.array([0.3, 0.7])
     answers = np.stack([(places - places ** (n + 2)) / ((n + 1) * (n + 2)) for n in range(3)], axis=1)
     direction = np.linalg.svd(answers)[2][-1]
