@@ -48,6 +48,11 @@ def poisson_gaussian() -> Problem:
 
     The solution of Berg & Nyström (2018) on a plain square: smooth, with boundary values that are not zero.
     :func:`~pibls.problems.poisson_star` poses it on a star.
+
+    Examples
+    --------
+    >>> poisson_gaussian().exact["u"]
+    exp(-2*x**2 - 4*y**2) + 1/2
     """
     x, y, u = scalar("x y")
     exact = sp.exp(-2 * x**2 - 4 * y**2) + sp.S.Half
@@ -59,6 +64,11 @@ def multiscale() -> Problem:
 
     A tenth of the solution oscillates ten times as fast, and makes ten times as much of the source: features of one
     scale fit either the one part or the other.
+
+    Examples
+    --------
+    >>> multiscale().exact["u"]
+    sin(pi*x)*sin(pi*y) + sin(10*pi*x)*sin(10*pi*y)/10
     """
     x, y, u = scalar("x y")
     low, high = (sp.sin(k * sp.pi * x) * sp.sin(k * sp.pi * y) for k in (1, 10))
@@ -95,6 +105,11 @@ def helmholtz_high() -> Problem:
 
     The nearest eigenvalue of the square, 162π², is 1.1 away from k² = 1600, so what the solution is off by on the
     boundary is amplified inside.
+
+    Examples
+    --------
+    >>> helmholtz_high().exact["u"]
+    sin(40*x)*sin(40*y)
     """
     return helmholtz(40)
 
@@ -238,6 +253,11 @@ def neumann_gauge() -> Problem:
 
     The flux alone fixes the solution only up to a constant, and only if it balances the source; the mean value fixes
     the constant. A solver that does not notice the null space returns any of them.
+
+    Examples
+    --------
+    >>> neumann_gauge().conditions[1]
+    Mean(u = 0.166667 on average)
     """
     x, y, u = scalar("x y")
     square = Rectangle((x, 0, 1), (y, 0, 1))

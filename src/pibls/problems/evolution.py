@@ -16,6 +16,11 @@ def heat_robin() -> Problem:
 
     A Robin condition h u + ∂u/∂n = 0 has the modes cos(λ(x − 1/2)) with λ tan(λ/2) = h; for h = π/2 the slowest one
     has λ = π/2 exactly.
+
+    Examples
+    --------
+    >>> heat_robin().conditions[0]
+    Robin(pi*u/2 + dn(u) = 0 on the boundary)
     """
     x, t, u = scalar("x t")
     shape = sp.cos(sp.pi / 2 * (x - sp.S.Half))
@@ -67,6 +72,11 @@ def periodic_advection() -> Problem:
     """Return u_t + u_x = 0 on (−1, 1) × (0, 1/2), periodic, u = sin π(x − t).
 
     The mildest hyperbolic problem: a sine carried to the right by a quarter of its wave length.
+
+    Examples
+    --------
+    >>> periodic_advection().conditions
+    (Periodic(u in x), Initial(u = sin(pi*x) on initial time))
     """
     return _periodic_transport(sp.Integer(-1), sp.Integer(1), sp.S.Half, sp.Integer(1), sp.pi)
 
@@ -81,6 +91,11 @@ def advection_beta(beta: float = 40) -> Problem:
     ----------
     beta
         Speed, from 0.1 to 1000.
+
+    Examples
+    --------
+    >>> advection_beta(beta=30).exact["u"]
+    -sin(30*t - x)
     """
     speed = parameter("beta", beta, "advection_beta", minimum=0.1, maximum=1000)
     return _periodic_transport(sp.Integer(0), 2 * sp.pi, sp.Integer(1), speed, sp.Integer(1))
@@ -90,6 +105,11 @@ def heat_2d() -> Problem:
     """Return u_t = κ Δu on the unit square for t in (0, 1), κ = 1/(5π²), u = e⁻ᵗ sin πx sin 2πy, zero on the boundary.
 
     Two space coordinates and time. The diffusivity is chosen so that the solution decays by e.
+
+    Examples
+    --------
+    >>> heat_2d().fields
+    (u(x, y, t),)
     """
     x, y, t, u = scalar("x y t")
     shape = sp.sin(sp.pi * x) * sp.sin(2 * sp.pi * y)

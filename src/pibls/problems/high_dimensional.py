@@ -27,6 +27,11 @@ def poisson_nd(dimension: int = 5) -> Problem:
     ----------
     dimension
         Number of coordinates, from 2 to 100.
+
+    Examples
+    --------
+    >>> poisson_nd(dimension=3).exact["u"]
+    sin(pi*x1/2) + sin(pi*x2/2) + sin(pi*x3/2)
     """
     axes = _axes(dimension, "poisson_nd")
     u = field("u", *axes)
@@ -35,7 +40,13 @@ def poisson_nd(dimension: int = 5) -> Problem:
 
 
 def poisson_6d() -> Problem:
-    """Return :func:`poisson_nd` in six dimensions, a common size for comparisons."""
+    """Return :func:`poisson_nd` in six dimensions, a common size for comparisons.
+
+    Examples
+    --------
+    >>> len(poisson_6d().domain.coordinates)
+    6
+    """
     return poisson_nd(6)
 
 
@@ -49,6 +60,11 @@ def heat_nd(dimension: int = 4) -> Problem:
     ----------
     dimension
         Number of space coordinates, from 2 to 100.
+
+    Examples
+    --------
+    >>> heat_nd(dimension=2).exact["u"]
+    exp(-t)*sin(sqrt(2)*(x1 + x2)/2)
     """
     axes = _axes(dimension, "heat_nd")
     t = coordinates("t")

@@ -66,6 +66,11 @@ def bratu() -> Problem:
     """Return Bratu's equation with a source, −Δu − eᵘ = f on the unit square, u = sin πx sin πy.
 
     The exponential makes a second, larger solution possible.
+
+    Examples
+    --------
+    >>> bratu().conditions
+    (Dirichlet(u = 0 on the boundary),)
     """
     x, y, u, square = _square()
     return dirichlet_problem(-laplacian(u) - sp.exp(u), u, sp.sin(sp.pi * x) * sp.sin(sp.pi * y), square, 0)
@@ -124,6 +129,11 @@ def nonlinear_helmholtz() -> Problem:
     """Return u'' − 50u + 10 sin u = f on (0, 8), u = sin(3πx + 3π/20) cos(4πx − 2π/5) + 3/2 + x/10.
 
     The nonlinear test of local extreme learning machines (Dong & Li 2021): nearly thirty oscillations on one interval.
+
+    Examples
+    --------
+    >>> nonlinear_helmholtz().domain
+    Interval((x, 0, 8))
     """
     x, u = scalar("x")
     waves = sp.sin(3 * sp.pi * x + 3 * sp.pi / 20) * sp.cos(4 * sp.pi * x - 2 * sp.pi / 5)
@@ -135,6 +145,11 @@ def nonlinear_spring() -> Problem:
     """Return u'' + 4u + sin(u)/10 = f on (0, 5/2) from rest, u(0) = u'(0) = 0, with u = t sin t.
 
     An initial value problem solved over the whole interval at once (Dong & Li 2021).
+
+    Examples
+    --------
+    >>> nonlinear_spring().conditions
+    (Dirichlet(u = 0 on left), Condition(u_t = 0 on left))
     """
     t, u = scalar("t")
     interval = Interval((t, 0, sp.Rational(5, 2)))
@@ -151,6 +166,11 @@ def burgers_steady(viscosity: float = 0.1) -> Problem:
     ----------
     viscosity
         The number ν, from 0.005 to 10; the shock is about 4ν wide.
+
+    Examples
+    --------
+    >>> burgers_steady(0.25).exact["u"]
+    -tanh(2*x)
     """
     nu = parameter("viscosity", viscosity, "burgers_steady", minimum=0.005, maximum=10)
     nu = sp.Rational(repr(float(nu)))
@@ -216,6 +236,11 @@ def cavity(reynolds: float = 100) -> Problem:
     ----------
     reynolds
         The Reynolds number, from 1 to 1000.
+
+    Examples
+    --------
+    >>> cavity().conditions[:2]
+    (Dirichlet(u = 1 on top), Dirichlet(u = 0 on left|right|bottom))
     """
     return _cavity("cavity", reynolds, lambda _: sp.S.One)
 
@@ -229,6 +254,11 @@ def regularised_cavity(reynolds: float = 100) -> Problem:
     ----------
     reynolds
         The Reynolds number, from 1 to 1000.
+
+    Examples
+    --------
+    >>> regularised_cavity(400).conditions[0]
+    Dirichlet(u = 4*x*(1 - x) on top)
     """
     return _cavity("regularised_cavity", reynolds, lambda x: 4 * x * (1 - x))
 
@@ -253,6 +283,11 @@ def p_laplacian(p: float = 3) -> Problem:
     ----------
     p
         The power, from 2.1 to 8.
+
+    Examples
+    --------
+    >>> p_laplacian().exact["u"]
+    (x**2 + y**2)**(1/4)
     """
     power = sp.nsimplify(parameter("p", p, "p_laplacian", minimum=2.1, maximum=8), rational=True)
     x, y, u = scalar("x y")

@@ -18,6 +18,11 @@ def oscillator() -> Problem:
     About twenty oscillations on one interval, the solution of the one-dimensional tests of local extreme learning
     machines (Dong & Li 2021): one global network needs its feature scale right. The indefinite sign makes the
     problem solvable only because 8 is not a multiple of π/2.
+
+    Examples
+    --------
+    >>> print(oscillator().conditions[0])
+    Dirichlet(u = sin(3*pi*x + 3*pi/20)*cos(2*pi*x + pi/10) + 2 on the boundary)
     """
     x, u = scalar("x")
     exact = sp.sin(3 * sp.pi * x + 3 * sp.pi / 20) * sp.cos(2 * sp.pi * x + sp.pi / 10) + 2
@@ -109,6 +114,11 @@ def beam(load: float = 120) -> Problem:
     ----------
     load
         The load q at the right end over the stiffness, from 10⁻³ to 10⁶.
+
+    Examples
+    --------
+    >>> beam().conditions
+    (Dirichlet(u = 0 on the boundary), Condition(u_x = 0 on left), Condition(u_xx = 0 on right))
     """
     q = parameter("load", load, "beam", minimum=1e-3, maximum=1e6)
     x, u = scalar("x")

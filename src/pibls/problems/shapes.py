@@ -122,6 +122,11 @@ def poisson_ball() -> Problem:
     """Return −Δu = f in the unit ball of space, u = eˣ sin 2y cos z + z², given on the sphere.
 
     Three dimensions and a curved boundary; no mesh has to follow the sphere.
+
+    Examples
+    --------
+    >>> poisson_ball().domain
+    Ball((x, y, z), (0, 0, 0), 1)
     """
     x, y, z, u = scalar("x y z")
     exact = sp.exp(x) * sp.sin(2 * y) * sp.cos(z) + z**2

@@ -97,6 +97,11 @@ def schroedinger() -> Problem:
 
     With ψ = u + iv the equation is u_t = −½ v_xx, v_t = ½ u_xx. The solution is a packet of three plane waves,
     Σ aₖ exp(i(kx − k²t/2)) with k = 1, 2, 3 and a = 1, ½, ¼, which disperses.
+
+    Examples
+    --------
+    >>> schroedinger().conditions[3]
+    Initial(v = sin(x) + sin(2*x)/2 + sin(3*x)/4 on initial time)
     """
     x, t = coordinates("x t")
     u, v = field("u", x, t), field("v", x, t)
@@ -124,6 +129,11 @@ def maxwell_1d(permittivity: float = 2) -> Problem:
     ----------
     permittivity
         The number ε, from 0.01 to 100.
+
+    Examples
+    --------
+    >>> maxwell_1d().exact["E"]
+    sin(pi*x)*cos(sqrt(2)*pi*t/2)
     """
     eps = parameter("permittivity", permittivity, "maxwell_1d", minimum=0.01, maximum=100)
     x, t = coordinates("x t")
