@@ -85,8 +85,6 @@ def joined_in_sight(
 ) -> IntArray:
     """Return owners with those of pieces that see each other made one: along a sharp edge a grid leaves specks.
 
-    Examples
-    --------
     >>> samples, owners = np.array([[0.0, 0.0], [1.0, 1.0], [1.0, 4.0]]), np.array([1, 2, 3])
     >>> joined_in_sight(samples, owners, np.ones(2), lambda X: X[:, 1] < 2).tolist()
     [2, 2, 3]
