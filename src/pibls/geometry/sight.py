@@ -2,16 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
-from pibls.checks import FloatArray, IntArray
+from pibls.checks import BoolArray, FloatArray, IntArray
 
 _NEAREST = 16
 _BETWEEN = (0.5, 0.25, 0.75)
+_ALONG = tuple(k / 8 for k in range(1, 8))
 _LOOKS = 32
+
+
+def _seen(
+    here: FloatArray, there: FloatArray, shares: Sequence[float], clear: Callable[[FloatArray], Any]
+) -> BoolArray:
+    """Tell for which pairs of points the places between them can be seen through."""
+    seen = np.ones(len(here), dtype=np.bool_)
+    for share in shares:
+        seen[seen] = clear((here + share * (there - here))[seen])
+    return seen
 
 
 def owners_in_sight(
@@ -66,10 +77,7 @@ def owners_in_sight(
             left = np.flatnonzero(rows >= 0)
             if not len(left):
                 break
-            here, there = X[rows[left]], samples[column[left]]
-            seen = np.ones(len(left), dtype=np.bool_)
-            for share in _BETWEEN:
-                seen[seen] = clear((here + share * (there - here))[seen])
+            seen = _seen(X[rows[left]], samples[column[left]], _BETWEEN, clear)
             found[rows[left[seen]]] = owners[column[left[seen]]]
             rows[left[seen]] = -1
         rows = rows[rows >= 0]
@@ -98,10 +106,7 @@ def joined_in_sight(
             continue
         gaps, nearest = cKDTree(samples[~own] / scale).query(samples[own] / scale)
         looks = np.argsort(gaps)[:_LOOKS]
-        here, there = samples[own][looks], samples[~own][nearest[looks]]
-        seen = np.ones(len(looks), dtype=np.bool_)
-        for share in np.arange(1, 8) / 8:
-            seen[seen] = clear((here + share * (there - here))[seen])
+        seen = _seen(samples[own][looks], samples[~own][nearest[looks]], _ALONG, clear)
         if seen.any():
             found[own] = found[~own][nearest[looks[seen][0]]]
     return found
