@@ -1,4 +1,4 @@
-"""Which conditions sit where: what the pictures of a domain show."""
+"""The places of conditions, as pictures of a domain show them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ if TYPE_CHECKING:
     from pibls.checks import FloatArray
     from pibls.problem import Problem
 
-__all__ = ["Mark", "marks", "open_boundary", "shown_axes"]
 
 _SIGNS = string.digits[1:] + string.ascii_letters
 _POINTS = {1: 2, 2: 1500, 3: 600}

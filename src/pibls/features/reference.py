@@ -22,9 +22,6 @@ from pibls.features.broad import BroadNetwork
 from pibls.features.scales import draw_enhancement, draw_features
 from pibls.geometry.rules import gauss, tensor
 
-__all__ = ["Cells", "Memory", "Reference", "cube_rule", "draw_reference", "on_grid", "orthonormal", "rule_count"]
-
-
 _NODES_PER_FUNCTION = 2
 _WAVES = 0.12  # largest weight of a sine, per degree: smaller is nearer to polynomials
 _FLAT, _CLEAR = 2, 5e-8  # coordinates for which that is near enough; in more, what sines have of the highest degree
@@ -37,7 +34,7 @@ _NOISE = 1e-15  # singular values below this share of the first are rounding
 
 @dataclass(frozen=True)
 class Cells:
-    """What the small network of every cell is made of, as a ``method`` for :func:`pibls.solve`.
+    """The small network of every cell, as a ``method`` for :func:`pibls.solve`.
 
     Parameters
     ----------
@@ -66,7 +63,7 @@ class Cells:
                 )
 
     def network(self, rng: np.random.Generator, dimension: int, degree: int, nodes: int) -> BroadNetwork:
-        """Draw nodes for the cube [−1, 1]ᵈ that span about what polynomials of a degree do."""
+        """Draw nodes for the cube [−1, 1]ᵈ that span about the polynomials of a degree."""
         cube, some = [1.0] * dimension, nodes if self.enhancement is None else nodes // 2
         # Of a uniform distribution up to the largest weight, the standard deviation.
         sines = self.activation == "sin" and self.enhancement is None

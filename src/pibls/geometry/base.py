@@ -1,4 +1,4 @@
-"""What every domain can do."""
+"""The interface of all domains."""
 
 from __future__ import annotations
 
@@ -18,16 +18,6 @@ from pibls.geometry.description import Arguments
 from pibls.geometry.part import Part
 from pibls.geometry.patch import RELATIVE_TOLERANCE, ROUNDING, FieldState, Patch
 from pibls.geometry.sampling import METHODS, check_count, fill
-
-__all__ = [
-    "KINDS",
-    "BoolArray",
-    "Domain",
-    "ForeignPartError",
-    "Region",
-    "UnknownPartError",
-    "check_coordinates",
-]
 
 Encoder = Callable[[sp.Expr], Any]
 Decoder = Callable[[Any], sp.Expr]

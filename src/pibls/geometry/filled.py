@@ -1,4 +1,4 @@
-"""What lies between the points of a cloud: the simplices of its triangulation that are no larger than its gaps."""
+"""The space between the points of a cloud: simplices of its triangulation that are no larger than its gaps."""
 
 from __future__ import annotations
 
@@ -8,9 +8,6 @@ from typing import Any
 import numpy as np
 
 from pibls.checks import BoolArray, FloatArray
-
-__all__ = ["Filling"]
-
 
 _MOST_COORDINATES = 4  # triangulations of more have too many simplices
 _GAP = 4.0  # circumscribed radius, over the largest distance of a point to its neighbour, across which a cloud holds

@@ -21,9 +21,6 @@ from pibls.geometry.part import Part
 from pibls.geometry.slices import slices
 from pibls.geometry.zeros import Field, ImplicitPatch
 
-__all__ = ["Implicit", "check_bounds"]
-
-
 _CELLS = {2: 96, 3: 24}
 _MOST_CELLS = {2: 1000, 3: 100}
 _STEP = 1e-6
@@ -135,7 +132,7 @@ class Implicit(Region):
 
     @cached_property
     def bounds(self) -> FloatArray:
-        """The box around the zero set, a little wider than what was found of it."""
+        """The box around the zero set, a little wider than its simplices."""
         limits = np.array(self.limits)
         flat = self._simplices.reshape(-1, len(limits))
         margin = 0.1 * (limits[:, 1] - limits[:, 0]) / self.cells

@@ -19,8 +19,6 @@ from pibls.geometry.sampling import METHODS, apportion, check_count, kronecker
 if TYPE_CHECKING:
     from pibls.geometry.base import Domain
 
-__all__ = ["Part"]
-
 
 @dataclass(frozen=True)
 class Part(FieldState):
@@ -160,14 +158,14 @@ class Part(FieldState):
         return Part(self.domain, f"{self.name}.where({_title(predicate)})", patches)
 
     def __or__(self, other: Part) -> Part:
-        """Return the union of two parts of one domain; what they share counts once."""
+        """Return the union of two parts of one domain; shared points count once."""
         if not isinstance(other, Part) or other.domain != self.domain:
             raise GeometryError(
                 f"Parts joined with | must belong to the same domain. Got {self} and {shorten(other, 200)}. "
                 "Bring a part to a larger domain with domain.lift(part) first."
             )
         fresh = [patch for patch in other.patches if patch not in self.patches]
-        added = tuple(RestrictedPatch(p, Outside(self)) if self._overlaps(p) else p for p in fresh)
+        added = tuple(RestrictedPatch(p, OffPart(self)) if self._overlaps(p) else p for p in fresh)
         return Part(self.domain, f"{self.name}|{other.name}", self.patches + added)
 
     def _overlaps(self, patch: Patch) -> bool:
@@ -193,7 +191,7 @@ class Part(FieldState):
 
 
 @dataclass(frozen=True)
-class Outside:
+class OffPart:
     """Keeps the points that are not on a part."""
 
     part: Part

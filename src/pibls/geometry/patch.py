@@ -17,17 +17,6 @@ from pibls.checks import BoolArray, FloatArray
 from pibls.geometry.rules import gauss, side, tensor
 from pibls.geometry.sampling import fill
 
-__all__ = [
-    "AffinePatch",
-    "DerivedPatch",
-    "FieldState",
-    "FlippedPatch",
-    "Patch",
-    "Samples",
-    "TimedPatch",
-    "interval_tolerance",
-]
-
 Vector = tuple[float, ...]
 Located = tuple[FloatArray, FloatArray, BoolArray | None]
 SurfaceRule = tuple[FloatArray, FloatArray, FloatArray]
@@ -44,7 +33,7 @@ class Samples(NamedTuple):
 
 
 class FieldState:
-    """Pickles only the dataclass fields: what is cached beside them (compiled functions) is made again."""
+    """Pickles only the dataclass fields: cached values beside them (compiled functions) are made again."""
 
     def __getstate__(self) -> dict[str, Any]:
         """Return the fields."""

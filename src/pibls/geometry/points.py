@@ -12,8 +12,6 @@ from pibls.checks import FloatArray, check_integer, check_points, check_seed, sh
 from pibls.errors import GeometryError, InputError, ProblemError
 from pibls.problem import Across, AtPoints, Average, Averages, Interior, OnPart, Opposite, Problem, Statement
 
-__all__ = ["PointSet", "Points", "interior_points"]
-
 _AVERAGE_POINTS = 1000
 _MOST_POINTS = 2**31
 
@@ -225,7 +223,7 @@ def _collect(problem: Problem, make: Callable[[Statement], PointSet]) -> tuple[P
 
 
 def _place(statement: Statement) -> Interior | OnPart | AtPoints | Opposite | Average | Averages:
-    """Return where a statement holds; refuse what one network cannot do, as it is smooth across every curve."""
+    """Return where a statement holds; refuse interfaces, as one network is smooth across every curve."""
     if isinstance(statement.place, Across):
         raise ProblemError(
             f"{statement.name} cannot be met by a single network, which is smooth everywhere. Use solve(problem) "

@@ -1,4 +1,4 @@
-"""What is left of a patch under a condition: the visible part of an operand's boundary, or a user's selection."""
+"""Patches restricted by a condition: the visible part of an operand's boundary, or a user's selection."""
 
 from __future__ import annotations
 
@@ -13,8 +13,6 @@ from pibls.errors import GeometryError
 from pibls.geometry.patch import DerivedPatch, Located, Samples, SurfaceRule
 from pibls.geometry.rules import gauss
 from pibls.geometry.sampling import kronecker, picked
-
-__all__ = ["Predicate", "RestrictedPatch"]
 
 Keep = Callable[[FloatArray, FloatArray], BoolArray]
 

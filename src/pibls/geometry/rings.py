@@ -1,4 +1,4 @@
-"""Rings of vertices: areas, nesting, and what makes them fit for an outline."""
+"""Rings of vertices: areas, nesting, and checks that they make an outline."""
 
 from __future__ import annotations
 
@@ -10,21 +10,6 @@ import numpy.typing as npt
 from pibls.checks import FloatArray, IntArray, check_points, shorten
 from pibls.errors import GeometryError
 from pibls.geometry.patch import ROUNDING
-
-__all__ = [
-    "MOST_VERTICES",
-    "OpenRingError",
-    "chained",
-    "check_names",
-    "check_rings",
-    "cross",
-    "depths",
-    "nesting",
-    "resolution_of",
-    "segment_distance",
-    "signed_area",
-]
-
 
 _RESOLUTION = 1e-12
 MOST_VERTICES = 20000

@@ -18,12 +18,9 @@ from pibls.geometry.base import LevelIn, Region, check_coordinates
 from pibls.geometry.description import Argument, Arguments, Kind
 from pibls.geometry.part import Part
 from pibls.geometry.rings import check_names
-from pibls.geometry.sheets import TrianglePatch, make_patches
+from pibls.geometry.triangle_patches import TrianglePatch, make_patches
 from pibls.geometry.triangles import Surface
 from pibls.geometry.watertight import check_surface
-
-__all__ = ["Solid"]
-
 
 _MOST_TRIANGLES = 200_000
 _MOST_FACES = 100
@@ -33,7 +30,7 @@ _FEW = 64  # triangles that are all looked at faster than the nearest are found
 
 @dataclass(frozen=True, init=False, repr=False)
 class Solid(Region):
-    """What a closed surface of triangles encloses.
+    """The solid within a closed surface of triangles.
 
     Triangles run counterclockwise seen from outside; surfaces inside of others run the other way and bound cavities.
     Flat faces are found: they are the parts ``face0``, ``face1``, ... in the order of their first triangles, unless

@@ -14,9 +14,6 @@ from pibls.checks import FloatArray
 from pibls.geometry.patch import DerivedPatch, FlippedPatch, Located, Patch
 from pibls.geometry.restricted import RestrictedPatch
 
-__all__ = ["SpanPatch", "Warp", "smooth_spans"]
-
-
 _PANELS, _MOST_PANELS = 32, 2**12
 _ORDER = 10
 _ROUNDS = 60
@@ -96,12 +93,12 @@ class SpanPatch(DerivedPatch):
         return self.base.measure * (self.stop - self.start)
 
     def at(self, U: FloatArray) -> Located:
-        """Return what the base does there."""
+        """Return points and normals of the base there."""
         return self.base.at(self.start + U * (self.stop - self.start))
 
 
 def smooth_spans(patch: Patch) -> list[Patch]:
-    """Return a curve as pieces without gaps: what a condition leaves of one may have several."""
+    """Return a curve as pieces without gaps: a restricted curve may have several."""
     if patch.empty:
         return []
     if isinstance(patch, FlippedPatch):

@@ -12,8 +12,6 @@ from pibls.geometry.patch import DerivedPatch, FieldState, Located, Patch, Surfa
 from pibls.geometry.rules import periodic, side
 from pibls.geometry.spans import Warp
 
-__all__ = ["Frame", "MirroredPatch", "RevolvedPatch"]
-
 Vector = tuple[float, ...]
 
 _TURN = 2 * np.pi
@@ -126,7 +124,7 @@ class MirroredPatch(DerivedPatch):
     """A plane curve with its two coordinates swapped."""
 
     def at(self, U: FloatArray) -> Located:
-        """Return what the base does, swapped."""
+        """Return points and normals of the base, swapped."""
         points, normals, keep = self.base.at(U)
         return points[:, ::-1], normals[:, ::-1], keep
 

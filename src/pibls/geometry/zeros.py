@@ -18,9 +18,6 @@ from pibls.geometry.sampling import picked
 from pibls.problem.evaluate import Function, compile_function
 from pibls.problem.symbols import Data
 
-__all__ = ["Field", "ImplicitPatch"]
-
-
 _NEWTON = 8
 
 
@@ -43,7 +40,7 @@ class Field(FieldState):
         return [compile_function(self.function.diff(symbol), self.coordinates) for symbol in self.coordinates]
 
     def __call__(self, X: FloatArray) -> FloatArray:
-        """Return the values at points, or refuse what a user's function gives."""
+        """Return the values at points, or refuse those of a user's function."""
         if isinstance(self.function, sp.Expr):
             return self._compiled.where_real(X)
         try:

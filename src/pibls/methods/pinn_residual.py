@@ -1,4 +1,4 @@
-"""A lowered residual as a function of torch tensors: what does not depend on the state is computed once, by NumPy."""
+"""A lowered residual as a function of torch tensors: parts that do not depend on the state are computed by NumPy."""
 
 from __future__ import annotations
 
@@ -15,8 +15,6 @@ from pibls.errors import ProblemError
 from pibls.problem import Form
 from pibls.problem.evaluate import compile_function
 from pibls.problem.printing import text
-
-__all__ = ["Evaluator", "residual_evaluator"]
 
 Evaluator: TypeAlias = Callable[[Sequence[Any]], Any]
 """From one tensor per term of the form to the residual."""
@@ -81,7 +79,7 @@ class _Builder:
     tensor: Callable[[FloatArray], Any]
 
     def fixed(self, expression: sp.Expr) -> Any:
-        """Return the value of what does not depend on the state: a number, or a tensor over the points."""
+        """Return the value of an expression without the state: a number, or a tensor over the points."""
         function = compile_function(expression, self.form.coordinates)
         if function.constant is not None:
             return function.constant

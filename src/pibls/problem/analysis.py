@@ -1,4 +1,4 @@
-"""What can be told of a problem from its symbols alone, found once per problem and passed on."""
+"""Analysis of a problem by its symbols alone, made once per problem and passed on."""
 
 from __future__ import annotations
 
@@ -25,8 +25,6 @@ from pibls.problem.switches import (
     switching_edges,
     switching_planes,
 )
-
-__all__ = ["Analysis", "Switching", "analysis_of"]
 
 
 def analysis_of(problem: Problem) -> Analysis:

@@ -1,4 +1,4 @@
-"""What flows by an equation: of a divergence as it is written, else coefficients of second derivatives times slopes."""
+"""The flux of an equation: of a divergence as it is written, else coefficients of second derivatives times slopes."""
 
 from __future__ import annotations
 
@@ -10,19 +10,17 @@ import sympy as sp
 
 from pibls.errors import ProblemError
 from pibls.problem.conditions import residual_of
-from pibls.problem.domain import Domain
+from pibls.problem.domain import DomainLike
 from pibls.problem.evaluate import compile_function
 from pibls.problem.lowering import Form
 from pibls.problem.operators import Divergence, Laplacian, SpaceDerivative, resolve
 from pibls.problem.symbols import Field, normal
 
-__all__ = ["carriers", "flux_of", "normal_flux"]
-
 _SAMPLES = 64
 
 
 def normal_flux(equation: object, space: tuple[sp.Symbol, ...]) -> sp.Expr | None:
-    """Return what flows along the normal by an equation, or None if it does not say so by divergences alone.
+    """Return the flux of an equation along the normal, or None if its divergences alone do not tell.
 
     Examples
     --------
@@ -73,8 +71,8 @@ def carriers(forms: Sequence[Form], names: Sequence[str], space: int) -> dict[st
     return found
 
 
-def flux_of(field: Any, equations: Sequence[object], forms: Sequence[Form], domain: Domain) -> sp.Expr:
-    """Return what flows of a field along the normal, with a sign by which it grows with the field's own slope.
+def flux_of(field: Any, equations: Sequence[object], forms: Sequence[Form], domain: DomainLike) -> sp.Expr:
+    """Return the flux of a field along the normal, with a sign by which it grows with the field's own slope.
 
     Examples
     --------

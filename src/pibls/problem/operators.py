@@ -15,8 +15,6 @@ from pibls.checks import HIGHEST_ORDER, shorten
 from pibls.errors import ProblemError
 from pibls.problem.symbols import Field, normal
 
-__all__ = ["SpaceOperator", "div", "grad", "laplacian", "normal_derivative", "resolve"]
-
 
 class SpaceOperator(sp.Expr):  # type: ignore[misc]
     """Base of the operators that wait for a domain to say which coordinates are space."""
@@ -137,7 +135,7 @@ def grad(u: sp.Expr) -> Any:
 
 
 def div(v: Sequence[sp.Expr] | sp.MatrixBase) -> Any:
-    """Return the divergence of a vector (a sequence of fields or expressions, or what :func:`grad` gives).
+    """Return the divergence of a vector (a sequence of fields or expressions, or a result of :func:`grad`).
 
     Examples
     --------

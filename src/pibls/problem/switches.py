@@ -19,18 +19,6 @@ from pibls.problem.places import Across, OnPart, Place
 from pibls.problem.problem import Problem
 from pibls.problem.statements import Statement
 
-__all__ = [
-    "branch_number",
-    "condition_edges",
-    "factors_of",
-    "has_branches",
-    "has_jumps",
-    "hidden_jump",
-    "reading_of_jumps",
-    "switching_edges",
-    "switching_planes",
-]
-
 _SWITCHES = (sp.Piecewise, sp.Abs, sp.sign, sp.Heaviside, sp.Max, sp.Min)
 _REAL = 1e-9
 _SCAN = 4097
@@ -121,7 +109,7 @@ def _top_jumps(equation: Statement, space: int) -> bool:
 
 
 def reading_of_jumps(problem: Problem) -> str:
-    """Say what is taken to be continuous where the coefficient of a second derivative jumps and no divergence tells.
+    """Say which flux is taken to be continuous where the coefficient of a second derivative jumps outside a divergence.
 
     Examples
     --------
@@ -182,7 +170,7 @@ def _branches(node: sp.Basic) -> tuple[sp.Basic, ...]:
 
 
 def hidden_jump(problem: Problem, seen: Collection[sp.Expr]) -> str:
-    """Say which coefficient of a highest derivative jumps where what flows is not known, if one does."""
+    """Say which coefficient of a highest derivative jumps where the flux is not known, if one does."""
     places, space = set(problem.domain.coordinates), len(problem.domain.space)
     equations = [s for s in problem.statements if s.is_equation]
     for number, statement in enumerate(equations):

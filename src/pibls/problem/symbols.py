@@ -14,9 +14,7 @@ from sympy.core.function import AppliedUndef, UndefinedFunction
 
 from pibls.checks import refusal, shorten
 from pibls.errors import ProblemError
-from pibls.problem.unknowns import Smooth, Unknown, check_name, unknown
-
-__all__ = ["Data", "Field", "Normal", "Smooth", "Unknown", "coordinates", "data", "field", "normal", "unknown"]
+from pibls.problem.unknown_numbers import Smooth, Unknown, check_name
 
 
 class Field(AppliedUndef):  # type: ignore[misc]
@@ -62,7 +60,7 @@ class Data(AppliedUndef):  # type: ignore[misc]
         return str(self.func.__name__)
 
     def __reduce_ex__(self, _: Any) -> tuple[Any, ...]:
-        """Pickle how it was made: what shares a function before shares one after."""
+        """Pickle how it was made: calls that share a function before share one after."""
         return _called, (self.source, self.args)
 
 

@@ -11,8 +11,6 @@ from pibls.errors import InputError
 from pibls.report.drawing import BLUE, INK, Picture
 from pibls.solution.parameters import Parameter, Parameters
 
-__all__ = ["draw_corner"]
-
 _SIZE = 1.9  # inches of a panel
 _REACH = 3.3  # standard deviations to each side that panels show
 _HELD = (0.6827, 0.95)  # by the inner and the outer ellipse
@@ -53,7 +51,7 @@ def draw_corner(parameters: Parameters) -> Picture:
 
 
 def _draw_one(axes: Any, entry: Parameter) -> None:
-    """Draw a normal density; what the 95 % interval holds is filled."""
+    """Draw a normal density, filled over the 95 % interval."""
     values = np.linspace(*_limits(entry), _POINTS)
     density = np.exp(-0.5 * ((values - entry.value) / entry.deviation) ** 2)
     low, high = entry.interval

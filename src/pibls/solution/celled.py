@@ -1,4 +1,4 @@
-"""A small network on every cell of a tree: what a solution by cells is made of."""
+"""A small network on every cell of a tree: the form of a solution by cells."""
 
 from __future__ import annotations
 
@@ -14,9 +14,6 @@ from pibls.errors import FeatureError
 from pibls.features import BroadNetwork, MultiIndex
 from pibls.geometry.sight import owners_in_sight
 from pibls.problem.evaluate import Function
-
-__all__ = ["CellNetwork"]
-
 
 _FEWEST = 16  # points in a cell, to measure an error by
 _LOCATED = 2**16  # points that go down the tree together

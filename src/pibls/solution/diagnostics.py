@@ -1,4 +1,4 @@
-"""What happened in a solve: what was chosen, how well each condition is met, how well the system is conditioned."""
+"""The record of a solve: its choices, the residual of each condition, the conditioning of the system."""
 
 from __future__ import annotations
 
@@ -11,8 +11,6 @@ from typing import Any, TypeVar, get_args, get_origin, get_type_hints
 
 from pibls.checks import shorten
 from pibls.solution.stages import Stage, counted, in_words, size_in_words
-
-__all__ = ["Diagnostics", "Residual", "built", "from_plain", "to_plain"]
 
 
 @dataclass(frozen=True)

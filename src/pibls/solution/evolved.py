@@ -1,4 +1,4 @@
-"""A network whose output weights follow a path in time: what a solution by the method of lines is made of."""
+"""A network whose output weights follow a path in time: the form of a solution by the method of lines."""
 
 from __future__ import annotations
 
@@ -12,8 +12,6 @@ import numpy as np
 from pibls.checks import FloatArray
 from pibls.errors import FeatureError
 from pibls.features import BroadNetwork, MultiIndex
-
-__all__ = ["EvolvedNetwork", "piecewise"]
 
 _CHUNK = 2**21
 

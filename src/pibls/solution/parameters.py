@@ -1,4 +1,4 @@
-"""What an inverse problem found: values with their uncertainty, and how they hang together."""
+"""The result of an inverse problem: values with their uncertainties and correlations."""
 
 from __future__ import annotations
 
@@ -12,8 +12,6 @@ import numpy as np
 
 from pibls.checks import FloatArray
 from pibls.solution.diagnostics import built, from_plain, to_plain
-
-__all__ = ["Parameter", "Parameters"]
 
 
 @dataclass(frozen=True)

@@ -6,12 +6,10 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-__all__ = ["Stage", "counted", "in_words", "size_in_words"]
-
 
 @dataclass(frozen=True)
 class Stage:
-    """A tree of cells, a width, a fineness or an iteration; what a way of solving does not have is None.
+    """A tree of cells, a width, a fineness or an iteration; figures that a way of solving lacks are None.
 
     Attributes
     ----------
@@ -59,7 +57,7 @@ class Stage:
     beta: float | None = None
 
     def as_dict(self) -> dict[str, Any]:
-        """Return what there is, by name."""
+        """Return the figures that there are, by name."""
         return {name: value for name, value in asdict(self).items() if value is not None}
 
     def __str__(self) -> str:

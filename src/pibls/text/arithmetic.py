@@ -14,22 +14,7 @@ from pibls.problem.interface import flux, inside, outside
 from pibls.problem.measured import Measured, tree_size
 from pibls.problem.operators import div, grad, laplacian, normal_derivative
 from pibls.problem.symbols import Data, Field
-from pibls.text.functions import Function
-
-__all__ = [
-    "RefusedError",
-    "add",
-    "apply",
-    "check_size",
-    "differentiate",
-    "divide",
-    "dot",
-    "multiply",
-    "operate",
-    "piecewise",
-    "power",
-    "product",
-]
+from pibls.text.vocabulary import NamedFunction
 
 _LARGEST = 1e300
 _MOST_NODES = 4_000
@@ -62,7 +47,7 @@ class RefusedError(ValueError):
 
 
 def _value(compute: Callable[..., Any], operands: Sequence[Measured]) -> float | None:
-    """Return the value of an operation on constants, or None if one is not; refuse what double precision cannot."""
+    """Return the value of an operation on constants, or None if one is not; refuse values beyond double precision."""
     numbers = [operand.number for operand in operands if operand.number is not None]
     if len(numbers) < len(operands):
         return None
@@ -82,7 +67,7 @@ def _value(compute: Callable[..., Any], operands: Sequence[Measured]) -> float |
 
 
 def _made(measures: Measured, make: Callable[[], Any]) -> Measured:
-    """Return what SymPy makes, once its measures are within limits; so must be what came of it."""
+    """Make an expression with SymPy if its measures are within limits, and check those of the result."""
     _checked(measures)
     return _checked(_with(measures, make()))
 
@@ -211,7 +196,7 @@ def product(operands: Sequence[Measured]) -> Measured:
     return _with(plain, sp.Mul._from_args([factor, rest])) if kept else plain
 
 
-def apply(function: Function, name: str, operands: Sequence[Measured]) -> Measured:
+def apply(function: NamedFunction, name: str, operands: Sequence[Measured]) -> Measured:
     """Return a function of numbers."""
     fault = function.refuses(len(operands), operands[0].number if operands else None)
     if fault:

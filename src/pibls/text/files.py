@@ -16,17 +16,15 @@ from pibls.errors import InputError, PiblsError, TextError
 from pibls.problem import AnyCondition, Problem
 from pibls.problem.measured import Measured
 from pibls.problem.symbols import data as data_function
-from pibls.text.conditions import read_conditions
+from pibls.text.condition_tables import read_conditions
 from pibls.text.document import Table, parse_document
 from pibls.text.domains import coordinate_names, read_domain
 from pibls.text.expressions import read_equation, read_expression
 from pibls.text.formulas import make_names
-from pibls.text.names import Names
-from pibls.text.source import Text
+from pibls.text.positions import Text
 from pibls.text.tables import Interpolant, column, local_name, read_columns
-from pibls.text.unknowns import known, read_truth, read_unknowns, refuse_taken
-
-__all__ = ["Outputs", "ProblemFile", "SolveOptions", "read_file", "read_problem", "read_text"]
+from pibls.text.unknown_tables import known, read_truth, read_unknowns, refuse_taken
+from pibls.text.vocabulary import Names
 
 _KEYS = (
     *("title", "domain", "time", "fields", "unknowns", "unknown_numbers", "parameters", "data", "equations"),
@@ -37,7 +35,7 @@ _LARGEST = 2_000_000
 
 @dataclass(frozen=True)
 class SolveOptions:
-    """How a problem shall be solved, as :func:`~pibls.solve` takes it; what is None is left to it."""
+    """How a problem shall be solved, as :func:`~pibls.solve` takes it; None leaves an option to it."""
 
     tol: float | None = None
     seed: int | None = None
@@ -61,7 +59,7 @@ class Outputs:
 
 @dataclass(frozen=True)
 class ProblemFile:
-    """What a problem file says.
+    """The content of a problem file.
 
     Attributes
     ----------
@@ -160,7 +158,7 @@ def _read(source: str, name: str | None, folder: Path | None, folders: tuple[Pat
 
 
 def _culprit(message: str, conditions: list[AnyCondition]) -> tuple[str | int, ...]:
-    """Return the path of what a refusal by the whole problem is about: it begins with its name."""
+    """Return the path of the statement that a refusal by the whole problem begins with."""
     for i, condition in enumerate(conditions):
         if message.startswith(repr(condition)):
             return ("conditions", i)

@@ -20,11 +20,9 @@ from pibls.problem.conditions import INITIAL
 from pibls.problem.domain import is_part
 from pibls.problem.encoding import decode, encode
 from pibls.problem.evaluate import compile_function
-from pibls.problem.unknowns import check_name
+from pibls.problem.unknown_numbers import check_name
 from pibls.solution.celled import CellNetwork
 from pibls.solution.evolved import EvolvedNetwork
-
-__all__ = ["Network", "RicherNetwork", "network_from", "network_record", "problem_from", "problem_record"]
 
 Arrays = dict[str, FloatArray]
 RicherNetwork = BroadNetwork | EvolvedNetwork | CellNetwork
@@ -272,7 +270,7 @@ def _decode_shape(record: Any) -> Any:
 
 
 def _part(domain: Domain, name: str) -> Any:
-    """Find a part by its name; what a predicate cut out keeps the name but cannot be sampled."""
+    """Find a part by its name; a part cut by a predicate keeps the name but cannot be sampled."""
     base, _, predicate = name.partition(".where(")
     parts: dict[str, Any] = dict(domain.parts)
     for part in (domain.boundary, domain.initial, domain.final):

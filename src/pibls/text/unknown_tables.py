@@ -1,4 +1,4 @@
-"""What a problem file looks for: its fields, the table ``[unknowns]`` of numbers and functions, and ``[truth]``."""
+"""The unknowns of a problem file: its fields, the table ``[unknowns]`` of numbers and functions, and ``[truth]``."""
 
 from __future__ import annotations
 
@@ -10,13 +10,12 @@ from typing import Any
 from pibls.checks import shorten
 from pibls.problem import Field, Problem, Smooth, Unknown
 from pibls.problem.measured import Measured
-from pibls.problem.symbols import field, unknown
+from pibls.problem.symbols import field
+from pibls.problem.unknown_numbers import unknown
 from pibls.text.document import Table
 from pibls.text.expressions import read_expression
 from pibls.text.formula_writer import write_expression
-from pibls.text.names import Names
-
-__all__ = ["known", "read_truth", "read_unknowns", "refuse_taken", "write_truth", "write_unknowns"]
+from pibls.text.vocabulary import Names
 
 Entries = dict[str, Any]
 
@@ -105,7 +104,7 @@ def read_truth(table: Table, names: Names) -> Entries | None:
 
 
 def write_unknowns(problem: Problem) -> tuple[Entries, list[tuple[str, Entries]]]:
-    """Return what goes to the head of a file, and the table ``[unknowns]`` if one is needed."""
+    """Return the entries at the head of a file, and the table ``[unknowns]`` if one is needed."""
     whole = set(problem.domain.coordinates)
     told = [f for f in problem.fields if f.prior is not None or f.start is not None or set(f.args) != whole]
     if not told and not problem.parameters:

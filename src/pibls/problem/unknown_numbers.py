@@ -1,4 +1,4 @@
-"""What an inverse problem looks for besides its fields: unknown numbers, and what is known about them beforehand."""
+"""The unknown numbers of an inverse problem, with bounds, starts and priors."""
 
 from __future__ import annotations
 
@@ -11,8 +11,6 @@ import sympy as sp
 
 from pibls.checks import check_number, refusal, shorten
 from pibls.errors import ProblemError
-
-__all__ = ["Smooth", "Unknown", "check_name", "unknown"]
 
 Pair = tuple[float | None, float | None]
 
