@@ -13,10 +13,10 @@ from functools import cached_property
 import numpy as np
 
 from pibls.budget import Budget
+from pibls.cells.error_marking import ErrorMarking
 from pibls.cells.iterate import MOST_STEPS, PLAUSIBLE, Iterated, Newton
 from pibls.cells.measure import distances
 from pibls.cells.outcome import field_sizes
-from pibls.cells.refine import Marker
 from pibls.cells.solve import Fit
 from pibls.cells.starts import bump, diffusion_lack, harmonic, scaled, simple_starts, values_from
 from pibls.cells.state import Values, Weights, projected, values_of
@@ -103,10 +103,10 @@ class Starts:
         return self.budget.operations - self.first
 
     @cached_property
-    def marker(self) -> Marker:
+    def marker(self) -> ErrorMarking:
         """Chooses which cells to split."""
         layout = self.newton.layout
-        return Marker(layout)
+        return ErrorMarking(layout)
 
     def solution(self, root: Cell, start: Values | None) -> Coarse:
         """Return a coarse solution, from a start or from simple ones."""

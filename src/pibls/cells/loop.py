@@ -6,11 +6,12 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
+from pibls.cells.data_refinement import DataRefinement
+from pibls.cells.error_marking import ErrorMarking
 from pibls.cells.fitters import Fitter, degree_for
 from pibls.cells.layout import Layout
 from pibls.cells.measure import distances, tails_of, unsure_averages
 from pibls.cells.outcome import Compared, Record, field_sizes, solution_of
-from pibls.cells.refine import Follower, Marker
 from pibls.cells.solve import Fit
 from pibls.cells.tree import Cell
 from pibls.checks import FloatArray
@@ -44,7 +45,7 @@ _VISIBLE = 0.03  # of the largest value: an error that is seen, at however few p
 _SUMMED = 0.1  # of the tolerance: what cells may miss of the integral of a source
 
 
-Splitting = Callable[[Marker, Fit, FloatArray, float], tuple[Cell, float]]
+Splitting = Callable[[ErrorMarking, Fit, FloatArray, float], tuple[Cell, float]]
 """Returns a finer tree and its share of what is rough, from a solution, the sizes of fields and a number of cells."""
 
 
@@ -56,12 +57,13 @@ class Loop:
     tol: float
     course: Course[Compared]
     seed: int
-    follower: Follower | None = None
+    data: DataRefinement | None = None
     undetermined: float = UNDETERMINED
     splitting: Splitting | None = None
     confirmed: Callable[[Compared], bool] | None = None  # whether a comparison is good enough, if not by the tolerance
     doubt: str = ""  # why the last estimate is not to be believed
     answers: list[float] = field(default_factory=list)
+    _marker: ErrorMarking | None = None
     _apart: float = 0.0
     _falls: list[float] = field(default_factory=list)
     _peaks: list[float] = field(default_factory=list)
@@ -127,8 +129,8 @@ class Loop:
             root, share = self.splitting(self.marker, fit, sizes, room)
             return self.fitter.fit(root, fit), share
         root, share = self.marker.refined(fit, sizes, goal, room)
-        if self.follower is not None:
-            root = self.follower.summed(root, _SUMMED * self.tol * float(sizes.max()), room)
+        if self.data is not None:
+            root = self.data.summed(root, _SUMMED * self.tol * float(sizes.max()), room)
         return self.fitter.fit(root, fit), share
 
     def _short(self, found: Compared) -> float:
@@ -166,8 +168,8 @@ class Loop:
         share = _MAGNIFIED if found.answer < _STRONGEST else 1.0
         least = found.answer * (share * residual + _EPSILON) if found.answer > _STRONG else 0.0
         unsure = unsure_averages(found.own, found.fit)
-        if self.follower is not None:
-            unsure = max(unsure, self.follower.left_out(found.fit.root))
+        if self.data is not None:
+            unsure = max(unsure, self.data.left_out(found.fit.root))
         least = max(least, unsure / found.size)
         return replace(found, estimate=max(found.estimate, least))
 
@@ -249,9 +251,11 @@ class Loop:
         return True
 
     @property
-    def marker(self) -> Marker:
-        """The rule that chooses cells to split."""
-        return Marker(self.fitter.layout)
+    def marker(self) -> ErrorMarking:
+        """The rule that chooses cells to split; it keeps its measures of the last solution."""
+        if self._marker is None or self._marker.layout is not self.fitter.layout:
+            self._marker = ErrorMarking(self.fitter.layout)
+        return self._marker
 
     def compare(self, fit: Fit) -> Compared:
         """Compare a solution with a better one: by richer cells where it is smooth, on a finer tree elsewhere."""
@@ -314,7 +318,7 @@ class Loop:
 
     def _unseen(self, fit: Fit) -> str:
         """Return a sentence where data are narrower than cells."""
-        if self.follower is None or not self.follower.unseen(fit.root, self.tol):
+        if self.data is None or not self.data.unseen(fit.root, self.tol):
             return ""
         return "A source, a coefficient or a condition has features that are too narrow for the cells there can be."
 

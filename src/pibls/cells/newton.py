@@ -12,6 +12,7 @@ import numpy as np
 
 from pibls.budget import Budget
 from pibls.cells.coarse import Coarse, Starts
+from pibls.cells.data_refinement import DataRefinement
 from pibls.cells.fitters import degree_for
 from pibls.cells.iterate import Newton
 from pibls.cells.layout import Layout
@@ -19,7 +20,6 @@ from pibls.cells.linear import first_tree
 from pibls.cells.loop import Loop
 from pibls.cells.outcome import Compared, network_of
 from pibls.cells.parts import CellPart
-from pibls.cells.refine import Follower
 from pibls.cells.rows import Rows
 from pibls.cells.solve import Fit
 from pibls.cells.starts import values_from
@@ -77,8 +77,8 @@ def _solved(loop: Loop, newton: Newton, start: object) -> Solution:
     problem, tol, seed = newton.layout.problem, loop.tol, loop.seed
     d = len(problem.domain.coordinates)
     loop.course.tell("scan", 0)
-    loop.follower = Follower(Rows(newton.layout))
-    root = first_tree(loop.follower, max(tol, _FIRST_DATA))
+    loop.data = DataRefinement(Rows(newton.layout))
+    root = first_tree(loop.data, max(tol, _FIRST_DATA))
     given = None if start is None else values_from(given_start(start, problem), problem)
     coarse = Starts(newton, loop.course.budget, seed).solution(root, given)
     if coarse.failure:
@@ -98,7 +98,7 @@ def _solved(loop: Loop, newton: Newton, start: object) -> Solution:
 
 def _carried(newton: Newton, richer: Newton, fit: Fit, trees: Sequence[Cell]) -> Fit:
     """Return a solution with richer functions, on the coarsest tree on which they can tell it."""
-    network, follower = network_of(newton.layout, fit), Follower(Rows(richer.layout))
+    network, data = network_of(newton.layout, fit), DataRefinement(Rows(richer.layout))
     zero = (0,) * network.dimension
 
     def values(part: CellPart, X: FloatArray) -> FloatArray:
@@ -106,7 +106,7 @@ def _carried(newton: Newton, richer: Newton, fit: Fit, trees: Sequence[Cell]) ->
         return network.evaluate(X, [zero])[zero]
 
     for tree in trees:
-        root = first_tree(follower, richer.tol, tree)
+        root = first_tree(data, richer.tol, tree)
         weights = projected(richer.layout, root, values)
         if missed(richer.layout, weights, values) < _TOLD:
             break

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from pibls.cells.layout import Layout
-from pibls.cells.measure import shares_of
+from pibls.cells.measure import shares_of, squares_of
 from pibls.cells.solve import Fit
 from pibls.cells.tree import Cell
 from pibls.checks import FloatArray
@@ -26,9 +26,7 @@ __all__ = ["Compared", "Record", "field_sizes", "network_of", "solution_of"]
 
 def field_sizes(layout: Layout, fit: Fit) -> FloatArray:
     """Return the size of each field, which its error is relative to."""
-    squares = np.array([np.prod(part.half) * np.square(fit.weights[part]).sum(axis=1) for part in fit.parts])
-    sizes = np.sqrt((shares_of(layout, fit) ** 2 * squares).sum(axis=0))
-    return field_scales(layout.problem, sizes)
+    return field_scales(layout.problem, np.sqrt((shares_of(layout, fit) ** 2 * squares_of(fit)).sum(axis=0)))
 
 
 @dataclass(frozen=True, eq=False)

@@ -6,7 +6,7 @@ scattered over the whole domain. What polynomials through the points of the cell
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
@@ -24,9 +24,7 @@ from pibls.geometry.sampling import kronecker
 from pibls.problem.evaluate import Function
 from pibls.problem.symbols import Data
 
-__all__ = ["Probe", "missed_on_line"]
-
-Values = Callable[[FloatArray], FloatArray]
+__all__ = ["Probe", "missed_on_lines", "points_on_line"]
 
 _LINES = 6
 _FINEST = 24  # halvings towards the ends of a line
@@ -47,20 +45,21 @@ def _line(count: int) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
     return nodes, others, np.diff(walls), np.polynomial.legendre.legvander(others, count - 1) @ analysis
 
 
-def missed_on_line(values: Values, count: int) -> float:
-    """Return the L2 norm on [−1, 1] of what a polynomial through Gauss points misses of a function.
+def points_on_line(count: int) -> FloatArray:
+    """Return Gauss points of [−1, 1] and, after them, other points."""
+    return np.concatenate(_line(count)[:2])
+
+
+def missed_on_lines(found: FloatArray, count: int) -> FloatArray:
+    """Return the L2 norms on [−1, 1] of what polynomials through Gauss points miss of values on lines.
 
     Examples
     --------
-    >>> missed_on_line(lambda s: s**3, 8) < 1e-14, missed_on_line(lambda s: np.exp((s - 1) / 1e-5), 8) > 1e-3
+    >>> s = points_on_line(8)
+    >>> cubic, layer = missed_on_lines(np.stack([s**3, np.exp((s - 1) / 1e-5)]), 8)
+    >>> bool(cubic < 1e-14), bool(layer > 1e-3)
     (True, True)
     """
-    nodes, others, _, _ = _line(count)
-    return float(_missed(values(np.concatenate([nodes, others])), count))
-
-
-def _missed(found: FloatArray, count: int) -> FloatArray:
-    """Return the same of values on lines, at Gauss points and at the others."""
     _, _, weights, interpolation = _line(count)
     gap = found[..., count:] - found[..., :count] @ interpolation.T
     return np.asarray(np.sqrt(np.square(gap) @ weights))
@@ -75,8 +74,7 @@ def _spread(count: int, dimension: int) -> FloatArray:
 @lru_cache(maxsize=16)
 def _lines(dimension: int, count: int) -> FloatArray:
     """Return points of lines across the cube along every axis: shape (axes, lines, points, dimension)."""
-    nodes, others, _, _ = _line(count)
-    along = np.concatenate([nodes, others])
+    along = points_on_line(count)
     across = 2.0 * kronecker(_LINES, dimension - 1) - 1.0 if dimension > 1 else np.zeros((1, 0))
     found = np.empty((dimension, len(across), len(along), dimension))
     for axis in range(dimension):
@@ -96,13 +94,16 @@ class Probe:
     _points: dict[int, FloatArray] = field(default_factory=dict)
     _held: dict[tuple[Cell, int], Any] = field(default_factory=dict)
 
-    def missed(self, part: CellPart, function: Function, known: FloatArray) -> FloatArray:
-        """Return the L2 norm of what the points of a whole part miss of a function, known there, by axis."""
-        d, count = len(part.half), rule_count(self.layout.reference.degree)
-        U = _lines(d, count)
-        values = function(part.center + part.half * U.reshape(-1, d)).reshape(U.shape[:-1])
-        found = _missed(values, count).max(axis=1) * np.sqrt(np.prod(part.half) * 2.0 ** (d - 1))
-        return np.asarray(np.maximum(found, self._scattered(part, function, known)))
+    def missed(self, parts: Sequence[CellPart], function: Function, known: Mapping[CellPart, FloatArray]) -> FloatArray:
+        """Return the L2 norms of what the points of whole parts miss of a function, known there, by axis."""
+        d, count = len(parts[0].half), rule_count(self.layout.reference.degree)
+        U, half = _lines(d, count), np.array([part.half for part in parts])
+        X = np.array([part.center for part in parts])[:, None] + half[:, None] * U.reshape(-1, d)
+        values = function(X.reshape(-1, d)).reshape(len(parts), *U.shape[:-1])
+        scale = np.sqrt(np.prod(half, axis=1) * 2.0 ** (d - 1))
+        scattered = np.array([self._scattered(part, function, known[part]) for part in parts])
+        found = missed_on_lines(values, count).max(axis=2)
+        return np.asarray(np.maximum(found * scale[:, None], scattered[:, None]))
 
     def missed_at_spots(
         self, part: CellPart, function: Function, known: FloatArray, unit: float | None = None
@@ -111,6 +112,8 @@ class Probe:
 
         The unit is that of what a coefficient multiplies.
         """
+        if (spots := self.spots(function, inside=True)) is None:
+            return np.zeros(len(part.half))
 
         def place(U: FloatArray) -> FloatArray:
             return np.asarray(part.center + part.half * U)
@@ -123,14 +126,12 @@ class Probe:
             # Beyond a seam it is another function.
             return np.where(self.layout.ground.kinds(X) == part.kind, function(X), known[0])
 
-        found = self.spots(function, switches=not self.layout.ground.seams).missed(
-            place, values, known, outer, unit=unit
-        )
+        found = spots.missed(place, values, known, outer, unit=unit)
         return np.asarray(found * float(np.sqrt(np.prod(part.half))))
 
     def missed_on(self, piece: Piece, function: Function, known: FloatArray, unit: float | None = None) -> float:
         """Return the same on a piece of the boundary."""
-        if not len(piece.box):
+        if not len(piece.box) or (spots := self.spots(function, inside=False)) is None:
             return 0.0
         low, high = piece.box.T
 
@@ -139,12 +140,17 @@ class Probe:
             return X, normals
 
         outer = np.stack([low <= 0.0, high >= 1.0])
-        found = self.spots(function).missed(lambda U: at(U)[0], lambda U: function(*at(U)), known, outer, unit=unit)
+        found = spots.missed(lambda U: at(U)[0], lambda U: function(*at(U)), known, outer, unit=unit)
         return float(found.max(initial=0.0) * np.sqrt(piece.patch.measure * np.prod((high - low) / 2)))
 
-    def spots(self, function: Function, switches: bool = True) -> Spots:
-        """Return what looks for narrow features of a function."""
-        return self._spots.setdefault(function, Spots(function, switches))
+    def spots(self, function: Function, inside: bool) -> Spots | None:
+        """Return the search for narrow features of a function, or None if nothing in it may be narrow.
+
+        Inside, seams are where it switches.
+        """
+        if function not in self._spots:
+            self._spots[function] = Spots(function, not (inside and self.layout.ground.seams))
+        return None if self._spots[function].is_plain else self._spots[function]
 
     def _scattered(self, part: CellPart, function: Function, known: FloatArray) -> float:
         """Return what a few points say where a function is far larger than the points of the part know."""

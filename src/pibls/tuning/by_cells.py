@@ -84,7 +84,7 @@ def solve_by_cells(
 
 def _told_at_once(start: Start, tol: float, glanced: Callable[[Problem, float], Solution]) -> Solution | None:
     """If the conditions alone are inconsistent, return a quick solution that says why; else None."""
-    problem = start.follower.rows.problem
+    problem = start.data.rows.problem
     lost, clash = incompatibility(problem, tol, lambda: start.tree), find_clash(problem)
     if not lost and clash is None and (surplus := surplus_on_line(problem)) is not None:
         others = glanced(problem.with_statements([s for s in problem.statements if s is not surplus]), _PRECISE)
