@@ -1,6 +1,6 @@
 """Forged files against the readers: whatever a file holds, it is read or refused in words, soon, and nothing runs.
 
-    python -m benchmarks.fuzz_files [--count 100000] [--seed 0] [--kinds pibls problem shape csv mask]
+    python -m benchmarks.fuzz_files [--count 100000] [--first 0] [--seed 0] [--kinds pibls problem shape csv mask]
 
 Solutions, problem files with tables and shapes beside them, files of shapes, tables and masks are changed where it
 hurts: entries of records become calls of builtins, huge numbers, deep lists or text that looks like code; arrays lie
@@ -16,6 +16,7 @@ import hashlib
 import importlib
 import io
 import json
+import os
 import random
 import resource
 import signal
@@ -25,6 +26,8 @@ import time
 import zipfile
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cache
 from itertools import islice
 from pathlib import Path
 from types import FrameType
@@ -36,10 +39,12 @@ import sympy as sp
 import pibls as pb
 from benchmarks.fuzz_seeds import PROBLEMS, SHAPES, TABLE, solutions
 from benchmarks.fuzz_text import StuckError, give_up, mutated, problem_file
+from benchmarks.spread import spread
 from pibls.errors import PiblsError
 from pibls.text import read_file
 
 SECONDS, MEGABYTES = 5.0, 500
+PORTION = 500  # cases of one process
 CODE = "__import__('os').system('touch owned')"
 BUILTINS = (
     "eval",
@@ -331,17 +336,53 @@ def armed() -> Iterator[None]:
         _armed[0] = False
 
 
-def cases(kind: str, count: int, seed: int) -> Iterator[tuple[int, str, float]]:
+@cache
+def whole(kind: str) -> dict[str, dict[str, bytes]]:
+    """Return the members of the solutions that are changed; made once, and once by all processes together."""
+    found = solutions() if kind == "pibls" else {}
+    for members in found.values():  # what is made once, on the first use, is not the fault of a file
+        load_members(members)
+    return found
+
+
+def cases(kind: str, numbers: range, seed: int) -> Iterator[tuple[int, str, float]]:
     """Yield number, fault (empty if there is none) and seconds of every case; each is the same on every run."""
-    seeds = solutions() if kind == "pibls" else {}
-    for content in seeds.values():  # what is made once, on the first use, is not the fault of a file
-        load_members(content)
+    seeds = whole(kind)
     signal.signal(signal.SIGVTALRM, give_up)
     with tempfile.TemporaryDirectory() as name:
-        for number in range(count):
+        for number in numbers:
             # Kept below the limit: a file of its own for each, removed at once.
             with tempfile.TemporaryDirectory(dir=name) as own:
                 yield number, *attempt(kind, random.Random(f"{seed} {kind} {number}"), Path(own), seeds)
+
+
+@dataclass(frozen=True)
+class Portion:
+    """Some cases of a kind, to be tried in a process of their own."""
+
+    kind: str
+    numbers: range
+    seed: int
+
+
+@dataclass(frozen=True)
+class Tried:
+    """Faults by number, the slowest case and the most memory of a portion, in seconds and megabytes."""
+
+    faults: dict[int, str]
+    slowest: float
+    peak: int
+
+
+def tried(portion: Portion) -> Tried:
+    """Try a portion, and say each fault at once."""
+    faults, slowest = {}, 0.0
+    for number, fault, seconds in cases(portion.kind, portion.numbers, portion.seed):
+        slowest = max(slowest, seconds)
+        if fault:
+            faults[number] = fault
+            print(f"{portion.kind} {number}: {fault}", flush=True)
+    return Tried(faults, slowest, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024)
 
 
 def load_members(members: Mapping[str, bytes]) -> pb.Solution:
@@ -381,23 +422,28 @@ def attempt(kind: str, rng: random.Random, folder: Path, seeds: Any) -> tuple[st
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--count", type=int, default=100_000)
+    parser.add_argument("--first", type=int, default=0, help="number of the first case")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--kinds", nargs="*", default=list(KINDS), choices=list(KINDS))
+    parser.add_argument("--processes", type=int, default=os.cpu_count())
     options = parser.parse_args()
     for package in ("meshio", "trimesh", "shapely", "scipy.interpolate"):
         importlib.import_module(package)
     sys.addaudithook(watch)
-    total = 0
+    total, last = 0, options.first + options.count
     for kind in options.kinds:
-        faults, slowest = 0, 0.0
-        for number, fault, seconds in cases(kind, options.count, options.seed):
-            slowest = max(slowest, seconds)
-            if fault:
-                faults += 1
-                print(f"{kind} {number}: {fault}", flush=True)
-        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
-        print(f"{kind}: {options.count} files, {faults} faults, slowest {slowest:.2f} s, peak {peak} MB", flush=True)
-        total += faults
+        whole(kind)
+        starts = range(options.first, last, PORTION)
+        portions = [Portion(kind, range(start, min(start + PORTION, last)), options.seed) for start in starts]
+        found = [result for _, result in spread(portions, tried, options.processes)]
+        faults, dead = sum(len(one.faults) for one in found), len(portions) - len(found)
+        slowest, peak = max(one.slowest for one in found), max(one.peak for one in found)
+        print(
+            f"{kind}: {options.count} files, {faults} faults, {dead} processes died, slowest {slowest:.2f} s, "
+            f"peak {peak} MB",
+            flush=True,
+        )
+        total += faults + dead
     return int(total > 0)
 
 

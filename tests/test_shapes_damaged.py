@@ -136,6 +136,11 @@ SPACE_FILES = {
     ),
     "cut.msh": ("$MeshFormat\n2.2 0 8\n$EndMeshFormat\n$Nodes\n3\n1 0 0 0\n", "cannot be read"),
     "nodes.msh": ("$MeshFormat\n2.2 0 8\n$EndMeshFormat\n$Nodes\n1\n1 0 0 0\n$EndNodes\n", "no cells|cannot be read"),
+    "corners.msh": (
+        "$MeshFormat\n2.2 0 8\n$EndMeshFormat\n$Nodes\n4\n1 0 0 0\n2 1 0 0\n3 0 1 0\n4 0 0 1\n$EndNodes\n"
+        "$Elements\n1\n1 4 2 ",
+        "cannot be read as a mesh",
+    ),
     "numbers.msh": (
         "$MeshFormat\n2.2 0 8\n$EndMeshFormat\n$Nodes\n1\n1 0 0 0\n$EndNodes\n"
         "$Elements\n1\n1 4 0 1 2 3 4\n$EndElements\n",

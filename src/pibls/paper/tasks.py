@@ -217,7 +217,7 @@ def _scores(task: Task) -> Sequence[str]:
 def _found(task: Task, store: Store) -> Iterator[tuple[Spec, Cell]]:
     """Search for all members together; yield what each score chose, to be fitted later."""
     members = [where for where in task.members if not store.has(task.spec("search", where, "exact"))]
-    chosen = select_all(_grid(task), [task.setting(where) for where in members], _scores(task))
+    chosen = select_all(_grid(task), [task.setting(where) for where in members], _scores(task), store.notes)
     for where, own in zip(members, chosen, strict=True):
         for score, selection in own.items():
             entries = {"settings": recorded(selection.method), "extra": {"cv_score": selection.score}}

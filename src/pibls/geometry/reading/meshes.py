@@ -143,7 +143,7 @@ def _groups(mesh: Any) -> Groups:
         kind = re.sub(r"\d+$", "", block.type)
         if kind not in _DIMENSION:
             continue
-        cells = np.asarray(block.data, dtype=np.int64)[:, : _CORNERS[kind]]
+        cells = np.asarray(block.data, dtype=np.int64)[:, list(range(_CORNERS[kind]))]
         own: list[str | None] = [None] * len(cells)
         if tags is not None:
             own = [names.get((int(tag), _DIMENSION[kind])) for tag in np.ravel(tags[k])]
