@@ -24,8 +24,6 @@ __all__ = ["DataRefinement"]
 _DATA_SHARE = 100.0  # data need not be better than this many tolerances: solving smooths them
 _WAVE_SHARE = 1000.0  # waves need not either: richer cells make up for that, and coarser ones do not find them
 _ROUGHEST = 0.03  # of their size, however large the tolerance is
-_ROUNDS = 60
-_NONE = 1e-300
 _SLOWLY = 3.0  # what is missed, over what halves of a cell make of it: integrals may converge slowly
 _FEW = 4  # points along an axis, to look at coefficients
 _PAYS = 0.75  # what halves of a cell may miss of an integral, over what the cell does
@@ -68,7 +66,7 @@ class DataRefinement:
         share = min(_WAVE_SHARE * tol, _ROUGHEST)
         # What polynomials miss of a wave, by half a cell in radians: (e h / 2n)^n.
         longest = 2.0 * count / math.e * share ** (1.0 / count)
-        for _ in range(_ROUNDS):
+        while True:
             cells = self._within(root)
             if len(cells) > most:
                 return first
@@ -77,10 +75,9 @@ class DataRefinement:
                 cell: [(int(axis), None) for axis in np.flatnonzero(own)]
                 for cell, own in zip(cells, turns > longest, strict=True)
             }
-            if not any(splits.values()):
+            before, root = root, refined(root, splits)
+            if root is before:
                 return root
-            root = refined(root, splits)
-        return root
 
     def _within(self, root: Cell) -> list[Cell]:
         """Return the cells of a tree that have something of the domain."""
@@ -100,10 +97,8 @@ class DataRefinement:
         if ground.is_box:
             return self._waves_at(X)
         inside = ground.inside(X.reshape(-1, d)).reshape(X.shape[:2])
-        found = [
-            self._waves_at(x[own][None])[0] if own.any() else np.zeros(d) for x, own in zip(X, inside, strict=True)
-        ]
-        return np.array(found)
+        nothing, kept = np.zeros((1, d)), zip(X, inside, strict=True)
+        return np.concatenate([self._waves_at(x[own][None]) if own.any() else nothing for x, own in kept])
 
     def _waves_at(self, X: FloatArray) -> FloatArray:
         """Return the same of points of cells, shape (cells, points, axes)."""
@@ -128,7 +123,7 @@ class DataRefinement:
 
     def followed(self, root: Cell, tol: float, most: int) -> Cell:
         """Split cells until sources, coefficients and boundary values are resolved on each, or there are too many."""
-        for _ in range(_ROUNDS):
+        while True:
             cells = self._within(root)
             limits = self._limits(cells, tol)
             tails = [_beyond(found, *limits) for found in self.roughness.of(cells)]
@@ -138,10 +133,9 @@ class DataRefinement:
             splits: Splits = {
                 cell: cuts_along(own, 1.0) for cell, own in zip(cells, tails, strict=True) if own.max() > 1.0
             }
-            if not splits or len(cells) + sum(2 ** len(s) for s in splits.values()) > most:
-                return root
-            root = refined(root, splits)
-        return root
+            before, root = root, refined(root, splits)
+            if root is before or len(cells) + sum(2 ** len(s) for s in splits.values()) > most:
+                return before
 
     def _limits(self, cells: list[Cell], tol: float) -> tuple[float, float]:
         """Return how rough data may be, and coefficients."""
@@ -162,7 +156,7 @@ class DataRefinement:
         A source that is infinite at a point has finite integrals. What is missed of them near the point is felt
         everywhere, however small a cell is. In a nonlinear problem it depends on the state by how much: cells stay.
         """
-        for _ in range(_ROUNDS if self.rows.problem.is_linear else 0):
+        while self.rows.problem.is_linear:
             splits: Splits = {}
             for part in self._summable(root):
                 missed = self._unsure[part.cell]
@@ -170,9 +164,9 @@ class DataRefinement:
                 if cuts and self._pays(part, cuts):
                     splits[part.cell] = cuts
             most -= sum(2 ** len(own) - 1 for own in splits.values())
-            if not splits or most < 0:
-                return root
-            root = refined(root, splits)
+            before, root = root, refined(root, splits)
+            if root is before or most < 0:
+                return before
         return root
 
     def _summable(self, root: Cell) -> list[CellPart]:
@@ -218,4 +212,5 @@ class DataRefinement:
 
 def _beyond(found: Roughness, limit: float, relative: float) -> FloatArray:
     """Return how rough a cell is, in terms of how rough it may be."""
-    return np.maximum(found.data / max(limit, _NONE), found.coefficients / relative)
+    data = found.data / limit if limit > 0.0 else np.where(found.data > 0.0, np.inf, 0.0)
+    return np.maximum(data, found.coefficients / relative)

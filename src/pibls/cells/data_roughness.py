@@ -59,7 +59,7 @@ class Roughness:
 
 
 @dataclass(frozen=True, eq=False)
-class _Given:
+class _OnPiece:
     """A condition on a piece of the boundary of a part: points, the unit of its terms, and how deep the part is."""
 
     part: CellPart
@@ -197,7 +197,7 @@ class DataRoughness:
 
     def _boundary(self, parts: list[CellPart]) -> None:
         """Measure the data of conditions on the boundary."""
-        given = defaultdict[Statement, list[_Given]](list)
+        given = defaultdict[Statement, list[_OnPiece]](list)
         ground = self.rows.layout.ground
         for part in parts if self._conditions else ():
             for place, held in ground.pieces(part.cell).items():
@@ -206,7 +206,7 @@ class DataRoughness:
                         # What lies on both sides of a seam is told by the points of each.
                         if not ground.seams or (ground.kinds(rule.points) == part.kind).all():
                             unit = self._unit(statement, part, rule)
-                            given[statement].append(_Given(part, piece, rule, unit))
+                            given[statement].append(_OnPiece(part, piece, rule, unit))
         for statement, every in given.items():
             self._on_pieces(statement, every)
 
@@ -231,7 +231,7 @@ class DataRoughness:
         terms = self.rows.only_terms(statement, part, rule.points, rule.normals)
         return float(self.rows.sizes(terms, part.half).max()) or 1.0
 
-    def _on_pieces(self, statement: Statement, given: list[_Given]) -> None:
+    def _on_pieces(self, statement: Statement, given: list[_OnPiece]) -> None:
         """Measure the coefficients and the source of a condition on pieces of the boundary."""
         rules = [own.rule for own in given]
         for function, (_, index) in _coefficients(statement, self.rows.problem.field_names):
@@ -256,7 +256,7 @@ class DataRoughness:
                 found.spots = np.maximum(found.spots, scale * spots * one.along)
                 found.data = np.maximum(found.data, scale * max(own, spots, line) * one.along)
 
-    def _on_lines(self, function: Function, given: list[_Given]) -> FloatArray:
+    def _on_lines(self, function: Function, given: list[_OnPiece]) -> FloatArray:
         """Return the L2 norms of what Gauss points on curves miss of a function; none of surfaces."""
         found, count = np.zeros(len(given)), self.rows.layout.reference.degree + 1
         curves = [number for number, own in enumerate(given) if len(own.piece.box) == 1]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, cast
 
 import numpy as np
 
@@ -13,7 +12,7 @@ from pibls.cells.data_refinement import DataRefinement
 from pibls.cells.fitters import Linear, degree_for
 from pibls.cells.layout import Layout
 from pibls.cells.local import PER_CELL
-from pibls.cells.loop import UNDETERMINED, Loop
+from pibls.cells.loop import UNDETERMINED, Diagnose, Loop
 from pibls.cells.rows import Rows
 from pibls.cells.solve import Glue
 from pibls.cells.tree import Cell, graded, leaves, refined, split_along_lines, split_at_planes
@@ -24,7 +23,7 @@ from pibls.refinement.patience import TREES
 from pibls.runtime import RATE
 from pibls.solution import Solution
 
-__all__ = ["Start", "attempt_cells", "first_tree", "solve_cells", "start_of", "suits_cells"]
+__all__ = ["Start", "first_tree", "solve_cells", "start_of", "suits_cells"]
 
 _DATA_BUDGET, _FEWEST_CELLS = 0.2, 16
 _WAVE_BUDGET = 0.35  # without waves there is no solution: with a comparison by richer cells that is all there is
@@ -90,13 +89,6 @@ def start_of(problem: Problem, tol: float, budget: Budget | float = 10.0, seed: 
 
 
 def solve_cells(
-    problem: Problem, tol: float, budget: Budget | float, seed: int, report: Callable[..., None], **limits: Any
-) -> Solution:
-    """Solve a linear problem in one to three coordinates by cells."""
-    return attempt_cells(problem, tol, budget, seed, report, **limits)[0]
-
-
-def attempt_cells(
     problem: Problem,
     tol: float,
     budget: Budget | float,
@@ -106,10 +98,11 @@ def attempt_cells(
     undetermined: float = UNDETERMINED,
     nodes: Cells = SINES,
     start: Start | None = None,
-) -> tuple[Solution, Linear]:
-    """Return a solution and the last fitter, which knows the domain and its cells."""
+    diagnose: Diagnose | None = None,
+) -> Solution:
+    """Solve a linear problem in one to three coordinates by cells; ask whether the problem is sound, if told how."""
     shared = Budget.of(budget)
     start = start or start_of(problem, tol, shared, seed, nodes)
     linear = Linear(Glue(start.data.rows), shared)
-    loop = Loop(linear, tol, Course(shared, TREES, report), seed, start.data, undetermined)
-    return loop.run(linear.fit(start.root, None)), cast(Linear, loop.fitter)
+    loop = Loop(linear, tol, Course(shared, TREES, report), seed, start.data, undetermined, diagnose=diagnose)
+    return loop.run(linear.fit(start.root, None))

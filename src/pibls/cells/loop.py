@@ -22,7 +22,7 @@ from pibls.solution import Solution, Stage
 from pibls.solution.sizes import field_scales
 from pibls.status import Status
 
-__all__ = ["UNDETERMINED", "Loop", "Splitting"]
+__all__ = ["UNDETERMINED", "Diagnose", "Loop", "Splitting"]
 
 _HIGHEST = {1: 0, 2: 19, 3: 16}  # degrees up to which cells become richer in the course of a solve
 _DOUBTFUL = 8  # so many trees in a row without a solution: there is none, or none can be found
@@ -47,6 +47,8 @@ _SUMMED = 0.1  # of the tolerance: what cells may miss of the integral of a sour
 
 Splitting = Callable[[ErrorMarking, Fit, FloatArray, float], tuple[Cell, float]]
 """Returns a finer tree and its share of what is rough, from a solution, the sizes of fields and a number of cells."""
+Diagnose = Callable[[Solution, Fitter], tuple[str, str]]
+"""Says why a problem is ill-posed, or an empty string, and a remark for where it is not."""
 
 
 @dataclass(eq=False)
@@ -61,6 +63,8 @@ class Loop:
     undetermined: float = UNDETERMINED
     splitting: Splitting | None = None
     confirmed: Callable[[Compared], bool] | None = None  # whether a comparison is good enough, if not by the tolerance
+    diagnose: Diagnose | None = None
+    remark: str = ""  # the last words of the message
     doubt: str = ""  # why the last estimate is not to be believed
     answers: list[float] = field(default_factory=list)
     _marker: ErrorMarking | None = None
@@ -367,6 +371,14 @@ class Loop:
         return float((apart / scale).max())
 
     def solution(self, found: Compared, estimate: float, status: Status, message: str) -> Solution:
-        """Return a fit as a solution, with its record."""
+        """Return a fit as a solution, with its record and the verdict on it: the last one."""
+        made = self._made(found, estimate, status, f"{message} {self.remark}".rstrip())
+        flaw, remark = ("", "") if self.diagnose is None else self.diagnose(made, self.fitter)
+        if flaw:
+            # Nothing is known of the error of what is returned.
+            return self._made(found, max(1.0, estimate), Status.ILL_POSED, flaw)
+        return self._made(found, estimate, status, f"{made.diagnostics.message} {remark}") if remark else made
+
+    def _made(self, found: Compared, estimate: float, status: Status, message: str) -> Solution:
         record = Record(self.seed, message, tuple(self.course.stages), self.course.budget.elapsed)
         return solution_of(found, estimate, status, record)

@@ -17,7 +17,7 @@ from pibls.cells.fitters import degree_for
 from pibls.cells.iterate import Newton
 from pibls.cells.layout import Layout
 from pibls.cells.linear import first_tree
-from pibls.cells.loop import Loop
+from pibls.cells.loop import Diagnose, Loop
 from pibls.cells.outcome import Compared, network_of
 from pibls.cells.parts import CellPart
 from pibls.cells.rows import Rows
@@ -53,6 +53,7 @@ def solve_cells_nonlinear(
     continuation: Sequence[Problem] = (),
     assume_well_posed: bool = False,
     nodes: Cells = SINES,
+    diagnose: Diagnose | None = None,
 ) -> Solution:
     """Solve a nonlinear problem in one to three coordinates by cells; see :func:`pibls.solve`.
 
@@ -68,7 +69,7 @@ def solve_cells_nonlinear(
         start = solve_cells_nonlinear(easier, max(tol, _COARSE), shared, seed, report, start=start, nodes=nodes)
     newton = Newton(_layout(problem, max(tol, _COARSE), seed, nodes), max(tol, _COARSE), shared)
     course: Course[Compared] = Course(shared, TREES, report)
-    loop = Loop(newton, tol, course, seed, undetermined=np.inf if assume_well_posed else _LOOSE)
+    loop = Loop(newton, tol, course, seed, undetermined=np.inf if assume_well_posed else _LOOSE, diagnose=diagnose)
     return _solved(loop, newton, start)
 
 
@@ -89,11 +90,9 @@ def _solved(loop: Loop, newton: Newton, start: object) -> Solution:
         richer = Newton(layout, tol, newton.budget, newton.curvature, newton.history)
         fit = _carried(newton, richer, fit, coarse.trees)
         loop.fitter = newton = richer
+    loop.remark = coarse.remark
     solution = loop.run(fit)
-    message = f"{solution.diagnostics.message} {coarse.remark}".rstrip()
-    return replace(
-        solution, diagnostics=replace(solution.diagnostics, message=message, iterations=tuple(newton.history))
-    )
+    return replace(solution, diagnostics=replace(solution.diagnostics, iterations=tuple(newton.history)))
 
 
 def _carried(newton: Newton, richer: Newton, fit: Fit, trees: Sequence[Cell]) -> Fit:

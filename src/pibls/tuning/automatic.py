@@ -20,7 +20,7 @@ from pibls.runtime import available_memory
 from pibls.solution import Solution
 from pibls.tuning.as_told import Method, solve_as_told
 from pibls.tuning.progress import Progress, reporter
-from pibls.tuning.ways import Ways
+from pibls.tuning.strategy import Strategy
 
 __all__ = ["Method", "solve"]
 
@@ -119,7 +119,6 @@ def solve(
     first = check_integer("seed", seed, "solve")
     _check_flag("assume_well_posed", assume_well_posed)
     _check_flag("uncertainty", uncertainty)
-    guesses = {"start": start, "continuation": continuation}
     if isinstance(method, Cells):
         _check_cells(problem, points=points, device=device, time=None if time == "space-time" else time)
     else:
@@ -141,14 +140,14 @@ def solve(
 
                 tell = partial(_tell, report)
                 solution = solve_inverse(problem, tolerance, shared, first, tell, uncertainty=uncertainty)
-            elif isinstance(method, Cells):
-                ways = Ways(problem, tolerance, shared, first, report, guesses, device, assume_well_posed, method)
-                solution = ways.run(time or (None if problem.domain.time is None else "space-time"))
-            elif method is not None or points is not None:
-                solution = solve_as_told(problem, tolerance, method, points, first, device, shared, report)
+            elif isinstance(method, Cells) or (method is None and points is None):
+                asked = (problem, tolerance, shared, first, report, start, continuation, device, assume_well_posed)
+                solution = Strategy(*asked, method).run("space-time" if isinstance(method, Cells) else time)
             else:
-                solution = Ways(problem, tolerance, shared, first, report, guesses, device, assume_well_posed).run(time)
-            return replace(solution, diagnostics=replace(solution.diagnostics, operations=shared.operations))
+                solution = solve_as_told(problem, tolerance, method, points, first, device, shared, report)
+            record = solution.diagnostics
+            seconds = {"total": shared.elapsed} if "total" in record.seconds else record.seconds
+            return replace(solution, diagnostics=replace(record, operations=shared.operations, seconds=seconds))
     except (DeadlineError, ResourceError):
         if guard.kept is None:
             raise

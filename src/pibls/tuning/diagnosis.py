@@ -1,15 +1,17 @@
-"""Solves by cells, and the diagnosis of those that do not converge."""
+"""Solves by cells, and the diagnosis of problems whose solutions are in doubt."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any
+from functools import partial
+from typing import Any, cast
 
 import numpy as np
 
 from pibls.budget import Budget
-from pibls.cells import attempt_cells, solve_cells_nonlinear
+from pibls.cells import solve_cells, solve_cells_nonlinear
+from pibls.cells.fitters import Fitter, Linear
 from pibls.cells.linear import Start, start_of
 from pibls.features.reference import SINES, Cells
 from pibls.lines import Evolution, find_evolution
@@ -26,7 +28,7 @@ from pibls.wellposed.counting import surplus_on_line
 from pibls.wellposed.sensitivity import sensitivity_of
 from pibls.wellposed.stability import grows_without_bound
 
-__all__ = ["solve_by_cells", "solve_nonlinear_by_cells"]
+__all__ = ["solve_by_cells"]
 
 _SENSITIVE = 30.0  # sensitivities of well-posed problems are of the size of one
 _UNMET, _WIDELY = 0.02, 0.25  # share of the size of a statement that it lacks, and share of its points
@@ -36,6 +38,11 @@ _POINTS = 200
 _GLANCE = 0.3  # nominal seconds for what has no solution, or is to tell whether there is one
 _GLIMPSE = 1e-3  # tolerance of a tree that only has to resolve data
 _PRECISE = 1e-8  # tolerance of solutions whose slopes are to be known
+_RUNAWAY = (
+    "The solution is unstable: waves grow the faster the shorter they are, without bound, as in a heat equation run "
+    "backwards, so that its data cannot determine it. Check the signs of the highest derivatives, or give conditions "
+    "at the last time instead."
+)
 
 
 def solve_by_cells(
@@ -45,44 +52,28 @@ def solve_by_cells(
     seed: int,
     report: Callable[[Progress], None],
     *,
+    start: Any = None,
+    continuation: Sequence[Problem] = (),
     assume_well_posed: bool = False,
     nodes: Cells = SINES,
 ) -> Solution:
-    """Solve a linear problem by cells; where that fails, find out whether the problem is to blame."""
+    """Solve a problem by cells; where the solution is in doubt, find out whether the problem is to blame."""
+    common: dict[str, Any] = {"seed": seed, "report": lambda *facts: report(Progress(*facts)), "nodes": nodes}
     with blas_threads(most=1):
-        limits: dict[str, Any] = {"nodes": nodes} | ({"undetermined": np.inf} if assume_well_posed else {})
-
-        def tell(*facts: Any) -> None:
-            report(Progress(*facts))
-
-        def glanced(at: Problem, tol: float) -> Solution:
-            return attempt_cells(at, tol, budget.part(most=_GLANCE), seed, tell, **limits)[0]
-
-        start = start_of(problem, tol, budget, seed, nodes)
-        if not assume_well_posed and (told := _told_at_once(start, tol, glanced)) is not None:
-            return told
-        solution, solver = attempt_cells(problem, tol, budget, seed, tell, **limits, start=start)
-        if assume_well_posed or budget.late:
-            return solution
-        message = _runaway(solution)
-        unmet = _is_in_doubt(solution, tol)
-        if not message and (unmet or (solution.diagnostics.condition or 0.0) > _SENSITIVE):
-            found = sensitivity_of(problem, seed, solver)
-            budget.spend(found.operations)
-            if found.is_unseen or found.is_unstable:
-                message = ("" if found.is_unseen else _left_open(problem)) or found.in_words()
-            # A sensitive problem may have a residual because its solution is not found yet.
-            elif unmet and max(found.sizes) < _SENSITIVE and not _has_interface(problem):
-                message = _contradiction(solution, seed, budget)
-    message = message or _left_open(problem)
-    switching = analysis_of(problem).switching
-    if not message and switching is not None and (remark := switching.reading):
-        words = f"{solution.diagnostics.message} {remark}"
-        return replace(solution, diagnostics=replace(solution.diagnostics, message=words))
-    return _as_told(solution, message)
+        if not problem.is_linear:
+            common |= {"start": start, "continuation": continuation, "assume_well_posed": assume_well_posed}
+            diagnose = None if assume_well_posed else partial(_nonlinear_flaw, tol)
+            return solve_cells_nonlinear(problem, tol, budget, diagnose=diagnose, **common)
+        first = start_of(problem, tol, budget, seed, nodes)
+        if assume_well_posed:
+            return solve_cells(problem, tol, budget, start=first, undetermined=np.inf, **common)
+        glanced = partial(solve_cells, budget=budget.part(most=_GLANCE), **common)
+        diagnose = partial(_flaw, tol, budget, seed)
+        told = _told_at_once(first, tol, glanced)
+        return told or solve_cells(problem, tol, budget, start=first, diagnose=diagnose, **common)
 
 
-def _told_at_once(start: Start, tol: float, glanced: Callable[[Problem, float], Solution]) -> Solution | None:
+def _told_at_once(start: Start, tol: float, glanced: Callable[..., Solution]) -> Solution | None:
     """If the conditions alone are inconsistent, return a quick solution that says why; else None."""
     problem = start.data.rows.problem
     lost, clash = incompatibility(problem, tol, lambda: start.tree), find_clash(problem)
@@ -91,25 +82,40 @@ def _told_at_once(start: Start, tol: float, glanced: Callable[[Problem, float], 
         clash = clash_beyond(surplus, others) if others.status == Status.CONVERGED else None
     if not lost and clash is None:
         return None
-    solution = glanced(problem, tol)
-    lost = lost or (clash.in_words(solution, tol) if clash is not None else "")
-    return _as_told(solution, lost) if lost else None
+    solution = glanced(
+        problem, tol, diagnose=lambda made, _: (lost or (clash.in_words(made, tol) if clash is not None else ""), "")
+    )
+    return solution if solution.status == Status.ILL_POSED else None
 
 
-def _left_open(problem: Problem) -> str:
-    """Say which condition an evolution lacks: where waves fade soon, cells hardly notice."""
-    evolution = find_evolution(problem)
-    return evolution.lacks if isinstance(evolution, Evolution) else ""
+def _nonlinear_flaw(tol: float, solution: Solution, _: Fitter) -> tuple[str, str]:
+    """Say why a nonlinear problem is ill-posed, if its conditions or its linear equations are."""
+    problem, clash = solution.problem, find_clash(solution.problem)
+    lost = incompatibility(problem, tol, lambda: start_of(problem, max(tol, _GLIMPSE)).tree)
+    return lost or ("" if clash is None else clash.in_words(solution, tol)), ""
 
 
-def _as_told(solution: Solution, message: str) -> Solution:
-    """Return a solution with the verdict that its problem is ill-posed, if there is a reason."""
-    if not message:
-        return solution
-    told = replace(solution.diagnostics, message=message)
-    # Nothing is known of the error of what is returned.
-    estimate = max(1.0, solution.error_estimate or 0.0)
-    return replace(solution, status=Status.ILL_POSED, error_estimate=estimate, diagnostics=told)
+def _flaw(tol: float, budget: Budget, seed: int, solution: Solution, solver: Fitter) -> tuple[str, str]:
+    """Say why a linear problem is ill-posed, or how its jumps were read where nothing is wrong."""
+    problem, record = solution.problem, solution.diagnostics
+    if budget.late:
+        return "", ""
+    evolution = find_evolution(problem) if problem.domain.time is not None else None
+    lacks = evolution.lacks if isinstance(evolution, Evolution) else ""  # where waves fade soon, cells hardly notice
+    if isinstance(evolution, Evolution) and grows_without_bound(evolution, solution.network):
+        return _RUNAWAY, ""
+    unmet = _is_in_doubt(solution, tol)
+    if unmet or (record.condition or 0.0) > _SENSITIVE:
+        found = sensitivity_of(problem, seed, cast(Linear, solver))
+        budget.spend(found.operations)
+        if found.is_unseen or found.is_unstable:
+            return ("" if found.is_unseen else lacks) or found.in_words(), ""
+        # A sensitive problem may have a residual because its solution is not found yet. Networks know no interfaces.
+        joined = any(isinstance(s.place, Across) for s in problem.statements)
+        if unmet and max(found.sizes) < _SENSITIVE and not joined:
+            lacks = _contradiction(solution, seed, budget) or lacks
+    switching = analysis_of(problem).switching
+    return lacks, "" if switching is None else switching.reading
 
 
 def _is_in_doubt(solution: Solution, tol: float) -> bool:
@@ -130,34 +136,6 @@ def _is_only_coarse(solution: Solution) -> bool:
         return False
     network, weights = solution.richer
     return not _unmet(replace(solution, network=network, weights=weights, richer=None))
-
-
-def _has_interface(problem: Problem) -> bool:
-    """Tell whether a problem has interfaces, which a single network knows nothing of."""
-    return any(isinstance(s.place, Across) for s in problem.statements)
-
-
-def solve_nonlinear_by_cells(
-    problem: Problem,
-    tol: float,
-    budget: Budget,
-    seed: int,
-    report: Callable[[Progress], None],
-    *,
-    start: Any = None,
-    continuation: Sequence[Problem] = (),
-    assume_well_posed: bool = False,
-    nodes: Cells = SINES,
-) -> Solution:
-    """Solve a nonlinear problem by cells."""
-    options: dict[str, Any] = {"start": start, "continuation": continuation, "nodes": nodes}
-    options["assume_well_posed"] = assume_well_posed
-    with blas_threads(most=1):
-        solution = solve_cells_nonlinear(problem, tol, budget, seed, lambda *facts: report(Progress(*facts)), **options)
-    if assume_well_posed:
-        return solution
-    clash, lost = find_clash(problem), incompatibility(problem, tol, lambda: start_of(problem, max(tol, _GLIMPSE)).tree)
-    return _as_told(solution, lost or ("" if clash is None else clash.in_words(solution, tol)))
 
 
 def _unmet(solution: Solution) -> dict[str, float]:
@@ -188,18 +166,6 @@ def _unmet(solution: Solution) -> dict[str, float]:
         if np.mean(np.abs(left) > _UNMET * size) > _WIDELY:
             found[statement.name] = float(np.sqrt(np.mean(np.square(left)))) / float(size)
     return found
-
-
-def _runaway(solution: Solution) -> str:
-    """Say that short waves grow without bound, if the equations of an evolution are such that they do."""
-    evolution = find_evolution(solution.problem)
-    if not isinstance(evolution, Evolution) or not grows_without_bound(evolution, solution.network):
-        return ""
-    return (
-        "The solution is unstable: waves grow the faster the shorter they are, without bound, as in a heat equation "
-        "run backwards, so that its data cannot determine it. Check the signs of the highest derivatives, or give "
-        "conditions at the last time instead."
-    )
 
 
 def _contradiction(solution: Solution, seed: int, budget: Budget) -> str:
