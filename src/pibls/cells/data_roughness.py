@@ -237,7 +237,7 @@ class DataRoughness:
         for function, (_, index) in _coefficients(statement, self.rows.problem.field_names):
             if self.probe.spots(function, inside=False) is None:
                 continue
-            for one, known in zip(given, _on(function, rules), strict=True):
+            for one, known in zip(given, _at(function, rules), strict=True):
                 unit = 1.0 / (one.unit * float(np.prod(one.part.half ** np.array(index))))
                 missed = math.sqrt(one.depth) * self.probe.missed_on(one.piece, function, known, unit)
                 found = self._done[one.part.cell]
@@ -246,7 +246,7 @@ class DataRoughness:
         if source is None or source.constant == 0.0:
             return
         lines = self._on_lines(source, given)
-        for one, values, line in zip(given, _on(source, rules), lines, strict=True):
+        for one, values, line in zip(given, _at(source, rules), lines, strict=True):
             found, scale = self._done[one.part.cell], math.sqrt(one.depth) / one.unit
             found.square += scale**2 * float(one.rule.weights @ np.square(values))
             if source.constant is None and len(values) > 2:
@@ -266,21 +266,15 @@ class DataRoughness:
             U = spans[:, :1] + (spans[:, 1:] - spans[:, :1]) * (s + 1) / 2
             rules = [Rule(*piece.patch.at(u[:, None])[:2], s) for piece, u in zip(pieces, U, strict=True)]
             lengths = [piece.patch.measure * float(np.ptp(piece.box[0])) for piece in pieces]
-            found[curves] = missed_on_lines(np.stack(_on(function, rules)), count) * np.sqrt(np.array(lengths) / 2)
+            found[curves] = missed_on_lines(np.stack(_at(function, rules)), count) * np.sqrt(np.array(lengths) / 2)
         return found
 
 
-def _at(function: Function, parts: Sequence[CellPart]) -> list[FloatArray]:
-    """Return the values of a function at the points of every part."""
-    ends = np.cumsum([len(part.points) for part in parts])[:-1]
-    return np.split(function(np.concatenate([part.points for part in parts])), ends)
-
-
-def _on(function: Function, rules: Sequence[Rule]) -> list[FloatArray]:
-    """Return the values of a function at the points of every rule."""
-    ends = np.cumsum([len(rule.points) for rule in rules])[:-1]
-    X, normals = (np.concatenate([getattr(rule, name) for rule in rules]) for name in ("points", "normals"))
-    return np.split(function(X, normals), ends)
+def _at(function: Function, places: Sequence[CellPart | Rule]) -> list[FloatArray]:
+    """Return the values of a function at the points of every part, or of every rule on the boundary."""
+    normals = [place.normals for place in places if isinstance(place, Rule)]
+    values = function(np.concatenate([place.points for place in places]), np.concatenate(normals) if normals else None)
+    return np.split(values, np.cumsum([len(place.points) for place in places])[:-1])
 
 
 def _source_of(statement: Statement) -> Function | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -68,17 +68,11 @@ def first_tree(data: DataRefinement, tol: float, root: Cell | None = None, *, bu
     return rows.layout.trimmed(data.followed(data.waved(root, tol, waves), tol, most))
 
 
-@dataclass(frozen=True, eq=False)
-class Start:
-    """Rows of a problem, and a tree that resolves its data."""
+class Start(NamedTuple):
+    """The data of a problem with its rows, and a tree that resolves them."""
 
     data: DataRefinement
     root: Cell
-
-    @property
-    def tree(self) -> tuple[Layout, Cell]:
-        """The cells of the problem, and the tree."""
-        return self.data.rows.layout, self.root
 
 
 def start_of(problem: Problem, tol: float, budget: Budget | float = 10.0, seed: int = 0, nodes: Cells = SINES) -> Start:

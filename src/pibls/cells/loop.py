@@ -11,7 +11,7 @@ from pibls.cells.error_marking import ErrorMarking
 from pibls.cells.fitters import Fitter, degree_for
 from pibls.cells.layout import Layout
 from pibls.cells.measure import distances, tails_of, unsure_averages
-from pibls.cells.outcome import Compared, Record, field_sizes, solution_of
+from pibls.cells.outcome import Compared, field_sizes, solution_of
 from pibls.cells.solve import Fit
 from pibls.cells.tree import Cell
 from pibls.checks import FloatArray
@@ -306,7 +306,12 @@ class Loop:
         stays = much and other.residual > _STAYS * fit.residual
         # On a line there are no corners: what ends contradict goes into a cell that is smaller on every tree.
         if self.fitter.layout.reference.dimension == 1 and not stays:
-            before, after = (self._largest_residual(one) / found.size for one in (fit, other))
+            volume = self.fitter.layout.volume
+            # The largest residual of a cell, as if it were the same everywhere.
+            before, after = (
+                max(value * math.sqrt(volume / part.volume) for part, value in one.residuals.items()) / found.size
+                for one in (fit, other)
+            )
             stays = after > max(self.tol, _ROUNDING) and after > _STAYS_THERE * before
         if stays:
             return (
@@ -314,11 +319,6 @@ class Loop:
                 "equations and conditions may contradict each other."
             )
         return ""
-
-    def _largest_residual(self, fit: Fit) -> float:
-        """Return the largest residual of a cell, as if it were the same everywhere."""
-        volume = self.fitter.layout.volume
-        return max(value * math.sqrt(volume / part.volume) for part, value in fit.residuals.items())
 
     def _unseen(self, fit: Fit) -> str:
         """Return a sentence where data are narrower than cells."""
@@ -372,13 +372,12 @@ class Loop:
 
     def solution(self, found: Compared, estimate: float, status: Status, message: str) -> Solution:
         """Return a fit as a solution, with its record and the verdict on it: the last one."""
-        made = self._made(found, estimate, status, f"{message} {self.remark}".rstrip())
+        message = f"{message} {self.remark}".rstrip()
+        stages, seconds = tuple(self.course.stages), self.course.budget.elapsed
+        made = solution_of(found, estimate, status, message, self.seed, stages, seconds)
         flaw, remark = ("", "") if self.diagnose is None else self.diagnose(made, self.fitter)
         if flaw:
             # Nothing is known of the error of what is returned.
-            return self._made(found, max(1.0, estimate), Status.ILL_POSED, flaw)
-        return self._made(found, estimate, status, f"{made.diagnostics.message} {remark}") if remark else made
-
-    def _made(self, found: Compared, estimate: float, status: Status, message: str) -> Solution:
-        record = Record(self.seed, message, tuple(self.course.stages), self.course.budget.elapsed)
-        return solution_of(found, estimate, status, record)
+            made = replace(made, status=Status.ILL_POSED, error_estimate=max(1.0, estimate))
+        words = flaw or f"{message} {remark}".rstrip()
+        return replace(made, diagnostics=replace(made.diagnostics, message=words))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -21,7 +21,7 @@ from pibls.solution.residuals import ResidualTable
 from pibls.solution.sizes import field_scales
 from pibls.status import Status
 
-__all__ = ["Compared", "Record", "field_sizes", "network_of", "solution_of"]
+__all__ = ["Compared", "field_sizes", "network_of", "solution_of"]
 
 
 def field_sizes(layout: Layout, fit: Fit) -> FloatArray:
@@ -46,16 +46,15 @@ class Compared:
         return float(field_sizes(self.own, self.fit).max())
 
 
-class Record(NamedTuple):
-    """The record of a solve: its seed, message, stages and seconds."""
-
-    seed: int
-    message: str
-    stages: tuple[Stage, ...]
-    seconds: float
-
-
-def solution_of(found: Compared, estimate: float, status: Status, record: Record) -> Solution:
+def solution_of(
+    found: Compared,
+    estimate: float,
+    status: Status,
+    message: str,
+    seed: int,
+    stages: tuple[Stage, ...] = (),
+    seconds: float = 0.0,
+) -> Solution:
     """Return a fit as a solution, with its record."""
     fit, reference = found.fit, found.own.reference
     network, richer = network_of(found.own, fit), network_of(found.layout, found.other)
@@ -65,16 +64,16 @@ def solution_of(found: Compared, estimate: float, status: Status, record: Record
     diagnostics = Diagnostics(
         "Cells",
         settings,
-        record.seed,
+        seed,
         fit.unknowns,
         fit.rows,
         "elimination along the tree",
         None,
-        record.stages[-1].answer if record.stages else None,
+        stages[-1].answer if stages else None,
         {},
-        seconds={"total": record.seconds},
-        message=record.message,
-        stages=record.stages,
+        seconds={"total": seconds},
+        message=message,
+        stages=stages,
     )
     eye = np.eye(network.size)
     made = Solution(found.own.problem, network, eye, status, diagnostics, estimate, richer=(richer, eye))

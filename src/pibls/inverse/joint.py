@@ -22,7 +22,7 @@ from pibls.cells.fitters import degree_for
 from pibls.cells.layout import Layout
 from pibls.cells.linear import first_tree
 from pibls.cells.loop import Loop
-from pibls.cells.outcome import Compared, Record, solution_of
+from pibls.cells.outcome import Compared, solution_of
 from pibls.cells.parts import CellPart
 from pibls.cells.rows import Rows
 from pibls.cells.solve import Fit, Glue
@@ -188,7 +188,7 @@ class Joint:
         layout = self.layout.restated(parametric.at(vector))
         fit = Fit(root, tuple(first), dict(first), {}, 0, 0)
         found = Compared(fit, layout, fit, layout, self.error, 1.0)
-        start = solution_of(found, self.error, Status.FITTED, Record(layout.seed, "", (), 0.0))
+        start = solution_of(found, self.error, Status.FITTED, "", layout.seed)
         return Window(parametric, start, vector, self.error, self.budget, layout, root, {}, first, self._glues)
 
     def _searched(self, window: Window, point: FloatArray) -> Reached:

@@ -76,7 +76,7 @@ def solve_by_cells(
 def _told_at_once(start: Start, tol: float, glanced: Callable[..., Solution]) -> Solution | None:
     """If the conditions alone are inconsistent, return a quick solution that says why; else None."""
     problem = start.data.rows.problem
-    lost, clash = incompatibility(problem, tol, lambda: start.tree), find_clash(problem)
+    lost, clash = incompatibility(problem, tol, lambda: start), find_clash(problem)
     if not lost and clash is None and (surplus := surplus_on_line(problem)) is not None:
         others = glanced(problem.with_statements([s for s in problem.statements if s is not surplus]), _PRECISE)
         clash = clash_beyond(surplus, others) if others.status == Status.CONVERGED else None
@@ -91,7 +91,7 @@ def _told_at_once(start: Start, tol: float, glanced: Callable[..., Solution]) ->
 def _nonlinear_flaw(tol: float, solution: Solution, _: Fitter) -> tuple[str, str]:
     """Say why a nonlinear problem is ill-posed, if its conditions or its linear equations are."""
     problem, clash = solution.problem, find_clash(solution.problem)
-    lost = incompatibility(problem, tol, lambda: start_of(problem, max(tol, _GLIMPSE)).tree)
+    lost = incompatibility(problem, tol, lambda: start_of(problem, max(tol, _GLIMPSE)))
     return lost or ("" if clash is None else clash.in_words(solution, tol)), ""
 
 
