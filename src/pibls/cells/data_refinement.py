@@ -96,9 +96,8 @@ class DataRefinement:
         X = low + size * (_halved_rules(d, _FEW)[0] + 1.0) / 2
         if ground.is_box:
             return self._waves_at(X)
-        inside = ground.inside(X.reshape(-1, d)).reshape(X.shape[:2])
-        nothing, kept = np.zeros((1, d)), zip(X, inside, strict=True)
-        return np.concatenate([self._waves_at(x[own][None]) if own.any() else nothing for x, own in kept])
+        kept = (own[ground.inside(own)] for own in X)
+        return np.concatenate([self._waves_at(own[None]) if len(own) else np.zeros((1, d)) for own in kept])
 
     def _waves_at(self, X: FloatArray) -> FloatArray:
         """Return the same of points of cells, shape (cells, points, axes)."""

@@ -10,7 +10,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -58,24 +58,15 @@ class Roughness:
     plain: list[tuple[CellPart, float, Function, FloatArray]] = field(default_factory=list)
 
 
-@dataclass(frozen=True, eq=False)
-class _OnPiece:
-    """A condition on a piece of the boundary of a part: points, the unit of its terms, and how deep the part is."""
+class _OnPiece(NamedTuple):
+    """A condition on a piece of the boundary of a part: points, depth of the part, axes along, and unit of terms."""
 
     part: CellPart
     piece: Piece
     rule: Rule
+    depth: float
+    along: Any
     unit: float
-
-    @cached_property
-    def depth(self) -> float:
-        """How deep the part is behind the piece."""
-        return float((np.abs(self.rule.normals) @ (2 * self.part.half)).mean())
-
-    @cached_property
-    def along(self) -> Any:
-        """The axes along which the piece extends."""
-        return np.ptp(self.part.local(self.rule.points), axis=0) > 0.1
 
 
 @dataclass(eq=False)
@@ -121,9 +112,13 @@ class DataRoughness:
 
     def _inside(self, parts: list[CellPart]) -> None:
         """Measure coefficients and sources of equations."""
-        linear, names = self.rows.problem.is_linear, self.rows.problem.field_names
-        balances = [self.rows.balance(part) if linear else self._evenly(part) for part in parts]
-        for number, equation in enumerate(self.rows.equations):
+        equations, names = self.rows.equations, self.rows.problem.field_names
+        if self.rows.problem.is_linear:
+            balances = [self.rows.balance(part) for part in parts]
+        else:  # units of a diffusion
+            even = [float((part.half**2).min()) for part in parts]
+            balances = [(np.full(len(equations), own), np.ones(len(names))) for own in even]
+        for number, equation in enumerate(equations):
             for function, (name, index) in _coefficients(equation, names):
                 if self.probe.spots(function, inside=True) is None:
                     continue
@@ -133,11 +128,6 @@ class DataRoughness:
                     found = self._done[part.cell]
                     found.coefficients = np.maximum(found.coefficients, own)
             self._source(equation, {part: float(own[0][number]) for part, own in zip(parts, balances, strict=True)})
-
-    def _evenly(self, part: CellPart) -> tuple[FloatArray, FloatArray]:
-        """Return a factor per equation and a unit per field of a nonlinear problem, as those of a diffusion."""
-        factor = float((part.half**2).min())
-        return np.full(len(self.rows.equations), factor), np.ones(len(self.rows.problem.field_names))
 
     def _source(self, equation: Statement, factors: dict[CellPart, float]) -> None:
         """Measure the source of an equation on parts, with a factor for each."""
@@ -150,24 +140,21 @@ class DataRoughness:
         if source.constant is not None:
             return
         rough = {part: self._missed_by_cut(part, own) for part, own in values.items() if not part.whole}
+        missed = dict(rough)
         if whole := [part for part in values if part.whole]:
             stack, halves = np.stack([values[part] for part in whole]), np.stack([part.half for part in whole])
             own = tails_of(self.rows.layout.reference).of_values(stack, halves)
+            between = self.probe.missed(whole, source, [known[part] for part in whole])
+            scale = np.array([factors[part] for part in whole])[:, None]
             rough |= dict(zip(whole, own, strict=True))
-            self._raise_data(whole, [factors[p] for p in whole], self.probe.missed(whole, source, known))
-        self._raise_data(list(rough), [1.0] * len(rough), list(rough.values()))
+            missed |= dict(zip(whole, np.maximum(own, scale * between), strict=True))
         for part, own in rough.items():
-            search = part, factors[part], source, known[part]
+            found, search = self._done[part.cell], (part, factors[part], source, known[part])
+            found.data = np.maximum(found.data, missed[part])
             if np.linalg.norm(own) > _PLAINLY * np.sqrt(part.weights @ np.square(values[part])):
-                self._done[part.cell].plain.append(search)
+                found.plain.append(search)
             else:
                 self._search(*search)
-
-    def _raise_data(self, parts: list[CellPart], factors: list[float], missed: Any) -> None:
-        """Let data be at least as rough as found on parts."""
-        for part, factor, own in zip(parts, factors, missed, strict=True):
-            found = self._done[part.cell]
-            found.data = np.maximum(found.data, factor * own)
 
     def _search(self, part: CellPart, factor: float, source: Function, known: FloatArray) -> None:
         """Look for features of a source that are narrower than points tell."""
@@ -205,8 +192,10 @@ class DataRoughness:
                     for piece, rule in self._rules(part, place, held):
                         # What lies on both sides of a seam is told by the points of each.
                         if not ground.seams or (ground.kinds(rule.points) == part.kind).all():
+                            depth = float((np.abs(rule.normals) @ (2 * part.half)).mean())
+                            along = np.ptp(part.local(rule.points), axis=0) > 0.1
                             unit = self._unit(statement, part, rule)
-                            given[statement].append(_OnPiece(part, piece, rule, unit))
+                            given[statement].append(_OnPiece(part, piece, rule, depth, along, unit))
         for statement, every in given.items():
             self._on_pieces(statement, every)
 

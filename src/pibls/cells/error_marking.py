@@ -120,8 +120,7 @@ class ErrorMarking:
         levels = self._levels(fit, self.rough(fit, sizes), splits)
         for level in range(max(levels.values(), default=0)):
             marks = {mark for mark, count in levels.items() if count > level}
-            around = {part.cell for part in fit.parts if not marks.isdisjoint(part.cell.corners)}
-            marked = [leaf for leaf in leaves(root) if leaf.has_corner and _comes_from(leaf, around)]
+            marked = [leaf for leaf in leaves(root) if not marks.isdisjoint(leaf.corners)]
             root = refined(root, {leaf: [(axis, None) for axis in leaf.across] for leaf in marked})
         return self.layout.trimmed(root), share
 
@@ -156,12 +155,3 @@ def _bulk(values: Mapping[CellPart, float], share: float) -> list[CellPart]:
         if held >= share * total:
             break
     return chosen
-
-
-def _comes_from(leaf: Cell, ancestors: set[Cell]) -> bool:
-    cell: Cell | None = leaf
-    while cell is not None:
-        if cell in ancestors:
-            return True
-        cell = cell.parent
-    return False

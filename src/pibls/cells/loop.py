@@ -10,7 +10,7 @@ from pibls.cells.data_refinement import DataRefinement
 from pibls.cells.error_marking import ErrorMarking
 from pibls.cells.fitters import Fitter, degree_for
 from pibls.cells.layout import Layout
-from pibls.cells.measure import distances, tails_of, unsure_averages
+from pibls.cells.measure import average_error, distances, tails_of
 from pibls.cells.outcome import Compared, field_sizes, solution_of
 from pibls.cells.solve import Fit
 from pibls.cells.tree import Cell
@@ -171,7 +171,7 @@ class Loop:
         residual = found.other.residual / found.size
         share = _MAGNIFIED if found.answer < _STRONGEST else 1.0
         least = found.answer * (share * residual + _EPSILON) if found.answer > _STRONG else 0.0
-        unsure = unsure_averages(found.own, found.fit)
+        unsure = average_error(found.own, found.fit)
         if self.data is not None:
             unsure = max(unsure, self.data.left_out(found.fit.root))
         least = max(least, unsure / found.size)

@@ -16,17 +16,7 @@ from pibls.checks import BoolArray, FloatArray
 from pibls.features.reference import Reference, cube_rule, rule_count
 from pibls.problem import Average
 
-__all__ = [
-    "Tails",
-    "ancestor_values",
-    "distances",
-    "missed_along",
-    "shares_of",
-    "squares_of",
-    "stacked",
-    "tails_of",
-    "unsure_averages",
-]
+__all__ = ["Tails", "ancestor_values", "average_error", "distances", "missed_along", "shares_of", "stacked", "tails_of"]
 
 _TAIL = 0.75
 _SPARSE = 7
@@ -56,27 +46,25 @@ class Tails:
     reference: Reference
 
     @cached_property
-    def _count(self) -> int:
-        return rule_count(self.reference.degree)
+    def _degrees(self) -> Any:
+        """Degrees of the Legendre coefficients along each axis, a row each."""
+        along = np.arange(rule_count(self.reference.degree))
+        return np.stack([g.ravel() for g in np.meshgrid(*[along] * self.reference.dimension, indexing="ij")], axis=1)
 
     @cached_property
-    def _masks(self) -> list[Any]:
-        """Rows of the coefficients that are high along each axis."""
-        return self._rough(_TAIL * self.reference.degree)
+    def _coefficients(self) -> FloatArray:
+        """Legendre coefficients of the functions, a column each."""
+        zero, count = (0,) * self.reference.dimension, rule_count(self.reference.degree)
+        return np.asarray(_analysis(len(zero), count) @ self.reference.on_rule([zero])[zero])
 
-    def _rough(self, least: float) -> list[Any]:
-        d, n = self.reference.dimension, self._count
-        degrees = np.stack([g.ravel() for g in np.meshgrid(*[np.arange(n)] * d, indexing="ij")], axis=1)
-        total = degrees.sum(axis=1)
-        high = total >= least
-        # A high total degree is shared among the axes by what each has of it.
-        return [high & (degrees[:, axis] >= total / (d + 0.5)) for axis in range(d)]
+    def _rough(self, of: FloatArray, least: float) -> list[FloatArray]:
+        """Return the rows for coefficients that are high along each axis, which share a high total degree."""
+        total, d = self._degrees.sum(axis=1), self.reference.dimension
+        return [of[(total >= least) & (self._degrees[:, axis] >= total / (d + 0.5))] for axis in range(d)]
 
     @cached_property
     def _operators(self) -> list[FloatArray]:
-        zero = (0,) * self.reference.dimension
-        coefficients = _analysis(self.reference.dimension, self._count) @ self.reference.on_rule([zero])[zero]
-        return [coefficients[mask] for mask in self._masks]
+        return self._rough(self._coefficients, _TAIL * self.reference.degree)
 
     def of_weights(self, weights: FloatArray, halves: FloatArray) -> FloatArray:
         """Return the L2 norms of the rough part of fields on parts, along each axis: shape (parts, fields, axes)."""
@@ -103,24 +91,15 @@ class Tails:
         return min(math.comb(math.ceil(_TAIL * self.reference.degree) - 1 + d, d), self.reference.size)
 
     @cached_property
-    def _coefficients(self) -> tuple[FloatArray, Any]:
-        """Legendre coefficients of the functions, a row each, and their total degrees."""
-        d, n = self.reference.dimension, self._count
-        zero = (0,) * d
-        total = np.sum(np.meshgrid(*[np.arange(n)] * d, indexing="ij"), axis=0).ravel()
-        return _analysis(d, n) @ self.reference.on_rule([zero])[zero], total
-
-    @cached_property
     def _steps(self) -> tuple[FloatArray, FloatArray]:
         """Coefficients of the functions in the highest quarter of degrees, and in the one below."""
-        (coefficients, total), p = self._coefficients, self.reference.degree
-        return coefficients[total >= _TAIL * p], coefficients[(total >= (2 * _TAIL - 1) * p) & (total < _TAIL * p)]
+        share = self._degrees.sum(axis=1) / self.reference.degree
+        return self._coefficients[share >= _TAIL], self._coefficients[(share >= 2 * _TAIL - 1) & (share < _TAIL)]
 
     @cached_property
     def _nothing(self) -> float:
-        """What functions have of the highest degrees, in terms of their size, where they are to be a quadratic."""
-        coefficients, total = self._coefficients
-        plain = coefficients[total <= _PLAIN]
+        """Share of the highest degrees in functions that are to be a quadratic, in terms of their size."""
+        coefficients, plain = self._coefficients, self._coefficients[self._degrees.sum(axis=1) <= _PLAIN]
         # Rounding keeps functions of high degrees from being quite orthonormal.
         weights = np.linalg.solve(coefficients.T @ coefficients, plain.T)
         return max(_NOTHING, _SOME * float(np.linalg.norm(self._steps[0] @ weights, axis=0).max()))
@@ -150,8 +129,8 @@ class Tails:
     @cached_property
     def _missed(self) -> list[FloatArray]:
         """Rows of the analysis for coefficients beyond those that an equation of second order can take up."""
-        analysis = _analysis(self.reference.dimension, self._count)
-        return [analysis[mask] for mask in self._rough(self.reference.degree - 1)]
+        analysis = _analysis(self.reference.dimension, rule_count(self.reference.degree))
+        return self._rough(analysis, self.reference.degree - 1)
 
 
 @lru_cache(maxsize=16)
@@ -224,12 +203,6 @@ def distances(layout: Layout, coarse: Fit, finer: Layout, fine: Fit) -> tuple[Fl
     return np.sqrt((shares**2 * apart).sum(axis=0)), np.sqrt((shares**2 * size).sum(axis=0)), peak
 
 
-def squares_of(fit: Fit) -> FloatArray:
-    """Return the integral of the square of every field over the box around each part."""
-    halves, weights = stacked(fit)
-    return np.asarray(np.prod(halves, axis=1)[:, None] * np.square(weights).sum(axis=2))
-
-
 def shares_of(layout: Layout, fit: Fit) -> FloatArray:
     """Return how much each part counts for each field: 1, but for fields that are not square integrable at a landmark.
 
@@ -238,7 +211,8 @@ def shares_of(layout: Layout, fit: Fit) -> FloatArray:
     marks = layout.ground.landmarks
     if not len(marks):
         return np.ones((len(fit.parts), len(layout.problem.field_names)))
-    squares, d = squares_of(fit), len(layout.problem.domain.space)
+    (halves, weights), d = stacked(fit), len(layout.problem.domain.space)
+    squares = np.prod(halves, axis=1)[:, None] * np.square(weights).sum(axis=2)
     found, centers = np.ones(squares.shape), np.array([part.center for part in fit.parts])[:, :d]
     for mark in marks[:, :d]:
         near = np.maximum(np.abs((centers - mark) / layout.root.size[:d]).max(axis=1), _NOTHING)
@@ -253,7 +227,7 @@ def shares_of(layout: Layout, fit: Fit) -> FloatArray:
     return found
 
 
-def unsure_averages(layout: Layout, fit: Fit) -> float:
+def average_error(layout: Layout, fit: Fit) -> float:
     """Return how far averages over the domain may be off, in the L2 norm of the fields they determine.
 
     Integrals over parts whose moments are not known are those of scattered points; half of them tell how good they are.

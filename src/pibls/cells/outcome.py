@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from pibls.cells.layout import Layout
-from pibls.cells.measure import shares_of, squares_of
+from pibls.cells.measure import shares_of, stacked
 from pibls.cells.solve import Fit
 from pibls.cells.tree import Cell
 from pibls.checks import FloatArray
@@ -26,7 +26,9 @@ __all__ = ["Compared", "field_sizes", "network_of", "solution_of"]
 
 def field_sizes(layout: Layout, fit: Fit) -> FloatArray:
     """Return the size of each field, which its error is relative to."""
-    return field_scales(layout.problem, np.sqrt((shares_of(layout, fit) ** 2 * squares_of(fit)).sum(axis=0)))
+    halves, weights = stacked(fit)
+    squares = np.prod(halves, axis=1)[:, None] * np.square(weights).sum(axis=2)
+    return field_scales(layout.problem, np.sqrt((shares_of(layout, fit) ** 2 * squares).sum(axis=0)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,8 +61,7 @@ def solution_of(
     fit, reference = found.fit, found.own.reference
     network, richer = network_of(found.own, fit), network_of(found.layout, found.other)
     settings: dict[str, Any] = {"cells": len(fit.parts), "degree": reference.degree, "functions": reference.size}
-    if reference.nodes != SINES:
-        settings |= asdict(reference.nodes)
+    settings |= asdict(reference.nodes) if reference.nodes != SINES else {}
     diagnostics = Diagnostics(
         "Cells",
         settings,

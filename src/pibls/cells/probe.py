@@ -6,10 +6,9 @@ scattered over the whole domain. What polynomials through the points of the cell
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Any
 
 import numpy as np
 
@@ -17,7 +16,6 @@ from pibls.cells.layout import Layout
 from pibls.cells.parts import CellPart
 from pibls.cells.spots import Spots
 from pibls.cells.surface import Piece
-from pibls.cells.tree import Cell
 from pibls.checks import FloatArray
 from pibls.features.reference import rule_count
 from pibls.geometry.sampling import kronecker
@@ -88,22 +86,18 @@ class Probe:
     """Looks at functions of data on cells."""
 
     layout: Layout
-    _known: dict[Function, FloatArray] = field(default_factory=dict)
-    _largest: dict[Function, float] = field(default_factory=dict)
+    _known: dict[Function, tuple[FloatArray, FloatArray]] = field(default_factory=dict)
     _spots: dict[Function, Spots] = field(default_factory=dict)
-    _points: dict[int, FloatArray] = field(default_factory=dict)
-    _held: dict[tuple[Cell, int], Any] = field(default_factory=dict)
 
-    def missed(self, parts: Sequence[CellPart], function: Function, known: Mapping[CellPart, FloatArray]) -> FloatArray:
+    def missed(self, parts: Sequence[CellPart], function: Function, known: Sequence[FloatArray]) -> FloatArray:
         """Return the L2 norms of what the points of whole parts miss of a function, known there, by axis."""
         d, count = len(parts[0].half), rule_count(self.layout.reference.degree)
         U, half = _lines(d, count), np.array([part.half for part in parts])
         X = np.array([part.center for part in parts])[:, None] + half[:, None] * U.reshape(-1, d)
         values = function(X.reshape(-1, d)).reshape(len(parts), *U.shape[:-1])
         scale = np.sqrt(np.prod(half, axis=1) * 2.0 ** (d - 1))
-        scattered = np.array([self._scattered(part, function, known[part]) for part in parts])
-        found = missed_on_lines(values, count).max(axis=2)
-        return np.asarray(np.maximum(found * scale[:, None], scattered[:, None]))
+        found = missed_on_lines(values, count).max(axis=2) * scale[:, None]
+        return np.asarray(np.maximum(found, self._scattered(parts, function, known)[:, None]))
 
     def missed_at_spots(
         self, part: CellPart, function: Function, known: FloatArray, unit: float | None = None
@@ -152,28 +146,19 @@ class Probe:
             self._spots[function] = Spots(function, not (inside and self.layout.ground.seams))
         return None if self._spots[function].is_plain else self._spots[function]
 
-    def _scattered(self, part: CellPart, function: Function, known: FloatArray) -> float:
-        """Return what a few points say where a function is far larger than the points of the part know."""
-        count = _MANY if function.expression.has(Data) else _SCATTERED
-        if count not in self._points:
-            low, high = self.layout.root.low, self.layout.root.high
-            X = low + (high - low) * _spread(count, len(low))
-            self._points[count] = X if self.layout.ground.is_box else X[self.layout.ground.inside(X)]
+    def _scattered(self, parts: Sequence[CellPart], function: Function, known: Sequence[FloatArray]) -> FloatArray:
+        """Return the same by points all over the domain, where a function is far larger than points of a part know."""
         if function not in self._known:
-            self._known[function] = np.abs(function(self._points[count]))
-            self._largest[function] = float(self._known[function].max(initial=0.0))
-        least = _OUTLIER * float(np.abs(known).max())
-        if self._largest[function] <= least:
-            return 0.0
-        values = self._known[function][self._inside(part.cell, count)]
-        large = values[values > least]
-        return float(np.sqrt(part.volume / max(len(values), 1) * np.square(large).sum()))
-
-    def _inside(self, cell: Cell, count: int) -> Any:
-        """Return which of the scattered points are in a cell."""
-        if (cell, count) not in self._held:
-            points = self._points[count]
-            above = np.arange(len(points)) if cell.parent is None else self._inside(cell.parent, count)
-            own = points[above]
-            self._held[cell, count] = above[((own > cell.low) & (own < cell.high)).all(axis=1)]
-        return self._held[cell, count]
+            root, ground = self.layout.root, self.layout.ground
+            X = _spread(_MANY if function.expression.has(Data) else _SCATTERED, len(root.low))
+            X = root.low + root.size * X
+            X = X if ground.is_box else X[ground.inside(X)]
+            self._known[function] = X, np.abs(function(X))
+        X, values = self._known[function]
+        found, largest = np.zeros(len(parts)), values.max(initial=0.0)
+        for number, (part, own) in enumerate(zip(parts, known, strict=True)):
+            if largest > (least := _OUTLIER * float(np.abs(own).max())):
+                inside = values[((part.cell.low < X) & (part.cell.high > X)).all(axis=1)]
+                square = np.square(inside[inside > least]).sum()
+                found[number] = np.sqrt(part.volume / max(len(inside), 1) * square)
+        return found

@@ -23,6 +23,15 @@ from pibls.tuning.strategy import Strategy
 
 __all__ = ["Method", "solve"]
 
+_INVERSE = (
+    "unknown numbers and functions, for which solve chooses everything itself. Leave it out; starts of unknowns are "
+    "given as unknown('k', start=...)."
+)
+_CELLS = (
+    "method=Cells(...): cells choose their points, run on NumPy, and take time as one more coordinate. Leave one of "
+    "the two out."
+)
+
 
 def solve(
     problem: Problem,
@@ -121,7 +130,12 @@ def solve(
             raise InputError(f"The '{name}' parameter of solve must be True or False. Got {shorten(value)} instead.")
     guessed = start is not None or bool(continuation)
     if isinstance(method, Cells):
-        _check_cells(problem, points=points, device=device, time=None if time == "space-time" else time)
+        _check_without(_CELLS, points=points, device=device, time=None if time == "space-time" else time)
+        if not suits_cells(problem):
+            raise InputError(
+                "The 'method' parameter of solve is Cells, which take one to three coordinates, time included, a "
+                "domain with an inside, and no averages over regions. Leave it out, or use PIBLS()."
+            )
     elif method is not None or points is not None:
         _check_method(method, points, guessed)
     if time is not None:
@@ -135,7 +149,7 @@ def solve(
             shared = Budget(limit if until is None else min(limit, until), until)
             if uncertainty or problem.parameters or problem.unknown_functions:
                 others = {"start": start, "continuation": continuation or None, "time": time}
-                _check_inverse(method=method, points=points, device=device, **others)
+                _check_without(_INVERSE, method=method, points=points, device=device, **others)
                 from pibls.inverse import solve_inverse  # most solves do without it, and it takes long to import
 
                 solution = solve_inverse(
@@ -155,27 +169,10 @@ def solve(
         return guard.kept  # type: ignore[no-any-return]
 
 
-def _check_inverse(**given: object) -> None:
-    """Refuse arguments that a search for unknowns has no use for."""
+def _check_without(reason: str, **given: object) -> None:
+    """Refuse the first of some arguments that is given, for a reason."""
     if names := [name for name, value in given.items() if value is not None]:
-        raise InputError(
-            f"The '{names[0]}' parameter of solve does not go with unknown numbers and functions, for which solve "
-            "chooses everything itself. Leave it out; starts of unknowns are given as unknown('k', start=...)."
-        )
-
-
-def _check_cells(problem: Problem, **given: object) -> None:
-    """Refuse arguments and problems that cells cannot do with."""
-    if names := [name for name, value in given.items() if value is not None]:
-        raise InputError(
-            f"The '{names[0]}' parameter of solve does not go with method=Cells(...): cells choose their points, run "
-            "on NumPy, and take time as one more coordinate. Leave one of the two out."
-        )
-    if not suits_cells(problem):
-        raise InputError(
-            "The 'method' parameter of solve is Cells, which take one to three coordinates, time included, a domain "
-            "with an inside, and no averages over regions. Leave it out, or use PIBLS()."
-        )
+        raise InputError(f"The '{names[0]}' parameter of solve does not go with {reason}")
 
 
 def _check_method(method: object, points: object, guessed: bool) -> None:

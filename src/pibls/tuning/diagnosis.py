@@ -68,9 +68,8 @@ def solve_by_cells(
         if assume_well_posed:
             return solve_cells(problem, tol, budget, start=first, undetermined=np.inf, **common)
         glanced = partial(solve_cells, budget=budget.part(most=_GLANCE), **common)
-        diagnose = partial(_flaw, tol, budget, seed)
-        told = _told_at_once(first, tol, glanced)
-        return told or solve_cells(problem, tol, budget, start=first, diagnose=diagnose, **common)
+        common |= {"start": first, "diagnose": partial(_flaw, tol, budget, seed)}
+        return _told_at_once(first, tol, glanced) or solve_cells(problem, tol, budget, **common)
 
 
 def _told_at_once(start: Start, tol: float, glanced: Callable[..., Solution]) -> Solution | None:
@@ -124,18 +123,15 @@ def _is_in_doubt(solution: Solution, tol: float) -> bool:
     A solution that is accurate enough may lack much of an equation where cells are coarse; if rows lack no more than
     the tolerance in units of the solution, that does not matter.
     """
-    if solution.status != Status.CONVERGED:
-        return bool(_unmet(solution)) and not _is_only_coarse(solution)
-    lacking = solution.diagnostics.stages[-1].residual or 0.0
-    return lacking > min(tol, _LITTLE) and max(_unmet(solution).values(), default=0.0) > _PLAINLY
-
-
-def _is_only_coarse(solution: Solution) -> bool:
-    """Tell whether the finer solution fulfils all that one was compared with, which itself is in no doubt."""
-    if solution.richer is None or not (solution.error_estimate or 0.0) < 1.0:
-        return False
+    if solution.status == Status.CONVERGED:
+        lacking = solution.diagnostics.stages[-1].residual or 0.0
+        return lacking > min(tol, _LITTLE) and max(_unmet(solution).values(), default=0.0) > _PLAINLY
+    unmet = bool(_unmet(solution))
+    if not unmet or solution.richer is None or not (solution.error_estimate or 0.0) < 1.0:
+        return unmet
+    # A coarse solution is in no doubt if the finer one that it was compared with fulfils everything.
     network, weights = solution.richer
-    return not _unmet(replace(solution, network=network, weights=weights, richer=None))
+    return bool(_unmet(replace(solution, network=network, weights=weights, richer=None)))
 
 
 def _unmet(solution: Solution) -> dict[str, float]:

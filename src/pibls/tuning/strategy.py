@@ -152,8 +152,8 @@ def _better(one: Solution, two: Solution) -> bool:
 
 
 def _known(solution: Solution) -> str:
-    estimate = solution.error_estimate
-    return "error unknown" if estimate is None or not np.isfinite(estimate) else f"estimated error {estimate:.1e}"
+    estimate = np.inf if solution.error_estimate is None else solution.error_estimate
+    return f"estimated error {estimate:.1e}" if np.isfinite(estimate) else "error unknown"
 
 
 def _with_words(solution: Solution, words: str, seconds: Mapping[str, float] | None = None) -> Solution:
