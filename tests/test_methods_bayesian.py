@@ -15,7 +15,7 @@ from pibls.methods.marginal_likelihood import Group, NoisyRows, Precisions, maxi
 
 
 def groups(seed, rows=(30, 12), columns=8, noise=(0.1, 0.5)):
-    """NoisyRows of two noises about the same weights."""
+    """Rows of two noises about the same weights."""
     rng = np.random.default_rng(seed)
     weights = rng.standard_normal(columns)
     made = []

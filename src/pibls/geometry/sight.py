@@ -11,7 +11,6 @@ from pibls.checks import BoolArray, FloatArray, IntArray
 
 _NEAREST = 16
 _BETWEEN = (0.5, 0.25, 0.75)
-_ALONG = tuple(k / 8 for k in range(1, 8))
 _LOOKS = 32
 
 
@@ -106,7 +105,7 @@ def joined_in_sight(
             continue
         gaps, nearest = cKDTree(samples[~own] / scale).query(samples[own] / scale)
         looks = np.argsort(gaps)[:_LOOKS]
-        seen = _seen(samples[own][looks], samples[~own][nearest[looks]], _ALONG, clear)
+        seen = _seen(samples[own][looks], samples[~own][nearest[looks]], [k / 8 for k in range(1, 8)], clear)
         if seen.any():
             found[own] = found[~own][nearest[looks[seen][0]]]
     return found
