@@ -109,8 +109,8 @@ def test_searches_of_several_seeds_at_once_are_those_of_each(star):
 
 def test_shared_fits_of_the_bayesian_method(diffusion, monkeypatch):
     methods = [pb.BayesianPIELM(nodes=n, scale=(12.0, 2.0), lambda_b=b) for n, b in product((10, 60), (0.1, None))]
-    # Evidence is maximised to a thousandth, in steps that depend a little on the number of columns.
-    compare(methods, *diffusion, monkeypatch, tolerance=1e-2)  # the evidence is flat: a fit ends within a percent
+    # The same steps uphill in another basis: the evidence is flat, so that rounding is felt more than elsewhere.
+    compare(methods, *diffusion, monkeypatch, tolerance=1e-6)
 
 
 def test_shared_fits_of_several_fields_weights_and_groups(monkeypatch):

@@ -54,6 +54,11 @@ class Theorem:
         return summarise(ratios, stored=self.stored)
 
     @property
+    def excess(self) -> list[float]:
+        """By how much those that do not hold exceed their bounds."""
+        return [values["measured"] / values["sharp_bound"] for values in self.found if not values["holds"]]
+
+    @property
     def printed(self) -> float | None:
         """The median of what was measured over the printed bound, where there is one."""
         ratios = [v["measured"] / v["paper_bound"] for v in self.found if v["paper_bound"] and v["paper_bound"] > 0]

@@ -121,7 +121,7 @@ class Scaled:
     def weights(self, method: Shared) -> FloatArray:
         """Return the weights of a method, by the cheapest way to weights as good as those of its own solver."""
         if isinstance(method, BayesianPIELM):
-            return maximise([Group(self.matrix, self.rhs)], method.iterations)[0].mean
+            return maximise([Group(self.matrix, self.rhs)], method.iterations, self.columns)[0].mean
         ridge = method.lambda_reg
         if _any_basis(method) and ridge == 0:
             # Of minimal norm, for a third of the cost of singular values, and the same but for rounding.
