@@ -18,8 +18,6 @@ import scipy.linalg
 from pibls.checks import FloatArray
 from pibls.solvers.svd import decompose
 
-__all__ = ["Group", "Inference", "Precisions", "Rows", "Step", "maximise"]
-
 _EPS = float(np.finfo(np.float64).eps)
 _CLOSE = 1e-3  # in log evidence, which is known to about 1 at best
 _RANGE = 1e-200, 1e200
@@ -91,12 +89,12 @@ class Inference:
         return np.asarray(self.directions * np.sqrt(self.variances))
 
 
-class Rows:
+class NoisyRows:
     """Groups prepared so that an inference costs one decomposition, or none if all rows share one noise.
 
     ``weights`` is how many weights the columns stand for, where these are a basis of the space that rows span.
 
-    >>> found = Rows([Group(np.eye(2), np.array([1.0, 2.0]))]).infer(Precisions(1.0, (3.0,)))
+    >>> found = NoisyRows([Group(np.eye(2), np.array([1.0, 2.0]))]).infer(Precisions(1.0, (3.0,)))
     >>> found.mean, found.variances
     (array([0.75, 1.5 ]), array([0.25, 0.25]))
     """
@@ -191,7 +189,7 @@ def maximise(groups: Sequence[Group], iterations: int, weights: int = 0) -> tupl
     The fixed point of MacKay is fast but may overshoot; the step of expectation maximisation, which cannot, is taken
     where it does.
     """
-    rows = Rows(groups, weights)
+    rows = NoisyRows(groups, weights)
     least = _ceiling(groups), rows.rounding
     now = rows.infer(_limited(rows.start(), groups, *least))
     course = [(now.precisions, now.evidence)]
@@ -221,7 +219,7 @@ def _fixed_point(now: Inference, groups: Sequence[Group]) -> Precisions:
     return Precisions(_ratio(sum(now.determined), square), betas)
 
 
-def _expectation(now: Inference, rows: Rows) -> Precisions:
+def _expectation(now: Inference, rows: NoisyRows) -> Precisions:
     # Weights beyond the space of the rows have the variance of the prior.
     unseen = (rows.weights - rows.columns) / now.precisions.alpha
     square = float(now.mean @ now.mean) + float(now.variances.sum()) + unseen
