@@ -15,8 +15,6 @@ from pibls.paper.ledger import PROBLEMS, label
 from pibls.paper.published import METHODS
 from pibls.paper.records import own_numbers, tally
 
-__all__ = ["NAMED", "Claim", "Duel", "claims", "duel", "standings"]
-
 NAMED = re.compile(r"\[\[([^]]+)\]\](.*?)\[\[\]\]")
 
 _LEVEL = 1.1  # ratio of medians below which two methods are level

@@ -27,8 +27,6 @@ from pibls.paper.theorems import CHECKS
 from pibls.problems import catalogue
 from pibls.report.metrics import METRICS
 
-__all__ = ["Findings", "Theorem"]
-
 _TABLES = {"advection": "6", "poisson_star": "7a", "poisson_square": "7b", "diffusion_reaction": "8"}
 
 

@@ -32,8 +32,6 @@ from pibls.paper.selecting import FOLDS
 from pibls.paper.stored import stored
 from pibls.runtime import available_cores, available_memory, format_bytes
 
-__all__ = ["errata", "render", "write_numbers", "write_report"]
-
 # How a quantity is written as measured, and as published; others in three digits, and in the paper's five.
 _SHOWN = {"parameters": ".0f", "reduction": ".2f", "factor": ".2f"}
 _PRINTED = {**_SHOWN, "seconds": ".4f", "seconds per point": ".2e"}

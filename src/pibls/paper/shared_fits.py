@@ -22,12 +22,10 @@ from pibls.errors import FeatureError, PiblsError, SolveError
 from pibls.methods import BayesianPIELM
 from pibls.methods.fit import row_scaling
 from pibls.methods.marginal_likelihood import Group, maximise
+from pibls.paper.families import Family, Shared, columns, width
+from pibls.paper.folds import IndexArray
+from pibls.paper.shared_rows import Key, Rows, Scorer
 from pibls.solvers import SVD, solver
-from pibls.tuning.families import Family, Shared, columns, width
-from pibls.tuning.folds import IndexArray
-from pibls.tuning.shared_rows import Key, Rows, Scorer
-
-__all__ = ["Scaled", "scores_of_family"]
 
 Scores = dict[int, list[Sequence[float]] | PiblsError]
 

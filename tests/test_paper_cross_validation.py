@@ -11,12 +11,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import pibls as pb
-from pibls.tuning import cross_validation
-from pibls.tuning.cross_validation import SearchJob, search, search_all
-from pibls.tuning.folds import split
+from pibls.paper import cross_validation
+from pibls.paper.cross_validation import SearchJob, search, search_all
+from pibls.paper.folds import split
+from pibls.paper.shared_fits import Scaled
+from pibls.paper.shared_rows import Scorer
 from pibls.tuning.judge import Judge
-from pibls.tuning.shared_fits import Scaled
-from pibls.tuning.shared_rows import Scorer
 
 
 def separately(methods, problem, points, monkeypatch, **options):
