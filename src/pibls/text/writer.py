@@ -32,8 +32,8 @@ from pibls.problem import (
 from pibls.problem.conditions import INITIAL
 from pibls.problem.operators import NormalDerivative
 from pibls.text.condition_tables import KINDS, TextPredicate
-from pibls.text.files import read_text
 from pibls.text.formula_writer import write_equation, write_expression
+from pibls.text.problem_files import read_text
 from pibls.text.shape_writer import shape_names, write_domain, write_shape
 from pibls.text.tables import Interpolant
 from pibls.text.unknown_tables import write_truth, write_unknowns
