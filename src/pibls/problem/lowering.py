@@ -7,6 +7,7 @@ are free of slots and the source is the residual at zero; for a nonlinear one th
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property
@@ -169,20 +170,33 @@ def _slots(expression: sp.Expr, coordinates: tuple[sp.Symbol, ...]) -> dict[sp.E
 
 
 def _free_of(expression: sp.Expr, slots: set[sp.Symbol]) -> tuple[bool, sp.Expr]:
-    """Tell whether an expression does not depend on the slots, simplifying only if it seems to and may not."""
-    if not expression.free_symbols & slots:
+    """Tell whether an expression does not depend on the slots, rewriting only a short one that seems to and may not."""
+    left = expression.free_symbols & slots
+    if not left:
         return True, expression
+    if _varies(expression, left) or _expanded_terms(expression) > _SIMPLIFY_LIMIT:
+        return False, expression
     expanded = sp.expand(expression)
-    left = expanded.free_symbols & slots
-    if left and not _varies(expanded, left) and expanded.count_ops() <= _SIMPLIFY_LIMIT:
+    if expanded.free_symbols & slots and expanded.count_ops() <= _SIMPLIFY_LIMIT:
         expanded = sp.simplify(expanded)
     free = not expanded.free_symbols & slots
     return free, expanded if free else expression
 
 
+def _expanded_terms(expression: sp.Basic) -> int:
+    """Return a bound for the terms of an expression, or of an argument in it, once it is multiplied out."""
+    parts = [_expanded_terms(part) for part in expression.args]
+    if isinstance(expression, sp.Add):
+        return sum(parts)
+    if isinstance(expression, sp.Pow) and expression.exp.is_Integer:
+        return math.comb(parts[0] + min(abs(int(expression.exp)), _SIMPLIFY_LIMIT) - 1, parts[0] - 1)
+    return math.prod(parts) if isinstance(expression, sp.Mul) else max(parts, default=1)
+
+
 def _slope(residual: sp.Expr, slot: sp.Symbol) -> sp.Expr:
     """Return the derivative by an unknown as it is almost everywhere: where a sign changes, no step could use it."""
-    slope = sp.diff(residual, slot)
+    # Summand by summand: most of a long residual is free of any one slot.
+    slope = sp.Add(*(sp.diff(part, slot) for part in sp.Add.make_args(residual) if slot in part.free_symbols))
     spikes = {spike for spike in slope.atoms(sp.DiracDelta) if slot in spike.free_symbols}
     return slope.xreplace(dict.fromkeys(spikes, sp.S.Zero))
 
