@@ -1,10 +1,13 @@
 """Put the cells of a full study into the library, which shows them where a smaller profile does not run the same.
 
     python -m benchmarks.store_cells OUT [OUT ...]
+    python -m benchmarks.store_cells --resume PINN OUT
 
 Each OUT is the folder of ``pibls reproduce``; a study may have been run in parts on several machines. All seeds of a
 number are taken from one folder, the last one that has the most of them. Every cell says by which command, commit and
 machine it was computed, and when; one without a commit is refused. What no folder holds is named.
+
+``--resume`` writes the stored cells of a method to a folder, from which a full run goes on.
 """
 
 from __future__ import annotations
@@ -19,6 +22,7 @@ from rich.console import Console
 
 from pibls.paper import stored
 from pibls.paper.cells import Cell, Spec, Store
+from pibls.paper.published import METHODS
 from pibls.paper.tasks import plan
 
 
@@ -35,13 +39,37 @@ def _fullest(wanted: Sequence[Spec], stores: Sequence[Store]) -> dict[Spec, Cell
     return found
 
 
+def _wanted() -> list[Spec]:
+    """Return the cells of the full study that are stored; every profile draws the curves of all methods but PINN."""
+    specs = [spec for stage in plan("full") for task in stage for spec in task.specs if spec.kind != "search"]
+    return [spec for spec in specs if spec.kind != "curve" or spec.method == "PINN"]
+
+
+def _resume(method: str, wanted: Sequence[Spec], store: Store) -> int:
+    """Write the stored cells of a method to a folder; return how many there are."""
+    specs = [spec for spec in wanted if spec.method == method]
+    held = [
+        (s, c) for s in specs for c in stored.stored().cells if s.told.items() <= c.items() and _axis(c) == s.variant
+    ]
+    for spec, cell in held:
+        store.write(spec, {name: value for name, value in cell.items() if name != "stored"})
+    return len(held)
+
+
+def _axis(cell: Cell) -> str:
+    """Return what distinguishes the complexities of a method."""
+    return str(cell.get("axis", ""))
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("out", type=Path, nargs="+")
-    stores, console = [Store(out) for out in parser.parse_args().out], Console()
-    specs = [spec for stage in plan("full") for task in stage for spec in task.specs if spec.kind != "search"]
-    # A curve of every method but PINN is drawn by every profile.
-    wanted = [spec for spec in specs if spec.kind != "curve" or spec.method == "PINN"]
+    parser.add_argument("--resume", choices=METHODS)
+    told, console = parser.parse_args(), Console()
+    stores, wanted = [Store(out) for out in told.out], _wanted()
+    if told.resume:
+        console.print(f"{_resume(told.resume, wanted, stores[0])} cells of {told.resume}: {stores[0].folder}")
+        return
     found = _fullest(wanted, stores)
     lacking = Counter((s.kind, s.problem, s.method) for s in wanted if s not in found)
     for (kind, problem, method), count in lacking.items():

@@ -11,7 +11,6 @@ from pibls.errors import FeatureError, InputError, MissingDependencyError, Resou
 from pibls.features import activation, draw_network
 from pibls.geometry import Points
 from pibls.solvers import SVD
-from pibls.system import Penalties, assemble
 
 
 @pytest.fixture(scope="module")
@@ -255,37 +254,9 @@ def test_residuals_in_the_diagnostics_are_those_of_the_solution():
     assert solution.diagnostics.rows == 30 + 3 + 3 + 2
 
 
-def test_theorems_without_and_with_a_ridge(line):
-    problem, points = line
-    plain = pb.PIELM(nodes=30).fit(problem, points).diagnostics.theorems
-    assert set(plain) == {"residual", "physics consistency"}
-    method = pb.PIELM(nodes=30, lambda_b=5.0, lambda_reg=1e-3)
-    solution = method.fit(problem, points, seed=2)
-    theorems = solution.diagnostics.theorems
-    assert set(theorems) == {"residual", "physics consistency", "stability", "sensitivity"}
-    assert all(report["holds"] is True for report in [*plain.values(), *theorems.values()])
-    for report in theorems.values():
-        assert report["measured"] <= report["sharp_bound"] * (1 + 1e-9)
-        assert report["measured"] <= report["paper_bound"] * (1 + 1e-9)
-    # The measured side of the stability theorem is the norm of the weights, its bound ‖H‖₂‖z‖/λ with H scaled.
-    network = draw_network(np.random.default_rng(2), problem.domain.bounds, [("tanh", 30, 3.0)])
-    system = assemble(problem, points, network, Penalties(5.0, 1.0))
-    stability = theorems["stability"]
-    assert stability["measured"] == pytest.approx(np.linalg.norm(solution.weights))
-    bound = np.linalg.norm(system.matrix, 2) * np.linalg.norm(system.rhs) / 1e-3
-    assert stability["paper_bound"] == pytest.approx(bound)
-    residual = theorems["residual"]
-    objective = (
-        np.linalg.norm(system.matrix @ solution.weights[0] - system.rhs) ** 2 + 1e-3 * stability["measured"] ** 2
-    )
-    assert residual["measured"] == pytest.approx(np.sqrt(objective))
-    assert residual["paper_bound"] == pytest.approx(np.linalg.norm(system.rhs))
-
-
-def test_theorems_hold_for_a_zero_right_hand_side():
+def test_a_zero_right_hand_side_has_zero_weights():
     x = pb.coordinates("x")
     u = pb.field("u", x)
     problem = pb.Problem(sp.Eq(u.diff(x), 0), pb.Interval((x, 0, 1)), [pb.Dirichlet(u, 0)])
     solution = pb.PIELM(nodes=10, lambda_reg=1e-4).fit(problem, Points.sample(problem, 20))
     assert (solution.weights == 0).all()
-    assert all(r["holds"] for r in solution.diagnostics.theorems.values())

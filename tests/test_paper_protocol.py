@@ -10,12 +10,15 @@ import pytest
 
 import pibls as pb
 from pibls.paper import selecting
+from pibls.paper.cells import Notes
 from pibls.paper.complexity import exponent, growth_cell
 from pibls.paper.grids import Grid
 from pibls.paper.protocol import curves, fit_timed, parameters, rebuilt, solve_cell, time_all
 from pibls.paper.published import PAPER_NAMES
+from pibls.paper.racing import Entry, race
 from pibls.paper.selecting import select, select_all
 from pibls.paper.setting import Setting
+from pibls.tuning.cross_validation import search_all
 
 TOY = Grid(
     "PI-ELM",
@@ -79,6 +82,29 @@ def test_an_activation_that_cannot_solve_the_problem_is_left_out(few_scales):
     useless = Grid("PI-ELM", {**TOY.space, "activation": ["relu"]}, {}, {})
     with pytest.raises(pb.PiblsError, match="relu"):
         select(useless, Setting("poisson_star", 20, 0))
+
+
+def test_a_race_that_was_killed_goes_on_from_the_last_length_it_finished(tmp_path, monkeypatch):
+    entries = [Entry(Setting("advection", 10, seed), [pb.PINN(width) for width in (1, 2, 8)]) for seed in (0, 1)]
+    whole = race(entries, 2, (4, 8))
+    asked = []
+
+    def counted(jobs, **more):
+        asked.append(len(jobs))
+        if asked == [2, 2]:
+            raise KeyboardInterrupt
+        return search_all(jobs, **more)
+
+    monkeypatch.setattr("pibls.paper.racing.search_all", counted)
+    with pytest.raises(KeyboardInterrupt):
+        race(entries, 2, (4, 8), notes=Notes(tmp_path))
+    again = race(entries, 2, (4, 8), notes=Notes(tmp_path))
+    assert asked == [2, 2, 2]
+    assert [r.record for r in again] == [r.record for r in whole]
+    third = replace(entries[0], setting=Setting("advection", 10, 2))
+    more = race([*entries, third], 2, (4, 8), notes=Notes(tmp_path))
+    assert [r.record for r in more[:2]] == [r.record for r in whole]
+    assert asked == [2, 2, 2, 1, 1]
 
 
 def test_networks_race_and_the_winner_is_trained_longest(few_scales, monkeypatch):

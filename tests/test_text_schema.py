@@ -15,7 +15,7 @@ import pibls
 from pibls import problems
 from pibls.geometry.reading.shape import EXTENSIONS
 from pibls.text import read_file
-from pibls.text.conditions import KINDS
+from pibls.text.condition_tables import KINDS
 from pibls.text.domains import SHAPES
 from pibls.text.files import WAYS
 

@@ -9,15 +9,14 @@ from typing import ClassVar
 import numpy as np
 import sympy as sp
 
-from pibls.checks import BoolArray, FloatArray, check_number, shorten
+from pibls.checks import BoolArray, FloatArray, check_number, refusal
 from pibls.errors import GeometryError
-from pibls.geometry.base import LevelIn, Region, check_coordinates, describe, written
+from pibls.geometry.base import LevelIn, Region, check_coordinates
+from pibls.geometry.description import Argument, Arguments, Kind
 from pibls.geometry.part import Part
 from pibls.geometry.patch import Located, Patch, SurfaceRule
 from pibls.geometry.rules import gauss, periodic, side, tensor
 from pibls.geometry.sampling import check_count, unit_cube
-
-__all__ = ["Ball", "Disk", "SpherePatch", "check_center"]
 
 Vector = tuple[float, ...]
 
@@ -37,10 +36,7 @@ def check_center(value: object, count: int, owner: str) -> Vector:
     except TypeError:
         entries = []
     if len(entries) != count or isinstance(value, str):
-        raise GeometryError(
-            f"The 'center' parameter of {owner} must be {count} numbers, one per coordinate. "
-            f"Got {shorten(value)} instead."
-        )
+        raise refusal("center", owner, f"be {count} numbers, one per coordinate", value, error=GeometryError)
     return tuple(check_number("center", entry, owner, error=GeometryError) for entry in entries)
 
 
@@ -133,7 +129,7 @@ class Ball(Region):
     center: Vector
     radius: float
 
-    stored: ClassVar[tuple[str, ...]] = ("center", "radius")
+    arguments: ClassVar[Arguments] = (Argument("center", Kind.POINT), Argument("radius", Kind.NUMBER, "radius = 1"))
 
     def __init__(self, coordinates: tuple[sp.Symbol, ...], center: object, radius: object) -> None:
         owner = type(self).__name__
@@ -154,9 +150,6 @@ class Ball(Region):
 
     def __hash__(self) -> int:
         return hash(self._key)
-
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}({self.coordinates}, {written(self.center)}, {describe(self.radius)})"
 
     @property
     def _key(self) -> tuple[tuple[sp.Symbol, ...], Vector, float]:

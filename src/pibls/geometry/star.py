@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import sympy as sp
@@ -13,22 +13,21 @@ import sympy as sp
 from pibls.checks import BoolArray, FloatArray, shorten
 from pibls.errors import GeometryError
 from pibls.geometry.ball import check_center
-from pibls.geometry.base import Decoder, Encoder, Region, check_coordinates, written
+from pibls.geometry.base import Decoder, Domain, Encoder, Region, check_coordinates
+from pibls.geometry.description import Argument, Arguments, Kind, written
 from pibls.geometry.part import Part
 from pibls.geometry.patch import Located, Patch, SurfaceRule
-from pibls.geometry.profile import FourierRadius, Profile, SymbolicRadius, check_profile, extreme, interpolate
+from pibls.geometry.polar_radius import FourierRadius, PolarRadius, SymbolicRadius, check_profile, extreme, interpolate
 from pibls.geometry.rules import gauss, periodic, side
 from pibls.geometry.sampling import check_count
 from pibls.geometry.spans import Warp
-
-__all__ = ["CurvePatch", "Star"]
 
 
 @dataclass(frozen=True)
 class CurvePatch(Patch):
     """The closed curve ``center + r(θ) (cos θ, sin θ)``, parametrised by arc length."""
 
-    profile: Profile
+    profile: PolarRadius
     center: tuple[float, ...]
     parameters = 1  # the fraction of the arc length
 
@@ -125,6 +124,11 @@ class Star(Region):
     radius: sp.Expr | Callable[[FloatArray], object]
     center: tuple[float, ...]
 
+    arguments: ClassVar[Arguments] = (
+        Argument("radius", Kind.FORMULA, 'radius = "1 + cos(5*theta)/4"'),
+        Argument("center", Kind.POINT),
+    )
+
     def __init__(
         self,
         coordinates: tuple[sp.Symbol, sp.Symbol],
@@ -132,9 +136,7 @@ class Star(Region):
         center: object = (0.0, 0.0),
     ) -> None:
         symbols = check_coordinates(coordinates, "Star", 2)
-        object.__setattr__(self, "coordinates", symbols)
-        object.__setattr__(self, "radius", _check_radius(radius, symbols))
-        object.__setattr__(self, "center", check_center(center, 2, "Star"))
+        self._set(coordinates=symbols, radius=_check_radius(radius, symbols), center=check_center(center, 2, "Star"))
         check_profile(self._curve.profile, radius)
 
     def __repr__(self) -> str:
@@ -143,8 +145,8 @@ class Star(Region):
 
     @cached_property
     def _curve(self) -> CurvePatch:
-        profile: Profile
-        if isinstance(self.radius, Profile):
+        profile: PolarRadius
+        if isinstance(self.radius, PolarRadius):
             profile = self.radius
         elif isinstance(self.radius, sp.Expr):
             profile = SymbolicRadius(self.radius)
@@ -187,36 +189,24 @@ class Star(Region):
         return points, np.outer(weights * nodes, scales).ravel()
 
     def _encode(self, encode: Encoder | None) -> dict[str, Any]:
-        description: dict[str, Any] = {"center": list(self.center)}
-        profile = self._curve.profile
-        if isinstance(profile, FourierRadius):
-            return description | {"cosines": list(profile.cosines), "sines": list(profile.sines)}
-        if encode is None:
-            raise GeometryError(
-                f"The radius {shorten(self.radius)} of a Star is an expression. "
-                "Give to_dict an 'encode_expression' function that describes expressions."
-            )
-        return description | {"radius": encode(self.radius)}
+        series = self._curve.profile
+        if not isinstance(series, FourierRadius):
+            return super()._encode(encode)
+        return {"center": list(self.center), "cosines": list(series.cosines), "sines": list(series.sines)}
 
     @classmethod
-    def _decode(cls, data: Mapping[str, Any], coordinates: tuple[sp.Symbol, ...], decode: Decoder | None) -> Star:
-        first, second = coordinates
-        if "cosines" in data:
-            series = [tuple(float(entry) for entry in data[key]) for key in ("cosines", "sines")]
-            if len(series[0]) != len(series[1]) or not series[0]:
-                raise GeometryError("The description of a Star must have as many sines as cosines, and some.")
-            return cls((first, second), FourierRadius(*series), data["center"])
-        if decode is None:
-            raise GeometryError(
-                "The radius of a Star is an encoded expression. "
-                "Give from_dict the 'decode_expression' function that goes with it."
-            )
-        return cls((first, second), decode(data["radius"]), data["center"])
+    def _decode(cls, data: Mapping[str, Any], coordinates: tuple[sp.Symbol, ...], decode: Decoder | None) -> Domain:
+        if "cosines" not in data:
+            return super()._decode(data, coordinates, decode)
+        series = [tuple(float(entry) for entry in data[key]) for key in ("cosines", "sines")]
+        if len(series[0]) != len(series[1]) or not series[0]:
+            raise GeometryError("The description of a Star must have as many sines as cosines, and some.")
+        return cls.make(coordinates, radius=FourierRadius(*series), center=data["center"])
 
 
 def _check_radius(radius: object, coordinates: tuple[sp.Symbol, ...]) -> sp.Expr | Callable[[FloatArray], object]:
     if callable(radius) and not isinstance(radius, sp.Basic):
-        return radius if isinstance(radius, Profile) else _traced(radius)
+        return radius if isinstance(radius, PolarRadius) else _traced(radius)
     try:
         expression = sp.sympify(radius, strict=True)
     except sp.SympifyError:

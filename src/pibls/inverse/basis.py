@@ -12,7 +12,7 @@ import sympy as sp
 
 from pibls.checks import FloatArray
 from pibls.problem import Field, MultiIndex
-from pibls.problem.domain import Domain
+from pibls.problem.domain import DomainLike
 
 __all__ = ["Basis"]
 
@@ -49,7 +49,7 @@ class Basis:
     _seen: dict[Any, FloatArray] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, function: Field, domain: Domain) -> Basis:
+    def of(cls, function: Field, domain: DomainLike) -> Basis:
         """Return a basis for a function on a domain."""
         axes = tuple(domain.coordinates.index(c) for c in function.args)
         bounds = np.asarray(domain.bounds, dtype=np.float64)[list(axes)]

@@ -16,12 +16,12 @@ from typing import Any
 from pibls.checks import cut, shorten
 from pibls.errors import FileFormatError
 
-__all__ = ["Cell", "Spec", "Store", "read_cells", "versions"]
+__all__ = ["Cell", "Notes", "Spec", "Store", "read_cells", "versions"]
 
 Cell = dict[str, Any]
 # Part of every key: cells of another way of computing them are not mistaken for these.
 _FORMAT = 3
-_FOLDER, _FAILURES = "cells", "failures.txt"
+_FOLDER, _NOTES, _FAILURES = "cells", "races", "failures.txt"
 
 
 @dataclass(frozen=True)
@@ -46,8 +46,7 @@ class Spec:
     @property
     def key(self) -> str:
         """Name of the file, without its ending."""
-        text = json.dumps({**asdict(self), "format": _FORMAT}, sort_keys=True)
-        return hashlib.sha256(text.encode()).hexdigest()[:32]
+        return _key(json.dumps({**asdict(self), "format": _FORMAT}, sort_keys=True))
 
     def cell(self, **entries: Any) -> Cell:
         """Return a cell with the entries of this specification, the given ones, and empty ones for the rest."""
@@ -59,6 +58,25 @@ class Spec:
     def told(self) -> dict[str, Any]:
         """What a cell says about itself."""
         return {name: value for name, value in asdict(self).items() if name != "variant"}
+
+
+@dataclass(frozen=True)
+class Notes:
+    """A folder of intermediate results, each under the text that it is the result of."""
+
+    folder: Path
+
+    def read(self, name: str) -> Any:
+        """Return what was written under a name, or None."""
+        path = self._path(name)
+        return json.loads(path.read_text(encoding="utf-8")) if path.exists() else None
+
+    def write(self, name: str, value: Any) -> None:
+        """Keep a value under a name."""
+        _write(self._path(name), value)
+
+    def _path(self, name: str) -> Path:
+        return self.folder / f"{_key(name)}.json"
 
 
 @dataclass(frozen=True)
@@ -82,14 +100,12 @@ class Store:
 
     def write(self, spec: Spec, cell: Mapping[str, Any]) -> None:
         """Store a cell: readers see all of it or nothing, also if the machine stops in between."""
-        self.folder.mkdir(parents=True, exist_ok=True)
-        path = self.path(spec)
-        part = path.with_name(f".{path.stem}.{os.getpid()}.part")
-        with part.open("w", encoding="utf-8") as file:
-            json.dump(cell, file, default=dict)  # records may be mappings of other kinds
-            file.flush()
-            os.fsync(file.fileno())
-        part.replace(path)
+        _write(self.path(spec), cell)
+
+    @property
+    def notes(self) -> Notes:
+        """How far races have come, for a run that goes on with them."""
+        return Notes(self.out / _NOTES)
 
     @property
     def failures(self) -> list[str]:
@@ -119,6 +135,20 @@ class Store:
 def read_cells(out: str | Path) -> list[Cell]:
     """Return all cells that a study has stored, in the order of their keys."""
     return [_read(path) for path in sorted(Store(Path(out)).folder.glob("*.json"))]
+
+
+def _key(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()[:32]
+
+
+def _write(path: Path, value: Any) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    part = path.with_name(f".{path.stem}.{os.getpid()}.part")
+    with part.open("w", encoding="utf-8") as file:
+        json.dump(value, file, default=dict)  # records may be mappings of other kinds
+        file.flush()
+        os.fsync(file.fileno())
+    part.replace(path)
 
 
 def _read(path: Path) -> Cell:

@@ -1,8 +1,9 @@
 """The search for networks that are trained: a race in which fewer and fewer are trained longer and longer.
 
 Training every setting of a space as long as the final fit would take days. Here all start with a few evaluations; the
-better quarter, by cross-validation, is trained four times as long, and so on. The last ones are trained about as
-long as the final fit, so that a longer search would choose between the same few. Each length starts afresh.
+better quarter, by cross-validation, is trained four times as long, and so on. The last ones are trained about half
+as long as the final fit. Each length starts afresh, and is noted when it is finished: a race that was killed goes on
+from there.
 """
 
 from __future__ import annotations
@@ -11,10 +12,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from pibls.paper.cells import Notes
 from pibls.paper.grids import lengths
+from pibls.paper.setting import Setting
 from pibls.tuning.cross_validation import Candidate, SearchJob, first_of_the_best, search_all
 
-__all__ = ["LENGTHS", "Raced", "race"]
+__all__ = ["LENGTHS", "Entry", "Raced", "race"]
 
 LENGTHS = (250, 1000, 4000, 16_000)
 _KEPT, _FEWEST = 4, 2  # one of so many goes on, and so many at least
@@ -44,36 +47,65 @@ def _untrained(settings: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in settings.items() if name not in lengths(1)}
 
 
-def _trained(methods: Sequence[Any], length: int) -> list[Any]:
-    """Return methods with the length of their training."""
-    return [replace(method, **lengths(length)) for method in methods]
+@dataclass(frozen=True, eq=False)
+class Entry:
+    """The methods that race on one setting."""
+
+    setting: Setting
+    methods: Sequence[Any]
+
+    def trained(self, length: int) -> Entry:
+        """Return the entry with methods that are trained so long."""
+        return replace(self, methods=[replace(method, **lengths(length)) for method in self.methods])
+
+    @property
+    def job(self) -> SearchJob:
+        """The search that scores its methods."""
+        return SearchJob(self.methods, self.setting.problem, self.setting.points, self.setting.seed)
 
 
-def race(jobs: Sequence[SearchJob], folds: int, course: Sequence[int], device: Any = None) -> list[Raced]:
-    """Race the methods of every job; networks of all jobs are trained side by side.
+def race(
+    entries: Sequence[Entry], folds: int, course: Sequence[int], device: Any = None, notes: Notes | None = None
+) -> list[Raced]:
+    """Race the methods of every entry; networks of all entries are trained side by side.
 
     Examples
     --------
-    >>> from pibls import PINN, Points, problems
-    >>> problem = problems.advection()
-    >>> points = Points.sample(problem, interior=10)
-    >>> job = SearchJob([PINN(width) for width in (1, 2, 8)], problem, points, 0)
-    >>> (raced,) = race([job], 2, (20, 40))
+    >>> from pibls import PINN
+    >>> entry = Entry(Setting("advection", 10, 0), [PINN(width) for width in (1, 2, 8)])
+    >>> (raced,) = race([entry], 2, (20, 40))
     >>> len(raced.leaders), raced.entrants
     (2, 3)
     """
-    alive = [list(job.methods) for job in jobs]
-    leaders: list[list[Candidate]] = [[] for _ in jobs]
-    seconds = [0.0 for _ in jobs]
+    alive = list(entries)
+    leaders: list[list[Candidate]] = [[] for _ in entries]
+    seconds = [0.0 for _ in entries]
     for length in course:
-        told = [replace(job, methods=_trained(own, length)) for job, own in zip(jobs, alive, strict=True)]
-        found = search_all(told, folds=folds, scores=("exact",), device=device)
-        for number, result in enumerate(found):
-            table = result["exact"].table
+        told = [entry.trained(length) for entry in alive]
+        for number, (means, spent) in enumerate(_scored(told, folds, device, notes)):
+            table = [Candidate(method, mean, ()) for method, mean in zip(told[number].methods, means, strict=True)]
             leaders[number].append(first_of_the_best(table))
-            seconds[number] += result["exact"].seconds
-            means = [row.mean for row in table]
+            seconds[number] += spent
             ranked = sorted(range(len(means)), key=means.__getitem__)
             kept = sorted(ranked[: max(_FEWEST, -(-len(ranked) // _KEPT))])
-            alive[number] = [alive[number][i] for i in kept]
-    return [Raced(tuple(own), len(job.methods), spent) for job, own, spent in zip(jobs, leaders, seconds, strict=True)]
+            alive[number] = replace(alive[number], methods=[alive[number].methods[i] for i in kept])
+    return [
+        Raced(tuple(own), len(entry.methods), spent)
+        for entry, own, spent in zip(entries, leaders, seconds, strict=True)
+    ]
+
+
+def _scored(
+    entries: Sequence[Entry], folds: int, device: Any, notes: Notes | None
+) -> list[tuple[Sequence[float], float]]:
+    """Return the scores of the methods of every entry and the seconds they took, as noted or from a search now."""
+    names = [repr((entry.setting, folds, entry.methods)) for entry in entries]
+    known = {name: note for name in names if notes is not None and (note := notes.read(name)) is not None}
+    new = {name: entry for name, entry in zip(names, entries, strict=True) if name not in known}
+    jobs = [entry.job for entry in new.values()]
+    found = search_all(jobs, folds=folds, scores=("exact",), device=device) if jobs else []
+    for name, result in zip(new, found, strict=True):
+        known[name] = [row.mean for row in result["exact"].table], result["exact"].seconds
+        if notes is not None:
+            notes.write(name, known[name])
+    return [known[name] for name in names]

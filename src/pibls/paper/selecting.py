@@ -9,11 +9,12 @@ from typing import Any
 
 from pibls.errors import PiblsError
 from pibls.features import activation
+from pibls.paper.cells import Notes
 from pibls.paper.grids import Grid, scales
-from pibls.paper.racing import LENGTHS, Raced, race
+from pibls.paper.racing import LENGTHS, Entry, Raced, race
 from pibls.paper.setting import Setting
 from pibls.tuning.automatic import Method
-from pibls.tuning.cross_validation import CrossValidation, SearchJob, first_of_the_best, search
+from pibls.tuning.cross_validation import CrossValidation, first_of_the_best, search
 
 __all__ = ["FOLDS", "SCORES", "Selection", "select", "device_name", "select_all", "training_device"]
 
@@ -40,10 +41,15 @@ def select(grid: Grid, setting: Setting, scores: Sequence[str] = SCORES) -> dict
     return select_all(grid, [setting], scores)[0]
 
 
-def select_all(grid: Grid, settings: Sequence[Setting], scores: Sequence[str] = SCORES) -> list[dict[str, Selection]]:
-    """Search a space for several settings of one problem; networks that are trained are raced side by side for all."""
+def select_all(
+    grid: Grid, settings: Sequence[Setting], scores: Sequence[str] = SCORES, notes: Notes | None = None
+) -> list[dict[str, Selection]]:
+    """Search a space for several settings of one problem; networks that are trained are raced side by side for all.
+
+    A race writes down how far it has come to ``notes``, and goes on from there.
+    """
     if grid.method == "PINN":
-        return _raced(grid, settings)
+        return _raced(grid, settings, notes)
     return [_searched(grid, setting, scores) for setting in settings]
 
 
@@ -104,19 +110,18 @@ def _scales(
     return chosen, pilots
 
 
-def _raced(grid: Grid, settings: Sequence[Setting]) -> list[dict[str, Selection]]:
+def _raced(grid: Grid, settings: Sequence[Setting], notes: Notes | None) -> list[dict[str, Selection]]:
     """Race the pilots of every activation that the equation admits, then all settings at the scales that won."""
     problem, device = settings[0].problem, training_device()
     order = max(statement.form.order for statement in problem.statements)
     names = [name for name in grid.space["activation"] if activation(name).smoothness >= order]
 
-    def job(setting: Setting, methods: Sequence[Method]) -> SearchJob:
-        return SearchJob(methods, problem, setting.points, setting.seed)
-
     choices = scales(problem)
-    pilots = race([job(s, grid.pilots(name, choices)) for s in settings for name in names], FOLDS, LENGTHS, device)
+    entries = [Entry(s, grid.pilots(name, choices)) for s in settings for name in names]
+    pilots = race(entries, FOLDS, LENGTHS, device, notes)
     own = [dict(zip(names, pilots[i : i + len(names)], strict=True)) for i in range(0, len(pilots), len(names))]
-    found = race([job(s, grid.methods(_won(o))) for s, o in zip(settings, own, strict=True)], FOLDS, LENGTHS, device)
+    entries = [Entry(s, grid.methods(_won(o))) for s, o in zip(settings, own, strict=True)]
+    found = race(entries, FOLDS, LENGTHS, device, notes)
     result = []
     for before, last in zip(own, found, strict=True):
         winner: Any = last.winner.method

@@ -9,7 +9,7 @@ from typing import Any
 
 from pibls.checks import shorten
 from pibls.errors import InputError
-from pibls.methods.settings import recorded
+from pibls.methods.fit import recorded
 from pibls.paper.cells import Cell, Spec, Store
 from pibls.paper.complexity import AXES, growth_cell
 from pibls.paper.coverage import REPETITIONS, coverage_cell
@@ -217,7 +217,7 @@ def _scores(task: Task) -> Sequence[str]:
 def _found(task: Task, store: Store) -> Iterator[tuple[Spec, Cell]]:
     """Search for all members together; yield what each score chose, to be fitted later."""
     members = [where for where in task.members if not store.has(task.spec("search", where, "exact"))]
-    chosen = select_all(_grid(task), [task.setting(where) for where in members], _scores(task))
+    chosen = select_all(_grid(task), [task.setting(where) for where in members], _scores(task), store.notes)
     for where, own in zip(members, chosen, strict=True):
         for score, selection in own.items():
             entries = {"settings": recorded(selection.method), "extra": {"cv_score": selection.score}}

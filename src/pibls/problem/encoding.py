@@ -20,10 +20,9 @@ from pibls.problem.interface import Flux, Inside, Outside
 from pibls.problem.measured import Measured
 from pibls.problem.operators import Divergence, Laplacian, NormalDerivative, SpaceDerivative
 from pibls.problem.program import value_of
-from pibls.problem.symbols import Data, Field, Normal, Smooth, Unknown, data, normal, unknown
+from pibls.problem.symbols import Data, Field, Normal, data, normal
 from pibls.problem.symbols import field as unknown_field
-
-__all__ = ["decode", "encode"]
+from pibls.problem.unknown_numbers import Smooth, Unknown, unknown
 
 _DEPTH = 200
 _NODES = 50_000
@@ -33,22 +32,25 @@ _EXPONENT = 1_000
 _POLYNOMIALS = ("legendre", "hermite", "chebyshevt")
 _HIGHEST_DEGREE, _LARGEST_ARGUMENT = 50, 20
 
-_FUNCTIONS = {
+SCALARS = (
+    *(sp.sin, sp.cos, sp.tan, sp.cot, sp.sec, sp.csc, sp.asin, sp.acos, sp.atan, sp.atan2),
+    *(sp.sinh, sp.cosh, sp.tanh, sp.coth, sp.sech, sp.csch, sp.asinh, sp.acosh, sp.atanh, sp.sinc),
+    *(sp.exp, sp.log, sp.Abs, sp.sign, sp.Heaviside, sp.Min, sp.Max, sp.floor, sp.ceiling),
+    *(sp.erf, sp.erfc, sp.gamma, sp.loggamma, sp.LambertW, sp.besselj, sp.bessely, sp.besseli, sp.besselk),
+    *(sp.airyai, sp.airybi, sp.legendre, sp.hermite, sp.chebyshevt),
+)
+"""The functions of numbers that problem files can name."""
+_TESTS = {cls.__name__: cls for cls in (sp.And, sp.Or, sp.Not, sp.Xor, sp.Eq, sp.Ne, sp.Lt, sp.Le, sp.Gt, sp.Ge)}
+_FUNCTIONS = _TESTS | {
     cls.__name__: cls
     for cls in (
-        *(sp.sin, sp.cos, sp.tan, sp.cot, sp.sec, sp.csc, sp.asin, sp.acos, sp.atan, sp.atan2),
-        *(sp.sinh, sp.cosh, sp.tanh, sp.coth, sp.sech, sp.csch, sp.asinh, sp.acosh, sp.atanh, sp.sinc),
-        *(sp.exp, sp.log, sp.Abs, sp.sign, sp.Heaviside, sp.Min, sp.Max, sp.floor, sp.ceiling, sp.Mod),
-        *(sp.erf, sp.erfc, sp.gamma, sp.loggamma, sp.LambertW, sp.besselj, sp.bessely, sp.besseli, sp.besselk),
-        *(sp.airyai, sp.airybi, sp.legendre, sp.hermite, sp.chebyshevt, sp.factorial),
-        *(sp.Add, sp.Mul, sp.Pow, sp.And, sp.Or, sp.Not, sp.Xor, sp.Eq, sp.Ne, sp.Lt, sp.Le, sp.Gt, sp.Ge),
+        *(*SCALARS, sp.Mod, sp.factorial, sp.Add, sp.Mul, sp.Pow),
         *(Laplacian, Divergence, NormalDerivative, SpaceDerivative, Inside, Outside, Flux),
     )
 }
 _LOGIC = {"And", "Or", "Not", "Xor"}
-_TESTS = {cls.__name__ for cls in (sp.And, sp.Or, sp.Not, sp.Xor, sp.Eq, sp.Ne, sp.Lt, sp.Le, sp.Gt, sp.Ge)}
 # Here SymPy would look for relations between arguments, for minutes if they are large. They were sought on writing.
-_SEARCHING = _TESTS | {"Abs", "sign", "Heaviside", "Min", "Max", "floor", "ceiling", "Mod"}
+SEARCHING = {*_TESTS, "Abs", "sign", "Heaviside", "Min", "Max", "floor", "ceiling", "Mod"}
 _OPERATORS = ("Laplacian", "Divergence", "NormalDerivative", "SpaceDerivative", "Flux", "Inside", "Outside")
 _CONSTANTS = {
     "pi": sp.pi, "E": sp.E, "EulerGamma": sp.EulerGamma, "GoldenRatio": sp.GoldenRatio,
@@ -153,7 +155,7 @@ def decode(
     >>> decode(["Mul", ["int", "2"], ["sin", ["coordinate", "x"]]], (x,))
     2*sin(x)
     """
-    reader = _Reader({symbol.name: symbol for symbol in coordinates}, functions or {})
+    reader = _TreeReader({symbol.name: symbol for symbol in coordinates}, functions or {})
     try:
         return reader.read(tree, 0).expression
     except FileFormatError:
@@ -165,7 +167,7 @@ def decode(
 
 
 @dataclass(frozen=True)
-class _Reader:
+class _TreeReader:
     """Rebuilds expressions; data functions of one name become one object.
 
     Every node is measured before SymPy makes it, as SymPy carries out what it is given however long that takes.
@@ -199,7 +201,7 @@ class _Reader:
         if not all(isinstance(argument, wanted) for argument in arguments):
             raise FileFormatError(f"The stored expression {shorten(tree)} is malformed.")
         measures = _measured(kind, parts)
-        settings = {"evaluate": False} if kind in _SEARCHING else {}
+        settings = {"evaluate": False} if kind in SEARCHING else {}
         return replace(measures, expression=_FUNCTIONS[kind](*arguments, **settings))
 
     def data(self, read: Callable[[Any], Any], name: str, *arguments: Any) -> Any:
@@ -234,8 +236,8 @@ _BRANCHES: Mapping[str, Callable[..., Any]] = {
         prior=None if prior is None else Smooth(*prior),
         start=None if start is None else read(start),
     ),
-    "data": _Reader.data,
-    "derivative": _Reader.derivative,
+    "data": _TreeReader.data,
+    "derivative": _TreeReader.derivative,
     "piecewise": lambda _, read, *pairs: sp.Piecewise(
         *((read(value), read(test)) for value, test in pairs), evaluate=False
     ),

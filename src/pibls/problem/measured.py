@@ -11,8 +11,6 @@ from pibls.errors import ProblemError
 from pibls.problem.operators import Divergence, Laplacian, NormalDerivative, SpaceDerivative
 from pibls.problem.symbols import Data, Field
 
-__all__ = ["Measured", "Written", "tree_size"]
-
 _UNCOUNTED = 100_000
 _MOST_WRITTEN, _CALL = 150_000, 100  # nodes that SymPy writes out in about five seconds; a derivative takes as long as
 

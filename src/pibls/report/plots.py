@@ -7,20 +7,17 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pibls.checks import check_choice, check_integer, check_number, shorten
+from pibls.checks import check_choice, check_integer, check_number, refusal, shorten
 from pibls.errors import InputError
 from pibls.problem.analysis import analysis_of
 from pibls.report.panels import WHAT, choose_panels
 from pibls.report.quantities import choose_fields, exact_functions, quantities
-from pibls.report.views import choose_views
-from pibls.report.walls import cell_walls
+from pibls.report.views import cell_walls, choose_views
 from pibls.solution import Solution
 from pibls.solution.celled import CellNetwork
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
-
-__all__ = ["plot"]
 
 
 def plot(
@@ -83,10 +80,7 @@ def plot(
     ['Solution u', 'Absolute error of u']
     """
     if not isinstance(solution, Solution):
-        raise InputError(
-            f"The 'solution' parameter of plot must be a Solution. Got {shorten(solution)} instead. Use what solving a "
-            "problem returned."
-        )
+        raise refusal("solution", "plot", "be a Solution", solution, "Use what solving a problem returned.")
     check_choice("what", what, "plot", (*WHAT, "fit"))
     if what == "fit":
         from pibls.report.fits import draw_fit
@@ -97,13 +91,13 @@ def plot(
     contours = _check_levels(levels)
     if _check_flag("surface", surface):
         fields, known = choose_fields(solution, field, "plot"), exact_functions(solution, exact, "plot")
-        from pibls.report.surfaces import draw_surfaces
+        from pibls.report.figures import draw_surfaces
 
         return draw_surfaces(solution.problem.domain, quantities(solution, what, fields, known), n)
     walls = _check_cells(cells, solution)
     rows = choose_panels(solution, what, field, exact, choose_views(solution.problem.domain, at, n, "plot"), "plot")
     # Matplotlib takes a while to import, and most runs draw nothing.
-    from pibls.report.layout import Over, draw_panels, given_axes, new_figure
+    from pibls.report.figures import Over, draw_panels, given_axes, new_figure
 
     figure, places = new_figure(rows) if axes is None else given_axes(rows, axes, "plot")
     draw_panels(rows, places, contours, Over(walls, _materials(solution)))
@@ -140,8 +134,5 @@ def _check_levels(levels: Any) -> Any:
     if levels is None or isinstance(levels, int | np.integer):
         return None if levels is None else check_integer("levels", levels, "plot", minimum=1, maximum=1000)
     if not isinstance(levels, Sequence | np.ndarray) or isinstance(levels, str) or getattr(levels, "ndim", 1) == 0:
-        raise InputError(
-            "The 'levels' parameter of plot must be a number of contour lines or a sequence of values. "
-            f"Got {shorten(levels)} instead."
-        )
+        raise refusal("levels", "plot", "be a number of contour lines or a sequence of values", levels)
     return sorted({check_number("levels", level, "plot") for level in levels})

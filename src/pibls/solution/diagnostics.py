@@ -12,8 +12,6 @@ from typing import Any, TypeVar, get_args, get_origin, get_type_hints
 from pibls.checks import shorten
 from pibls.solution.stages import Stage, counted, in_words, size_in_words
 
-__all__ = ["Diagnostics", "Residual", "built", "from_plain", "to_plain"]
-
 
 @dataclass(frozen=True)
 class Residual:
@@ -46,9 +44,6 @@ class Diagnostics:
         a method that trains has an optimiser instead, and neither of the two numbers.
     residuals
         Residual at the points of the solve, per equation and condition.
-    theorems
-        Proven properties of the method checked on this solve: measured value, bounds, whether they hold. Stability and
-        sensitivity need a ridge; with exact conditions there are none.
     seconds
         Wall-clock time per stage.
     message
@@ -71,7 +66,6 @@ class Diagnostics:
     rank: int | None
     condition: float | None
     residuals: Mapping[str, Residual]
-    theorems: Mapping[str, Any] = field(default_factory=dict)
     seconds: Mapping[str, float] = field(default_factory=dict)
     message: str = ""
     stages: Sequence[Stage] = ()
@@ -109,7 +103,8 @@ class Diagnostics:
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Diagnostics:
         """Rebuild the record from :meth:`as_dict`."""
-        plain = from_plain(values)
+        # Earlier versions kept checks of theorems, which are the study's now.
+        plain = {name: value for name, value in from_plain(values).items() if name != "theorems"}
         residuals = {name: built(Residual, entry) for name, entry in plain["residuals"].items()}
         stages = tuple(built(Stage, entry) for entry in plain.get("stages", ()))
         iterations = tuple(plain.get("iterations", ()))

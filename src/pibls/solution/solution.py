@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import sympy as sp
 
-from pibls.checks import HIGHEST_ORDER, FloatArray, check_integer, check_points, shorten
+from pibls.checks import HIGHEST_ORDER, FloatArray, check_integer, check_points, refusal, shorten
 from pibls.errors import InputError, ProblemError
 from pibls.geometry.points import Points, interior_points
 from pibls.problem import AnyCondition, Field, Interior, MultiIndex, Problem, Statement, Unknown
@@ -20,15 +20,12 @@ from pibls.problem.statements import condition_statements, lowered
 from pibls.runtime import blas_threads
 from pibls.solution.celled import CellNetwork
 from pibls.solution.diagnostics import Diagnostics
-from pibls.solution.functions import FieldFunction, ResidualFunction, gather
+from pibls.solution.field_functions import FieldFunction, ResidualFunction, gather
+from pibls.solution.json_records import Network, RicherNetwork
 from pibls.solution.parameters import Parameters
-from pibls.solution.posterior import Posterior, credible_factor
-from pibls.solution.records import Network, RicherNetwork
+from pibls.solution.posterior import CHUNK_ENTRIES, Posterior, credible_factor, deviations, draws, known_posterior
 from pibls.solution.sizes import reference_sizes
-from pibls.solution.uncertainty import CHUNK_ENTRIES, deviations, draws, known_posterior
 from pibls.status import Status
-
-__all__ = ["Solution"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,10 +80,7 @@ class Solution:
     def __post_init__(self) -> None:
         # A method from elsewhere may say it as a plain string.
         if self.status not in tuple(Status):
-            raise InputError(
-                f"The 'status' parameter of Solution must be one of {', '.join(Status)}. Got {shorten(self.status)} "
-                "instead."
-            )
+            raise refusal("status", "Solution", f"be one of {', '.join(Status)}", self.status)
         object.__setattr__(self, "status", Status(self.status))
 
     @property

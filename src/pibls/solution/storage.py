@@ -17,15 +17,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pibls.checks import FloatArray, cut, shorten
-from pibls.errors import FileFormatError, InputError, printable
+from pibls.checks import FloatArray, cut, refusal, shorten
+from pibls.errors import FileFormatError, printable
 from pibls.features.deep import DeepNetwork
 from pibls.problem import Problem
 from pibls.runtime import require_memory
 from pibls.solution.diagnostics import Diagnostics, from_plain, to_plain
-from pibls.solution.parameters import Parameters
-from pibls.solution.posterior import posterior_from, posterior_record
-from pibls.solution.records import (
+from pibls.solution.json_records import (
     Arrays,
     Network,
     RicherNetwork,
@@ -34,13 +32,14 @@ from pibls.solution.records import (
     problem_from,
     problem_record,
 )
+from pibls.solution.parameters import Parameters
+from pibls.solution.posterior import posterior_from, posterior_record
 from pibls.status import Status
 from pibls.writing import replaced
 
 if TYPE_CHECKING:
     from pibls.solution.solution import Solution
 
-__all__ = ["FORMAT", "VERSION", "load", "save"]
 
 FORMAT = "pibls-solution"
 VERSION = 1
@@ -174,10 +173,7 @@ def load(path: str | Path, data: Mapping[str, Callable[..., Any]] | None = None)
     from pibls.solution.solution import Solution
 
     if not isinstance(data, Mapping | None):
-        raise InputError(
-            f"The 'data' parameter of load must map names to functions, such as {{'f': numpy.sin}}. "
-            f"Got {shorten(data)} instead."
-        )
+        raise refusal("data", "load", "map names to functions, such as {'f': numpy.sin}", data)
     source = _path(path)
     members = _read(source)
     record = _json(members[_RECORD], source)

@@ -15,8 +15,6 @@ import numpy as np
 
 from pibls.checks import FloatArray, IntArray
 
-__all__ = ["DIMENSION", "Groups", "read_gmsh"]
-
 Groups = list[tuple[str, IntArray, list[str | None]]]
 """Kinds of cells with their nodes, corners first, and the names of their physical groups."""
 

@@ -16,8 +16,6 @@ from pibls.errors import FileFormatError
 from pibls.geometry.reading.source import check_finite, missing, named, read_bytes
 from pibls.geometry.solid import Solid
 
-__all__ = ["from_surface_file", "from_triangles"]
-
 _SILENT = logging.NullHandler()
 _HEADER = 84
 _TRIANGLE = 50
