@@ -7,7 +7,6 @@ are free of slots and the source is the residual at zero; for a nonlinear one th
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property
@@ -19,6 +18,7 @@ import sympy as sp
 from pibls.checks import FloatArray
 from pibls.errors import ProblemError
 from pibls.problem.evaluate import Function, compile_function
+from pibls.problem.measured import expanded_terms
 from pibls.problem.printing import text
 from pibls.problem.symbols import Data, Field, Normal
 
@@ -172,23 +172,13 @@ def _free_of(expression: sp.Expr, slots: set[sp.Symbol]) -> tuple[bool, sp.Expr]
     left = expression.free_symbols & slots
     if not left:
         return True, expression
-    if _varies(expression, left) or _expanded_terms(expression) > _SIMPLIFY_LIMIT:
+    if _varies(expression, left) or expanded_terms(expression) > _SIMPLIFY_LIMIT:
         return False, expression
     expanded = sp.expand(expression)
     if expanded.free_symbols & slots and expanded.count_ops() <= _SIMPLIFY_LIMIT:
         expanded = sp.simplify(expanded)
     free = not expanded.free_symbols & slots
     return free, expanded if free else expression
-
-
-def _expanded_terms(expression: sp.Basic) -> int:
-    """Return a bound for the terms of an expression, or of an argument in it, once it is multiplied out."""
-    parts = [_expanded_terms(part) for part in expression.args]
-    if isinstance(expression, sp.Add):
-        return sum(parts)
-    if isinstance(expression, sp.Pow) and expression.exp.is_Integer:
-        return math.comb(parts[0] + min(abs(int(expression.exp)), _SIMPLIFY_LIMIT) - 1, parts[0] - 1)
-    return math.prod(parts) if isinstance(expression, sp.Mul) else max(parts, default=1)
 
 
 def _slope(residual: sp.Expr, slot: sp.Symbol) -> sp.Expr:

@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -18,6 +18,7 @@ from pibls.checks import FloatArray, IntArray
 Groups = list[tuple[str, IntArray, list[str | None]]]
 """Kinds of cells with their nodes, corners first, and the names of their physical groups."""
 
+CORNERS = {"line": 2, "triangle": 3, "quad": 4, "tetra": 4, "hexahedron": 8, "wedge": 6, "pyramid": 5}
 DIMENSION = {"line": 1, "triangle": 2, "quad": 2} | dict.fromkeys(("tetra", "hexahedron", "wedge", "pyramid"), 3)
 # By the number of a type: its kind, and how many nodes it has.
 _TYPES: Mapping[int, tuple[str, int]] = {
@@ -74,6 +75,11 @@ class _Numbers:
         self.place += found.nbytes
         return _whole(found["number"]), found["place"]
 
+    def rest(self) -> list[int]:
+        """Return all numbers that are left, whole ones."""
+        size = len(self._words) if self.text else len(self.content) // 4
+        return cast(list[int], self.take("i", size - self.place).tolist())
+
     def line(self) -> int:
         """Return the whole number on the next line, which binary files have as text, too."""
         if self.text:
@@ -97,9 +103,8 @@ def read_gmsh(content: bytes) -> tuple[FloatArray, Groups]:
     sections = {name: _Numbers(body, text, size) for name, body in _sections(content)}
     if not version.startswith(("2", "4")) or not {b"Nodes", b"Elements"} <= set(sections):
         raise ValueError(f"format {version} is not known, or nodes or elements are missing")
-    named = re.findall(
-        rb'(\d+)\s+(\d+)\s+"([^"\n]*)"', sections.get(b"PhysicalNames", _Numbers(b"", text, size)).content
-    )
+    titles = sections[b"PhysicalNames"].content if b"PhysicalNames" in sections else b""
+    named = re.findall(rb'(\d+)\s+(\d+)\s+"([^"\n]*)"', titles)
     names = {(int(dim), int(tag)): name.decode("utf-8", "replace") for dim, tag, name in named}
     (numbers, points), blocks = (_old if version.startswith("2") else _new)(sections, version in ("4", "4.0"))
     order = np.argsort(numbers, kind="stable")
@@ -137,21 +142,23 @@ Nodes = tuple[IntArray, FloatArray]
 def _old(sections: Mapping[bytes, _Numbers], _: bool) -> tuple[Nodes, Blocks]:
     """Read nodes and elements of format 2: an element on each line, or some of one type after each other."""
     nodes, elements = sections[b"Nodes"], sections[b"Elements"]
-    found: dict[str, tuple[list[Any], list[Any]]] = {}
-    left = elements.line()
+    found: dict[str, tuple[list[list[int]], list[list[int]]]] = {}
+    left, place, flat = elements.line(), 0, elements.rest()
     while left > 0:
-        if elements.text:
-            (_, number, tags), many = elements.take("i", 3), 1
-        else:
-            number, many, tags = elements.take("i", 3)
-        kind, length = _TYPES[int(number)]
-        start = int(tags) + (not elements.text)
-        rows = elements.take("i", many * (start + length)).reshape(max(many, 1), start + length)
+        number, many, tags = [flat[place + 1], 1, flat[place + 2]] if elements.text else flat[place : place + 3]
+        kind, length = _TYPES[number]
+        start = tags + (not elements.text)  # binary ones begin with their number
+        place, stop = place + 3, place + 3 + many * (start + length)
+        if tags < 0 or many < 1 or stop > len(flat):
+            raise ValueError("a list ends too early")
+        rows = [flat[k : k + start + length] for k in range(place, stop, start + length)]
         cells, groups = found.setdefault(kind, ([], []))
-        cells += rows[:, start:].tolist()
-        groups += rows[:, start - int(tags) : start][:, :1].tolist()
-        left -= len(rows)
-    return nodes.rows(nodes.line()), [(kind, np.array(own[0]), own[1]) for kind, own in found.items()]
+        cells += [row[start:] for row in rows]
+        groups += [row[start - tags : start][:1] for row in rows]
+        left, place = left - many, stop
+    return nodes.rows(nodes.line()), [
+        (kind, np.array([cell[: CORNERS.get(kind, 1)] for cell in own[0]]), own[1]) for kind, own in found.items()
+    ]
 
 
 def _new(sections: Mapping[bytes, _Numbers], first: bool) -> tuple[Nodes, Blocks]:

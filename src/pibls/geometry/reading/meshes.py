@@ -18,12 +18,11 @@ import sympy as sp
 from pibls.checks import FloatArray, IntArray, cut
 from pibls.errors import FileFormatError, GeometryError
 from pibls.geometry.base import Region
-from pibls.geometry.reading.gmsh import DIMENSION, Groups, read_gmsh
+from pibls.geometry.reading.gmsh import CORNERS, DIMENSION, Groups, read_gmsh
 from pibls.geometry.reading.plane import NamedRing, make_shape
 from pibls.geometry.reading.source import check_finite, check_known, guarded, missing, named, read_bytes
 from pibls.geometry.rings import OpenRingError, chained
 from pibls.geometry.solid import Solid
-
 
 MESHES = {".msh": "gmsh", ".vtk": "vtk", ".vtu": "vtu", ".inp": "abaqus", ".mesh": "medit", ".su2": "su2"}
 _PRINTING = threading.Lock()
@@ -38,7 +37,6 @@ _SIDES: Mapping[str, tuple[tuple[int, ...], ...]] = {
     "wedge": ((0, 2, 1), (3, 4, 5), (0, 1, 4, 3), (1, 2, 5, 4), (2, 0, 3, 5)),
     "pyramid": ((0, 3, 2, 1), (0, 1, 4), (1, 2, 4), (2, 3, 4), (3, 0, 4)),
 }
-_CORNERS = {"line": 2, "triangle": 3, "quad": 4, "tetra": 4, "hexahedron": 8, "wedge": 6, "pyramid": 5}
 
 
 def from_mesh_file(path: Path, coordinates: tuple[sp.Symbol, ...], region: str | None) -> Region:
@@ -93,7 +91,7 @@ def from_mesh(mesh: Any, coordinates: tuple[sp.Symbol, ...], region: str | None,
 def _shape(
     points: FloatArray, groups: Groups, coordinates: tuple[sp.Symbol, ...], region: str | None, source: str
 ) -> Region:
-    groups = [(kind, cells[:, list(range(_CORNERS[kind]))], names) for kind, cells, names in groups]
+    groups = [(kind, cells[:, list(range(CORNERS[kind]))], names) for kind, cells, names in groups]
     if not len(points) or not groups:
         raise FileFormatError(f"{source} has no cells that fill a plane or space. Write the mesh with its cells.")
     check_finite(points, source, "node {}")
