@@ -32,7 +32,7 @@ def from_surface_file(path: Path, coordinates: tuple[sp.Symbol, ...]) -> Solid:
         import trimesh
     except ImportError:
         raise missing("trimesh", "STL, OBJ and PLY files") from None
-    logging.getLogger("trimesh").addHandler(_SILENT)  # what matters of it is raised
+    logging.getLogger("trimesh").addHandler(_SILENT)  # faults are raised
     # From memory, so that materials and textures, which a file may name, are not looked for.
     options: dict[str, Any] = {"skip_materials": True} if kind == "obj" else {}
     mesh = trimesh.load(io.BytesIO(content), file_type=kind, process=False, force="mesh", **options)
@@ -50,7 +50,7 @@ def from_triangles(vertices: Any, faces: Any, coordinates: tuple[sp.Symbol, ...]
 
 
 def _check_stl(content: bytes, source: str) -> None:
-    """Refuse a binary file that is not as long as it says; text files are checked by what they hold."""
+    """Refuse a binary file that is not as long as it says; text files are checked by their content."""
     if len(content) < _HEADER and not content.lstrip().startswith(b"solid"):
         raise FileFormatError(f"{source} has {len(content)} bytes, too few for an STL file. It is cut short.")
     announced = int.from_bytes(content[80:84], "little") if len(content) >= _HEADER else -1
