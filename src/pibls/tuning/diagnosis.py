@@ -67,9 +67,10 @@ def solve_by_cells(
         first = start_of(problem, tol, budget, seed, nodes)
         if assume_well_posed:
             return solve_cells(problem, tol, budget, start=first, undetermined=np.inf, **common)
-        glanced = partial(solve_cells, budget=budget.part(most=_GLANCE), **common)
+        glanced = partial(solve_cells, **common)
+        told = _told_at_once(first, tol, lambda *at, **own: glanced(*at, budget.part(most=_GLANCE), **own))
         common |= {"start": first, "diagnose": partial(_flaw, tol, budget, seed)}
-        return _told_at_once(first, tol, glanced) or solve_cells(problem, tol, budget, **common)
+        return told or solve_cells(problem, tol, budget, **common)
 
 
 def _told_at_once(start: Start, tol: float, glanced: Callable[..., Solution]) -> Solution | None:
