@@ -132,10 +132,8 @@ class DataRefinement:
             splits: Splits = {
                 cell: cuts_along(own, 1.0) for cell, own in zip(cells, tails, strict=True) if own.max() > 1.0
             }
-            before = root
-            if not splits or len(cells) + sum(2 ** len(s) for s in splits.values()) > most:
-                return before
-            root = refined(root, splits)
+            few = len(cells) + sum(2 ** len(s) for s in splits.values()) <= most
+            before, root = root, refined(root, splits) if splits and few else root
             if root is before:
                 return root
 
