@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -132,17 +132,21 @@ class ByCells(Forward):
 
     def respond(self, vector: FloatArray, near: CellResponse | None = None) -> CellResponse:
         """Return the solution and its answers, from the response nearby if there is one."""
+        if near is not None and self.parametric.is_affine:
+            return replace(near, fit=replace(near.fit, weights=near.moved(vector - near.vector)), vector=vector)
         problem = self.parametric.at(vector)
         layout = self.layout.restated(problem)
         state: Mapping[CellPart, FloatArray] | None = None if near is None else near.moved(vector - near.vector)
-        stated = self.parametric.problem
+        stated, separable = self.parametric.problem, self.parametric.is_separable
         jumps = analysis_of(stated).jumps or any(isinstance(s.place, Across) for s in stated.statements)
-        if state is None or not problem.is_linear or jumps:
+        if state is None and separable:
+            state = {part: np.zeros((len(self.parametric.names), layout.reference.size)) for part in self._parts()}
+        elif state is None or not problem.is_linear or jumps:
             state = self._solved(layout, state)
-        if jumps:
+        if jumps and not separable:
             return CellResponse(self, layout, self._differences(vector, layout, state), vector)
         fit = self._answered(vector, layout, state)
-        if problem.is_linear and gap_of(state, fit.weights) > _FORETOLD:
+        if problem.is_linear and not separable and gap_of(state, fit.weights) > _FORETOLD:
             # Fields after a long step are not what answers foretold, and answers to those are others.
             fit = self._answered(vector, layout, fit.weights)
         return CellResponse(self, layout, fit, vector)

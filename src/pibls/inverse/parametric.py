@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -133,6 +133,26 @@ class Parametric:
                 basis, span = functions[inner.label]
                 found[node] = basis.known(node, vector[span], data)
         return expression.xreplace(found)
+
+    @cached_property
+    def is_separable(self) -> bool:
+        """Whether no unknown multiplies a field: sensitivities are then the same at all states."""
+        return all(not symbols & self._open(form) for form, symbols in self._coefficients)
+
+    @cached_property
+    def is_affine(self) -> bool:
+        """Whether solutions move in proportion to unknowns: these stand in sources only, and linearly."""
+        numbers = self.problem.parameters
+        slopes = ((s.form, sp.diff(s.form.residual, k).free_symbols) for s in self.stated for k in numbers)
+        return self.is_separable and all(not symbols & self._open(form) for form, symbols in slopes)
+
+    @property
+    def _coefficients(self) -> Iterator[tuple[Form, set[sp.Symbol]]]:
+        return ((s.form, t.coefficient.free_symbols) for s in self.stated for t in s.form.terms)
+
+    def _open(self, form: Form) -> set[sp.Symbol]:
+        """Return the symbols of a form that stand for fields and unknowns."""
+        return {*form.slots, *self.problem.parameters}
 
     @cached_property
     def _dependences(self) -> dict[int, Dependence]:
