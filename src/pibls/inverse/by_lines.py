@@ -24,7 +24,7 @@ from pibls.lines.basis import at_times
 from pibls.lines.evolve import followed
 from pibls.lines.galerkin import Galerkin
 from pibls.lines.radau import Integrator, Trajectory, legendre_weights, stage_times
-from pibls.lines.run import network_of, system_of
+from pibls.lines.run import network_of
 from pibls.lines.stops import brief_times
 from pibls.problem import MultiIndex
 from pibls.runtime import RATE, blas_threads
@@ -102,7 +102,7 @@ class ByLines(Forward):
             return found
         solution, lines = found
         run = lines.chosen.run
-        system = system_of(lines.evolution, run.design, run.fineness, lines.generator(run.fineness))
+        system = lines.system(run.design, run.fineness)
         return cls(parametric, solution, vector, tol, budget, scales, system, until)
 
     finest = 1e-7  # runs take longer and longer below

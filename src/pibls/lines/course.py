@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 
@@ -12,10 +13,11 @@ from pibls.errors import SolveError
 from pibls.limits import STOPS, in_words
 from pibls.lines.design import Design
 from pibls.lines.form import Evolution
+from pibls.lines.galerkin import Galerkin
 from pibls.lines.radau import IntegrationError
 from pibls.lines.record import relative_miss, relative_residual, solution_of
 from pibls.lines.rough import FINER, FINER_MANY, ROUGH, kinked, scanned, sharper
-from pibls.lines.run import Run, distance, follow
+from pibls.lines.run import Run, distance, follow, system_of
 from pibls.refinement import Cost, Course, Reason, Stop, extrapolated, refine, verdict
 from pibls.refinement.patience import RUNS
 from pibls.refinement.stopping import more_budget
@@ -68,6 +70,7 @@ class Lines:
     apart: float = np.inf
     level: int = 0
     rough: Run | None = None
+    _system: tuple[Any, Galerkin] | None = None
 
     def __post_init__(self) -> None:
         self.allowed = self.budget.left * RATE
@@ -109,7 +112,7 @@ class Lines:
             self._add(self.follow(Design.of(self.evolution), 1.0, max(ROUGH, self.tol), "solve"))
             return Stop(Reason.TOLERANCE)
         design, fineness = scanned(self)
-        design = kinked(self.evolution, design, fineness, self.tol, self.seed)
+        design = kinked(self, design, fineness, self.tol)
         run = self.follow(design, fineness, max(_FINEST_TIME, _TIME_SHARE * self.tol), "solve")
         self._add(run)
         stop = self._lost(run) or self._cost().limit(self.budget, self.course.stages)
@@ -128,7 +131,7 @@ class Lines:
         else:
             # Another design begins anew: as steep nodes resolve what waves did not, fewer are enough.
             fineness, self.level = 1.0, min(self.level + 1, 1)
-            design = kinked(self.evolution, design, fineness, self.tol, self.seed)
+            design = kinked(self, design, fineness, self.tol)
         share = _TIME_SHARE * _TIGHTER**-self.level
         finer = self.follow(design, fineness, max(_FINEST_TIME, share * self.tol), "solve")
         self.course.tell("estimate", finer.width)
@@ -203,14 +206,18 @@ class Lines:
         """Return the run of a design and a fineness."""
         self.course.tell(doing, design.nodes(fineness) if design.dimension else 0)
         allowed = _OVERTIME * self.allowed - self.operations
-        run = follow(self.evolution, design, fineness, tol, self.generator(fineness), allowed)
+        run = follow(self.system(design, fineness), design, fineness, tol, allowed)
         self.operations += run.operations
         self.budget.spend(run.operations)
         return run
 
-    def generator(self, fineness: float) -> np.random.Generator:
-        """Return the generator of features of a fineness."""
-        return np.random.default_rng((self.seed, int(1000 * fineness)))
+    def system(self, design: Design, fineness: float) -> Galerkin:
+        """Return the evolution on features of a design and a fineness; the last one is kept."""
+        key = (self.evolution, design, fineness)
+        if self._system is None or self._system[0] != key:
+            rng = np.random.default_rng((self.seed, int(1000 * fineness)))
+            self._system = key, system_of(self.evolution, design, fineness, rng)
+        return self._system[1]
 
     def _add(self, run: Run) -> None:
         self.runs.append(run)

@@ -222,7 +222,8 @@ class Integrator:
             # A Jacobian that ages quickly would not converge over longer steps.
             factor = min(factor, 1.0) if rate > _SLOW else factor
             h *= 1.0 if _KEEP[0] <= factor <= _KEEP[1] else factor
-            jacobian = jacobian if self.field.is_linear else None
+            # A Jacobian with which stages converge at once is worth keeping, with its factors if the step stays.
+            jacobian = jacobian if self.field.is_linear or rate <= _NEWTON_SHARE else None
         return Trajectory(np.array(breaks), np.array(pieces))
 
     def along(self, breaks: FloatArray, state: FloatArray, reach: FloatArray) -> Trajectory:

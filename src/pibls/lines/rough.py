@@ -9,6 +9,7 @@ import numpy as np
 
 from pibls.lines.design import STEEPEST, Design
 from pibls.lines.form import Evolution
+from pibls.lines.galerkin import Galerkin
 from pibls.lines.run import Run, misfit, monitored, wave_velocity
 
 __all__ = ["FINER", "FINER_MANY", "ROUGH", "kinked", "scanned", "sharper"]
@@ -34,6 +35,9 @@ class Followed(Protocol):
 
     def follow(self, design: Design, fineness: float, tol: float, doing: str, /) -> Run:
         """Return the run of a design and a fineness."""
+
+    def system(self, design: Design, fineness: float, /) -> Galerkin:
+        """Return the evolution on features of a design and a fineness."""
 
     def residual(self, run: Run, /) -> float:
         """Return the relative residual of a run."""
@@ -81,11 +85,11 @@ def _travelling(lines: Followed, run: Run) -> Design | None:
     return replace(run.design, monitor=moving)
 
 
-def kinked(evolution: Evolution, design: Design, fineness: float, tol: float, seed: int) -> Design:
+def kinked(lines: Followed, design: Design, fineness: float, tol: float) -> Design:
     """Make the features finer where they miss a kink of the initial values, or a clash with the boundary data."""
     last = np.inf
     for _ in range(_KINK_ROUNDS if design.monitor is not None else 0):
-        places, share = misfit(evolution, design, fineness, np.random.default_rng(seed))
+        places, share = misfit(lines.system(design, fineness))
         # Smooth values that are not resolved yet are missed everywhere; that is for finer features to mend.
         order = np.argsort(share)[::-1]
         missed = order[: int(np.searchsorted(np.cumsum(share[order]), _MISSED * share.sum())) + 1]

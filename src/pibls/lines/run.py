@@ -69,17 +69,9 @@ class Run:
         return float(self.network.breaks[-1])
 
 
-def follow(
-    evolution: Evolution,
-    design: Design,
-    fineness: float,
-    tol: float,
-    rng: np.random.Generator,
-    allowed: float,
-) -> Run:
-    """Solve on features of a fineness, with so much tolerance for the integrator, and so many operations."""
-    system = system_of(evolution, design, fineness, rng)
-    basis = system.basis
+def follow(system: Galerkin, design: Design, fineness: float, tol: float, allowed: float) -> Run:
+    """Solve on features of a design, with so much tolerance for the integrator, and so many operations."""
+    evolution, basis = system.evolution, system.basis
     first, last = evolution.limits
     integrator = Integrator(system, tol, allowed, system.preparation)
     ended = None
@@ -109,14 +101,11 @@ def system_of(evolution: Evolution, design: Design, fineness: float, rng: np.ran
     return Galerkin(evolution, compressed(*design.draw(fineness, rng)))
 
 
-def misfit(
-    evolution: Evolution, design: Design, fineness: float, rng: np.random.Generator
-) -> tuple[FloatArray, FloatArray]:
+def misfit(system: Galerkin) -> tuple[FloatArray, FloatArray]:
     """Return the points of the rule, and the share of each in the squared relative L2 error of the initial values."""
-    system = system_of(evolution, design, fineness, rng)
     state, weights = system.initial(), system.basis.rule.weights
     share = np.zeros(len(weights))
-    for name in evolution.orders:
+    for name in system.evolution.orders:
         wanted, found = system.initial_values(name, state)
         size = float(weights @ wanted**2)
         share = np.maximum(share, weights * (wanted - found) ** 2 / (size if size > 0 else 1.0))
