@@ -97,6 +97,12 @@ def test_descriptions_survive_json(domain):
         assert type(again) is type(domain)
 
 
+def test_outlines_of_older_files_have_their_parts():
+    ring = [[0, 0], [2, 0], [0, 2]]
+    data = {"shape": "Outline", "coordinates": ["x", "y"], "rings": [ring], "named": [["base", [0]]]}
+    assert Domain.from_dict(data, (x, y)) == Outline((x, y), [ring], {"base": [0]})
+
+
 @pytest.mark.parametrize(
     "data",
     [

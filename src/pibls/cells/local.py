@@ -12,7 +12,6 @@ import numpy as np
 from pibls.cells.crossings import Crossing
 from pibls.cells.parts import CellPart, Face
 from pibls.cells.rows import PartRows, Rows
-from pibls.cells.tree import Cell
 from pibls.checks import FloatArray
 from pibls.features.reference import on_grid
 from pibls.problem import Statement
@@ -295,9 +294,9 @@ class LocalSystems:
             self._unit = self.rows.weights(part, self.rows.layout.root.size / 2)
         return self._unit
 
-    def counts(self, part: CellPart, cell: Cell) -> FloatArray:
-        """Return how much the sums of a branch count."""
-        return np.asarray(self.rows.weights(part, cell.size / 2) / self._unit_of_sums(part))
+    def counts(self, part: CellPart, sides: FloatArray) -> FloatArray:
+        """Return how much the sums of a branch count, by the sides of the box around it."""
+        return np.asarray(self.rows.weights(part, sides / 2) / self._unit_of_sums(part))
 
 
 def by_crossing(faces: tuple[Any, ...]) -> dict[Crossing, Link]:

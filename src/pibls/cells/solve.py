@@ -5,22 +5,22 @@ from __future__ import annotations
 import math
 from collections import Counter
 from dataclasses import dataclass, field
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
 from pibls.cells.layout import Layout
-from pibls.cells.local import Link, LocalSystem, LocalSystems, Wall, by_crossing
-from pibls.cells.parts import CellPart, Face, part_values
+from pibls.cells.local import LocalSystem, LocalSystems, by_crossing
+from pibls.cells.order import cheaper
+from pibls.cells.parts import CellPart, part_values
 from pibls.cells.rows import Rows
-from pibls.cells.tree import Cell, Contact, contacts, leaves
+from pibls.cells.sharing import Sharing
+from pibls.cells.tree import Cell
 from pibls.checks import FloatArray
 from pibls.solvers.elimination import DependentError, Elimination, Factor, Front, Grams, Join, Load, Rotations, joining
 
 __all__ = ["Fit", "Glue"]
 
-_COMPLETE = 1e-9  # of a side: what is less is rounding
 _REFINEMENTS = 4  # at most, of a solution by Gram matrices
 _REFINED = 1e-8  # relative change after which the next one is rounding: each is about the square of the last
 _CONTRACTING = 0.1  # relative change of a first refinement that shows that Gram matrices have digits
@@ -83,6 +83,8 @@ class _Branch:
         One of its parts.
     counts
         How much its sums count.
+    ends
+        Lowest and highest corner of the box around it.
     inside
         By how many of its parts everything is held that parts share.
     """
@@ -91,6 +93,7 @@ class _Branch:
     sizes: tuple[int, ...]
     sample: CellPart
     counts: FloatArray
+    ends: tuple[FloatArray, FloatArray]
     inner: tuple[Any, ...] = ()
     inner_sizes: tuple[int, ...] = ()
     halves: tuple[_Branch, ...] = ()
@@ -104,6 +107,11 @@ class _Branch:
     inside: Counter[Any] = field(default_factory=Counter)
     factor: Factor = field(init=False)
     front: Front = field(init=False)
+
+    def holds(self, holders: Counter[Any]) -> bool:
+        """Tell whether it still eliminates just the unknowns that no other part holds."""
+        within = {place for place in (*self.inner, *self.shared) if self.inside[place] == holders[place]}
+        return within == set(self.inner)
 
     @property
     def width(self) -> int:
@@ -140,20 +148,18 @@ class Glue:
 
     rows: Rows
     local: LocalSystems = field(init=False)
+    sharing: Sharing = field(init=False)
     _merging: float = 0.0  # operations
     _way: Elimination = field(default_factory=Grams)
     _branches: dict[Any, _Branch] = field(default_factory=dict)
     _known: dict[Any, tuple[Any, ...]] = field(default_factory=dict)  # factors, with all that their keys name
-    _walls: dict[Any, Wall] = field(default_factory=dict)
-    _sides: dict[Face, tuple[CellPart, int, bool] | None] = field(default_factory=dict)  # which walls have them
-    _links: dict[Any, Link] = field(default_factory=dict)
     _projected: dict[Any, FloatArray] = field(default_factory=dict)
-    _holders: Counter[Any] = field(default_factory=Counter)  # by how many parts everything is held that they share
     _order: list[_Branch] = field(default_factory=list)  # of the last tree, parts first
     _last: tuple[int, float] = (1, 0.0)  # cells of the last tree, and operations of its merges
 
     def __post_init__(self) -> None:
         self.local = LocalSystems(self.rows)
+        self.sharing = Sharing(self.local)
 
     @property
     def flops(self) -> float:
@@ -184,11 +190,8 @@ class Glue:
 
     def solve(self, root: Cell) -> Fit:
         """Return the solution on a tree."""
-        held = self._neighbours(root)
-        self._holders = Counter(label for faces in held.values() for label in self.local.shared(faces))
-        before, self._branches, merged = self._branches, {}, self._merging
-        self._order = []
-        self._branch(root, held, before)
+        merged = self._merging
+        self._order = self._branches_of(root)
         unknowns, residuals = self._eliminated()
         weights: dict[CellPart, FloatArray] = {}
         columns: dict[CellPart, FloatArray] = {}
@@ -205,71 +208,29 @@ class Glue:
         self.local.keep(weights)
         return Fit(root, tuple(weights), weights, lacking, len(weights) * self.rows.width, 0, columns)
 
-    def _neighbours(self, root: Cell) -> dict[CellPart, list[Any]]:
-        """Return the faces and links of every part."""
-        held: dict[CellPart, list[Any]] = {}
-        walls: dict[tuple[CellPart, int, bool], list[Face]] = {}
-        for contact in contacts(root, self.rows.periodic):
-            for face in self.layout.faces(contact):
-                held.setdefault(face.below, []).append(face)
-                held.setdefault(face.above, []).append(face)
-                if face not in self._sides:
-                    self._sides[face] = _beside(contact, face)
-                if (key := self._sides[face]) is not None:
-                    walls.setdefault(key, []).append(face)
-        self._join(walls)
-        for leaf in leaves(root):
-            for face in self.layout.seam_faces(leaf):
-                held.setdefault(face.below, []).append(face)
-                held.setdefault(face.above, []).append(face)
-        self._chain(root, held)
-        return held
-
-    def _join(self, walls: dict[tuple[CellPart, int, bool], list[Face]]) -> None:
-        """Let the faces that make up a side of a part share the unknowns of one wall."""
-        joined: dict[Face, Wall] = {}
-        for key, faces in walls.items():
-            part, axis, _ = key
-            whole = float(np.prod(np.delete(2 * part.half, axis)))
-            complete = abs(sum(face.area for face in faces) - whole) < _COMPLETE * whole
-            if complete and all(self.rows.flux.is_plain(face) for face in faces):
-                joined |= dict.fromkeys(faces, self._walls.setdefault(key, Wall(part, axis)))
-        self.local.walls = joined
-
-    def _chain(self, root: Cell, held: dict[CellPart, list[Any]]) -> None:
-        """Link every part with the next one for each average, and all parts around each crossing."""
-        cells = leaves(root)
-        parts = self._parts_of(cells)
-        chains: list[tuple[Any, tuple[CellPart, ...]]] = []
-        chains += [(statement, pair) for statement in self.rows.averages for pair in pairwise(parts)]
-        for crossing in self.layout.ground.crossings:
-            around = self._parts_of(crossing.around(cells)[1])
-            self.local.around[crossing] = set(around)
-            chains += [(crossing, around)] if len(around) > 1 else []
-        for of, parts in chains:
-            link = self._links.setdefault((of, parts), Link(parts[0], parts[1], of))
-            for part in parts:
-                held.setdefault(part, []).append(link)
-
-    def _parts_of(self, cells: list[Cell]) -> tuple[CellPart, ...]:
-        return tuple(part for cell in cells for part in self.layout.parts(cell))
-
-    def _branch(self, cell: Cell, held: Any, before: dict[Any, _Branch]) -> _Branch | None:
-        """Return the branch of a cell, as before where nothing has changed; None where the domain has nothing of it."""
-        if cell.halves:
-            halves = [self._branch(half, held, before) for half in cell.halves]
-        else:
-            halves = [self._single(part, tuple(held.get(part, ())), before) for part in self.layout.parts(cell)]
-        found: _Branch | None = None
-        for number, half in enumerate(half for half in halves if half is not None):
-            if found is None:
-                found = half
-                continue
-            known = before.get((cell, number))
-            if known is None or known.halves != (found, half):
-                known = self._pair(cell, found, half)
-            self._branches[cell, number] = found = known
-            self._order.append(found)
+    def _branches_of(self, root: Cell) -> list[_Branch]:
+        """Return the branches of a tree, parts first, then their unions; branches that stay the same are kept."""
+        held = self.sharing.of(root)
+        before, self._branches = self._branches, {}
+        found = [self._single(part, tuple(faces), before) for part, faces in held.items()]
+        if len(found) < 2:
+            return found
+        numbers = {branch.sample: number for number, branch in enumerate(found)}
+        order = cheaper(
+            root,
+            lambda leaf: [numbers[part] for part in self.layout.parts(leaf)],
+            [dict(zip(branch.shared, branch.sizes, strict=True)) for branch in found],
+            [(id(branch.system), branch.weight, branch.units.tobytes()) for branch in found],
+            len(self.rows.equations),
+        )
+        holders = Counter(place for branch in found for place in branch.shared)
+        for pair in order:
+            one, two = (found[number] for number in pair)
+            known = before.get((one, two))
+            if known is None or not known.holds(holders):
+                known = self._pair(one, two, holders)
+            self._branches[one, two] = known
+            found.append(known)
         return found
 
     def _single(self, part: CellPart, faces: tuple[Any, ...], before: dict[Any, _Branch]) -> _Branch:
@@ -277,40 +238,42 @@ class Glue:
         same = known is not None and set(known.faces) == set(faces)
         if known is None or not same or set(known.shared) != set(self.local.shared(faces)):
             system, shared, load = self.local.of(part, faces)
-            counts, sums = self.local.counts(part, part.cell), self.local.unit_of_sums(part)
-            known = _Branch(shared, system.sizes, part, counts, part=part, system=system, load=load, faces=faces)
+            counts, sums = self.local.counts(part, part.cell.size), self.local.unit_of_sums(part)
+            ends = part.cell.low, part.cell.high
+            known = _Branch(shared, system.sizes, part, counts, ends, part=part, system=system, load=load, faces=faces)
             known.weight = self.rows.emphasis(part)
             known.units = np.concatenate([1.0 / sums, np.ones(known.width)])
             known.inside = Counter(shared)
         self._branches[part] = known
-        self._order.append(known)
         return known
 
-    def _pair(self, cell: Cell, one: _Branch, two: _Branch) -> _Branch:
+    def _pair(self, one: _Branch, two: _Branch, holders: Counter[Any]) -> _Branch:
         """Return the union of two branches; what only they share is eliminated."""
         sizes = dict(zip(one.shared + two.shared, one.sizes + two.sizes, strict=True))
         inside = one.inside + two.inside
-        inner = tuple(face for face in one.shared if inside[face] == self._holders[face])
-        rest = tuple(face for face in sizes if face not in inner)
-        starts = dict(zip(rest, np.cumsum([0, *(sizes[face] for face in rest)]).tolist(), strict=False))
-        counts = self.local.counts(one.sample, cell)
+        inner = tuple(place for place in one.shared if inside[place] == holders[place])
+        rest = tuple(place for place in sizes if place not in inner)
+        ends = np.minimum(one.ends[0], two.ends[0]), np.maximum(one.ends[1], two.ends[1])
+        starts = dict(zip(rest, np.cumsum([0, *(sizes[place] for place in rest)]).tolist(), strict=False))
+        counts = self.local.counts(one.sample, ends[1] - ends[0])
         shared, others = [], []
         for own in (one, two):
-            ends = dict(zip(own.shared, (len(counts) + np.cumsum([0, *own.sizes])).tolist(), strict=False))
-            shared.append(_ranges([(ends[face], sizes[face]) for face in inner]))
+            first = dict(zip(own.shared, (len(counts) + np.cumsum([0, *own.sizes])).tolist(), strict=False))
+            shared.append(_ranges([(first[place], sizes[place]) for place in inner]))
             others.append(
-                _ranges([(starts.get(face, -1 - len(counts) - own.width), sizes[face]) for face in own.shared])
+                _ranges([(starts.get(place, -1 - len(counts) - own.width), sizes[place]) for place in own.shared])
             )
-        left = sum(sizes[face] for face in rest)
+        left = sum(sizes[place] for place in rest)
         join = Join.of((shared[0], shared[1]), (others[0], others[1]), left, (one.counts, two.counts))
         self._merging += joining(join.gone, join.left)
         return _Branch(
             rest,
-            tuple(sizes[face] for face in rest),
+            tuple(sizes[place] for place in rest),
             one.sample,
             counts,
+            ends,
             inner,
-            tuple(sizes[face] for face in inner),
+            tuple(sizes[place] for place in inner),
             (one, two),
             join,
             inside=inside,
@@ -530,15 +493,3 @@ def _nothing(branch: _Branch) -> Load:
 def _ranges(spans: list[tuple[int, int]]) -> Any:
     """Return numbers that count up from starts, so many from each."""
     return np.concatenate([np.empty(0, dtype=np.int64), *(np.arange(start, start + count) for start, count in spans)])
-
-
-def _beside(contact: Contact, face: Face) -> tuple[CellPart, int, bool] | None:
-    """Return the larger one of two whole parts, if the other one meets it with all of its side, and that side of it."""
-    if not face.whole or face.shift or len(face.below.half) == 1:
-        return None
-    span = np.delete(contact.high - contact.low, face.axis)
-    below, above = (np.delete(2 * part.half, face.axis) for part in (face.below, face.above))
-    whole_below, whole_above = (bool((side < span * (1 + _COMPLETE)).all()) for side in (below, above))
-    if whole_below == whole_above:
-        return None
-    return (face.above, face.axis, False) if whole_below else (face.below, face.axis, True)

@@ -11,7 +11,8 @@ import sympy as sp
 
 from pibls.checks import BoolArray, FloatArray, check_number, shorten
 from pibls.errors import GeometryError
-from pibls.geometry.base import LevelIn, Region, check_coordinates, describe, written
+from pibls.geometry.base import LevelIn, Region, check_coordinates
+from pibls.geometry.description import Argument, Arguments, Kind
 from pibls.geometry.part import Part
 from pibls.geometry.patch import Located, Patch, SurfaceRule
 from pibls.geometry.rules import gauss, periodic, side, tensor
@@ -133,7 +134,7 @@ class Ball(Region):
     center: Vector
     radius: float
 
-    stored: ClassVar[tuple[str, ...]] = ("center", "radius")
+    arguments: ClassVar[Arguments] = (Argument("center", Kind.POINT), Argument("radius", Kind.NUMBER, "radius = 1"))
 
     def __init__(self, coordinates: tuple[sp.Symbol, ...], center: object, radius: object) -> None:
         owner = type(self).__name__
@@ -154,9 +155,6 @@ class Ball(Region):
 
     def __hash__(self) -> int:
         return hash(self._key)
-
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}({self.coordinates}, {written(self.center)}, {describe(self.radius)})"
 
     @property
     def _key(self) -> tuple[tuple[sp.Symbol, ...], Vector, float]:

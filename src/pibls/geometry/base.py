@@ -14,26 +14,26 @@ import sympy as sp
 
 from pibls.checks import BoolArray, FloatArray, check_choice, check_points, check_seed, shorten
 from pibls.errors import GeometryError, PiblsError
+from pibls.geometry.description import Arguments
 from pibls.geometry.part import Part
 from pibls.geometry.patch import RELATIVE_TOLERANCE, ROUNDING, FieldState, Patch
 from pibls.geometry.sampling import METHODS, check_count, fill
 
 __all__ = [
+    "KINDS",
     "BoolArray",
     "Domain",
     "ForeignPartError",
     "Region",
     "UnknownPartError",
     "check_coordinates",
-    "describe",
-    "written",
 ]
 
 Encoder = Callable[[sp.Expr], Any]
 Decoder = Callable[[Any], sp.Expr]
 LevelIn = Callable[[FloatArray], FloatArray] | bool
 
-_SHAPES: dict[str, type[Domain]] = {}
+KINDS: dict[str, type[Domain]] = {}  # the classes of domains by name
 
 
 class ForeignPartError(GeometryError):
@@ -69,24 +69,6 @@ def check_coordinates(value: object, owner: str, count: int | None = None) -> tu
     return symbols
 
 
-def describe(number: float) -> str:
-    """Return a number as a person would write it.
-
-    >>> describe(1.0), describe(0.25)
-    ('1', '0.25')
-    """
-    return repr(int(number)) if number == int(number) and abs(number) < 1e15 else repr(number)
-
-
-def written(point: Iterable[float]) -> str:
-    """Return a point as a person would write it.
-
-    >>> written((0.0, 0.5))
-    '(0, 0.5)'
-    """
-    return f"({', '.join(map(describe, point))})"
-
-
 class Domain(FieldState, ABC):
     """A set of points with a boundary: a shape in space, an interval of time, or their product.
 
@@ -96,12 +78,14 @@ class Domain(FieldState, ABC):
     coordinates: tuple[sp.Symbol, ...]
 
     remedy_without_boundary: ClassVar[str] = "Check the predicate or the shapes it was made from."
-    stored: ClassVar[tuple[str, ...]] = ()
-    """What describes a shape besides its coordinates: attributes, and arguments of the same name in this order."""
+    arguments: ClassVar[Arguments] = ()
+    """The description of a shape besides its coordinates."""
+    derived: ClassVar[bool] = False
+    """Whether the coordinates follow from the arguments."""
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
-        _SHAPES[cls.__name__] = cls
+        KINDS[cls.__name__] = cls
 
     @property
     def dimension(self) -> int:
@@ -260,7 +244,7 @@ class Domain(FieldState, ABC):
         """
         symbols = {symbol.name: symbol for symbol in check_coordinates(coordinates, "from_dict")}
         name = data.get("shape") if isinstance(data, Mapping) else None
-        shape = _SHAPES.get(name) if isinstance(name, str) else None
+        shape = KINDS.get(name) if isinstance(name, str) else None
         if not isinstance(data, Mapping) or shape is None or isabstract(shape):
             raise GeometryError(
                 f"The description of a domain must be a mapping with a known 'shape'. Got {shorten(data)} instead. "
@@ -278,14 +262,44 @@ class Domain(FieldState, ABC):
             ) from cause
 
     def _encode(self, encode: Encoder | None) -> dict[str, Any]:
-        """Return what describes the shape besides its name and coordinates."""
-        return {name: _written(getattr(self, name), encode) for name in self.stored}
+        """Return the description without name and coordinates."""
+
+        def formula(value: Any) -> Any:
+            if encode is None or not isinstance(value, sp.Expr):
+                raise GeometryError(
+                    f"{shorten(value)}, a function of {type(self).__name__}, cannot be stored unless it is an "
+                    "expression, and to_dict has an 'encode_expression' function. Write it with SymPy."
+                )
+            return encode(value)
+
+        return {own.name: own.write(self, formula, lambda shape: shape.to_dict(encode)) for own in self.arguments}
 
     @classmethod
     def _decode(cls, data: Mapping[str, Any], coordinates: tuple[sp.Symbol, ...], decode: Decoder | None) -> Domain:
         """Make the shape again from its description."""
-        make: Callable[..., Domain] = cls
-        return make(coordinates, *(_read(data[name], coordinates, decode) for name in cls.stored))
+
+        def formula(value: Any) -> sp.Expr:
+            if decode is None:
+                raise GeometryError(
+                    f"The description of a {cls.__name__} has an encoded expression. Give from_dict the "
+                    "'decode_expression' function that goes with it."
+                )
+            return decode(value)
+
+        def inner(value: Any) -> Domain:
+            return Domain.from_dict(value, coordinates, decode)
+
+        return cls.make(coordinates, **{own.name: own.read(data, coordinates, formula, inner) for own in cls.arguments})
+
+    @classmethod
+    def make(cls, coordinates: tuple[sp.Symbol, ...], **arguments: Any) -> Domain:
+        """Return the shape of this class with given arguments."""
+        build: Callable[..., Domain] = cls
+        return build(*[] if cls.derived else [coordinates], **arguments)
+
+    def __repr__(self) -> str:
+        shown = (str(self.coordinates), *(argument.shown(self) for argument in self.arguments))
+        return f"{type(self).__name__}({', '.join(filter(None, shown))})"
 
     def __or__(self, other: Domain) -> Domain:
         """Return the union of two shapes."""
@@ -369,17 +383,6 @@ class Region(Domain):
         """Return ``n`` points of a scrambled Sobol' sequence with equal weights."""
         points = self.sample(n)
         return points, np.full(len(points), self.measure / len(points))
-
-
-def _written(value: Any, encode: Encoder | None) -> Any:
-    """Return part of a description: shapes as theirs, tuples as lists."""
-    if isinstance(value, Domain):
-        return value.to_dict(encode)
-    return [_written(entry, encode) for entry in value] if isinstance(value, tuple) else value
-
-
-def _read(value: Any, coordinates: tuple[sp.Symbol, ...], decode: Decoder | None) -> Any:
-    return Domain.from_dict(value, coordinates, decode) if isinstance(value, Mapping) else value
 
 
 def _combine(operation: str, first: Domain, second: Domain) -> Domain:

@@ -6,14 +6,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from types import MappingProxyType
-from typing import Any
+from typing import ClassVar
 
 import numpy as np
 import sympy as sp
 
 from pibls.checks import BoolArray, FloatArray, check_choice, shorten
 from pibls.errors import GeometryError
-from pibls.geometry.base import Decoder, Domain, Encoder, ForeignPartError, LevelIn, Region
+from pibls.geometry.base import Domain, ForeignPartError, LevelIn, Region
+from pibls.geometry.description import Argument, Arguments, Kind
 from pibls.geometry.part import Part
 from pibls.geometry.patch import FlippedPatch, Patch
 from pibls.geometry.restricted import RestrictedPatch
@@ -56,6 +57,13 @@ class Combination(Region):
     first: Domain
     second: Domain
     coordinates: tuple[sp.Symbol, ...] = field(init=False, compare=False)
+
+    derived: ClassVar[bool] = True
+    arguments: ClassVar[Arguments] = (
+        Argument("operation", Kind.WORD),
+        Argument("first", Kind.SHAPE),
+        Argument("second", Kind.SHAPE),
+    )
 
     def __post_init__(self) -> None:
         check_choice("operation", self.operation, "Combination", tuple(_SIGNS), error=GeometryError)
@@ -218,17 +226,6 @@ class Combination(Region):
             if (self.level(points) > self.tolerance).any():
                 return False
         return True
-
-    def _encode(self, encode: Encoder | None) -> dict[str, Any]:
-        shapes = {"first": self.first.to_dict(encode), "second": self.second.to_dict(encode)}
-        return {"operation": self.operation, **shapes}
-
-    @classmethod
-    def _decode(
-        cls, data: Mapping[str, Any], coordinates: tuple[sp.Symbol, ...], decode: Decoder | None
-    ) -> Combination:
-        first, second = (Domain.from_dict(data[key], coordinates, decode) for key in ("first", "second"))
-        return cls(data["operation"], first, second)
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from types import MappingProxyType
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -15,7 +15,8 @@ import sympy as sp
 
 from pibls.checks import BoolArray, FloatArray, check_number, check_points, shorten
 from pibls.errors import GeometryError
-from pibls.geometry.base import Decoder, Encoder, LevelIn, Region, check_coordinates, describe
+from pibls.geometry.base import LevelIn, Region, check_coordinates
+from pibls.geometry.description import Argument, Arguments, Kind, describe
 from pibls.geometry.part import Part
 from pibls.geometry.patch import AffinePatch, Patch, interval_tolerance
 from pibls.geometry.rules import gauss, side, tensor
@@ -88,6 +89,8 @@ class Box(Region):
     lower: tuple[float, ...]
     upper: tuple[float, ...]
 
+    arguments: ClassVar[Arguments] = (Argument("lower", Kind.POINT), Argument("upper", Kind.POINT))
+
     def __init__(self, *ranges: Range) -> None:
         owner = type(self).__name__
         if len(ranges) > _MOST_DIMENSIONS:
@@ -96,9 +99,8 @@ class Box(Region):
                 "instead. Use PointCloud for points without faces."
             )
         checked = [check_range(entry, owner) for entry in ranges]
-        object.__setattr__(self, "coordinates", check_coordinates([entry[0] for entry in checked], owner))
-        object.__setattr__(self, "lower", tuple(entry[1] for entry in checked))
-        object.__setattr__(self, "upper", tuple(entry[2] for entry in checked))
+        self._set(coordinates=check_coordinates([entry[0] for entry in checked], owner))
+        self._set(lower=tuple(entry[1] for entry in checked), upper=tuple(entry[2] for entry in checked))
         if not 0 < self.measure < math.inf:
             raise GeometryError(
                 f"The sides of {owner} must have a product that double precision can hold. "
@@ -201,12 +203,10 @@ class Box(Region):
         edges = tuple(tuple(row) for other, row in enumerate(sides) if other != axis)
         return AffinePatch(tuple(origin), edges, tuple(normal))
 
-    def _encode(self, _: Encoder | None) -> dict[str, Any]:
-        return {"lower": list(self.lower), "upper": list(self.upper)}
-
     @classmethod
-    def _decode(cls, data: Mapping[str, Any], coordinates: tuple[sp.Symbol, ...], _: Decoder | None) -> Box:
-        return cls(*zip(coordinates, data["lower"], data["upper"], strict=True))
+    def make(cls, coordinates: tuple[sp.Symbol, ...], **arguments: Any) -> Box:
+        """Return the box between two corners."""
+        return cls(*zip(coordinates, arguments["lower"], arguments["upper"], strict=True))
 
 
 class Interval(Box):

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from functools import cached_property
 from types import MappingProxyType
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -14,7 +14,8 @@ import sympy as sp
 
 from pibls.checks import BoolArray, FloatArray, IntArray, check_choice, check_points, check_seed, shorten
 from pibls.errors import GeometryError
-from pibls.geometry.base import Decoder, Domain, Encoder, check_coordinates
+from pibls.geometry.base import Domain, check_coordinates
+from pibls.geometry.description import Argument, Arguments, Kind
 from pibls.geometry.filled import Filling
 from pibls.geometry.part import Part
 from pibls.geometry.patch import Located, Patch, Samples, SurfaceRule
@@ -102,6 +103,13 @@ class PointCloud(Domain):
     named: tuple[tuple[str, tuple[int, ...]], ...]
 
     parameters = 1  # which numbers the points
+    arguments: ClassVar[Arguments] = (
+        Argument("interior", Kind.POINTS, 'interior = "inside.csv"'),
+        Argument("boundary", Kind.POINTS, attribute="boundary_points"),
+        Argument("normals", Kind.POINTS, attribute="boundary_normals"),
+        Argument("weights", Kind.POINT),
+        Argument("parts", Kind.PARTS, attribute="named"),
+    )
     remedy_without_boundary: ClassVar[str] = "Give PointCloud the boundary points, or check the predicate."
 
     def __init__(
@@ -119,12 +127,9 @@ class PointCloud(Domain):
             raise GeometryError("The 'interior' parameter of PointCloud must have one point or more. Got none.")
         edge = np.empty((0, len(symbols))) if boundary is None else boundary
         points = _frozen_points("boundary", edge, len(symbols))
-        object.__setattr__(self, "coordinates", symbols)
-        object.__setattr__(self, "interior", inside)
-        object.__setattr__(self, "boundary_points", points)
-        object.__setattr__(self, "boundary_normals", _check_normals(normals, points))
-        object.__setattr__(self, "weights", _check_weights(weights, len(inside)))
-        object.__setattr__(self, "named", _check_parts(parts, len(points)))
+        self._set(coordinates=symbols, interior=inside, boundary_points=points)
+        self._set(boundary_normals=_check_normals(normals, points), weights=_check_weights(weights, len(inside)))
+        self._set(named=_check_parts(parts, len(points)))
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, PointCloud) and self._key == other._key
@@ -222,22 +227,6 @@ class PointCloud(Domain):
                 "Give PointCloud the 'weights' parameter, one weight per interior point."
             )
         return self.weights
-
-    def _encode(self, _: Encoder | None) -> dict[str, Any]:
-        arrays = {
-            "interior": self.interior,
-            "boundary": self.boundary_points,
-            "normals": self.boundary_normals,
-            "weights": self.weights,
-        }
-        description: dict[str, Any] = {key: None if a is None else a.tolist() for key, a in arrays.items()}
-        return description | {"parts": {name: list(rows) for name, rows in self.named}}
-
-    @classmethod
-    def _decode(cls, data: Mapping[str, Any], coordinates: tuple[sp.Symbol, ...], _: Decoder | None) -> PointCloud:
-        entries = {key: data[key] for key in ("boundary", "normals", "weights", "parts")}
-        entries["boundary"] = entries["boundary"] or None
-        return cls(coordinates, data["interior"], **entries)
 
 
 def _nearest(known: FloatArray, X: FloatArray) -> tuple[FloatArray, IntArray]:

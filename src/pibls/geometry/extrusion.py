@@ -6,15 +6,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from types import MappingProxyType
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import sympy as sp
 
 from pibls.checks import FloatArray, shorten
 from pibls.errors import GeometryError
-from pibls.geometry.base import Decoder, Domain, Encoder, Region, describe
+from pibls.geometry.base import Domain, Region
 from pibls.geometry.box import check_length, check_range
+from pibls.geometry.description import Argument, Arguments, Kind, describe
 from pibls.geometry.part import Part
 from pibls.geometry.product import Drawn
 
@@ -59,6 +60,8 @@ class Extrusion(Drawn, Region):
     shape: Region
     limits: tuple[float, float]
     coordinates: tuple[sp.Symbol, ...] = field(compare=True)
+
+    arguments: ClassVar[Arguments] = (Argument("of", Kind.SHAPE, attribute="shape"), Argument("limits", Kind.POINT))
 
     def __init__(self, shape: Domain, limits: tuple[sp.Symbol, float, float]) -> None:
         plane = check_plane_shape(shape, "Extrusion")
@@ -111,10 +114,7 @@ class Extrusion(Drawn, Region):
     def _ends(self) -> tuple[Part, Part]:
         return self.parts["bottom"], self.parts["top"]
 
-    def _encode(self, encode: Encoder | None) -> dict[str, Any]:
-        return {"of": self.shape.to_dict(encode), "limits": list(self.limits)}
-
     @classmethod
-    def _decode(cls, data: Mapping[str, Any], coordinates: tuple[sp.Symbol, ...], decode: Decoder | None) -> Extrusion:
-        low, high = data["limits"]
-        return cls(Domain.from_dict(data["of"], coordinates, decode), (coordinates[-1], low, high))
+    def make(cls, coordinates: tuple[sp.Symbol, ...], **arguments: Any) -> Extrusion:
+        """Return a shape drawn out along the last coordinate."""
+        return cls(arguments["of"], (coordinates[-1], *arguments["limits"]))

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -13,8 +13,9 @@ import sympy as sp
 
 from pibls.checks import FloatArray, as_reals, check_integer, shorten
 from pibls.errors import GeometryError
-from pibls.geometry.base import Decoder, Encoder, Region, check_coordinates
+from pibls.geometry.base import Region, check_coordinates
 from pibls.geometry.boxtree import bundled
+from pibls.geometry.description import Argument, Arguments, Kind
 from pibls.geometry.marching import zero_set
 from pibls.geometry.part import Part
 from pibls.geometry.slices import slices
@@ -77,6 +78,12 @@ class Implicit(Region):
     limits: tuple[tuple[float, float], ...]
     cells: int
 
+    arguments: ClassVar[Arguments] = (
+        Argument("function", Kind.FORMULA, 'function = "x**2 + 4*y**2 - 1"'),
+        Argument("bounds", Kind.POINTS, "bounds = [[-2, 2], [-1, 1]]", attribute="limits"),
+        Argument("cells", Kind.WHOLE),
+    )
+
     def __init__(
         self,
         coordinates: tuple[sp.Symbol, ...],
@@ -97,14 +104,11 @@ class Implicit(Region):
             raise GeometryError(
                 f"The 'function' parameter of Implicit must depend on {symbols} only. Got {shorten(function)} instead."
             )
-        limits = check_bounds(bounds, d, "Implicit")
-        object.__setattr__(self, "coordinates", symbols)
-        object.__setattr__(self, "function", function)
-        object.__setattr__(self, "limits", tuple((low, high) for low, high in limits.tolist()))
+        limits = tuple((low, high) for low, high in check_bounds(bounds, d, "Implicit").tolist())
         most = _MOST_CELLS[d]
         wanted = _CELLS[d] if cells is None else cells
         number = check_integer("cells", wanted, "Implicit", minimum=4, maximum=most, error=GeometryError)
-        object.__setattr__(self, "cells", number)
+        self._set(coordinates=symbols, function=function, limits=limits, cells=number)
         self._simplices  # noqa: B018  a function without a zero set is refused at once
 
     def __repr__(self) -> str:
@@ -164,24 +168,6 @@ class Implicit(Region):
         corners = self._simplices
         bundles = _curves(corners) if self.dimension == 2 else bundled(corners.mean(axis=1), _BUNDLE)
         return self._part("boundary", *(ImplicitPatch(self._field, corners[own]) for own in bundles))
-
-    def _encode(self, encode: Encoder | None) -> dict[str, Any]:
-        if not isinstance(self.function, sp.Expr) or encode is None:
-            raise GeometryError(
-                f"The function {shorten(self.function)} of Implicit cannot be stored unless it is an expression, and "
-                "to_dict has an 'encode_expression' function. Write it with SymPy."
-            )
-        limits = [list(pair) for pair in self.limits]
-        return {"function": encode(self.function), "bounds": limits, "cells": self.cells}
-
-    @classmethod
-    def _decode(cls, data: Mapping[str, Any], coordinates: tuple[sp.Symbol, ...], decode: Decoder | None) -> Implicit:
-        if decode is None:
-            raise GeometryError(
-                "The function of an Implicit is an encoded expression. Give from_dict the 'decode_expression' function "
-                "that goes with it."
-            )
-        return cls(coordinates, decode(data["function"]), data["bounds"], data["cells"])
 
 
 def _curves(edges: FloatArray) -> list[npt.NDArray[np.int64]]:

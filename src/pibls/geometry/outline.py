@@ -17,6 +17,7 @@ from pibls.checks import BoolArray, FloatArray, IntArray
 from pibls.errors import GeometryError
 from pibls.geometry.base import LevelIn, Region, check_coordinates
 from pibls.geometry.boxtree import BoxTree
+from pibls.geometry.description import Argument, Arguments, Kind
 from pibls.geometry.part import Part
 from pibls.geometry.patch import AffinePatch
 from pibls.geometry.rings import check_names, check_rings, cross, depths, resolution_of, segment_distance, signed_area
@@ -63,7 +64,10 @@ class Outline(Region):
     rings: tuple[Ring, ...]
     named: tuple[tuple[str, tuple[int, ...]], ...]
 
-    stored: ClassVar[tuple[str, ...]] = ("rings", "named")
+    arguments: ClassVar[Arguments] = (
+        Argument("rings", Kind.RINGS, "rings = [[[0, 0], [3, 0], [0, 3]]]"),
+        Argument("parts", Kind.PARTS, attribute="named"),
+    )
     _title: ClassVar[str] = "Ring {} of Outline"
     _rule: ClassVar[str] = "The rings of Outline must not cross, touch or repeat themselves"
 

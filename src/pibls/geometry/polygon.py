@@ -13,7 +13,8 @@ import sympy as sp
 
 from pibls.checks import check_points
 from pibls.errors import GeometryError, PiblsError
-from pibls.geometry.base import check_coordinates, describe
+from pibls.geometry.base import Domain, check_coordinates
+from pibls.geometry.description import Argument, Arguments, Kind
 from pibls.geometry.outline import Outline, Ring
 from pibls.geometry.part import Part
 
@@ -38,7 +39,7 @@ class Polygon(Outline):
     1.0
     """
 
-    stored: ClassVar[tuple[str, ...]] = ("vertices",)
+    arguments: ClassVar[Arguments] = (Argument("vertices", Kind.POINTS, "vertices = [[0, 0], [1, 0], [0, 1]]"),)
     _title: ClassVar[str] = "The 'vertices' parameter of Polygon"
     _rule: ClassVar[str] = f"{_title} must describe a simple polygon"
 
@@ -50,9 +51,7 @@ class Polygon(Outline):
             corners = check_points("vertices", _as_floats(vertices), "Polygon", 2, error=GeometryError)
         super().__init__(symbols, [corners])
 
-    def __repr__(self) -> str:
-        corners = ", ".join(f"({describe(a)}, {describe(b)})" for a, b in self.vertices)
-        return f"Polygon({self.coordinates}, [{corners}])"
+    __repr__ = Domain.__repr__
 
     @property
     def vertices(self) -> Ring:

@@ -15,8 +15,9 @@ import sympy as sp
 
 from pibls.checks import BoolArray, FloatArray, check_points, shorten
 from pibls.errors import GeometryError
-from pibls.geometry.base import Decoder, Domain, Encoder, describe
+from pibls.geometry.base import Domain
 from pibls.geometry.box import check_length, check_range
+from pibls.geometry.description import Argument, Arguments, Kind, describe
 from pibls.geometry.part import Part
 from pibls.geometry.patch import AffinePatch, Located, Patch, Samples, SurfaceRule, TimedPatch, interval_tolerance
 from pibls.geometry.rules import gauss, side
@@ -43,6 +44,7 @@ class TimeInterval(Domain):
     start: float
     stop: float
 
+    arguments: ClassVar[Arguments] = (Argument("start", Kind.NUMBER), Argument("stop", Kind.NUMBER))
     parameters = 1
     remedy_without_boundary: ClassVar[str] = (
         "Time has no boundary: pose a condition at the start with Initial, or use the parts initial and final."
@@ -111,13 +113,10 @@ class TimeInterval(Domain):
         known = isinstance(coordinate, sp.Symbol) and coordinate == self.time
         return (self.initial, self.final) if known else super().faces(coordinate)
 
-    def _encode(self, _: Encoder | None) -> dict[str, Any]:
-        return {"start": self.start, "stop": self.stop}
-
     @classmethod
-    def _decode(cls, data: Mapping[str, Any], coordinates: tuple[sp.Symbol, ...], _: Decoder | None) -> TimeInterval:
-        (t,) = coordinates
-        return cls(t, data["start"], data["stop"])
+    def make(cls, coordinates: tuple[sp.Symbol, ...], **arguments: Any) -> TimeInterval:
+        """Return the interval of the one coordinate."""
+        return cls(coordinates[0], arguments["start"], arguments["stop"])
 
 
 @dataclass(frozen=True)
@@ -264,6 +263,9 @@ class Product(Drawn):
     interval: Domain
     coordinates: tuple[sp.Symbol, ...] = field(init=False, compare=False)
 
+    derived: ClassVar[bool] = True
+    arguments: ClassVar[Arguments] = (Argument("domain", Kind.SHAPE), Argument("interval", Kind.SHAPE))
+
     def __post_init__(self) -> None:
         if not isinstance(self.interval, TimeInterval):
             raise GeometryError(
@@ -348,11 +350,3 @@ class Product(Drawn):
         if known and part in (part.domain.initial, part.domain.final):
             return self.parts[part.name]
         return super().lift(part)
-
-    def _encode(self, encode: Encoder | None) -> dict[str, Any]:
-        return {"domain": self.domain.to_dict(encode), "interval": self.interval.to_dict(encode)}
-
-    @classmethod
-    def _decode(cls, data: Mapping[str, Any], coordinates: tuple[sp.Symbol, ...], decode: Decoder | None) -> Product:
-        space = Domain.from_dict(data["domain"], coordinates, decode)
-        return cls(space, Domain.from_dict(data["interval"], coordinates, decode))

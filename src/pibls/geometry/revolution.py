@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from types import MappingProxyType
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import sympy as sp
@@ -15,6 +15,7 @@ import sympy as sp
 from pibls.checks import FloatArray, shorten
 from pibls.errors import GeometryError
 from pibls.geometry.base import Decoder, Domain, Encoder, Region, check_coordinates
+from pibls.geometry.description import Argument, Arguments, Kind
 from pibls.geometry.extrusion import check_plane_shape
 from pibls.geometry.part import Part
 from pibls.geometry.patch import Patch
@@ -140,6 +141,13 @@ class Revolution(Turned):
     shape: Region
     axis: sp.Symbol
 
+    arguments: ClassVar[Arguments] = (
+        Argument(
+            "of", Kind.SHAPE, 'of = {shape = "disk", coordinates = ["r", "z"], center = [3, 0], radius = 1}', "shape"
+        ),
+        Argument("axis", Kind.COORDINATE, 'axis = "z"'),
+    )
+
     def __init__(self, coordinates: tuple[sp.Symbol, sp.Symbol, sp.Symbol], shape: Domain, axis: sp.Symbol) -> None:
         symbols = check_coordinates(coordinates, "Revolution", 3)
         plane = check_plane_shape(shape, "Revolution")
@@ -186,13 +194,16 @@ class Revolution(Turned):
         return self._turned(self.shape.lift(part))
 
     def _encode(self, encode: Encoder | None) -> dict[str, Any]:
-        return {"of": self.shape.to_dict(encode), "distance": self._distance.name, "axis": self.axis.name}
+        return super()._encode(encode) | {"distance": self._distance.name}
 
     @classmethod
-    def _decode(cls, data: Mapping[str, Any], coordinates: tuple[sp.Symbol, ...], decode: Decoder | None) -> Revolution:
-        x, y, z = coordinates
+    def _decode(cls, data: Mapping[str, Any], coordinates: tuple[sp.Symbol, ...], decode: Decoder | None) -> Domain:
         # The distance from the axis need not be a coordinate of the problem.
-        extra = sp.Symbol(data["distance"], real=True) if x.is_real else sp.Symbol(data["distance"])
-        known = coordinates if extra in coordinates else (*coordinates, extra)
-        plane = Domain.from_dict(data["of"], known, decode)
-        return cls((x, y, z), plane, next(symbol for symbol in coordinates if symbol.name == data["axis"]))
+        extra = sp.Symbol(data["distance"], real=True if coordinates[0].is_real else None)
+        return super()._decode(data, coordinates if extra in coordinates else (*coordinates, extra), decode)
+
+    @classmethod
+    def make(cls, coordinates: tuple[sp.Symbol, ...], **arguments: Any) -> Revolution:
+        """Return a shape turned about one of the first three coordinates."""
+        x, y, z = coordinates[:3]
+        return cls((x, y, z), arguments["of"], arguments["axis"])

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from types import MappingProxyType
-from typing import Any
+from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -14,7 +14,8 @@ import sympy as sp
 
 from pibls.checks import FloatArray, IntArray, check_points, shorten
 from pibls.errors import GeometryError
-from pibls.geometry.base import Decoder, Encoder, LevelIn, Region, check_coordinates
+from pibls.geometry.base import LevelIn, Region, check_coordinates
+from pibls.geometry.description import Argument, Arguments, Kind
 from pibls.geometry.part import Part
 from pibls.geometry.rings import check_names
 from pibls.geometry.sheets import TrianglePatch, make_patches
@@ -62,6 +63,12 @@ class Solid(Region):
     coordinates: tuple[sp.Symbol, ...]
     surface: Surface
     named: tuple[tuple[str, tuple[int, ...]], ...]
+
+    arguments: ClassVar[Arguments] = (
+        Argument("vertices", Kind.POINTS, attribute="surface.vertices"),
+        Argument("triangles", Kind.POINTS, attribute="surface.triangles"),
+        Argument("parts", Kind.PARTS, attribute="named"),
+    )
 
     def __init__(
         self,
@@ -141,15 +148,6 @@ class Solid(Region):
     def boundary(self) -> Part:
         """The whole surface."""
         return self._part("boundary", *self._patches)
-
-    def _encode(self, _: Encoder | None) -> dict[str, Any]:
-        surface = self.surface
-        arrays = {"vertices": surface.vertices.tolist(), "triangles": surface.triangles.tolist()}
-        return {**arrays, "parts": {name: list(rows) for name, rows in self.named}}
-
-    @classmethod
-    def _decode(cls, data: Mapping[str, Any], coordinates: tuple[sp.Symbol, ...], _: Decoder | None) -> Solid:
-        return cls(coordinates, data["vertices"], data["triangles"], data["parts"])
 
 
 def _check_triangles(triangles: npt.ArrayLike, count: int) -> IntArray:

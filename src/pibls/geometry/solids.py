@@ -16,7 +16,8 @@ import sympy as sp
 from pibls.checks import FloatArray, check_number, shorten
 from pibls.errors import GeometryError
 from pibls.geometry.ball import Disk, check_center
-from pibls.geometry.base import Region, check_coordinates, describe, written
+from pibls.geometry.base import Region, check_coordinates
+from pibls.geometry.description import Argument, Arguments, Kind, describe
 from pibls.geometry.extrusion import Extrusion
 from pibls.geometry.part import Part
 from pibls.geometry.polygon import Polygon
@@ -48,6 +49,12 @@ class _Tapered(Turned):
 
     start: Vector
     stop: Vector
+
+    arguments: ClassVar[Arguments] = (
+        Argument("start", Kind.POINT, "start = [0, 0, 0]"),
+        Argument("stop", Kind.POINT, "stop = [0, 0, 1]"),
+        Argument("radius", Kind.NUMBER, "radius = 1"),
+    )
 
     @property
     @abstractmethod
@@ -126,16 +133,11 @@ class Cylinder(_Tapered):
     stop: Vector
     radius: float
 
-    stored: ClassVar[tuple[str, ...]] = ("start", "stop", "radius")
-
     def __init__(self, coordinates: tuple[sp.Symbol, ...], start: object, stop: object, radius: object) -> None:
         self._set_axis(coordinates, start, stop)
         size = check_number("radius", radius, "Cylinder", minimum=0, exclusive=True, error=GeometryError)
         _check_sizes("Cylinder", {"radius": size, "stop": self.height}, self.start)
         self._set(radius=size)
-
-    def __repr__(self) -> str:
-        return f"Cylinder({self.coordinates}, {written(self.start)}, {written(self.stop)}, {describe(self.radius)})"
 
     @property
     def ends(self) -> tuple[float, float]:
@@ -177,7 +179,7 @@ class Cone(_Tapered):
     radius: float
     top_radius: float
 
-    stored: ClassVar[tuple[str, ...]] = ("start", "stop", "radius", "top_radius")
+    arguments: ClassVar[Arguments] = (*_Tapered.arguments, Argument("top_radius", Kind.NUMBER, default=0.0))
 
     def __init__(
         self, coordinates: tuple[sp.Symbol, ...], start: object, stop: object, radius: object, top_radius: object = 0.0
@@ -190,11 +192,6 @@ class Cone(_Tapered):
         sizes = {name: size for name, size in radii.items() if size > 0.0}
         _check_sizes("Cone", sizes | {"stop": self.height}, self.start)
         self._set(**radii)
-
-    def __repr__(self) -> str:
-        top = f", top_radius={describe(self.top_radius)}" if self.top_radius else ""
-        ends = f"{written(self.start)}, {written(self.stop)}"
-        return f"Cone({self.coordinates}, {ends}, {describe(self.radius)}{top})"
 
     @property
     def ends(self) -> tuple[float, float]:
@@ -222,7 +219,12 @@ class Torus(Turned):
     tube: float
     axis: Vector
 
-    stored: ClassVar[tuple[str, ...]] = ("center", "radius", "tube", "axis")
+    arguments: ClassVar[Arguments] = (
+        Argument("center", Kind.POINT),
+        Argument("radius", Kind.NUMBER, "radius = 3"),
+        Argument("tube", Kind.NUMBER, "tube = 1"),
+        Argument("axis", Kind.POINT, default=(0.0, 0.0, 1.0)),
+    )
 
     def __init__(
         self,
@@ -243,11 +245,6 @@ class Torus(Turned):
                 f"The 'tube' parameter of Torus must be below its radius {describe(self.radius)}. "
                 f"Got {describe(self.tube)} instead. Without a hole, use a Revolution of a disk cut at the axis."
             )
-
-    def __repr__(self) -> str:
-        axis = "" if self.axis == (0.0, 0.0, 1.0) else f", axis={written(self.axis)}"
-        sizes = f"{describe(self.radius)}, {describe(self.tube)}"
-        return f"Torus({self.coordinates}, {written(self.center)}, {sizes}{axis})"
 
     @cached_property
     def _frame(self) -> Frame:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import sympy as sp
@@ -13,7 +13,8 @@ import sympy as sp
 from pibls.checks import BoolArray, FloatArray, shorten
 from pibls.errors import GeometryError
 from pibls.geometry.ball import check_center
-from pibls.geometry.base import Decoder, Encoder, Region, check_coordinates, written
+from pibls.geometry.base import Decoder, Domain, Encoder, Region, check_coordinates
+from pibls.geometry.description import Argument, Arguments, Kind, written
 from pibls.geometry.part import Part
 from pibls.geometry.patch import Located, Patch, SurfaceRule
 from pibls.geometry.profile import FourierRadius, Profile, SymbolicRadius, check_profile, extreme, interpolate
@@ -125,6 +126,11 @@ class Star(Region):
     radius: sp.Expr | Callable[[FloatArray], object]
     center: tuple[float, ...]
 
+    arguments: ClassVar[Arguments] = (
+        Argument("radius", Kind.FORMULA, 'radius = "1 + cos(5*theta)/4"'),
+        Argument("center", Kind.POINT),
+    )
+
     def __init__(
         self,
         coordinates: tuple[sp.Symbol, sp.Symbol],
@@ -132,9 +138,7 @@ class Star(Region):
         center: object = (0.0, 0.0),
     ) -> None:
         symbols = check_coordinates(coordinates, "Star", 2)
-        object.__setattr__(self, "coordinates", symbols)
-        object.__setattr__(self, "radius", _check_radius(radius, symbols))
-        object.__setattr__(self, "center", check_center(center, 2, "Star"))
+        self._set(coordinates=symbols, radius=_check_radius(radius, symbols), center=check_center(center, 2, "Star"))
         check_profile(self._curve.profile, radius)
 
     def __repr__(self) -> str:
@@ -187,31 +191,19 @@ class Star(Region):
         return points, np.outer(weights * nodes, scales).ravel()
 
     def _encode(self, encode: Encoder | None) -> dict[str, Any]:
-        description: dict[str, Any] = {"center": list(self.center)}
-        profile = self._curve.profile
-        if isinstance(profile, FourierRadius):
-            return description | {"cosines": list(profile.cosines), "sines": list(profile.sines)}
-        if encode is None:
-            raise GeometryError(
-                f"The radius {shorten(self.radius)} of a Star is an expression. "
-                "Give to_dict an 'encode_expression' function that describes expressions."
-            )
-        return description | {"radius": encode(self.radius)}
+        series = self._curve.profile
+        if not isinstance(series, FourierRadius):
+            return super()._encode(encode)
+        return {"center": list(self.center), "cosines": list(series.cosines), "sines": list(series.sines)}
 
     @classmethod
-    def _decode(cls, data: Mapping[str, Any], coordinates: tuple[sp.Symbol, ...], decode: Decoder | None) -> Star:
-        first, second = coordinates
-        if "cosines" in data:
-            series = [tuple(float(entry) for entry in data[key]) for key in ("cosines", "sines")]
-            if len(series[0]) != len(series[1]) or not series[0]:
-                raise GeometryError("The description of a Star must have as many sines as cosines, and some.")
-            return cls((first, second), FourierRadius(*series), data["center"])
-        if decode is None:
-            raise GeometryError(
-                "The radius of a Star is an encoded expression. "
-                "Give from_dict the 'decode_expression' function that goes with it."
-            )
-        return cls((first, second), decode(data["radius"]), data["center"])
+    def _decode(cls, data: Mapping[str, Any], coordinates: tuple[sp.Symbol, ...], decode: Decoder | None) -> Domain:
+        if "cosines" not in data:
+            return super()._decode(data, coordinates, decode)
+        series = [tuple(float(entry) for entry in data[key]) for key in ("cosines", "sines")]
+        if len(series[0]) != len(series[1]) or not series[0]:
+            raise GeometryError("The description of a Star must have as many sines as cosines, and some.")
+        return cls.make(coordinates, radius=FourierRadius(*series), center=data["center"])
 
 
 def _check_radius(radius: object, coordinates: tuple[sp.Symbol, ...]) -> sp.Expr | Callable[[FloatArray], object]:

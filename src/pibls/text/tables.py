@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
 
 import numpy as np
 
@@ -15,7 +15,7 @@ from pibls.problem.columns import read_csv
 from pibls.text.document import Table
 from pibls.text.source import suggestion
 
-__all__ = ["Interpolant", "local_name", "read_columns"]
+__all__ = ["Interpolant", "column", "file_beside", "local_name", "read_columns"]
 
 
 def local_name(table: Table, key: str) -> str:
@@ -32,14 +32,20 @@ def local_name(table: Table, key: str) -> str:
 
 def read_columns(table: Table, key: str) -> Mapping[str, FloatArray]:
     """Return the columns of a CSV file by the names in its first line."""
-    name, folder = local_name(table, key), table.document.folder
+    return read_csv(file_beside(table, key, "tables"), table.string(key))
+
+
+def file_beside(table: Table, key: str, kind: str, folders: tuple[Path, ...] = ()) -> Path:
+    """Return the path of a file in the folder of the problem file, or in others that may be named."""
+    name, folder = table.string(key) if folders else local_name(table, key), table.document.folder
     if folder is None:
-        raise table.error(key, "A text that is no file has no folder to read tables from; use read_problem(path).")
+        message = f"A text that is no file has no folder to read {kind} from; use read_problem(path)."
+        raise table.error(key, message)
     path = (folder / name).resolve()
     # A link could lead out of the folder.
-    if not path.is_relative_to(folder.resolve()) or not path.is_file():
+    if not any(path.is_relative_to(Path(place).resolve()) for place in (folder, *folders)) or not path.is_file():
         raise table.error(key, f"There is no file {cut(name)} in the folder of the problem file.")
-    return read_csv(path, name)
+    return path
 
 
 def column(table: Table, key: str, columns: Mapping[str, FloatArray], name: str) -> FloatArray:

@@ -1,0 +1,101 @@
+"""Who shares unknowns with whom: faces between parts, walls that several faces make up, and links."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from pibls.cells.layout import Layout
+from pibls.cells.local import Link, LocalSystems, Wall
+from pibls.cells.parts import CellPart, Face
+from pibls.cells.rows import Rows
+from pibls.cells.tree import Cell, Contact, contacts, leaves
+
+__all__ = ["Sharing"]
+
+_COMPLETE = 1e-9  # of a side: what is less is rounding
+
+
+@dataclass(eq=False)
+class Sharing:
+    """Finds the faces and links of all parts of one tree after another; known ones stay the same objects."""
+
+    local: LocalSystems
+    _walls: dict[Any, Wall] = field(default_factory=dict)
+    _sides: dict[Face, tuple[CellPart, int, bool] | None] = field(default_factory=dict)  # which walls have them
+    _links: dict[Any, Link] = field(default_factory=dict)
+
+    @property
+    def rows(self) -> Rows:
+        """The rows of the problem."""
+        return self.local.rows
+
+    @property
+    def layout(self) -> Layout:
+        """The domain."""
+        return self.rows.layout
+
+    def of(self, root: Cell) -> dict[CellPart, list[Any]]:
+        """Return the faces and links of every part."""
+        cells = leaves(root)
+        held: dict[CellPart, list[Any]] = {part: [] for part in self._parts(cells)}
+        walls: dict[tuple[CellPart, int, bool], list[Face]] = {}
+        for contact in contacts(root, self.rows.periodic):
+            for face in self.layout.faces(contact):
+                held[face.below].append(face)
+                held[face.above].append(face)
+                if face not in self._sides:
+                    self._sides[face] = _beside(contact, face)
+                if (key := self._sides[face]) is not None:
+                    walls.setdefault(key, []).append(face)
+        self._join(walls)
+        for leaf in cells:
+            for face in self.layout.seam_faces(leaf):
+                held[face.below].append(face)
+                held[face.above].append(face)
+        self._chain(cells, held)
+        return held
+
+    def _join(self, walls: dict[tuple[CellPart, int, bool], list[Face]]) -> None:
+        """Let the faces that make up a side of a part share the unknowns of one wall."""
+        joined: dict[Face, Wall] = {}
+        for key, faces in walls.items():
+            part, axis, _ = key
+            whole = float(np.prod(np.delete(2 * part.half, axis)))
+            complete = abs(sum(face.area for face in faces) - whole) < _COMPLETE * whole
+            if complete and all(self.rows.flux.is_plain(face) for face in faces):
+                joined |= dict.fromkeys(faces, self._walls.setdefault(key, Wall(part, axis)))
+        self.local.walls = joined
+
+    def _chain(self, cells: Sequence[Cell], held: dict[CellPart, list[Any]]) -> None:
+        """Link every part with the next one for each average, and all parts around each crossing."""
+        parts = tuple(held)
+        chains: list[tuple[Any, tuple[CellPart, ...]]] = []
+        chains += [(statement, pair) for statement in self.rows.averages for pair in pairwise(parts)]
+        for crossing in self.layout.ground.crossings:
+            around = self._parts(crossing.around(cells)[1])
+            self.local.around[crossing] = set(around)
+            chains += [(crossing, around)] if len(around) > 1 else []
+        for of, parts in chains:
+            link = self._links.setdefault((of, parts), Link(parts[0], parts[1], of))
+            for part in parts:
+                held[part].append(link)
+
+    def _parts(self, cells: Sequence[Cell]) -> tuple[CellPart, ...]:
+        return tuple(part for cell in cells for part in self.layout.parts(cell))
+
+
+def _beside(contact: Contact, face: Face) -> tuple[CellPart, int, bool] | None:
+    """Return the larger one of two whole parts, if the other one meets it with all of its side, and that side of it."""
+    if not face.whole or face.shift or len(face.below.half) == 1:
+        return None
+    span = np.delete(contact.high - contact.low, face.axis)
+    below, above = (np.delete(2 * part.half, face.axis) for part in (face.below, face.above))
+    whole_below, whole_above = (bool((side < span * (1 + _COMPLETE)).all()) for side in (below, above))
+    if whole_below == whole_above:
+        return None
+    return (face.above, face.axis, False) if whole_below else (face.below, face.axis, True)

@@ -1,0 +1,87 @@
+"""The order in which parts are joined: every order gives the same solution, and deep grading stays cheap."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import sympy as sp
+
+import pibls as pb
+from pibls.cells import order, solve
+from pibls.cells.layout import Layout
+from pibls.cells.outcome import network_of
+from pibls.cells.rows import Rows
+from pibls.cells.solve import Glue
+from pibls.cells.tree import leaves, refined
+from pibls.features.reference import draw_reference
+
+x, y = pb.coordinates("x y")
+u = pb.field("u", x, y)
+SQUARE = pb.Rectangle((x, -1, 1), (y, -1, 1))
+EXACT = sp.exp(x) * sp.cos(2 * y)
+PROBLEM = pb.Problem(-pb.laplacian(u) - 3 * EXACT, SQUARE, [pb.Dirichlet(u, EXACT)], exact=EXACT)
+
+
+def graded(root, levels):
+    """A tree whose cells shrink towards the middle of the box, through which its first splits go."""
+    for _ in range(levels):
+        near = [leaf for leaf in leaves(root) if (leaf.low <= 0).all() and (leaf.high >= 0).all()]
+        root = refined(root, {leaf: [(0, None), (1, None)] for leaf in near})
+    return root
+
+
+def along_halves(root, numbers, sizes, alike, sums):
+    return order._halves(root, numbers, len(sizes))
+
+
+def widest(glue):
+    return max(branch.width for branch in glue._order if branch.halves)
+
+
+@pytest.mark.parametrize("levels", [3, 7])
+def test_every_order_gives_the_same_solution(levels, monkeypatch):
+    X, found = SQUARE.sample(300), []
+    for way in (order.cheaper, along_halves):
+        monkeypatch.setattr(solve, "cheaper", way)
+        glue = Glue(Rows(Layout(PROBLEM, draw_reference(2, 13))))
+        fit = glue.solve(graded(glue.layout.root, levels))
+        found.append(network_of(glue.layout, fit).evaluate(X, [(0, 0)])[0, 0][:, 0])
+    exact = PROBLEM.exact_values(X)["u"]
+    assert np.abs(found[0] - exact).max() < 1e-8
+    np.testing.assert_allclose(*found, rtol=0, atol=1e-8)
+
+
+def test_cells_that_shrink_towards_a_point_are_joined_around_it():
+    widths = []
+    for levels in (4, 8, 12):
+        glue = Glue(Rows(Layout(PROBLEM, draw_reference(2, 5))))
+        glue.solve(graded(glue.layout.root, levels))
+        widths.append(widest(glue))
+    assert widths[2] == widths[1]
+    assert widths[1] <= 2 * widths[0]
+
+
+def test_equal_cells_are_joined_along_halves_and_share_their_unions():
+    glue = Glue(Rows(Layout(PROBLEM, draw_reference(2, 5))))
+    root = glue.layout.root
+    for _ in range(3):
+        root = refined(root, {leaf: [(0, None), (1, None)] for leaf in leaves(root)})
+    glue.solve(root)
+    unions = [branch for branch in glue._order if branch.halves]
+    assert len(unions) == 63
+    assert len({id(branch.factor) for branch in unions}) < 40
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_all_parts_end_up_in_one_branch(seed):
+    rng = np.random.default_rng(seed)
+    sizes = [{} for _ in range(12)]
+    for place in range(20):
+        for number in rng.choice(12, size=rng.integers(2, 4), replace=False):
+            sizes[number][place] = (
+                int(rng.integers(1, 9))
+                if not any(place in own for own in sizes)
+                else next(own[place] for own in sizes if place in own)
+            )
+    pairs = order.narrowest_first(sizes)
+    assert sorted(number for pair in pairs for number in pair) == list(range(22))
