@@ -11,14 +11,13 @@ import numpy as np
 import sympy as sp
 
 from pibls.checks import FloatArray
+from pibls.inverse.thresholds import SETTINGS
 from pibls.problem import Field, MultiIndex
 from pibls.problem.domain import Domain
 
 __all__ = ["Basis"]
 
-_BEYOND = 0.25  # of the length of the domain on each side: no slope is favoured at its ends
 _WAVES = {1: 40, 2: 12, 3: 6}  # half-waves along each axis that a basis has
-_FARTHER = 3  # times as many waves: what is beyond these has next to no share
 _REMEMBERED = 64
 
 
@@ -57,7 +56,7 @@ class Basis:
         most = _WAVES[len(axes)]
         waves = np.array([k for k in product(range(most + 1), repeat=len(axes)) if sum(i * i for i in k) <= most**2])
         order = np.lexsort((*waves.T, np.square(waves).sum(axis=1)))
-        low, length = bounds[:, 0] - _BEYOND * span, (1 + 2 * _BEYOND) * span
+        low, length = bounds[:, 0] - SETTINGS.beyond * span, (1 + 2 * SETTINGS.beyond) * span
         return cls(function.label, axes, low, length, waves[order].astype(np.float64))
 
     @property
@@ -68,7 +67,7 @@ class Basis:
     @property
     def extent(self) -> FloatArray:
         """Lengths of the domain along its axes."""
-        return np.asarray(self.length / (1 + 2 * _BEYOND))
+        return np.asarray(self.length / (1 + 2 * SETTINGS.beyond))
 
     def variances(self, size: float, length: float, smoothness: float) -> FloatArray:
         """Return the prior variances of all coefficients but the constant's; ``length`` in units of the domain.
@@ -88,7 +87,7 @@ class Basis:
     def left_out(self, size: float, length: float, smoothness: float) -> float:
         """Return the standard deviation of the part of a prior that lies beyond the waves of the basis."""
         most = int(self.waves.max())
-        grid = np.array(list(product(range(_FARTHER * most + 1), repeat=len(self.axes))), dtype=np.float64)
+        grid = np.array(list(product(range(2 * most + 1), repeat=len(self.axes))), dtype=np.float64)
         beyond = grid[np.square(grid).sum(axis=1) > most**2]
         shares = [float(np.dot(*_spectrum(waves, length, smoothness))) for waves in (beyond, self.waves[1:])]
         return float(size * np.sqrt(shares[0] / shares[1]))
@@ -140,5 +139,5 @@ def _spectrum(waves: FloatArray, length: float, smoothness: float) -> tuple[Floa
     """Return the mean squares of cosines, and their variances in a prior up to a factor."""
     # A cosine has a mean square of a half along each axis in which it is not constant.
     squares = 0.5 ** np.count_nonzero(waves, axis=1)
-    frequencies = np.pi * np.linalg.norm(waves, axis=1) / (1 + 2 * _BEYOND)
+    frequencies = np.pi * np.linalg.norm(waves, axis=1) / (1 + 2 * SETTINGS.beyond)
     return squares, (1.0 + (length * frequencies) ** 2) ** (-smoothness - waves.shape[1] / 2) / squares

@@ -15,17 +15,11 @@ from pibls.checks import FloatArray
 from pibls.errors import PiblsError
 from pibls.inverse.measurements import Measurements, Weighed
 from pibls.inverse.response import Forward
+from pibls.inverse.thresholds import SETTINGS
 from pibls.inverse.unknowns import Coordinates
 from pibls.newton import End, descend
 
 __all__ = ["Descent", "Place", "Damping", "place_at", "search"]
-
-_CHANCE = 9.0  # square of the standard deviations that chance may make up
-_FITS = 1e-6  # square of residuals, by that of the noise, that are better than data deserve
-_NEGLIGIBLE = 1e-3  # of the length of steps that change nothing: damped ones below are not tried
-_LONGEST = 1.5  # logarithms change by no more in a step, and others by no more than twice as many scales
-_FARTHER, _FORETOLD = 10.0, 0.1  # steps may be so many times as long after one that gained what was promised, nearly
-_LEAST_CURVATURE = 1e-6  # of the largest, that damping acts as if every unknown had
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,7 +103,7 @@ class _Step:
 
         Where data are far off, steps that are short for a start gain next to nothing, but more and more.
         """
-        return self.hoped > min(_CHANCE, 0.5 * self.misfit) and self.promised > 2.0 * before
+        return self.hoped > min(SETTINGS.sure**2, 0.5 * self.misfit) and self.promised > 2.0 * before
 
 
 def step_from(
@@ -117,15 +111,15 @@ def step_from(
 ) -> _Step:
     """Return a damped step, taken no farther than the model is to be trusted: the more where it foretold the last."""
     sizes = np.linalg.norm(rows, axis=0)
-    sizes = np.maximum(sizes, _LEAST_CURVATURE * max(float(sizes.max(initial=0.0)), 1e-300))
+    sizes = np.maximum(sizes, SETTINGS.coarse * max(float(sizes.max(initial=0.0)), 1e-300))
     scaled, own = rows / sizes, right
     if damping:
         scaled = np.vstack([scaled, np.sqrt(damping) * np.eye(len(sizes))])
         right = np.concatenate([right, np.zeros(len(sizes))])
-    full = -np.linalg.lstsq(scaled, right, rcond=1e-12)[0] / sizes
+    full = -np.linalg.lstsq(scaled, right, rcond=SETTINGS.rounding)[0] / sizes
     free = ~(((here.point <= coordinates.low) & (full < 0)) | ((here.point >= coordinates.high) & (full > 0)))
     full = np.where(free, full, 0.0)
-    limits = np.where(coordinates.logarithmic, _LONGEST, 2.0 * reach * np.maximum(1.0, np.abs(here.point)))
+    limits = np.where(coordinates.logarithmic, SETTINGS.longest, 2.0 * reach * np.maximum(1.0, np.abs(here.point)))
     taken = full / max(1.0, float((np.abs(full) / limits).max(initial=0.0)))
     promised, hoped = (float(-2.0 * own @ change - change @ change) for change in (rows @ taken, rows @ full))
     return _Step(taken, full, promised, hoped, float(own @ own))
@@ -185,7 +179,7 @@ class _Search:
 
     def settled(self, here: Place, model: _Whole) -> Place | None:
         """Return the place if data are met, or a step changes less than noise does or solutions are wrong by."""
-        fits = float(model.right @ model.right) <= _FITS * len(model.right)
+        fits = float(model.right @ model.right) <= SETTINGS.slight**2 * len(model.right)
         idle = model.whole.promised <= self.rule.enough and not model.whole.is_hopeful(self.last)
         rough = self.rough and self.measurements.within_error(here.slopes @ model.whole.full)
         return here if fits or idle or rough else None
@@ -196,15 +190,15 @@ class _Search:
         before = model.weighed.misfit(here, self.coordinates)
         while self.damping < self.rule.most:
             step = step_from(model.rows, model.right, self.damping, here, self.coordinates, self.reach)
-            if step.promised <= self.rule.enough * _NEGLIGIBLE and not hopeful:
+            if step.promised <= self.rule.enough * SETTINGS.slight and not hopeful:
                 return None
             there = self._trial(here, step)
             after = np.inf if there is None else model.weighed.misfit(there, self.coordinates)
             if after < self.rule.worse * before:
                 self.damping /= 10.0 if before - after > 0.5 * step.promised else 1.5
                 self.damping = self.damping if self.damping >= self.rule.least else 0.0
-                foretold = abs((before - after) / step.promised - 1.0) < _FORETOLD
-                self.reach = _FARTHER * self.reach if foretold else 1.0
+                foretold = abs((before - after) / step.promised - 1.0) < SETTINGS.negligible
+                self.reach = self.reach / SETTINGS.negligible if foretold else 1.0
                 return there
             if self.measurements.within_error(here.slopes @ step.full):
                 # Not the model of the step is wrong: solutions are not smoother than that.

@@ -10,6 +10,7 @@ from scipy.linalg import solve_triangular
 
 from pibls.checks import FloatArray
 from pibls.inverse.basis import Basis
+from pibls.inverse.thresholds import SETTINGS
 
 __all__ = ["Linear", "Smoothness", "most_probable"]
 
@@ -18,10 +19,7 @@ _LENGTHS = 0.05 * 10.0 ** np.linspace(
 )  # of the extent of the domain; longer ones are sure of no straight line
 _ORDERS = (1.5, 3.5)  # priors with more derivatives are too sure of what lies between data,
 _HIGH_ORDERS = (6.5, 10.5)  # unless these show most waves, and thereby how fast they fall
-_MOST = 0.5
 _SIZES = np.geomspace(1e-3, 1e9, 49)  # of the function's own size, in units of the noise supposed so far
-_RANK = 1e-12
-_NEAR = 0.1
 
 
 @dataclass(frozen=True)
@@ -39,7 +37,7 @@ class Smoothness:
         True
         """
         alike = (self.length, self.order) == (other.length, other.order)
-        return alike and bool(abs(np.log(self.size / other.size)) < _NEAR)
+        return alike and bool(abs(np.log(self.size / other.size)) < SETTINGS.negligible)
 
     def variances(self, basis: Basis) -> FloatArray:
         """Return the prior variances of all coefficients in a basis but the constant's."""
@@ -73,7 +71,7 @@ class Linear:
         """Project out the other unknowns, and reduce the rows to as many as columns."""
         if others.shape[1]:
             left, values, _ = np.linalg.svd(others, full_matrices=False)
-            basis = left[:, values > _RANK * values.max(initial=0.0)]
+            basis = left[:, values > SETTINGS.rounding * values.max(initial=0.0)]
             rows, target = rows - basis @ (basis.T @ rows), target - basis @ (basis.T @ target)
         upper = np.asarray(np.linalg.qr(np.column_stack([rows, target]), mode="r"))
         return cls(upper[:, :-1], upper[:, -1], max(len(target) - others.shape[1], 1))
@@ -112,7 +110,7 @@ def most_probable(
                 top = int(np.argmax(scores))
                 one = (float(scores[top]), replace(unit, size=float(ratios[top] * noise[top])), float(shown[top]))
                 best = max(best, one, key=lambda found: found[0])
-            if best[2] < _MOST:
+            if best[2] < SETTINGS.most:
                 break
         found[number] = best[1]
     return found

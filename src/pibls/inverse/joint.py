@@ -19,7 +19,7 @@ from pibls.cells import suits_cells
 from pibls.cells.fitters import degree_for
 from pibls.cells.layout import Layout
 from pibls.cells.linear import first_tree
-from pibls.cells.loop import Loop
+from pibls.cells.loop import UNDETERMINED, Loop
 from pibls.cells.outcome import Compared, Record, solution_of
 from pibls.cells.parts import CellPart
 from pibls.cells.refine import Follower, Marker
@@ -36,6 +36,7 @@ from pibls.inverse.judge import alike, size_of
 from pibls.inverse.measurements import Measurements
 from pibls.inverse.parametric import Parametric
 from pibls.inverse.spread import Spread
+from pibls.inverse.thresholds import SETTINGS
 from pibls.inverse.unknowns import Coordinates
 from pibls.inverse.unseen import turns
 from pibls.inverse.window import Window
@@ -48,23 +49,10 @@ from pibls.status import Status
 
 __all__ = ["leaves_open", "solve_jointly", "suits_joint"]
 
-_STEPS = 3.0  # eliminations on a tree, from the solution on the last one
-_FIRST = 1e-2  # tolerance of the first solution
-_COARSE = 1e-4  # of cells, whose functions do for less: noise is more than that
-_BULK = 0.98  # of all that is rough (squared), in the cells that are split
-_STRICTER, _STRICTEST = 4.0, 256.0  # times as much as before, and as measurements, that equations count
-_OPEN = 1e9  # answers to changes beyond this are those of fields that measurements leave open
-_MOST_STARTS = 8
+_STRICTEST = SETTINGS.stricter**SETTINGS.rounds
 # On the first tree, and on others. Square sums may rise: fields follow numbers by and by.
 _FIRST_RULE = Damping(steps=12, enough=0.02, worse=2.0, least=1e-3, most=1e3)
 _RULE = replace(_FIRST_RULE, steps=3)
-_SHOWN = 1.0  # turns from one measurement to the next
-_ROUNDING = 1e-11  # of the measurements: changes below are rounding
-_NO_DIGIT = 0.1  # estimated error of fields that are none
-_STAYS = 0.5  # of the residual on the first tree
-_UNSEEN = 1.0  # standard deviations of the noise: numbers that change all data by less when they double are open
-_BETTER = 0.95  # of a standard deviation, that it must fall to
-_SETTLED = 0.3  # standard deviations that numbers may move by on a finer tree
 
 
 def suits_joint(problem: Problem) -> bool:
@@ -130,7 +118,7 @@ class Joint:
     def work(self, cells: float, new: float) -> float:
         """Return the operations that a tree of so many cells takes: some steps, in each of which all cells are new."""
         del new
-        return _STEPS * self._glues[0].work(cells, cells)
+        return _RULE.steps * self._glues[0].work(cells, cells)
 
     @property
     def held(self) -> float:
@@ -171,7 +159,7 @@ class Joint:
         first = {part: np.zeros(shape) for leaf in leaves(root) for part in self.layout.parts(leaf)}
         count = len(self.parametric.problem.parameters)
         best: Reached | None = None
-        for start in [self.coordinates.start, *self.coordinates.others(count, min(2 + 2 * count, _MOST_STARTS))]:
+        for start in [self.coordinates.start, *self.coordinates.others(count, min(2 + 2 * count, SETTINGS.starts))]:
             found = self._searched(self._window(root, first, start), start)
             self.starts += 1
             if best is None or (found.descent.settled, -found.sizes.max()) > (best.descent.settled, -best.sizes.max()):
@@ -196,10 +184,10 @@ class Joint:
         if here is None:
             raise SolveError("No fields come near equations and measurements. Check units, or give other starts.")
         rule = _FIRST_RULE if not self.reached else _RULE
-        exact = replace(measurements, floor=_ROUNDING)
+        exact = replace(measurements, floor=SETTINGS.rounding)
         found = search(window, exact, self.coordinates, here, rough=True, nearby=True, rule=rule)
         # What turns more often than measurements can show may be something slower.
-        shown = turns(window.parametric, found.place.response) <= _SHOWN
+        shown = turns(window.parametric, found.place.response) <= 1.0
         found = replace(found, settled=found.settled and shown)
         pairs = zip(window.parametric.measured, measurements.spans, strict=True)
         relative = found.place.residual / measurements.sizes
@@ -238,7 +226,11 @@ class Joint:
         noise, measurements = self._looks_like_noise(found.other), self.measurements(window)
         self._noise = np.where(noise, sizes, 0.0)
         self._weights = [measurements.weighed(descent.place.residual).weights[span] for span in measurements.spans]
-        self.strict = min(_STRICTER * self.strict, _STRICTEST) if noise.all() else max(self.strict / _STRICTER, 1.0)
+        self.strict = (
+            min(SETTINGS.stricter * self.strict, _STRICTEST)
+            if noise.all()
+            else max(self.strict / SETTINGS.stricter, 1.0)
+        )
         self.error = min(self.error, found.estimate)
 
     def _looks_like_noise(self, fit: Fit) -> BoolArray:
@@ -254,10 +246,10 @@ class Joint:
         return found.estimate <= tol or (found.estimate <= self._floor and self._is_settled(found))
 
     def _is_settled(self, found: Compared) -> bool:
-        if (np.abs(self._shift(found, found.other)) > _SETTLED * self._deviations(found.other)).any():
+        if (np.abs(self._shift(found, found.other)) > SETTINGS.settled * self._deviations(found.other)).any():
             return False
         best, beyond = self._stricter(found)
-        return bool((np.abs(self._shift(best, beyond)) <= _SETTLED * self._deviations(best.other)).all())
+        return bool((np.abs(self._shift(best, beyond)) <= SETTINGS.settled * self._deviations(best.other)).all())
 
     def _shift(self, found: Compared, beyond: Fit) -> FloatArray:
         """Return how far numbers are from those on a coarser tree, or from others on the same one, if that is more."""
@@ -282,7 +274,7 @@ class Joint:
             before, after = (self._deviations(own) for own in (found.other, fit))
             noise = self._looks_like_noise(found.other).all() and self._looks_like_noise(fit).all()
             strictest = max(float(own.max()) for own in self.reached[fit].window.parametric.shares) < 1.0 / _STRICTEST
-            if not noise or (after > _BETTER * before).all() or strictest:
+            if not noise or (after > (1.0 - SETTINGS.negligible) * before).all() or strictest:
                 return found, fit
             found = replace(found, other=fit)
 
@@ -290,7 +282,7 @@ class Joint:
         """Return fields on the same tree where equations count more."""
         if fit not in self._further:
             descent, window, _ = self.reached[fit]
-            shares = tuple(share / _STRICTER for share in window.parametric.shares)
+            shares = tuple(share / SETTINGS.stricter for share in window.parametric.shares)
             parametric = replace(window.parametric, shares=shares)
             found = self._searched(replace(window, parametric=parametric, first=fit.weights), descent.place.point)
             self._further[fit] = further = found.descent.place.response.fit
@@ -325,7 +317,7 @@ class Joint:
             answer,
             covariance=few * answer.covariance,
             shift=shift,
-            accuracy=_UNSEEN if spare else np.inf,
+            accuracy=1.0 if spare else np.inf,
             forward=replace(window, noisy=noisy),
         )
         return answer.solution([], self.starts, self.budget, {})
@@ -341,11 +333,11 @@ def _split(marker: Marker, fit: Fit, sizes: FloatArray, most: float) -> tuple[Ce
     total, held = sum(squares.values()), 0.0
     splits: dict[Cell, list[tuple[int, float | None]]] = {}
     for part in sorted(squares, key=squares.__getitem__, reverse=True):
-        if splits and (len(splits) >= most or held >= _BULK * total):
+        if splits and (len(splits) >= most or held >= (1.0 - SETTINGS.slight) * total):
             break
         splits[part.cell] = [(int(rough[part].argmax()), None)]
         held += squares[part]
-    return refined(fit.root, splits), min(held / (_BULK * total), 1.0) if total > 0 else 1.0
+    return refined(fit.root, splits), min(held / ((1.0 - SETTINGS.slight) * total), 1.0) if total > 0 else 1.0
 
 
 def _chosen(every: list[Compared]) -> Compared:
@@ -354,7 +346,7 @@ def _chosen(every: list[Compared]) -> Compared:
     More cells would follow measurements against equations, and not show that they contradict each other.
     """
     first, last = every[0], every[-1]
-    stays = last.estimate > _NO_DIGIT and last.fit.residual > _STAYS * first.fit.residual
+    stays = last.estimate > SETTINGS.negligible and last.fit.residual > SETTINGS.most * first.fit.residual
     return first if stays else last
 
 
@@ -376,14 +368,14 @@ def solve_jointly(problem: Problem, tol: float, budget: Budget, seed: int, repor
     parametric = Parametric(problem)
     coordinates = Coordinates.of(parametric, np.zeros(0))
     dimension = len(problem.domain.coordinates)
-    shape = draw_reference(dimension, degree_for(dimension, max(tol, _COARSE)), seed)
+    shape = draw_reference(dimension, degree_for(dimension, max(tol, SETTINGS.coarse)), seed)
     layout = Layout(parametric.at(coordinates.vector(coordinates.start)), shape, seed)
     joint = Joint(parametric, coordinates, layout, budget)
     course: Course[Compared] = Course(budget, WINDOWS, report)
     loop = Loop(joint, tol, course, seed, splitting=_split, confirmed=partial(joint.is_enough, tol=tol))
-    fit = joint.fit(first_tree(Follower(Rows(layout)), _FIRST, budget=budget.left), None)
+    fit = joint.fit(first_tree(Follower(Rows(layout)), SETTINGS.slight, budget=budget.left), None)
     loop.answers.append(joint.answer())
-    if loop.answers[0] > _OPEN:
+    if loop.answers[0] > UNDETERMINED:
         names = ", ".join([*parametric.names, *map(str, problem.parameters)])
         raise ProblemError(
             f"Equations and measurements together do not determine {names}: these are too few. Give more of them, or "

@@ -12,19 +12,14 @@ from pibls.checks import BoolArray, FloatArray
 from pibls.inverse.judge import size_of
 from pibls.inverse.parametric import Parametric
 from pibls.inverse.response import Response, predicted
+from pibls.inverse.thresholds import SETTINGS
 from pibls.inverse.unknowns import Coordinates
 from pibls.problem import AtPoints, Statement
 
 if TYPE_CHECKING:
     from pibls.inverse.descent import Place
 
-__all__ = ["HUBER", "Measurements", "Weighed"]
-
-HUBER = 1.345  # standard deviations beyond which a residual counts by its size: 95 % as efficient without outliers
-_LEAST = 1e-14  # of the measurements: rounding
-_NOTHING = 1e-12  # of the largest answer to an unknown: rounding
-_POINTS = 200
-_FEWEST = 4  # values of a set that tell how noisy it is
+__all__ = ["Measurements", "Weighed"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,7 +96,7 @@ class Measurements:
         """Return predictions less measurements, and the derivative of these by the unknowns."""
         found = [predicted(self.parametric, s, response, vector) for s in self.parametric.observations]
         # Where an unknown is out of reach, solutions answer to it by their errors alone.
-        least = max(self.floor, _NOTHING)
+        least = max(self.floor, SETTINGS.rounding)
         slopes = [
             np.where(np.abs(own.slopes) > least * self._reach(s, response, vector), own.slopes, 0.0)
             for s, own in zip(self.parametric.observations, found, strict=True)
@@ -119,7 +114,7 @@ class Measurements:
     def _about(self) -> FloatArray:
         """Points all over the domain and at its first time, but for times that are left aside."""
         domain = self.parametric.problem.domain
-        X = domain.sample(_POINTS, "kronecker", 0)
+        X = domain.sample(SETTINGS.points, "kronecker", 0)
         if domain.time is None:
             return X
         axis, first = domain.coordinates.index(domain.time), X.copy()
@@ -129,7 +124,7 @@ class Measurements:
 
     def within_error(self, change: FloatArray) -> bool:
         """Tell whether predictions change by less than solutions are wrong by."""
-        share = max(self.floor, _LEAST)
+        share = max(self.floor, SETTINGS.rounding)
         return bool(np.mean(np.square(change / self.sizes)[self.kept]) <= share**2)
 
     def weighed(self, residual: FloatArray, free: float = 0.0) -> Weighed:
@@ -137,7 +132,7 @@ class Measurements:
 
         ``free`` is how many unknowns were fitted, which made residuals smaller than the noise, as fields did.
         """
-        noise = max(self.floor, _LEAST) * self.sizes
+        noise = max(self.floor, SETTINGS.rounding) * self.sizes
         count = max(len(residual), 1)
         share = max(1.0 - (free + self.taken) / count, 1.0 / count)
         relative = residual / self.sizes
@@ -149,7 +144,7 @@ class Measurements:
             elif _is_estimated(statement):
                 own = relative[span][self.kept[span]] if self.kept[span].any() else relative[span]
                 # So few values do not tell their own noise, but all together may.
-                own = own if len(own) >= _FEWEST else np.concatenate(every)
+                own = own if len(own) >= SETTINGS.rounds else np.concatenate(every)
                 size = size_of(own, statement.loss == "huber") / np.sqrt(share)
                 noise[span] = np.maximum(size * self.sizes[span], noise[span])
         return Weighed(self, noise, np.where(self.robust, _huber_weights(residual / noise), 1.0) * self.kept)
@@ -185,8 +180,8 @@ class Weighed:
         """Return the square sum of all rows; outliers count by their size."""
         sizes = np.abs(here.residual / self.noise)
         squares = np.square(sizes)
-        outside = self.measurements.robust & (sizes > HUBER)
-        squares = np.where(outside, 2.0 * HUBER * sizes - HUBER**2, squares)
+        outside = self.measurements.robust & (sizes > SETTINGS.huber)
+        squares = np.where(outside, 2.0 * SETTINGS.huber * sizes - SETTINGS.huber**2, squares)
         return float(squares[self.measurements.kept].sum() + np.square(self.prior(here.point, coordinates)[1]).sum())
 
 
@@ -201,4 +196,4 @@ def _huber_weights(scaled: FloatArray) -> FloatArray:
     >>> _huber_weights(np.array([0.5, -2.69]))
     array([1. , 0.5])
     """
-    return HUBER / np.maximum(np.abs(scaled), HUBER)
+    return SETTINGS.huber / np.maximum(np.abs(scaled), SETTINGS.huber)

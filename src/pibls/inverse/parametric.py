@@ -13,13 +13,12 @@ import sympy as sp
 from pibls.checks import FloatArray
 from pibls.errors import ProblemError
 from pibls.inverse.basis import Basis
+from pibls.inverse.thresholds import SETTINGS
 from pibls.problem import AtPoints, Field, MultiIndex, OnPart, Problem, Statement, data
 from pibls.problem.evaluate import Function, compile_function
 from pibls.problem.lowering import Form, Term, lower
 
 __all__ = ["Dependence", "Parametric"]
-
-_GIVEN, _CERTAIN = 100, 1e-3  # points at which functions are given, and how certain they are there
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,7 +76,7 @@ class Parametric:
     def _as_measured(self, statement: Statement) -> Statement:
         place = statement.place
         if isinstance(place, OnPart):
-            points, normals = place.part.sample(_GIVEN, "kronecker", 0)
+            points, normals = place.part.sample(SETTINGS.points, "kronecker", 0)
         elif isinstance(place, AtPoints):
             points, normals = place.points, None
         else:
@@ -87,7 +86,7 @@ class Parametric:
             )
         size = float(np.abs(statement.form.source_function(points, normals)).max()) or 1.0
         zeros = np.zeros(len(points))
-        return replace(statement, place=AtPoints(points), targets=zeros, noise=zeros + _CERTAIN * size)
+        return replace(statement, place=AtPoints(points), targets=zeros, noise=zeros + SETTINGS.certain * size)
 
     def spans(self) -> list[slice]:
         """Return where the coefficients of every function stand in the vector."""

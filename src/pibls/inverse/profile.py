@@ -8,18 +8,12 @@ import numpy as np
 
 from pibls.checks import FloatArray
 from pibls.inverse.descent import Descent, place_at, search
-from pibls.inverse.identify import LARGEST
 from pibls.inverse.measurements import Measurements
 from pibls.inverse.response import Forward
+from pibls.inverse.thresholds import SETTINGS
 from pibls.inverse.unknowns import Coordinates
 
 __all__ = ["Profile"]
-
-_WIDE = 0.2  # standard deviation of a coordinate beyond which the linearised problem is not taken at its word
-_VAGUE = 0.5  # standard deviation of a number that is not determined if data limit it on one side only
-_AWAY = 2.0  # standard deviations of the first look
-_RISES = 0.9  # of what the square sum should rise by there: 95 % intervals end about where it does
-_HELD = 1e-3  # of a standard deviation, that a number is held to
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,10 +36,12 @@ class Profile:
         deviations = np.sqrt(np.diag(self.covariance)[:numbers])
         sizes = self.coordinates.sizes(self.found.place.point)[:numbers]
         sides: set[tuple[int, float]] = set()
-        for number in np.flatnonzero((deviations > _WIDE * sizes) & (deviations < LARGEST * sizes)).tolist():
+        for number in np.flatnonzero(
+            (deviations > SETTINGS.nonlinear * sizes) & (deviations < SETTINGS.largest * sizes)
+        ).tolist():
             for sign in (1.0, -1.0):
-                far = self._walked(number, sign * deviations[number], LARGEST * sizes[number])
-                if far is not None and (deviations[number] > _VAGUE * sizes[number] or (number, 1.0) in sides):
+                far = self._walked(number, sign * deviations[number], SETTINGS.largest * sizes[number])
+                if far is not None and (deviations[number] > SETTINGS.most * sizes[number] or (number, 1.0) in sides):
                     return far, set()
                 if far is not None:
                     sides.add((number, sign))
@@ -55,13 +51,13 @@ class Profile:
         """Hold a number farther and farther away and fit the others, as long as data do not mind."""
         place, course = self.found.place, self.covariance[:, number] / self.covariance[number, number]
         weighed = self.measurements.weighed(place.residual)
-        most = weighed.misfit(place, self.coordinates) + _RISES * _AWAY**2
-        here, step = self.found, _AWAY * deviation
+        most = weighed.misfit(place, self.coordinates) + (1.0 - SETTINGS.negligible) * SETTINGS.away**2
+        here, step = self.found, SETTINGS.away * deviation
         while abs(here.place.point[number] - place.point[number]) < limit:
             target = here.place.point + step * course
             if not self.coordinates.low[number] <= target[number] <= self.coordinates.high[number]:
                 return None
-            held = self._holding(number, target, _HELD * abs(deviation))
+            held = self._holding(number, target, SETTINGS.slight * abs(deviation))
             there = place_at(self.forward, self.measurements, self.coordinates, target, here.place.response)
             if there is None or self.forward.is_spent:
                 return None

@@ -12,6 +12,7 @@ import numpy as np
 
 from pibls.budget import Budget
 from pibls.cells import suits_cells
+from pibls.cells.loop import UNDETERMINED
 from pibls.checks import FloatArray
 from pibls.errors import PiblsError, ProblemError, SolveError
 from pibls.inverse.answer import Answer
@@ -27,6 +28,7 @@ from pibls.inverse.measurements import Measurements
 from pibls.inverse.parametric import Parametric
 from pibls.inverse.profile import Profile
 from pibls.inverse.response import Forward, Plain, forwarded
+from pibls.inverse.thresholds import SETTINGS
 from pibls.inverse.unknowns import Coordinates
 from pibls.inverse.unseen import turns
 from pibls.lines import Evolution, find_evolution, suits_lines
@@ -39,26 +41,7 @@ from pibls.solution import Solution, Stage
 
 __all__ = ["solve_inverse"]
 
-_COARSE, _COARSEST = 1e-4, 1e-2  # tolerance of solutions while unknowns are looked for
-_FINER = 1e-2
-_FINEST_FUNCTIONS = 1e-7
-_MOVED = 0.2  # change of a coordinate after which cells or features are made anew
-_ROUNDS = 4
-_MUCH = 0.5  # of how measurements vary, that noise which is not stated may be
-_SHARE = 0.2  # of what is left to spend, for one solution while unknowns are looked for
-_ERROR_SHARE = 0.1  # of the error of solutions that counts as noise
-_SMALL = 30.0  # multiples of the tolerance that residuals may have for want of a finer solution
-_NEGLIGIBLE = 0.1  # share of the standard deviation that discretisation may add
-_ALTERNATIVES = 3  # further starts where bounds say that a number may be anywhere between
-_SAME = 0.05  # coordinates that differ by less are the same answer
-_PLANE = 2
-_SHOWN, _WELL_SHOWN = 1.0, 0.5  # turns from one measurement to the next that data can show, and clearly
-_FEWER = 0.9  # of the turns, that are left if a number has to do with them
 _SMOOTH = Smoothness(1.0, 0.5, 3.5)  # before data are seen; sizes are those of the function itself
-_EVIDENCE_ROUNDS = 3
-_OPEN = 1e6  # answers to changes of equations and conditions beyond this are those of fields that these leave open
-_ROUNDING = 1e-12  # of the noise supposed so far, that less cannot be told from nothing
-_FEWEST, _MORE = 2, 3  # early measurements per unknown that a search begins with, and how many more come next
 
 
 def solve_inverse(
@@ -186,7 +169,7 @@ class Search:
 
     def is_met(self, found: _Answered) -> bool:
         """Tell whether solutions are accurate enough, for themselves and for the unknowns."""
-        return found.estimate <= _NEGLIGIBLE and found.level.tol <= self.tol
+        return found.estimate <= SETTINGS.negligible and found.level.tol <= self.tol
 
     def limit(self, found: _Answered) -> Stop | None:
         """Return why solutions are not made more accurate, or None."""
@@ -203,15 +186,15 @@ class Search:
     def finer(self, found: _Answered) -> _Level | None:
         """Return the unknowns by more accurate solutions, if they can be had."""
         level, finest = found.level, self._finest(found.level.forward)
-        leap = found.answer.rms <= _SMALL * level.tol and not self.parametric.bases
-        tol = finest if leap else max(finest, min(self.tol, level.tol * _FINER))
+        leap = found.answer.rms <= SETTINGS.accuracy * level.tol and not self.parametric.bases
+        tol = finest if leap else max(finest, min(self.tol, level.tol * SETTINGS.slight))
         place = level.found.place
         settled = self._settled(place.point, tol, place.response)
         return None if settled is None else _Level(*settled, tol)
 
     def _finest(self, forward: Forward) -> float:
         """Return the smallest tolerance of solutions; unknown functions are known to fewer digits."""
-        return max(forward.finest, _FINEST_FUNCTIONS) if self.parametric.bases else forward.finest
+        return max(forward.finest, ByLines.finest) if self.parametric.bases else forward.finest
 
     def _renewed(self, found: Descent, forward: Forward) -> Descent:
         """Return the end of a search with answers made there: old ones do for steps, but not for deviations."""
@@ -230,14 +213,14 @@ class Search:
         ]
         per_unknown = max(len(plain.targets) / max(self.parametric.size, 1), 1.0)
         # How smooth functions are shows only where solutions follow whatever functions may do, if that can be afforded.
-        least = self.tol if self.parametric.bases and not self._is_large else _COARSE
-        return float(np.clip(_ERROR_SHARE * min(shares) / np.sqrt(per_unknown), least, _COARSEST))
+        least = self.tol if self.parametric.bases and not self._is_large else SETTINGS.coarse
+        return float(np.clip(SETTINGS.negligible * min(shares) / np.sqrt(per_unknown), least, SETTINGS.slight))
 
     @property
     def _is_large(self) -> bool:
         """Whether cells over space and time are too many, because space alone has two dimensions or more."""
         domain = self.parametric.problem.domain
-        return domain.time is not None and len(domain.coordinates) > _PLANE
+        return domain.time is not None and len(domain.coordinates) > 2
 
     def _priors(self) -> dict[str, str]:
         """Return how smooth unknown functions turned out to be."""
@@ -267,7 +250,9 @@ class Search:
     def _found(self, tol: float) -> tuple[Descent, Forward]:
         """Search from the first start, and from others if that comes to nothing or bounds leave room."""
         best = self._from(self.coordinates.start, tol, slower=True)
-        for start in self.coordinates.others(self._numbers, min(2 + 2 * self._numbers, 8)) if self._numbers else []:
+        for start in (
+            self.coordinates.others(self._numbers, min(2 + 2 * self._numbers, SETTINGS.starts)) if self._numbers else []
+        ):
             if best is not None and (self._good(best[0], tol) or best[1].is_spent):
                 break
             self.starts += 1
@@ -293,7 +278,7 @@ class Search:
         first = self._tried(start, tol, None)
         if first is None:
             return None
-        if slower and turns(self.parametric, Plain(first.solution, 0)) > _SHOWN:
+        if slower and turns(self.parametric, Plain(first.solution, 0)) > 1.0:
             here = self._descended(first, start, None, rough=True)
             if here is not None and not self._good(here, tol):
                 best = self._slower(here, first, tol)
@@ -310,7 +295,7 @@ class Search:
         if not any(b is not None and None not in b for b in bounds):
             return
         measurements = self._measurements(forward)
-        for start in self.coordinates.others(self._numbers, _ALTERNATIVES):
+        for start in self.coordinates.others(self._numbers, SETTINGS.alternatives):
             here = place_at(forward, measurements, self.coordinates, start, None)
             if here is None or forward.is_spent:
                 continue
@@ -320,13 +305,13 @@ class Search:
     def _compare(self, found: Descent, other: Descent, forward: Forward, tol: float) -> None:
         """Keep values that fit as well as those found and are others."""
         vector = self.coordinates.vector(other.place.point)
-        known = any(np.allclose(vector, one, rtol=_SAME) for one in self.ambiguous)
+        known = any(np.allclose(vector, one, rtol=SETTINGS.negligible) for one in self.ambiguous)
         if self._good(other, tol) and self._apart(found, other, forward) and not known:
             self.ambiguous.append(vector)
 
     def _look_slower(self, found: Descent, forward: Forward, tol: float) -> None:
         """Look for slower solutions that fit as well, where this one turns more often than measurements can show."""
-        if turns(self.parametric, found.place.response) > _SHOWN:
+        if turns(self.parametric, found.place.response) > 1.0:
             other = self._slower(found, forward, tol)
             if other is not None:
                 self._compare(found, other[0], forward, tol)
@@ -346,13 +331,13 @@ class Search:
         for number, factor in product(range(self._numbers), (0.5, 2.0)):
             point, now = found.place.point, turns(self.parametric, found.place.response)
             before = np.inf
-            while _WELL_SHOWN < now <= _FEWER * before and not forward.is_spent:
+            while SETTINGS.most < now <= (1.0 - SETTINGS.negligible) * before and not forward.is_spent:
                 vector = self.coordinates.vector(point)
                 vector[number] *= factor
                 point = np.clip(self.coordinates.point(vector), self.coordinates.low, self.coordinates.high)
                 there = place_at(forward, measurements, self.coordinates, point, None)
                 before, now = now, np.inf if there is None else turns(self.parametric, there.response)
-            if now <= _WELL_SHOWN:
+            if now <= SETTINGS.most:
                 yield point
 
     @cached_property
@@ -375,13 +360,13 @@ class Search:
     def _by_and_by(self, start: FloatArray, tol: float) -> tuple[Descent, Forward] | None:
         """Search with early measurements first, then with later ones: solutions that part later are alike at first."""
         assert self._times is not None
-        found, point, count = None, start, _FEWEST * self.parametric.size
+        found, point, count = None, start, SETTINGS.early * self.parametric.size
         while count < len(self._times):
             self.until = float(self._times[count - 1])
             found = self._settled(point, tol, None)
             if found is None:
                 break
-            point, count = found[0].place.point, _MORE * count
+            point, count = found[0].place.point, SETTINGS.early * count
         self.until = np.inf
         return found and self._settled(point, tol, None)
 
@@ -389,7 +374,7 @@ class Search:
         """Whether two estimates differ in a direction the data determine."""
         gap = two.place.point - one.place.point
         seen = one.place.slopes @ gap / self._measurements(forward).weighed(one.place.residual).noise
-        return bool((np.abs(gap[: self._numbers]) > _SAME).any() and np.linalg.norm(seen) > 1.0)
+        return bool((np.abs(gap[: self._numbers]) > SETTINGS.negligible).any() and np.linalg.norm(seen) > 1.0)
 
     def _size(self, found: Descent) -> float:
         """Return the size of residuals, relative to the measurements."""
@@ -398,7 +383,7 @@ class Search:
     def _good(self, found: Descent, tol: float) -> bool:
         """Tell whether residuals look like noise, or are as small as solutions are accurate."""
         residual, measurements = found.place.residual, self._plain(tol)
-        if np.sqrt(np.mean(np.square(residual / measurements.sizes))) <= _SMALL * tol:
+        if np.sqrt(np.mean(np.square(residual / measurements.sizes))) <= SETTINGS.accuracy * tol:
             return True
         extents = np.ptp(np.asarray(self.parametric.problem.domain.bounds), axis=1)
         for statement, span in zip(self.parametric.observations, measurements.spans, strict=True):
@@ -406,7 +391,10 @@ class Search:
             if statement.noise is not None:
                 if too_large(own / statement.noise, 0.0, robust):
                     return False
-            elif not statement.exact and size_of(own, robust) > _MUCH * np.std(measurements.targets[span]) + 1e-300:
+            elif (
+                not statement.exact
+                and size_of(own, robust) > SETTINGS.most * np.std(measurements.targets[span]) + 1e-300
+            ):
                 return False
             if alike(statement, own, extents):
                 return False
@@ -426,7 +414,7 @@ class Search:
     ) -> tuple[Descent, Forward] | None:
         """Search with cells or features that were made for the place, or for one nearby."""
         found: tuple[Descent, Forward] | None = None
-        for _ in range(_ROUNDS):
+        for _ in range(SETTINGS.rounds):
             forward, first = first or self._tried(point, tol, None if found is None else found[1].solution), None
             if forward is None:
                 return found
@@ -448,7 +436,7 @@ class Search:
         gap = np.abs(after - before)
         functions = slice(self._numbers, None)
         share = float(np.linalg.norm(gap[functions])) / max(float(np.linalg.norm(after[functions])), 1e-300)
-        return float(gap[: self._numbers].max(initial=0.0)) > _MOVED or share > _MOVED
+        return float(gap[: self._numbers].max(initial=0.0)) > SETTINGS.nonlinear or share > SETTINGS.nonlinear
 
     def _descended(self, forward: Forward, point: FloatArray, near: Any, rough: bool) -> Descent | None:
         """Search on given cells or features, and find how smooth unknown functions are on the way."""
@@ -458,7 +446,7 @@ class Search:
         found = search(
             forward, self._measurements(forward), self.coordinates, here, rough=rough, nearby=near is not None
         )
-        for _ in range(_EVIDENCE_ROUNDS if self.parametric.bases else 0):
+        for _ in range(SETTINGS.rounds if self.parametric.bases else 0):
             before = list(self.smooth)
             self._weigh_evidence(forward, found)
             if all(map(Smoothness.is_near, before, self.smooth)) or forward.is_spent:
@@ -484,7 +472,7 @@ class Search:
         ]
         data = Linear.of(rows[:, own], right, rows[:, others])
         least = float(np.sqrt(np.mean(np.square(measurements.floor * measurements.sizes / weighed.noise))))
-        floor = max(least, _ROUNDING) if measurements.estimated else None
+        floor = max(least, SETTINGS.rounding) if measurements.estimated else None
         self.smooth = most_probable(data, self.parametric.bases, self.smooth, fixed, floor)
 
     def _relative(self, length: float | None, basis: Basis) -> float | None:
@@ -505,8 +493,8 @@ class Search:
 
     def _measurements(self, forward: Forward) -> Measurements:
         # Functions could follow errors of solutions as if they were data; a few numbers cannot.
-        share = 1.0 if self.parametric.bases else _ERROR_SHARE
-        return self._plain(share * min(forward.error, _COARSE))
+        share = 1.0 if self.parametric.bases else SETTINGS.negligible
+        return self._plain(share * min(forward.error, SETTINGS.coarse))
 
     def _forward(self, point: FloatArray, tol: float, near: Solution | None = None) -> Forward:
         """Solve at a point; keep its cells or features."""
@@ -514,7 +502,7 @@ class Search:
         problem = self.parametric.at(vector)
         reason = ""
         # Wrong unknowns can make solutions rough that are smooth at the right ones: do not spend all on them.
-        share = _SHARE if tol > self.tol else 1.0
+        share = SETTINGS.share if tol > self.tol else 1.0
         if suits_lines(problem) or self._is_large:
             # Numbers that move by factors have no size but their own.
             scales = np.where(self.coordinates.logarithmic, 0.0, self.coordinates.scales)
@@ -529,7 +517,7 @@ class Search:
             )
         found = ByCells.around(self.parametric, vector, tol, self.budget, self.seed, near, share)
         answers = [stage.answer for stage in found.solution.diagnostics.stages if stage.answer is not None]
-        if answers and answers[-1] > _OPEN and not isinstance(find_evolution(problem), Evolution):
+        if answers and answers[-1] > UNDETERMINED and not isinstance(find_evolution(problem), Evolution):
             raise LeftOpenError(
                 f"Equations and conditions do not determine {', '.join(self.parametric.names)} where the unknowns are "
                 "given, and measurements can make up for that only at points, where no function is unknown. Give "

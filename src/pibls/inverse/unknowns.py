@@ -8,13 +8,10 @@ import numpy as np
 
 from pibls.checks import BoolArray, FloatArray
 from pibls.inverse.parametric import Parametric
+from pibls.inverse.thresholds import SETTINGS
 from pibls.problem import Unknown
 
 __all__ = ["Coordinates", "first_guess"]
-
-_DECADE = float(np.log(10.0))
-_APART = 1e-6  # starts of numbers differ by so much, at least
-_SPREAD = 3.0  # decades on each side of a start without bounds that other starts are spread over
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,7 +47,7 @@ class Coordinates:
         count = len(functions)
         positive = np.array([k.positive for k in numbers] + [False] * count, dtype=bool)
         # Where a coefficient jumps by chance from a number to the same, no solution would see the jump.
-        apart = 1.0 + _APART * np.arange(len(numbers))
+        apart = 1.0 + SETTINGS.step * np.arange(len(numbers))
         starts = np.array([*(apart * np.array([first_guess(k) for k in numbers])), *functions])
         scales = np.array([_scale(k) for k in numbers] + [1.0] * count)
         bounds = [k.bounds or (None, None) for k in numbers] + [(None, None)] * count
@@ -95,13 +92,13 @@ class Coordinates:
                     # From zero to something, as a position: decades below would be all near zero.
                     point[i] = high + np.log(shares[i])
                 elif self.logarithmic[i]:
-                    low = max(low, self.start[i] - _SPREAD * _DECADE)
-                    high = min(high, self.start[i] + _SPREAD * _DECADE)
+                    low = max(low, self.start[i] - SETTINGS.decades * np.log(10.0))
+                    high = min(high, self.start[i] + SETTINGS.decades * np.log(10.0))
                     point[i] = low + shares[i] * (high - low)
                 elif np.isfinite(low) and np.isfinite(high):
                     point[i] = low + shares[i] * (high - low)
                 else:
-                    size = 10.0 ** (_SPREAD * (2.0 * abs(2.0 * shares[i] - 1.0) - 1.0))
+                    size = 10.0 ** (SETTINGS.decades * (2.0 * abs(2.0 * shares[i] - 1.0) - 1.0))
                     sign = 1.0 if low >= 0 or shares[i] > 0.5 else -1.0
                     point[i] = np.clip(sign * size * max(abs(self.start[i]), 1e-3), low, high)
             found.append(point)

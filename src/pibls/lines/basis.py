@@ -13,6 +13,7 @@ from scipy.linalg import qr, svd
 from pibls.checks import FloatArray
 from pibls.features import BroadNetwork
 from pibls.geometry.patch import TimedPatch
+from pibls.lines.accuracy import SETTINGS
 from pibls.lines.form import compiled
 from pibls.problem import MultiIndex, OnPart, Opposite, Statement
 from pibls.problem.evaluate import Function
@@ -33,11 +34,6 @@ __all__ = [
     "singular",
     "trace",
 ]
-
-CUT = 1e-11
-_TRACE_CUT = 1e-11
-_BOUNDARY_POINTS = 16.0
-_MOST_BOUNDARY_POINTS = 4000
 
 
 @dataclass(frozen=True, eq=False)
@@ -131,7 +127,7 @@ class Basis:
         return {index: nodes[index] @ self.transform for index in multi_indices}
 
 
-def compressed(network: BroadNetwork, rule: Rule, cut: float = CUT) -> Basis:
+def compressed(network: BroadNetwork, rule: Rule) -> Basis:
     """Return an orthonormal basis of the span of the features, as far as double precision resolves it.
 
     >>> from pibls.features import draw_network
@@ -146,7 +142,7 @@ def compressed(network: BroadNetwork, rule: Rule, cut: float = CUT) -> Basis:
     values = network.evaluate(rule.points, [zero])[zero] * np.sqrt(rule.weights)[:, None]
     orthogonal, triangle = qr(values, mode="economic", check_finite=False, overwrite_a=True)
     columns, strength, rows = singular(triangle)
-    rank = int(np.count_nonzero(strength > cut * strength[0]))
+    rank = int(np.count_nonzero(strength > SETTINGS.cut * strength[0]))
     # Weak functions are sums of large terms that cancel: evaluated as such they would not be orthogonal to the others,
     # and that would limit the accuracy.
     known = {zero: (orthogonal @ columns[:, :rank]) / np.sqrt(rule.weights)[:, None]}
@@ -226,11 +222,11 @@ def derivatives(source: sp.Expr, statement: Statement, orders: int) -> tuple[Fun
 def _exact(basis: Basis, matrix: FloatArray, data: tuple[BoundaryData, ...]) -> Trace:
     _, size, rows = singular(matrix, whole=True)
     # Features that repeat by themselves leave rows of round-off, which count as nothing.
-    rank = int(np.count_nonzero(size > _TRACE_CUT * max(float(size[0]), 1.0)))
+    rank = int(np.count_nonzero(size > SETTINGS.cut * max(float(size[0]), 1.0)))
     if not data:
         return Trace(rows[rank:].T)
     # Functions that features hardly reach must not carry the data: they would be thin layers.
-    lifting = basis.strength[:, None] * np.linalg.pinv(matrix * basis.strength, rcond=_TRACE_CUT)
+    lifting = basis.strength[:, None] * np.linalg.pinv(matrix * basis.strength, rcond=SETTINGS.cut)
     return Trace(rows[rank:].T, lifting, data)
 
 
@@ -247,7 +243,7 @@ class Edge:
 def edge_of(statement: Statement, basis: Basis) -> Edge:
     """Return points in space where a statement holds, enough of them for a basis."""
     axes = basis.rule.points.shape[1]
-    count = int(min(_MOST_BOUNDARY_POINTS, _BOUNDARY_POINTS * basis.size ** (1 - 1 / axes) + 20))
+    count = int(min(SETTINGS.most_boundary_points, SETTINGS.boundary_points * basis.size ** (1 - 1 / axes) + 20))
     place: Any = statement.place
     part = place.low if isinstance(place, Opposite) else place.part
     bases = [patch.base for patch in part.patches if isinstance(patch, TimedPatch)]

@@ -15,6 +15,7 @@ import numpy as np
 
 from pibls.checks import FloatArray
 from pibls.lines import cost
+from pibls.lines.accuracy import SETTINGS
 from pibls.lines.basis import Basis, Trace, at_times
 from pibls.lines.constraint import Recovery, traces_of
 from pibls.lines.form import Evolution, Rate, compiled
@@ -25,8 +26,6 @@ from pibls.problem import MultiIndex
 
 __all__ = ["Galerkin"]
 
-_PENALTY = 10.0
-_NOTHING = 1e-18
 _Known = dict[tuple[State, MultiIndex], FloatArray]
 
 
@@ -151,10 +150,10 @@ class Galerkin:
             assert own.weights is not None
             weighed = own.rows * own.weights[:, None]
             mass = own.rows.T @ weighed
-            if np.abs(mass).max() < _NOTHING:
+            if np.abs(mass).max() < SETTINGS.cut:
                 continue
             top, span = self._tops[name], self._spans[name, 0]
-            strength = _PENALTY * _norm(acting[top, span]) / _norm(mass)
+            strength = SETTINGS.penalty * _norm(acting[top, span]) / _norm(mass)
             matrix[top, span] -= strength * mass
             if own.data:
                 pull[name] = strength * weighed
@@ -174,8 +173,10 @@ class Galerkin:
             pull, strengths = Pull.of(statement, self.basis), {}
             for name, rows in pull.rows(first, self._fields(np.array([first]), start[None])).items():
                 own = rows @ self.traces[name].kernel
-                size = max(_norm(own.T @ own), _NOTHING)
-                strengths[name] = _PENALTY * max(_norm(acting[self._tops[name], self._spans[name, 0]]), 1.0) / size
+                size = max(_norm(own.T @ own), np.finfo(float).tiny)
+                strengths[name] = (
+                    SETTINGS.penalty * max(_norm(acting[self._tops[name], self._spans[name, 0]]), 1.0) / size
+                )
             found.append((pull, strengths))
         return found
 
@@ -200,7 +201,7 @@ class Galerkin:
         products = len(self._operators) * self.size * points * size
         shared = len(self.evolution.constrained) * size
         return cost.basis(points, nodes, size, len(self.basis.cache)) + cost.dense(
-            2.0 * products + cost.KERNEL * points * shared**2
+            2.0 * products + cost.SINGULAR * points * shared**2
         )
 
     @cached_property

@@ -18,26 +18,12 @@ from scipy.linalg import block_diag, lu_factor, lu_solve
 from pibls.checks import FloatArray
 from pibls.errors import ProblemError, SolveError
 from pibls.lines import cost
+from pibls.lines.accuracy import SETTINGS
 from pibls.solution.evolved import piecewise
 
 __all__ = ["STAGES", "IntegrationError", "Integrator", "Trajectory", "VectorField", "legendre_weights", "stage_times"]
 
 STAGES = 7
-_NEWTON_STEPS = 12
-_PATIENT = 60  # steps where there is no shorter step to take instead
-_MOST_AT_ONCE = 300  # numbers in all stages of a step, that are solved for at once if need be
-_ANSWERED, _ROUNDED = 1e-9, 1e-5  # of answers, to which their stages are found, and that rounding may keep off
-_NEWTON_SHARE = 0.03  # stages are solved to so much of the tolerance
-_SAFETY = 0.8
-_GROWTH, _SHRINKAGE = 3.0, 0.15
-_KEEP = (1.0, 1.4)  # steps within these factors are left as they are, so that the factors of a linear system last
-_SHORTEST = 1e-13
-_SLOW = 0.3
-_RUNAWAY = 1e12
-_LOST = 1e8
-_NOTHING = 1e-10
-_OUTLOOK = 0.1  # share of the size to come that errors are relative to while there is nothing
-_SPANS, _GLANCES = 4, 64
 
 
 class IntegrationError(SolveError):
@@ -189,18 +175,20 @@ class Integrator:
         time, y = start, state
         h, first = self._first_step(start, stop, y)
         reach = np.maximum(first, 0.0 if reach is None else reach)
-        most = _RUNAWAY * float(np.maximum(reach, self.field.sizes(y[None])[0]).max())
+        most = SETTINGS.runaway * float(np.maximum(reach, self.field.sizes(y[None])[0]).max())
         breaks: list[float] = [start]
         pieces: list[FloatArray] = []
         previous: tuple[float, FloatArray] | None = None
         jacobian: FloatArray | None = None
         while time < stop:
-            goal = next((s for s in stops if s > time + _SHORTEST * (stop - start)), stop)
+            goal = next((s for s in stops if s > time + SETTINGS.rounding * (stop - start)), stop)
             h = goal - time if time + 1.01 * h >= goal else h
             if not reach.max() <= most:
                 # What began with nothing is not run away if it is no more than what acts on it makes.
-                most = _RUNAWAY * (stop - start) * self._acting(stage_times(breaks[-2], time - breaks[-2]), state)
-            self._check(h < _SHORTEST * (stop - start) or not reach.max() <= most, time, breaks, pieces)
+                most = (
+                    SETTINGS.runaway * (stop - start) * self._acting(stage_times(breaks[-2], time - breaks[-2]), state)
+                )
+            self._check(h < SETTINGS.rounding * (stop - start) or not reach.max() <= most, time, breaks, pieces)
             if jacobian is None:
                 jacobian = self.field.jacobian(time, y)
                 self.operations += self.field.costs[1] + cost.PER_CALL
@@ -211,7 +199,13 @@ class Integrator:
             piece = legendre_weights() @ np.vstack([y, stages])
             found = np.maximum(reach, self.field.sizes(stages).max(axis=0))
             error = self._error(piece, found)
-            factor = min(_GROWTH, max(_SHRINKAGE, _SAFETY * error ** (-1.0 / (STAGES + 1)) if error > 0 else _GROWTH))
+            factor = min(
+                SETTINGS.growth,
+                max(
+                    SETTINGS.growth**-2,
+                    SETTINGS.falls * error ** (-1.0 / (STAGES + 1)) if error > 0 else SETTINGS.growth,
+                ),
+            )
             if error > 1.0:
                 h *= min(factor, 0.9)
                 continue
@@ -220,10 +214,10 @@ class Integrator:
             breaks.append(time)
             pieces.append(piece)
             # A Jacobian that ages quickly would not converge over longer steps.
-            factor = min(factor, 1.0) if rate > _SLOW else factor
-            h *= 1.0 if _KEEP[0] <= factor <= _KEEP[1] else factor
+            factor = min(factor, 1.0) if rate > SETTINGS.slow else factor
+            h *= 1.0 if SETTINGS.keep[0] <= factor <= SETTINGS.keep[1] else factor
             # A Jacobian with which stages converge at once is worth keeping, with its factors if the step stays.
-            jacobian = jacobian if self.field.is_linear or rate <= _NEWTON_SHARE else None
+            jacobian = jacobian if self.field.is_linear or rate <= SETTINGS.stage_share else None
         return Trajectory(np.array(breaks), np.array(pieces))
 
     def along(self, breaks: FloatArray, state: FloatArray, reach: FloatArray) -> Trajectory:
@@ -235,7 +229,7 @@ class Integrator:
             if jacobian is None or not self.field.is_linear:
                 jacobian = self.field.jacobian(time, y)
                 self.operations += self.field.costs[1] + cost.PER_CALL
-            stages, _ = self._stages(time, h, y, jacobian, reach, _extrapolated(previous, h, y), _PATIENT)
+            stages, _ = self._stages(time, h, y, jacobian, reach, _extrapolated(previous, h, y), SETTINGS.patient)
             if stages is None:
                 raise IntegrationError(f"the steps are too long near t = {time:.4g}", blown_up=False, partial=None)
             pieces.append(legendre_weights() @ np.vstack([y, stages]))
@@ -263,7 +257,7 @@ class Integrator:
             guess = _extrapolated((before, pieces[-1]) if pieces else None, h, y) - y
             acting, states = forces(times), course(times)
             stages = self._answered(h, y, guess, self.field.tangent(times, states), acting)
-            if stages is None and STAGES * len(y) > _MOST_AT_ONCE:
+            if stages is None and STAGES * len(y) > SETTINGS.at_once:
                 return None
             stages = self._at_once(h, y, times, states, acting) if stages is None else stages
             before = h
@@ -282,7 +276,7 @@ class Integrator:
         _, values, vectors, inverse = _tableau()
         last = np.inf
         per_side = STAGES * self.field.costs[0] + cost.substitutions(len(y))
-        for _ in range(_PATIENT):
+        for _ in range(SETTINGS.patient):
             self.operations += acting.shape[2] * per_side + cost.PER_CALL
             rates = tangent(y + z) + acting
             shifted = (values / h)[:, None, None] * np.tensordot(inverse, z, axes=1)
@@ -292,11 +286,11 @@ class Integrator:
                 return np.asarray(y + z)
             sizes = np.maximum(np.linalg.norm(y + z, axis=(0, 1)), 1e-300)
             change = float((np.linalg.norm(update, axis=(0, 1)) / sizes).max())
-            if change <= _ANSWERED or not change < last:
+            if change <= SETTINGS.exact or not change < last:
                 # Rounding ends it sooner where an equation is stiff.
-                return np.asarray(y + z) if change <= _ROUNDED else None
+                return np.asarray(y + z) if change <= SETTINGS.rounded else None
             last = change
-        return np.asarray(y + z) if last <= _ROUNDED else None
+        return np.asarray(y + z) if last <= SETTINGS.rounded else None
 
     def _at_once(
         self, h: float, y: FloatArray, times: FloatArray, states: FloatArray, acting: FloatArray
@@ -321,7 +315,7 @@ class Integrator:
         slope = self.field.rates(np.array([start]), y[None])[0]
         size, speed = self.field.sizes(y[None])[0], self.field.sizes(slope[None])[0]
         nothing = not size.max() > 0
-        size = np.maximum(size, _OUTLOOK * self._outlook(start, stop, y, float(size.max())))
+        size = np.maximum(size, SETTINGS.negligible * self._outlook(start, stop, y, float(size.max())))
         moving = speed > 0
         guess = float(np.min((size + 1e-3 * size.max())[moving] / speed[moving], initial=stop - start))
         # Another tolerance must mean other steps: two solutions with the same ones have the same error.
@@ -334,14 +328,14 @@ class Integrator:
         What is to come acts on it as if it stayed there, over shorter and shorter times, by implicit Euler steps; and
         on average over all times, for what acts briefly.
         """
-        spans: FloatArray = (stop - start) * np.logspace(0.0, 1.0 - _SPANS, _SPANS)
-        even = (stop - start) * (np.arange(_GLANCES) + 0.5) / _GLANCES
+        spans: FloatArray = (stop - start) * np.logspace(0.0, 1.0 - SETTINGS.spans, SETTINGS.spans)
+        even = (stop - start) * (np.arange(SETTINGS.times) + 0.5) / SETTINGS.times
         try:
-            rates = self.field.rates(start + spans, np.tile(y, (_SPANS, 1)))
-            if size > _NOTHING * (stop - start) * float(self.field.sizes(rates).max()):
+            rates = self.field.rates(start + spans, np.tile(y, (SETTINGS.spans, 1)))
+            if size > SETTINGS.cut * (stop - start) * float(self.field.sizes(rates).max()):
                 return 0.0
             jacobian, identity = self.field.jacobian(start, y), np.eye(len(y))
-            mean = self.field.rates(start + even, np.tile(y, (_GLANCES, 1))).mean(axis=0)
+            mean = self.field.rates(start + even, np.tile(y, (SETTINGS.times, 1))).mean(axis=0)
         except ProblemError:  # the equation is not finite at such a state
             return 0.0
         acting = [*zip(spans, rates, strict=True), (stop - start, mean)]
@@ -377,14 +371,14 @@ class Integrator:
         jacobian: FloatArray,
         reach: FloatArray,
         guess: FloatArray,
-        most: int = _NEWTON_STEPS,
+        most: int = SETTINGS.rounds,
     ) -> tuple[FloatArray | None, float]:
         """Return the stages by Newton's method with the Jacobian at the start, and how fast it converged."""
         _, values, vectors, inverse = _tableau()
         times = stage_times(time, h)
         self._factorise(h, jacobian)
         z = guess - y
-        allowed = _NEWTON_SHARE * self._allowed(reach)
+        allowed = SETTINGS.stage_share * self._allowed(reach)
         last, rate = np.inf, 0.0
         for iteration in range(most):
             try:
@@ -396,7 +390,7 @@ class Integrator:
             update = np.real(vectors @ self._solved(transformed))
             z = z + update
             change = float(np.max(self.field.sizes(update).max(axis=0) / allowed))
-            if not np.isfinite(change) or change > _LOST / self.tol:
+            if not np.isfinite(change) or change > SETTINGS.runaway / self.tol:
                 return None, rate
             rate = change / last if iteration else 0.0
             if self.field.is_linear:

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from pibls.lines.accuracy import SETTINGS
 from pibls.lines.form import Evolution
 from pibls.lines.run import Run
 from pibls.problem import OnPart, Statement
@@ -16,8 +17,6 @@ from pibls.solution.residuals import root_mean_square
 from pibls.status import Status
 
 __all__ = ["relative_miss", "relative_residual", "solution_of"]
-
-_POINTS = 300
 
 
 def solution_of(evolution: Evolution, run: Run, seed: int) -> Solution:
@@ -37,7 +36,7 @@ def solution_of(evolution: Evolution, run: Run, seed: int) -> Solution:
 
 def relative_residual(solution: Solution, until: float) -> float:
     """Return the residual of the equations up to a time, relative to their largest term."""
-    where = solution.problem.domain.sample(_POINTS, "kronecker", 1)
+    where = solution.problem.domain.sample(SETTINGS.points, "kronecker", 1)
     where[:, -1] = np.minimum(where[:, -1], until)
     worst = 0.0
     for statement in solution.problem.statements:
@@ -53,7 +52,7 @@ def relative_miss(solution: Solution, statement: Statement) -> float:
     """Return how far a solution is from keeping a condition, relative to the largest part of it."""
     form, part = statement.form, statement.place
     assert isinstance(part, OnPart)
-    X, normals = part.part.sample(_POINTS, "kronecker", 1)
+    X, normals = part.part.sample(SETTINGS.points, "kronecker", 1)
     state = solution.evaluate(X, [(term.field, term.multi_index) for term in form.terms])
     parts = [f(X, normals) * own for f, own in zip(form.coefficient_functions, state, strict=True)]
     size = max(root_mean_square(own) for own in [form.source_function(X, normals), *parts])

@@ -8,6 +8,7 @@ import numpy as np
 
 from pibls.checks import FloatArray
 from pibls.lines import cost
+from pibls.lines.accuracy import SETTINGS
 from pibls.lines.basis import Basis, Rule, compressed
 from pibls.lines.design import Design, Monitor
 from pibls.lines.form import Evolution
@@ -19,10 +20,6 @@ from pibls.solution.evolved import EvolvedNetwork
 from pibls.solution.sizes import field_scales
 
 __all__ = ["Run", "distance", "follow", "misfit", "monitored", "network_of", "system_of", "wave_velocity"]
-
-_TIMES = 80
-_POINTS = 1500
-_WAVES = 3
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,7 +73,7 @@ def follow(system: Galerkin, design: Design, fineness: float, tol: float, allowe
     integrator = Integrator(system, tol, allowed, system.preparation)
     ended = None
     try:
-        reach = system.reach(np.linspace(first, last, _TIMES))
+        reach = system.reach(np.linspace(first, last, SETTINGS.times))
         trajectory = integrator.run(first, last, system.initial(), reach, brief_times(evolution))
     except IntegrationError as error:
         if error.partial is None:
@@ -117,7 +114,7 @@ def distance(problem: Problem, coarse: Run, fine: Run, share: float = 1.0) -> fl
 
     That of the worst field.
     """
-    step = max(1, len(fine.rule.weights) // _POINTS)
+    step = max(1, len(fine.rule.weights) // SETTINGS.most_points)
     X, weights = fine.rule.points[::step], fine.rule.weights[::step]
     first = float(fine.network.breaks[0])
     last = first + share * (min(coarse.reached, fine.reached) - first)
@@ -136,9 +133,9 @@ def _times_within(breaks: FloatArray, first: float, last: float) -> tuple[FloatA
     (True, 82, 1.0)
     """
     inner = np.unique(breaks[(breaks > first) & (breaks < last)])
-    inner = inner[:: len(inner) // (3 * _TIMES) + 1]
+    inner = inner[:: len(inner) // (3 * SETTINGS.times) + 1]
     edges = np.concatenate([[first], inner, [last]])
-    counts = np.ceil(np.diff(edges) / (last - first) * _TIMES * (1.0 - 1e-9)).astype(int)
+    counts = np.ceil(np.diff(edges) / (last - first) * SETTINGS.times * (1.0 - 1e-9)).astype(int)
     spans = np.repeat(np.diff(edges) / counts, counts)
     # Irrational places: regular ones could always hit the same phase of an oscillation.
     places = np.mod(0.5 + np.arange(len(spans)) * (np.sqrt(5.0) - 1.0) / 2.0, 1.0)
@@ -147,11 +144,11 @@ def _times_within(breaks: FloatArray, first: float, last: float) -> tuple[FloatA
 
 def monitored(run: Run, velocity: float = 0.0) -> Monitor:
     """Return how steep a solution on a line gets where, relative to its range; as seen from a line that moves."""
-    step = max(1, len(run.rule.weights) // (2 * _POINTS))
+    step = max(1, len(run.rule.weights) // (2 * SETTINGS.most_points))
     X, breaks, half = run.rule.points[::step], run.network.breaks, run.design.half[0]
-    times = np.unique(np.concatenate([breaks, np.linspace(breaks[0], breaks[-1], _TIMES)]))
-    if len(times) > 3 * _TIMES:
-        times = times[:: len(times) // (3 * _TIMES) + 1]
+    times = np.unique(np.concatenate([breaks, np.linspace(breaks[0], breaks[-1], SETTINGS.times)]))
+    if len(times) > 3 * SETTINGS.times:
+        times = times[:: len(times) // (3 * SETTINGS.times) + 1]
     span = np.maximum(np.ptp(run.network.on_grid(X, times, (0,)), axis=(0, 1)), 1e-300)
     slopes = (np.abs(run.network.on_grid(X, times, (1,))) * half / span).max(axis=2)
     for column, time in enumerate(times if velocity else []):
@@ -166,9 +163,9 @@ def wave_velocity(run: Run) -> float:
 
     These are right even where a front is not resolved at all.
     """
-    times = np.linspace(run.network.breaks[0], run.network.breaks[-1], 2 * _TIMES)
+    times = np.linspace(run.network.breaks[0], run.network.breaks[-1], 2 * SETTINGS.times)
     values = run.network.on_grid(run.rule.points, times, (0,))
-    waves = np.pi / run.design.half[0] * np.arange(1, _WAVES + 1)
+    waves = np.pi / run.design.half[0] * np.arange(1, SETTINGS.waves + 1)
     kernel = run.rule.weights * np.exp(-1j * np.outer(waves, run.rule.points[:, 0]))
     amplitudes = np.einsum("kp,ptf->tkf", kernel, values).reshape(len(times), -1)
     phases = np.unwrap(np.angle(amplitudes), axis=0)
