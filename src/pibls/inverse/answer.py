@@ -37,13 +37,9 @@ class Answer:
     Attributes
     ----------
     measurements, weighed
-        What was measured, and how noisy it is.
+        All measurements, and how noisy they are.
     found
         Where the search ended.
-    forward
-        What it solved with.
-    coordinates
-        What it searched in.
     free
         How many unknowns the data determine.
     covariance
@@ -63,8 +59,6 @@ class Answer:
     measurements: Measurements
     weighed: Weighed
     found: Descent
-    forward: Forward
-    coordinates: Coordinates
     free: float
     covariance: FloatArray
     shift: FloatArray
@@ -74,28 +68,26 @@ class Answer:
     sides: frozenset[tuple[int, float]] = frozenset()
 
     @classmethod
-    def of(
-        cls, measurements: Measurements, found: Descent, forward: Forward, coordinates: Coordinates, tol: float
-    ) -> Answer:
+    def of(cls, measurements: Measurements, found: Descent, tol: float) -> Answer:
         """Linearise about the end of a search."""
-        place, error = found.place, _error(measurements, forward)
-        first = Spread.of(measurements, place, coordinates)
+        place, error = found.place, _error(measurements, found.forward)
+        first = Spread.of(measurements, place)
         # What solutions are wrong by, and unknowns do not make up for, is no noise: it moves unknowns by itself.
         left = place.residual - error + place.slopes @ (first.answers @ error)
         rest = replace(measurements, floor=SETTINGS.negligible * measurements.floor)
-        spread = Spread.of(rest, replace(place, residual=left), coordinates)
-        return cls(
-            measurements,
-            spread.weighed,
-            found,
-            forward,
-            coordinates,
-            spread.free + measurements.taken,
-            spread.covariance,
-            spread.answers @ error,
-            error,
-            tol,
-        )
+        spread = Spread.of(rest, replace(place, residual=left))
+        free, shift = spread.free + measurements.taken, spread.answers @ error
+        return cls(measurements, spread.weighed, found, free, spread.covariance, shift, error, tol)
+
+    @property
+    def forward(self) -> Forward:
+        """The cells or features that solutions were made with."""
+        return self.found.forward
+
+    @property
+    def coordinates(self) -> Coordinates:
+        """Coordinates of the unknowns."""
+        return self.measurements.coordinates
 
     @property
     def _degrees(self) -> float:
@@ -113,7 +105,7 @@ class Answer:
         return float(np.sqrt(np.mean(np.square(residual / self.measurements.sizes)))) if len(residual) else 0.0
 
     @property
-    def shift_share(self) -> float:
+    def estimate(self) -> float:
         """The largest shift by the error of solutions, in standard deviations."""
         deviations = np.sqrt(np.diag(self.covariance))
         return float((np.abs(self.shift) / np.maximum(deviations, 1e-300)).max(initial=0.0))
@@ -123,7 +115,7 @@ class Answer:
         """Directions that the data do not determine."""
         place, numbers = self.found.place, len(self._names)
         sizes = self.coordinates.sizes(place.point)
-        rows = self.weighed.rows(place, self.coordinates)[0] * sizes
+        rows = self.weighed.rows(place)[0] * sizes
         own, others = rows[:, :numbers], rows[:, numbers:]
         # Unknown functions may make up for what numbers do.
         basis = _basis(np.column_stack([others, self._resized(rows)]))
@@ -137,10 +129,10 @@ class Answer:
 
         def change(moved: FloatArray) -> float:
             point = self.coordinates.point(np.concatenate([moved, vector[numbers:]]))
-            there = place_at(self.forward, self.measurements, self.coordinates, point, place.response)
+            there = place_at(self.forward, self.measurements, point, place.response)
             if there is None:
                 return np.inf
-            gap = self.weighed.rows(there, self.coordinates)[1] - self.weighed.rows(place, self.coordinates)[1]
+            gap = self.weighed.rows(there)[1] - self.weighed.rows(place)[1]
             return float(np.linalg.norm(gap - basis @ (basis.T @ gap)))
 
         replaced = np.linalg.norm(alone, axis=0) > max(accuracy, 1.0)
@@ -195,7 +187,7 @@ class Answer:
         for i, name in enumerate(self._names):
             open_ends = np.array([-np.inf if (i, -1.0) in self.sides else 0, np.inf if (i, 1.0) in self.sides else 0])
             ends = place.point[i] + factor * deviations[i] * np.array([-1.0, 1.0]) + open_ends
-            ends = np.clip(ends, *self._bounds(i))
+            ends = np.clip(ends, self.coordinates.low[i], self.coordinates.high[i])
             low, high = (float(self.coordinates.vector(_with(place.point, i, end))[i]) for end in ends)
             value, deviation = float(self.coordinates.vector(place.point)[i]), float(deviations[i] * rates[i])
             if np.isinf(factor):
@@ -210,9 +202,6 @@ class Answer:
         lacks = self.undetermined
         return Parameters(tuple(entries), self._correlation(lost), lacks.remarks, lacks.directions, self._noise())
 
-    def _bounds(self, number: int) -> tuple[float, float]:
-        return float(self.coordinates.low[number]), float(self.coordinates.high[number])
-
     def _correlation(self, lost: Any) -> FloatArray:
         numbers = len(lost)
         shift = self.shift[:numbers]
@@ -224,17 +213,15 @@ class Answer:
         return np.asarray(found)
 
     def _noise(self) -> dict[str, float]:
-        pairs = zip(self.measurements.parametric.measured, self.measurements.spans, strict=False)
-        return {s.name: float(np.sqrt(np.mean(np.square(self.weighed.noise[span])))) for s, span in pairs}
+        noise = self.weighed.noise
+        return {s.name: float(np.sqrt(np.mean(np.square(noise[span])))) for s, span in self.measurements.measured}
 
     @cached_property
     def misfits(self) -> list[str]:
         """Say which residuals do not look like noise."""
         residual, found = self.found.place.residual, []
-        domain = self.measurements.parametric.problem.domain
-        extents = np.ptp(np.asarray(domain.bounds), axis=1)
         least = max(self.tol, SETTINGS.coarse) if self.measurements.parametric.bases else self.tol
-        for s, span in zip(self.measurements.parametric.measured, self.measurements.spans, strict=False):
+        for s, span in self.measurements.measured:
             own, noise = residual[span], self.weighed.noise[span]
             robust = s.loss == "huber"
             size = size_of(own, robust)
@@ -248,7 +235,7 @@ class Answer:
             if s.noise is not None and too_large(own / noise, free, robust):
                 times = size_of(own / noise, robust) / np.sqrt(max(1.0 - free / len(own), 1.0 / len(own)))
                 found.append(f"residuals of {s.name} are {times:.2g} times as large as the stated noise")
-            elif alike(s, own, extents):
+            elif alike(s, own, self.measurements.parametric.problem.domain):
                 found.append(f"residuals of {s.name} have the same sign in whole regions, which noise does not")
         return found
 

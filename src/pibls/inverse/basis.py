@@ -12,8 +12,9 @@ import sympy as sp
 
 from pibls.checks import FloatArray
 from pibls.inverse.thresholds import SETTINGS
-from pibls.problem import Field, MultiIndex
+from pibls.problem import Field, MultiIndex, Problem
 from pibls.problem.domain import Domain
+from pibls.problem.evaluate import compile_function
 
 __all__ = ["Basis"]
 
@@ -68,6 +69,23 @@ class Basis:
     def extent(self) -> FloatArray:
         """Lengths of the domain along its axes."""
         return np.asarray(self.length / (1 + 2 * SETTINGS.beyond))
+
+    def relative(self, length: float | None) -> float | None:
+        """Return a length in units of the domain."""
+        return None if length is None else float(length / np.mean(self.extent))
+
+    def first(self, function: Field, problem: Problem) -> FloatArray:
+        """Return the coefficients of the start of a function: a constant, or the nearest to an expression."""
+        found = np.zeros(self.size)
+        if function.start is None:
+            found[0] = 1.0 if _is_factor(function, problem) else 0.0
+            return found
+        start = compile_function(function.start, problem.domain.coordinates)
+        if start.constant is not None:
+            found[0] = start.constant
+            return found
+        X = problem.domain.sample(8 * self.size, "kronecker", 0)
+        return np.asarray(np.linalg.lstsq(self.values(X, (0,) * X.shape[1]), start(X), rcond=1e-8)[0])
 
     def variances(self, size: float, length: float, smoothness: float) -> FloatArray:
         """Return the prior variances of all coefficients but the constant's; ``length`` in units of the domain.
@@ -133,6 +151,12 @@ class Basis:
 
         marks = "".join(str(s) * n for s, n in orders.items())
         return make(f"{self.name}_{marks}" if marks else self.name, evaluated, *inner.args)
+
+
+def _is_factor(function: Field, problem: Problem) -> bool:
+    """Tell whether a function multiplies fields, rather than standing by itself like a source."""
+    terms = [(t, s.form) for s in problem.statements for t in s.form.terms if t.field == function.label]
+    return any(set(form.slots) & term.coefficient.free_symbols for term, form in terms)
 
 
 def _spectrum(waves: FloatArray, length: float, smoothness: float) -> tuple[FloatArray, FloatArray]:

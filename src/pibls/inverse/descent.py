@@ -56,23 +56,22 @@ class Descent:
 
     Attributes
     ----------
+    forward
+        The cells or features that solutions were made with.
     place
         The best place.
-    misfit
-        Square sum of all rows there.
     settled
         Whether more steps would not change it.
     """
 
+    forward: Forward
     place: Place
-    misfit: float
     settled: bool
 
 
-def place_at(
-    forward: Forward, measurements: Measurements, coordinates: Coordinates, point: FloatArray, near: Any
-) -> Place | None:
+def place_at(forward: Forward, measurements: Measurements, point: FloatArray, near: Any) -> Place | None:
     """Solve at a point; return the place, or None where the problem cannot be solved."""
+    coordinates = measurements.coordinates
     vector = coordinates.vector(point)
     if not np.isfinite(vector).all():
         return None
@@ -164,7 +163,6 @@ class _Search:
 
     forward: Forward
     measurements: Measurements
-    coordinates: Coordinates
     rule: Damping
     rough: bool
     damping: float
@@ -174,8 +172,8 @@ class _Search:
     def linearise(self, here: Place) -> _Whole:
         """Weigh measurements by the residuals at a place; solve for the step."""
         weighed = self.measurements.weighed(here.residual)
-        rows, right = weighed.rows(here, self.coordinates)
-        return _Whole(weighed, rows, right, step_from(rows, right, 0.0, here, self.coordinates))
+        rows, right = weighed.rows(here)
+        return _Whole(weighed, rows, right, step_from(rows, right, 0.0, here, self.measurements.coordinates))
 
     def settled(self, here: Place, model: _Whole) -> Place | None:
         """Return the place if data are met, or a step changes less than noise does or solutions are wrong by."""
@@ -187,13 +185,13 @@ class _Search:
     def step(self, here: Place, model: _Whole) -> Place | None:
         """Damp the step until the square sum falls."""
         hopeful, self.last = model.whole.is_hopeful(self.last), model.whole.promised
-        before = model.weighed.misfit(here, self.coordinates)
+        before = model.weighed.misfit(here)
         while self.damping < self.rule.most:
-            step = step_from(model.rows, model.right, self.damping, here, self.coordinates, self.reach)
+            step = step_from(model.rows, model.right, self.damping, here, self.measurements.coordinates, self.reach)
             if step.promised <= self.rule.enough * SETTINGS.slight and not hopeful:
                 return None
             there = self._trial(here, step)
-            after = np.inf if there is None else model.weighed.misfit(there, self.coordinates)
+            after = np.inf if there is None else model.weighed.misfit(there)
             if after < self.rule.worse * before:
                 self.damping /= 10.0 if before - after > 0.5 * step.promised else 1.5
                 self.damping = self.damping if self.damping >= self.rule.least else 0.0
@@ -205,13 +203,13 @@ class _Search:
                 return None
             if here.response.is_aged:
                 # Old answers may be what is wrong: make new ones before steps become shorter.
-                return place_at(self.forward, self.measurements, self.coordinates, here.point, None)
+                return place_at(self.forward, self.measurements, here.point, None)
             self.damping, self.reach, hopeful = max(8.0 * self.damping, self.rule.least), 1.0, False
         return None
 
     def _trial(self, here: Place, step: _Step) -> Place | None:
-        target = np.clip(here.point + step.taken, self.coordinates.low, self.coordinates.high)
-        there = place_at(self.forward, self.measurements, self.coordinates, target, here.response)
+        target = self.measurements.coordinates.within(here.point + step.taken)
+        there = place_at(self.forward, self.measurements, target, here.response)
         return there.corrected(here) if there is not None and there.response.is_aged else there
 
     def judged(self, before: Place, model: _Whole, here: Place | None) -> End | None:
@@ -225,7 +223,6 @@ class _Search:
 def search(
     forward: Forward,
     measurements: Measurements,
-    coordinates: Coordinates,
     here: Place,
     *,
     rough: bool = False,
@@ -236,6 +233,6 @@ def search(
 
     A ``rough`` search ends where steps change less than solutions are wrong by.
     """
-    target = _Search(forward, measurements, coordinates, rule, rough, 0.0 if nearby else rule.first)
+    target = _Search(forward, measurements, rule, rough, 0.0 if nearby else rule.first)
     here, end = descend(target, here, rule.steps)
-    return Descent(here, measurements.weighed(here.residual).misfit(here, coordinates), end is End.SETTLED)
+    return Descent(forward, here, end is End.SETTLED)

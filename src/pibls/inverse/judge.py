@@ -8,6 +8,7 @@ from scipy.special import gammaincc, ndtr, ndtri
 from pibls.checks import FloatArray
 from pibls.inverse.thresholds import SETTINGS
 from pibls.problem import AtPoints, Statement
+from pibls.problem.domain import Domain
 
 __all__ = ["alike", "size_of", "too_large"]
 
@@ -41,7 +42,7 @@ def too_large(scaled: FloatArray, free: float, robust: bool = False) -> bool:
     return bool(gammaincc(degrees / 2, float(scaled @ scaled) / 2) < 2.0 * ndtr(-SETTINGS.sure))
 
 
-def alike(statement: Statement, residual: FloatArray, extents: FloatArray) -> bool:
+def alike(statement: Statement, residual: FloatArray, domain: Domain) -> bool:
     """Tell whether residuals of neighbours have the same sign more often than chance makes it so.
 
     The sign test over pairs of neighbours: on a line, it is the test by the number of runs.
@@ -51,7 +52,7 @@ def alike(statement: Statement, residual: FloatArray, extents: FloatArray) -> bo
         return False
     from scipy.spatial import cKDTree
 
-    X = statement.place.points / extents
+    X = statement.place.points / np.ptp(np.asarray(domain.bounds), axis=1)
     _, near = cKDTree(X).query(X, k=_NEIGHBOURS + 1)
     ends = np.column_stack([np.repeat(np.arange(count), _NEIGHBOURS + 1), near.ravel()])
     # Neighbours are each other's neighbours. Of independent signs, products over different pairs are uncorrelated.

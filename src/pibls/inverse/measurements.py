@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -28,8 +28,8 @@ class Measurements:
 
     Attributes
     ----------
-    parametric
-        The problem.
+    parametric, coordinates
+        The problem, and coordinates of its unknowns.
     floor
         Share of the size of measurements that solutions are wrong by: no noise is less.
     means, deviations
@@ -43,9 +43,10 @@ class Measurements:
     """
 
     parametric: Parametric
-    floor: float
-    means: FloatArray
-    deviations: FloatArray
+    coordinates: Coordinates
+    floor: float = 0.0
+    means: FloatArray = field(default_factory=lambda: np.zeros(0))
+    deviations: FloatArray = field(default_factory=lambda: np.zeros(0))
     until: float = np.inf
     left_out: tuple[float, ...] = ()
     taken: float = 0.0
@@ -66,6 +67,16 @@ class Measurements:
         ends = np.cumsum([0, *(len(s.targets) for s in self.parametric.observations if s.targets is not None)])
         return tuple(slice(a, b) for a, b in zip(ends.tolist(), ends.tolist()[1:], strict=False))
 
+    @property
+    def sets(self) -> list[tuple[Statement, slice]]:
+        """Every set, measurements first, and where its rows stand."""
+        return list(zip(self.parametric.observations, self.spans, strict=True))
+
+    @property
+    def measured(self) -> list[tuple[Statement, slice]]:
+        """The measurements alone, and where their rows stand."""
+        return self.sets[: len(self.parametric.measured)]
+
     @cached_property
     def targets(self) -> FloatArray:
         """All that was measured."""
@@ -76,8 +87,7 @@ class Measurements:
     @cached_property
     def robust(self) -> BoolArray:
         """Which rows may be outliers."""
-        sets = zip(self.parametric.observations, self.spans, strict=True)
-        huber = [np.full(span.stop - span.start, s.loss == "huber") for s, span in sets]
+        huber = [np.full(span.stop - span.start, s.loss == "huber") for s, span in self.sets]
         return np.concatenate([np.empty(0, dtype=bool), *huber])
 
     @cached_property
@@ -136,9 +146,8 @@ class Measurements:
         count = max(len(residual), 1)
         share = max(1.0 - (free + self.taken) / count, 1.0 / count)
         relative = residual / self.sizes
-        sets = list(zip(self.parametric.observations, self.spans, strict=True))
-        every = [np.empty(0), *(relative[span][self.kept[span]] for s, span in sets if _is_estimated(s))]
-        for statement, span in sets:
+        every = [np.empty(0), *(relative[span][self.kept[span]] for s, span in self.sets if _is_estimated(s))]
+        for statement, span in self.sets:
             if statement.noise is not None:
                 noise[span] = statement.noise / np.sqrt(statement.weight)
             elif _is_estimated(statement):
@@ -158,15 +167,15 @@ class Weighed:
     noise: FloatArray
     weights: FloatArray
 
-    def rows(self, here: Place, coordinates: Coordinates) -> tuple[FloatArray, FloatArray]:
+    def rows(self, here: Place) -> tuple[FloatArray, FloatArray]:
         """Return the rows of a step in coordinates, and their residuals: data first, then priors."""
         factors = np.sqrt(self.weights) / self.noise
-        priors, missing = self.prior(here.point, coordinates)
+        priors, missing = self.prior(here.point)
         return np.vstack([here.slopes * factors[:, None], priors]), np.concatenate([here.residual * factors, missing])
 
-    def prior(self, point: FloatArray, coordinates: Coordinates) -> tuple[FloatArray, FloatArray]:
+    def prior(self, point: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return the rows of priors, and their residuals."""
-        m = self.measurements
+        m, coordinates = self.measurements, self.measurements.coordinates
         numbers = len(m.parametric.problem.parameters)
         vector = coordinates.vector(point)
         deviations = np.concatenate([coordinates.deviations[:numbers], m.deviations])
@@ -176,13 +185,13 @@ class Weighed:
         rows[np.arange(len(with_prior)), with_prior] = (coordinates.rates(point) / deviations)[with_prior]
         return rows, ((vector - means) / deviations)[with_prior]
 
-    def misfit(self, here: Place, coordinates: Coordinates) -> float:
+    def misfit(self, here: Place) -> float:
         """Return the square sum of all rows; outliers count by their size."""
         sizes = np.abs(here.residual / self.noise)
         squares = np.square(sizes)
         outside = self.measurements.robust & (sizes > SETTINGS.huber)
         squares = np.where(outside, 2.0 * SETTINGS.huber * sizes - SETTINGS.huber**2, squares)
-        return float(squares[self.measurements.kept].sum() + np.square(self.prior(here.point, coordinates)[1]).sum())
+        return float(squares[self.measurements.kept].sum() + np.square(self.prior(here.point)[1]).sum())
 
 
 def _is_estimated(statement: Statement) -> bool:

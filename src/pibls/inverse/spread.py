@@ -12,7 +12,6 @@ from pibls.checks import FloatArray
 from pibls.inverse.descent import Place
 from pibls.inverse.measurements import Measurements, Weighed
 from pibls.inverse.thresholds import SETTINGS
-from pibls.inverse.unknowns import Coordinates
 
 __all__ = ["Spread"]
 
@@ -39,24 +38,24 @@ class Spread:
     answers: FloatArray
 
     @classmethod
-    def of(cls, measurements: Measurements, place: Place, coordinates: Coordinates) -> Spread:
+    def of(cls, measurements: Measurements, place: Place) -> Spread:
         """Linearise about a place.
 
         Of a loss with outliers, the curvature is what determines the unknowns: a datum takes part in it with the
         probability that its true residual is not cut off. It pulls with a variance of its own all the same.
         """
         count = len(place.residual)
-        rows = measurements.weighed(place.residual).rows(place, coordinates)[0]
+        rows = measurements.weighed(place.residual).rows(place)[0]
         free = float(np.square(rows[:count] @ _inverse_root(rows)).sum())
         weighed = measurements.weighed(place.residual, free)
-        root = _inverse_root(weighed.rows(place, coordinates)[0])
+        root = _inverse_root(weighed.rows(place)[0])
         plain = place.slopes / weighed.noise[:, None]
         say, pull = np.ones(count), np.ones(count)
         if measurements.robust.any():
             scaled = place.residual / weighed.noise
             say = np.where(measurements.robust, _say(scaled, np.linalg.norm(plain @ root, axis=1)), 1.0)
             pull = _pull(measurements, scaled, free)
-            root = _inverse_root(np.vstack([plain * np.sqrt(say)[:, None], weighed.prior(place.point, coordinates)[0]]))
+            root = _inverse_root(np.vstack([plain * np.sqrt(say)[:, None], weighed.prior(place.point)[0]]))
         seen = plain @ root
         # Directions that no row sees stay as open as they are.
         middle = np.eye(root.shape[1]) + (seen.T * (pull - say)) @ seen

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -70,9 +70,20 @@ class Coordinates:
         with np.errstate(divide="ignore", invalid="ignore"):
             return np.where(self.logarithmic, np.log(vector), vector / self.scales)
 
+    def within(self, point: FloatArray) -> FloatArray:
+        """Return the nearest point within bounds."""
+        return np.clip(point, self.low, self.high)
+
     def rates(self, point: FloatArray) -> FloatArray:
         """Return the derivative of every unknown by its coordinate."""
         return np.where(self.logarithmic, self.vector(point), self.scales)
+
+    def held(self, number: int, target: FloatArray, deviation: float) -> Coordinates:
+        """Return coordinates with a prior that holds a number next to a target, by a share of a deviation."""
+        means, deviations = self.means.copy(), self.deviations.copy()
+        means[number] = self.vector(target)[number]
+        deviations[number] = SETTINGS.slight * deviation * self.rates(target)[number]
+        return replace(self, means=means, deviations=deviations)
 
     def sizes(self, point: FloatArray) -> FloatArray:
         """Return the size of a large change of every coordinate: for unlimited numbers, their own size."""
