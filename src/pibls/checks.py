@@ -23,6 +23,7 @@ __all__ = [
     "check_points",
     "check_seed",
     "cut",
+    "refusal",
     "shorten",
 ]
 
@@ -58,9 +59,16 @@ def cut(text: str, limit: int = 80) -> str:
     return text if len(text) <= limit else text[: limit - 3] + "..."
 
 
-def _refuse(error: type[PiblsError], name: str, owner: str, rule: str, value: object, remedy: str) -> PiblsError:
+def refusal(
+    name: str, owner: str, rule: str, value: object, remedy: str = "", error: type[PiblsError] = InputError
+) -> PiblsError:
+    """Return the error about an argument that breaks a rule.
+
+    >>> refusal("n", "sample", "be an integer", 1.5)
+    InputError("The 'n' parameter of sample must be an integer. Got 1.5 instead.")
+    """
     tail = f" {remedy}" if remedy else ""
-    return error(f"The '{name}' parameter of {owner} must be {rule}. Got {shorten(value)} instead.{tail}")
+    return error(f"The '{name}' parameter of {owner} must {rule}. Got {shorten(value)} instead.{tail}")
 
 
 def check_integer(
@@ -78,12 +86,12 @@ def check_integer(
     >>> check_integer("n", 3, "sample", minimum=1)
     3
     """
-    rule = f"an integer of at least {minimum}" + ("" if maximum is None else f" and at most {maximum}")
+    rule = f"be an integer of at least {minimum}" + ("" if maximum is None else f" and at most {maximum}")
     if isinstance(value, bool | np.bool_) or not isinstance(value, numbers.Integral):
-        raise _refuse(error, name, owner, rule, value, remedy)
+        raise refusal(name, owner, rule, value, remedy, error)
     number = int(value)
     if number < minimum or (maximum is not None and number > maximum):
-        raise _refuse(error, name, owner, rule, value, remedy)
+        raise refusal(name, owner, rule, value, remedy, error)
     return number
 
 
@@ -103,20 +111,20 @@ def check_number(
     >>> check_number("radius", 2, "Disk", minimum=0, exclusive=True)
     2.0
     """
-    rule = "a finite real number"
+    rule = "be a finite real number"
     if minimum > -math.inf:
         rule += f" {'above' if exclusive else 'of at least'} {minimum:g}"
     if maximum < math.inf:
         rule += f"{' and' if minimum > -math.inf else ''} at most {maximum:g}"
     if isinstance(value, bool | np.bool_ | str | bytes | bytearray | memoryview | complex | np.ma.MaskedArray):
-        raise _refuse(error, name, owner, rule, value, remedy)
+        raise refusal(name, owner, rule, value, remedy, error)
     try:
         number = float(_to_host(value))
     except Exception:  # whatever the object of a stranger does
-        raise _refuse(error, name, owner, rule, value, remedy) from None
+        raise refusal(name, owner, rule, value, remedy, error) from None
     too_small = number <= minimum if exclusive else number < minimum
     if not math.isfinite(number) or too_small or number > maximum:
-        raise _refuse(error, name, owner, rule, value, remedy)
+        raise refusal(name, owner, rule, value, remedy, error)
     return number
 
 
@@ -138,7 +146,7 @@ def check_bytes(name: str, value: object, owner: str) -> float:
     found = re.fullmatch(r"\s*([\d.]+(?:[eE]\d+)?)\s*([kmgtiKMGTI]{0,2}[bB])?\s*", value, re.ASCII)
     unit = _UNITS.get((found[2] or "b").lower()) if found else None
     if found is None or unit is None or found[1].count(".") > 1:
-        raise _refuse(InputError, name, owner, "an amount of memory", value, remedy)
+        raise refusal(name, owner, "be an amount of memory", value, remedy)
     return check_number(name, float(found[1]) * unit, owner, minimum=0, exclusive=True, remedy=remedy)
 
 
@@ -151,7 +159,7 @@ def check_choice(
     'sobol'
     """
     if not isinstance(value, str) or value not in choices:
-        raise _refuse(error, name, owner, "one of " + ", ".join(map(repr, choices)), value, "")
+        raise refusal(name, owner, "be one of " + ", ".join(map(repr, choices)), value, error=error)
     return value
 
 
@@ -176,15 +184,15 @@ def check_points(
     >>> check_points("X", [[0, 1], [2, 3]], "u", 2).shape
     (2, 2)
     """
-    rule = f"an array of finite real numbers of shape (n, {dimension})"
+    rule = f"be an array of finite real numbers of shape (n, {dimension})"
     try:
         array = np.asarray(_to_host(value))
     except Exception:
-        raise _refuse(error, name, owner, rule, value, "Give one row per point, one column per coordinate.") from None
+        raise refusal(name, owner, rule, value, "Give one row per point, one column per coordinate.", error) from None
     if array.dtype.kind not in "iuf":
-        raise _refuse(error, name, owner, rule + f" (the entries are {array.dtype})", value, "")
+        raise refusal(name, owner, rule + f" (the entries are {array.dtype})", value, error=error)
     if np.ma.is_masked(value):
-        raise _refuse(error, name, owner, rule, value, "Remove the masked entries, or fill them.")
+        raise refusal(name, owner, rule, value, "Remove the masked entries, or fill them.", error)
     # Long doubles past the range become infinite here, and are refused below like any other.
     with np.errstate(over="ignore"):
         array = array.astype(np.float64, copy=False)
@@ -194,10 +202,10 @@ def check_points(
         array = array[:, None] if dimension == 1 else array[None, :]
     if array.ndim != 2 or array.shape[1] != dimension:
         remedy = f"It has shape {array.shape}; give one row per point, one column per coordinate."
-        raise _refuse(error, name, owner, rule, value, remedy)
+        raise refusal(name, owner, rule, value, remedy, error)
     if not np.isfinite(array).all():
         row = int(np.flatnonzero(~np.isfinite(array).all(axis=1))[0])
-        raise _refuse(error, name, owner, rule, array[row].tolist(), f"That is row {row}; remove such points.")
+        raise refusal(name, owner, rule, array[row].tolist(), f"That is row {row}; remove such points.", error)
     return array
 
 

@@ -9,7 +9,7 @@ from typing import ClassVar
 import numpy as np
 import sympy as sp
 
-from pibls.checks import BoolArray, FloatArray, check_number, shorten
+from pibls.checks import BoolArray, FloatArray, check_number, refusal
 from pibls.errors import GeometryError
 from pibls.geometry.base import LevelIn, Region, check_coordinates
 from pibls.geometry.description import Argument, Arguments, Kind
@@ -38,10 +38,7 @@ def check_center(value: object, count: int, owner: str) -> Vector:
     except TypeError:
         entries = []
     if len(entries) != count or isinstance(value, str):
-        raise GeometryError(
-            f"The 'center' parameter of {owner} must be {count} numbers, one per coordinate. "
-            f"Got {shorten(value)} instead."
-        )
+        raise refusal("center", owner, f"be {count} numbers, one per coordinate", value, error=GeometryError)
     return tuple(check_number("center", entry, owner, error=GeometryError) for entry in entries)
 
 

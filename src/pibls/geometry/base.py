@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import sympy as sp
 
-from pibls.checks import BoolArray, FloatArray, check_choice, check_points, check_seed, shorten
+from pibls.checks import BoolArray, FloatArray, check_choice, check_points, check_seed, refusal, shorten
 from pibls.errors import GeometryError, PiblsError
 from pibls.geometry.description import Arguments
 from pibls.geometry.part import Part
@@ -205,10 +205,7 @@ class Domain(FieldState, ABC):
         Sampled with the same arguments they give points that differ only in that coordinate.
         """
         if not isinstance(coordinate, sp.Symbol) or coordinate not in self.coordinates:
-            raise GeometryError(
-                f"The 'coordinate' parameter of faces() must be one of {self.coordinates}. "
-                f"Got {shorten(coordinate)} instead."
-            )
+            raise refusal("coordinate", "faces()", f"be one of {self.coordinates}", coordinate, error=GeometryError)
         raise GeometryError(
             f"{shorten(self)} has no pair of opposite flat faces in {coordinate}, so nothing can be periodic there. "
             "Use an Interval, Rectangle or Box."

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import sympy as sp
 
-from pibls.checks import FloatArray, as_reals, check_integer, shorten
+from pibls.checks import FloatArray, as_reals, check_integer, refusal, shorten
 from pibls.errors import GeometryError
 from pibls.geometry.base import Region, check_coordinates
 from pibls.geometry.boxtree import bundled
@@ -101,9 +101,7 @@ class Implicit(Region):
                 f"Got {shorten(function)} instead."
             )
         if isinstance(function, sp.Expr) and not function.free_symbols <= set(symbols):
-            raise GeometryError(
-                f"The 'function' parameter of Implicit must depend on {symbols} only. Got {shorten(function)} instead."
-            )
+            raise refusal("function", "Implicit", f"depend on {symbols} only", function, error=GeometryError)
         limits = tuple((low, high) for low, high in check_bounds(bounds, d, "Implicit").tolist())
         most = _MOST_CELLS[d]
         wanted = _CELLS[d] if cells is None else cells

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import sympy as sp
 
-from pibls.checks import shorten
+from pibls.checks import refusal, shorten
 from pibls.errors import GeometryError
 from pibls.geometry.ball import Ball
 from pibls.geometry.base import Domain
@@ -57,10 +57,7 @@ def per_region(values: Mapping[Domain, Any], otherwise: Any = 0) -> sp.Expr:
     (True, True)
     """
     if not isinstance(values, Mapping) or not values:
-        raise GeometryError(
-            f"The 'values' parameter of per_region must map shapes to values, such as {{disk: 50}}. Got "
-            f"{shorten(values)} instead."
-        )
+        raise refusal("values", "per_region", "map shapes to values, such as {disk: 50}", values, error=GeometryError)
     branches = [(_expression(value), inside(shape)) for shape, value in values.items()]
     return sp.Piecewise(*branches, (_expression(otherwise), True))
 

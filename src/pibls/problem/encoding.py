@@ -23,7 +23,7 @@ from pibls.problem.program import value_of
 from pibls.problem.symbols import Data, Field, Normal, Smooth, Unknown, data, normal, unknown
 from pibls.problem.symbols import field as unknown_field
 
-__all__ = ["decode", "encode"]
+__all__ = ["SCALARS", "SEARCHING", "decode", "encode"]
 
 _DEPTH = 200
 _NODES = 50_000
@@ -35,22 +35,25 @@ _HIGHEST_DEGREE, _LARGEST_ARGUMENT = 50, 20
 # Operators over space are carried out later, and each derivative of a product has more terms.
 _DEEPEST, _MOST_DERIVED = 12, 200_000
 
-_FUNCTIONS = {
+SCALARS = (
+    *(sp.sin, sp.cos, sp.tan, sp.cot, sp.sec, sp.csc, sp.asin, sp.acos, sp.atan, sp.atan2),
+    *(sp.sinh, sp.cosh, sp.tanh, sp.coth, sp.sech, sp.csch, sp.asinh, sp.acosh, sp.atanh, sp.sinc),
+    *(sp.exp, sp.log, sp.Abs, sp.sign, sp.Heaviside, sp.Min, sp.Max, sp.floor, sp.ceiling),
+    *(sp.erf, sp.erfc, sp.gamma, sp.loggamma, sp.LambertW, sp.besselj, sp.bessely, sp.besseli, sp.besselk),
+    *(sp.airyai, sp.airybi, sp.legendre, sp.hermite, sp.chebyshevt),
+)
+"""The functions of numbers that problem files can name."""
+_TESTS = {cls.__name__: cls for cls in (sp.And, sp.Or, sp.Not, sp.Xor, sp.Eq, sp.Ne, sp.Lt, sp.Le, sp.Gt, sp.Ge)}
+_FUNCTIONS = _TESTS | {
     cls.__name__: cls
     for cls in (
-        *(sp.sin, sp.cos, sp.tan, sp.cot, sp.sec, sp.csc, sp.asin, sp.acos, sp.atan, sp.atan2),
-        *(sp.sinh, sp.cosh, sp.tanh, sp.coth, sp.sech, sp.csch, sp.asinh, sp.acosh, sp.atanh, sp.sinc),
-        *(sp.exp, sp.log, sp.Abs, sp.sign, sp.Heaviside, sp.Min, sp.Max, sp.floor, sp.ceiling, sp.Mod),
-        *(sp.erf, sp.erfc, sp.gamma, sp.loggamma, sp.LambertW, sp.besselj, sp.bessely, sp.besseli, sp.besselk),
-        *(sp.airyai, sp.airybi, sp.legendre, sp.hermite, sp.chebyshevt, sp.factorial),
-        *(sp.Add, sp.Mul, sp.Pow, sp.And, sp.Or, sp.Not, sp.Xor, sp.Eq, sp.Ne, sp.Lt, sp.Le, sp.Gt, sp.Ge),
+        *(*SCALARS, sp.Mod, sp.factorial, sp.Add, sp.Mul, sp.Pow),
         *(Laplacian, Divergence, NormalDerivative, SpaceDerivative, Inside, Outside, Flux),
     )
 }
 _LOGIC = {"And", "Or", "Not", "Xor"}
-_TESTS = {cls.__name__ for cls in (sp.And, sp.Or, sp.Not, sp.Xor, sp.Eq, sp.Ne, sp.Lt, sp.Le, sp.Gt, sp.Ge)}
 # Here SymPy would look for relations between arguments, for minutes if they are large. They were sought on writing.
-_SEARCHING = _TESTS | {"Abs", "sign", "Heaviside", "Min", "Max", "floor", "ceiling", "Mod"}
+SEARCHING = {*_TESTS, "Abs", "sign", "Heaviside", "Min", "Max", "floor", "ceiling", "Mod"}
 _ORDERS = {
     **{"Laplacian": 2, "Divergence": 1, "NormalDerivative": 1, "SpaceDerivative": 1, "Flux": 1},
     **{"Inside": 0, "Outside": 0},
@@ -204,7 +207,7 @@ class _Reader:
         if not all(isinstance(argument, wanted) for argument in arguments):
             raise FileFormatError(f"The stored expression {shorten(tree)} is malformed.")
         measures = _measured(kind, parts)
-        settings = {"evaluate": False} if kind in _SEARCHING else {}
+        settings = {"evaluate": False} if kind in SEARCHING else {}
         return replace(measures, expression=_FUNCTIONS[kind](*arguments, **settings))
 
     def data(self, read: Callable[[Any], Any], name: str, *arguments: Any) -> Any:

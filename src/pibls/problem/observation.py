@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import sympy as sp
 
-from pibls.checks import FloatArray, as_reals, check_choice, cut, shorten
+from pibls.checks import FloatArray, as_reals, check_choice, cut, refusal, shorten
 from pibls.errors import InputError, ProblemError
 from pibls.problem.columns import read_csv
 from pibls.problem.conditions import check_expression, check_settings
@@ -277,9 +277,8 @@ def _reals(name: str, values: object) -> FloatArray:
     numbers = as_reals(values)
     array = np.empty(0) if numbers is None else np.atleast_1d(numbers)
     if array.ndim != 1 or array.size == 0:
-        raise ProblemError(
-            f"The '{name}' parameter of Observation must be a sequence of finite real numbers, at least one. "
-            f"Got {shorten(values)} instead."
+        raise refusal(
+            name, "Observation", "be a sequence of finite real numbers, at least one", values, error=ProblemError
         )
     _finite(name, array).setflags(write=False)
     return array

@@ -12,7 +12,7 @@ from typing import Any
 import sympy as sp
 from sympy.core.function import AppliedUndef, UndefinedFunction
 
-from pibls.checks import shorten
+from pibls.checks import refusal, shorten
 from pibls.errors import ProblemError
 from pibls.problem.unknowns import Smooth, Unknown, check_name, unknown
 
@@ -164,9 +164,8 @@ def _start(start: object, label: str, symbols: tuple[sp.Symbol, ...]) -> sp.Expr
         expression = sp.Integer(start) if isinstance(start, int) else sp.Float(start)
     fine = isinstance(expression, sp.Expr) and expression.free_symbols <= set(symbols)
     if not fine or expression.has(AppliedUndef, sp.nan, sp.zoo, sp.oo, -sp.oo, sp.I):
-        raise ProblemError(
-            f"The 'start' parameter of field {label!r} must be a finite number, or an expression of {symbols}. Got "
-            f"{shorten(start)} instead."
+        raise refusal(
+            "start", f"field {label!r}", f"be a finite number, or an expression of {symbols}", start, error=ProblemError
         )
     return expression
 

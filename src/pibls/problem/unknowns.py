@@ -9,7 +9,7 @@ from typing import Any
 
 import sympy as sp
 
-from pibls.checks import check_number, shorten
+from pibls.checks import check_number, refusal, shorten
 from pibls.errors import ProblemError
 
 __all__ = ["Smooth", "Unknown", "check_name", "unknown"]
@@ -158,9 +158,8 @@ def _belief(value: object, owner: str) -> tuple[float, float] | None:
     if value is None:
         return None
     if not isinstance(value, tuple | list) or len(value) != 2:
-        raise ProblemError(
-            f"The 'prior' parameter of {owner} must be a mean and a standard deviation, such as (1.0, 0.5). Got "
-            f"{shorten(value)} instead."
+        raise refusal(
+            "prior", owner, "be a mean and a standard deviation, such as (1.0, 0.5)", value, error=ProblemError
         )
     mean = check_number("prior", value[0], owner)
     remedy = "That is the standard deviation; a number that is known exactly is no unknown."

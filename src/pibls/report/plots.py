@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pibls.checks import check_choice, check_integer, check_number, shorten
+from pibls.checks import check_choice, check_integer, check_number, refusal, shorten
 from pibls.errors import InputError
 from pibls.problem.analysis import analysis_of
 from pibls.report.panels import WHAT, choose_panels
@@ -83,10 +83,7 @@ def plot(
     ['Solution u', 'Absolute error of u']
     """
     if not isinstance(solution, Solution):
-        raise InputError(
-            f"The 'solution' parameter of plot must be a Solution. Got {shorten(solution)} instead. Use what solving a "
-            "problem returned."
-        )
+        raise refusal("solution", "plot", "be a Solution", solution, "Use what solving a problem returned.")
     check_choice("what", what, "plot", (*WHAT, "fit"))
     if what == "fit":
         from pibls.report.fits import draw_fit
@@ -140,8 +137,5 @@ def _check_levels(levels: Any) -> Any:
     if levels is None or isinstance(levels, int | np.integer):
         return None if levels is None else check_integer("levels", levels, "plot", minimum=1, maximum=1000)
     if not isinstance(levels, Sequence | np.ndarray) or isinstance(levels, str) or getattr(levels, "ndim", 1) == 0:
-        raise InputError(
-            "The 'levels' parameter of plot must be a number of contour lines or a sequence of values. "
-            f"Got {shorten(levels)} instead."
-        )
+        raise refusal("levels", "plot", "be a number of contour lines or a sequence of values", levels)
     return sorted({check_number("levels", level, "plot") for level in levels})

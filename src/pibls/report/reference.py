@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import sympy as sp
 
-from pibls.checks import FloatArray, check_points, shorten
+from pibls.checks import FloatArray, check_points, refusal, shorten
 from pibls.errors import InputError, PiblsError
 from pibls.problem import Field
 from pibls.problem.evaluate import compile_function
@@ -96,8 +96,5 @@ def given_per_field(name: str, value: object, fields: tuple[str, ...], owner: st
             )
         return {field: entries[field] for field in fields}
     if len(fields) > 1:
-        raise InputError(
-            f"The '{name}' parameter of {owner} must be a mapping with an entry for each field {fields}. "
-            f"Got {shorten(value)} instead."
-        )
+        raise refusal(name, owner, f"be a mapping with an entry for each field {fields}", value)
     return {fields[0]: value}

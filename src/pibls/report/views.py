@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import sympy as sp
 
-from pibls.checks import BoolArray, FloatArray, check_number, shorten
+from pibls.checks import BoolArray, FloatArray, check_number, refusal, shorten
 from pibls.errors import InputError, ProblemError
 from pibls.problem.domain import Domain
 
@@ -263,9 +263,8 @@ def _spread(bounds: FloatArray, count: int) -> list[float]:
 def _chosen(domain: Domain, at: object, owner: str) -> dict[int, list[float]]:
     """Return the values the user fixed, by number of the coordinate."""
     if not isinstance(at, Mapping | None):
-        raise InputError(
-            f"The 'at' parameter of {owner} must be a mapping from coordinates to values, such as "
-            f"{{'{domain.coordinates[-1]}': 0.5}}. Got {shorten(at)} instead."
+        raise refusal(
+            "at", owner, f"be a mapping from coordinates to values, such as {{'{domain.coordinates[-1]}': 0.5}}", at
         )
     names = [symbol.name for symbol in domain.coordinates]
     chosen: dict[int, list[float]] = {}

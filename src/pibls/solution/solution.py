@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import sympy as sp
 
-from pibls.checks import HIGHEST_ORDER, FloatArray, check_integer, check_points, shorten
+from pibls.checks import HIGHEST_ORDER, FloatArray, check_integer, check_points, refusal, shorten
 from pibls.errors import InputError, ProblemError
 from pibls.geometry.points import Points, interior_points
 from pibls.problem import AnyCondition, Field, Interior, MultiIndex, Problem, Statement, Unknown
@@ -83,10 +83,7 @@ class Solution:
     def __post_init__(self) -> None:
         # A method from elsewhere may say it as a plain string.
         if self.status not in tuple(Status):
-            raise InputError(
-                f"The 'status' parameter of Solution must be one of {', '.join(Status)}. Got {shorten(self.status)} "
-                "instead."
-            )
+            raise refusal("status", "Solution", f"be one of {', '.join(Status)}", self.status)
         object.__setattr__(self, "status", Status(self.status))
 
     @property

@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pibls.checks import FloatArray, cut, shorten
-from pibls.errors import FileFormatError, InputError, printable
+from pibls.checks import FloatArray, cut, refusal, shorten
+from pibls.errors import FileFormatError, printable
 from pibls.features.deep import DeepNetwork
 from pibls.problem import Problem
 from pibls.runtime import require_memory
@@ -174,10 +174,7 @@ def load(path: str | Path, data: Mapping[str, Callable[..., Any]] | None = None)
     from pibls.solution.solution import Solution
 
     if not isinstance(data, Mapping | None):
-        raise InputError(
-            f"The 'data' parameter of load must map names to functions, such as {{'f': numpy.sin}}. "
-            f"Got {shorten(data)} instead."
-        )
+        raise refusal("data", "load", "map names to functions, such as {'f': numpy.sin}", data)
     source = _path(path)
     members = _read(source)
     record = _json(members[_RECORD], source)

@@ -73,7 +73,7 @@ def _value(compute: Callable[..., Any], operands: Sequence[Measured]) -> float |
     except ZeroDivisionError:
         raise RefusedError("This divides by zero.") from None
     except ValueError:
-        raise RefusedError("This has no real value.") from None
+        raise RefusedError("This has no real value, or one too large for double precision.") from None
     if isinstance(value, complex) or math.isnan(value):
         raise RefusedError("This has no real value.")
     if abs(value) > _LARGEST or (value != 0 and abs(value) < 1 / _LARGEST):
