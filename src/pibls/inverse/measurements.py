@@ -108,16 +108,16 @@ class Measurements:
         # Where an unknown is out of reach, solutions answer to it by their errors alone.
         least = max(self.floor, SETTINGS.rounding)
         slopes = [
-            np.where(np.abs(own.slopes) > least * self._reach(s, response, vector), own.slopes, 0.0)
-            for s, own in zip(self.parametric.observations, found, strict=True)
+            np.where(np.abs(own) > least * self._reach(s, response, vector), own, 0.0)
+            for s, (_, own) in zip(self.parametric.observations, found, strict=True)
         ]
-        return np.concatenate([own.values for own in found]) - self.targets, np.vstack(slopes)
+        return np.concatenate([values for values, _ in found]) - self.targets, np.vstack(slopes)
 
     def _reach(self, statement: Statement, response: Response, vector: FloatArray) -> FloatArray:
         """Return the largest sensitivity of a measured quantity to each unknown, anywhere in the domain."""
         if not isinstance(statement.place, AtPoints):
             return np.zeros(self.parametric.size)
-        slopes = np.abs(predicted(self.parametric, statement, response, vector, self._about).slopes)
+        slopes = np.abs(predicted(self.parametric, statement, response, vector, self._about)[1])
         return np.asarray(np.where(np.isfinite(slopes), slopes, 0.0).max(axis=0))
 
     @cached_property

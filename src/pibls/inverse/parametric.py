@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -136,7 +136,7 @@ class Parametric:
     @cached_property
     def is_separable(self) -> bool:
         """Whether no unknown multiplies a field: sensitivities are then the same at all states."""
-        return all(not symbols & self._open(form) for form, symbols in self._coefficients)
+        return all(not t.coefficient.free_symbols & self._open(s.form) for s in self.stated for t in s.form.terms)
 
     @cached_property
     def is_affine(self) -> bool:
@@ -144,10 +144,6 @@ class Parametric:
         numbers = self.problem.parameters
         slopes = ((s.form, sp.diff(s.form.residual, k).free_symbols) for s in self.stated for k in numbers)
         return self.is_separable and all(not symbols & self._open(form) for form, symbols in slopes)
-
-    @property
-    def _coefficients(self) -> Iterator[tuple[Form, set[sp.Symbol]]]:
-        return ((s.form, t.coefficient.free_symbols) for s in self.stated for t in s.form.terms)
 
     def _open(self, form: Form) -> set[sp.Symbol]:
         """Return the symbols of a form that stand for fields and unknowns."""

@@ -9,94 +9,41 @@ __all__ = ["SETTINGS", "InverseSettings"]
 
 @dataclass(frozen=True)
 class InverseSettings:
-    """Numbers that decide in a search for unknowns.
+    """Numbers that decide in a search for unknowns; ``settings.huber`` is one of them."""
 
-    Attributes
-    ----------
-    rounding
-        Shares below this are rounding: some hundred operations lose that much in double precision.
-    finest
-        Relative accuracy beyond which cells of high degree gain nothing but rounding.
-    coarse
-        Relative accuracy of solutions while unknowns are looked for, and of bases of functions: noise is mostly more.
-    certain
-        Relative noise of conditions on unknown functions: ten times as much as bases may miss.
-    slight, negligible, most
-        A hundredth, a tenth, a half of something: hardly a part of it, a part that does not matter beside the rest, and
-        the larger part.
-    foretold
-        Share of a change by which linear models may be wrong and still be used.
-    nonlinear
-        Change of a coordinate (a logarithm, or a share of a scale) from which on linear models do not hold.
-    sure
-        Standard deviations beyond which chance explains nothing: one in 16 000.
-    huber
-        Standard deviations beyond which outliers count by their size: 95 % as efficient without outliers (Huber).
-    away
-        Standard deviations of the first look at what data allow beside the best fit: about where 95 % end.
-    settled
-        Standard deviations that numbers may move by on a finer tree, where measurements determine fields as well.
-    accuracy
-        Times the error of solutions, below which predictions may be errors: estimates are mostly within three times.
-    largest
-        Coordinates beyond this are out of all proportion: a factor of e¹⁰, or ten scales.
-    longest
-        Change of a coordinate in one step: logarithms of more than that are seldom linear.
-    step
-        Relative change of an unknown for differences: half of the digits that are left of a solution.
-    points
-        Points all over a domain that sample a function.
-    samples
-        Points on the way from one measurement to the next, and measurements that are looked at.
-    rounds
-        How often something is repeated that mostly settles after one or two times.
-    starts, alternatives
-        Starts at most where the first comes to nothing, and where others may fit as well.
-    decades
-        Decades about a start without bounds that other starts are spread over.
-    early
-        Early measurements per unknown that a search begins with, and times as many that come next.
-    share
-        Share of the remaining budget for one solution while unknowns are looked for.
-    denominator
-        Ratios of small integers have no larger one.
-    stricter
-        Times as much that equations count next beside measurements.
-    probes
-        Draws of noise that tell about fields: their size to a seventh.
-    beyond
-        Share of the domain that bases of functions reach beyond it: no slope is favoured at its ends.
-    """
-
-    rounding: float = 1e-13
-    finest: float = 1e-10
-    coarse: float = 1e-4
-    certain: float = 1e-3
-    slight: float = 0.01
-    negligible: float = 0.1
-    most: float = 0.5
-    foretold: float = 0.02
-    nonlinear: float = 0.2
-    sure: float = 4.0
-    huber: float = 1.345
-    away: float = 2.0
-    settled: float = 0.3
-    accuracy: float = 30.0
-    largest: float = 10.0
-    longest: float = 1.5
-    step: float = 1e-5
-    points: int = 200
-    samples: int = 48
-    rounds: int = 4
-    starts: int = 8
-    alternatives: int = 3
-    decades: float = 3.0
-    early: int = 3
-    share: float = 0.2
-    denominator: int = 4
-    stricter: float = 4.0
-    probes: int = 24
-    beyond: float = 0.25
+    rounding: float = 1e-13  # shares below are rounding: some hundred operations lose as much in double precision
+    finest: float = 1e-10  # relative accuracy beyond which cells of high degree gain nothing but rounding
+    coarse: float = 1e-4  # accuracy of solutions while unknowns are looked for, and of bases: noise is mostly more
+    certain: float = 1e-3  # relative noise of conditions on unknown functions: ten times as much as bases may miss
+    slight: float = 0.01  # share that is hardly a part of something
+    negligible: float = 0.1  # share that does not matter beside the rest
+    most: float = 0.5  # share from which on it is the larger part
+    foretold: float = 0.02  # share of a change by which linear models may be wrong and still be used
+    nonlinear: float = (
+        0.2  # change of a coordinate (a logarithm, or a share of a scale) that linear models do not follow
+    )
+    sure: float = 4.0  # standard deviations beyond which chance explains nothing: one in 16 000
+    huber: float = (
+        1.345  # standard deviations beyond which outliers count by their size: 95 % efficient without (Huber)
+    )
+    away: float = 2.0  # standard deviations of the first look beside the best fit: about where 95 % end
+    settled: float = 0.3  # standard deviations that numbers may move by on a finer tree, found together with fields
+    accuracy: float = 30.0  # times the error of solutions that may be errors: estimates are mostly within three times
+    largest: float = 10.0  # coordinates beyond are out of all proportion: a factor of e¹⁰, or ten scales
+    longest: float = 1.5  # change of a logarithm in one step: more is seldom linear
+    step: float = 1e-5  # relative change of an unknown for differences: half of the digits of a solution
+    points: int = 200  # points all over a domain that sample a function
+    samples: int = 48  # points from one measurement to the next, and measurements that are looked at for oscillations
+    rounds: int = 4  # repetitions of something that mostly settles after one or two
+    starts: int = 8  # starts at most, where the first comes to nothing
+    alternatives: int = 3  # starts that look for other values that fit as well
+    decades: float = 3.0  # decades about a start without bounds that other starts are spread over
+    early: int = 3  # early measurements per unknown that a search begins with, and times as many that come next
+    share: float = 0.2  # share of the remaining budget for one solution while unknowns are looked for
+    denominator: int = 4  # largest denominator of ratios of small integers
+    stricter: float = 4.0  # times as much that equations count next beside measurements
+    probes: int = 24  # draws of noise that tell the uncertainty of fields: to a seventh
+    beyond: float = 0.25  # share of the domain that bases reach beyond it: no slope is favoured at its ends
 
 
 SETTINGS = InverseSettings()

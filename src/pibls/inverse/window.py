@@ -15,7 +15,7 @@ from pibls.cells.solve import Fit, Glue
 from pibls.cells.state import TreeState
 from pibls.checks import FloatArray
 from pibls.inverse.by_cells import ByCells, CellResponse, Known, banding, gap_of, ordering
-from pibls.inverse.response import followed
+from pibls.inverse.response import of_fields
 from pibls.inverse.thresholds import SETTINGS
 from pibls.problem import AtPoints, Statement
 from pibls.solution.celled import CellNetwork
@@ -80,7 +80,8 @@ class Window(ByCells):
         made = replace(response, fit=fit)
         taken = 0.0
         for statement, span in zip(self.parametric.measured, spans, strict=True):
-            _, follows = followed(self.parametric, statement, made, response.vector)
+            assert isinstance(statement.place, AtPoints)
+            _, follows = of_fields(self.parametric, statement, made, response.vector, statement.place.points)
             taken += float((draws[span] * follows / noise[span, None]).sum()) / SETTINGS.probes
         return fit.columns, taken
 

@@ -72,15 +72,11 @@ class Trace:
         From data at the boundary points to a combination that has them, shape (m, rows); None where all data is zero.
     data
         The data of each condition.
-    rows, weights
-        The conditions of every function at the boundary points, and quadrature weights, where a penalty imposes them.
     """
 
     kernel: FloatArray
     lifting: FloatArray | None = None
     data: tuple[BoundaryData, ...] = ()
-    rows: FloatArray | None = None
-    weights: FloatArray | None = None
 
     def values(self, times: FloatArray, order: int = 0) -> FloatArray:
         """Return the data, or a time derivative of it, at times: shape (len(times), rows)."""
@@ -165,13 +161,10 @@ def trace(basis: Basis, statements: Sequence[Statement], orders: int) -> Trace:
     At the ends of an interval they are met exactly. In more dimensions, where a boundary has infinitely many points,
     that would leave too few functions: there a penalty imposes them.
     """
-    if not statements:
+    if not statements or basis.rule.points.shape[1] > 1:
         return Trace(np.eye(basis.size))
     rows = condition_rows(basis, statements, orders)
-    data = () if rows.homogeneous else rows.data
-    if basis.rule.points.shape[1] > 1:
-        return Trace(np.eye(basis.size), None, data, rows.matrix, rows.weights)
-    return _exact(basis, rows.matrix, data)
+    return _exact(basis, rows.matrix, () if rows.homogeneous else rows.data)
 
 
 @dataclass(frozen=True, eq=False)

@@ -20,7 +20,7 @@ from pibls.lines.basis import Basis, Trace, at_times
 from pibls.lines.constraint import Recovery, traces_of
 from pibls.lines.form import Evolution, Rate, compiled
 from pibls.lines.multipliers import Slot, State
-from pibls.lines.pull import Pull
+from pibls.lines.penalty import Penalty
 from pibls.lines.radau import STAGES, Trajectory, legendre_weights, stage_times
 from pibls.problem import MultiIndex
 
@@ -135,50 +135,37 @@ class Galerkin:
         return matrix
 
     @cached_property
-    def _penalties(self) -> tuple[FloatArray, dict[str, FloatArray]]:
-        """The fixed part of the Jacobian with penalties, and their response to boundary data.
-
-        They pull fields to their boundary data as strongly as the equation acts on its finest functions.
-        """
-        penalised = {name: own for name, own in self.traces.items() if own.rows is not None}
-        if not penalised:
-            return self._unpulled, {}
-        acting = self._sloped(self._unpulled, self.evolution.limits[0], self.initial())
-        matrix, pull = self._unpulled.copy(), {}
-        for name, own in penalised.items():
-            assert own.rows is not None
-            assert own.weights is not None
-            weighed = own.rows * own.weights[:, None]
-            mass = own.rows.T @ weighed
-            if np.abs(mass).max() < SETTINGS.cut:
-                continue
-            top, span = self._tops[name], self._spans[name, 0]
-            strength = SETTINGS.penalty * _norm(acting[top, span]) / _norm(mass)
-            matrix[top, span] -= strength * mass
-            if own.data:
-                pull[name] = strength * weighed
-        return matrix, pull
-
-    @property
-    def _linear(self) -> FloatArray:
-        return self._penalties[0]
+    def _penalties(self) -> list[tuple[Penalty, dict[str, float]]]:
+        """The conditions that are not built in, each as strong as the equation acts on its finest functions."""
+        evolution, found = self.evolution, []
+        free = [name for name in evolution.orders if name not in evolution.constrained and len(self._zero) > 1]
+        fixed = [statement for name in free for statement in evolution.conditions_on(name)]
+        (first, last), start = evolution.limits, self.initial()
+        acting = self._sloped(self._unpulled, first, start) if fixed or evolution.pulled else None
+        for statement in (*fixed, *evolution.pulled):
+            penalty, strengths = Penalty.of(statement, self.basis, is_fixed=statement in fixed), {}
+            for name, rows in penalty.rows(first, self._fields(np.array([first]), start[None])).items():
+                assert acting is not None
+                own = rows @ self.traces[name].kernel
+                size, speed = _norm(own.T @ own), _norm(acting[self._tops[name], self._spans[name, 0]])
+                strengths[name] = SETTINGS.penalty * max(speed, 1.0 / (last - first)) / size if size > 0 else 0.0
+            found.append((penalty, strengths))
+        return found
 
     @cached_property
-    def _pulls(self) -> list[tuple[Pull, dict[str, float]]]:
-        """The conditions that are not built in, each as strong as the equation acts on its finest functions."""
-        found = []
-        for statement in self.evolution.pulled:
-            first, start = self.evolution.limits[0], self.initial()
-            acting = self._sloped(self._linear, first, start)
-            pull, strengths = Pull.of(statement, self.basis), {}
-            for name, rows in pull.rows(first, self._fields(np.array([first]), start[None])).items():
-                own = rows @ self.traces[name].kernel
-                size = max(_norm(own.T @ own), np.finfo(float).tiny)
-                strengths[name] = (
-                    SETTINGS.penalty * max(_norm(acting[self._tops[name], self._spans[name, 0]]), 1.0) / size
-                )
-            found.append((pull, strengths))
-        return found
+    def _linear(self) -> FloatArray:
+        """The part of the Jacobian that is the same at all times."""
+        matrix = self._unpulled.copy()
+        for penalty, strengths in self._penalties:
+            for name, strength in strengths.items() if penalty.is_fixed else ():
+                rows = penalty.fixed_rows
+                matrix[self._tops[name], self._spans[name, 0]] -= strength * rows.T @ rows
+        return matrix
+
+    @property
+    def _pulls(self) -> list[tuple[Penalty, dict[str, float]]]:
+        """The penalties that change with fields or in time."""
+        return [own for own in self._penalties if not own[0].is_fixed]
 
     def _fields(self, times: FloatArray, states: FloatArray) -> dict[str, FloatArray]:
         """Return the coefficients of every field in the whole basis."""
@@ -270,10 +257,12 @@ class Galerkin:
             top, own = self._tops[name], self.traces[name]
             if rate.rest is not None:
                 result[:, top] += self._rest(rate, times, states, known) @ self._acting[name].T
-            if name in self._penalties[1]:
-                result[:, top] += own.values(times) @ self._penalties[1][name]
             if own.lifting is not None:
                 result[:, top] -= own.lifted(times, self.evolution.orders[name]) @ self._projections[1][name].T
+        for penalty, strengths in self._penalties:
+            for name, strength in strengths.items() if penalty.is_fixed else ():
+                if (drive := penalty.drive(times)) is not None:
+                    result[:, self._tops[name]] -= strength * drive
         for pull, strengths in self._pulls:
             for name, force in pull.force(times, self._fields(times, states)).items():
                 result[:, self._tops[name]] -= strengths[name] * force @ self.traces[name].kernel

@@ -49,28 +49,22 @@ class VectorField(Protocol):
     @property
     def is_linear(self) -> bool:
         """Whether the Jacobian is the same at all states and times."""
-        ...
 
     @property
     def costs(self) -> tuple[float, float]:
         """Operations of the rates at one time, and of the Jacobian."""
-        ...
 
     def rates(self, times: FloatArray, states: FloatArray) -> FloatArray:
         """Return f, one row per time."""
-        ...
 
     def jacobian(self, time: float, state: FloatArray) -> FloatArray:
         """Return the derivative of f with respect to the state."""
-        ...
 
     def tangent(self, times: FloatArray, states: FloatArray) -> Callable[[FloatArray], FloatArray]:
         """Return the function from vectors, (times, n, sides), to the Jacobian at times and states times these."""
-        ...
 
     def sizes(self, states: FloatArray) -> FloatArray:
         """Return how large each part of the state is, shape (times, parts), in the norm that accuracy is meant in."""
-        ...
 
 
 @cache
@@ -153,6 +147,8 @@ class Integrator:
     _factors: Any = None
     _factored: tuple[float, Any] = (0.0, None)
 
+    # A state that runs away overflows before it is noticed; what is not finite is refused step by step.
+    @np.errstate(over="ignore", invalid="ignore")
     def run(
         self,
         start: float,
@@ -165,13 +161,6 @@ class Integrator:
 
         ``reach`` is the least size that errors are relative to; a step ends at each of the ``stops`` between.
         """
-        # A state that runs away overflows before it is noticed; what is not finite is refused step by step.
-        with np.errstate(over="ignore", invalid="ignore"):
-            return self._run(start, stop, state, reach, stops)
-
-    def _run(
-        self, start: float, stop: float, state: FloatArray, reach: FloatArray | None, stops: Sequence[float]
-    ) -> Trajectory:
         time, y = start, state
         h, first = self._first_step(start, stop, y)
         reach = np.maximum(first, 0.0 if reach is None else reach)

@@ -3,40 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Protocol
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from pibls.lines.accuracy import SETTINGS
 from pibls.lines.design import STEEPEST, Design
-from pibls.lines.form import Evolution
-from pibls.lines.galerkin import Galerkin
 from pibls.lines.run import Run, misfit, monitored, wave_velocity
+
+if TYPE_CHECKING:
+    from pibls.lines.course import Lines
 
 __all__ = ["kinked", "scanned", "sharper"]
 
 
-class Followed(Protocol):
-    """One solve by lines, as far as rough runs are concerned."""
-
-    evolution: Evolution
-    rough: Run | None
-
-    def follow(self, design: Design, fineness: float, tol: float, doing: str, /) -> Run:
-        """Return the run of a design and a fineness."""
-
-    def system(self, design: Design, fineness: float, /) -> Galerkin:
-        """Return the evolution on features of a design and a fineness."""
-
-    def residual(self, run: Run, /) -> float:
-        """Return the relative residual of a run."""
-
-    @property
-    def has_scanned_enough(self) -> bool:
-        """Whether too much is spent for another rough run."""
-
-
-def scanned(lines: Followed) -> tuple[Design, float]:
+def scanned(lines: Lines) -> tuple[Design, float]:
     """Return a design that resolves where the solution is steep, and a fineness to begin with."""
     design = Design.of(lines.evolution)
     if design.dimension != 1:
@@ -62,7 +43,7 @@ def scanned(lines: Followed) -> tuple[Design, float]:
     return design, fineness
 
 
-def _travelling(lines: Followed, run: Run) -> Design | None:
+def _travelling(lines: Lines, run: Run) -> Design | None:
     """Move with a front that travels round a periodic interval, if fewer features then do; return their design."""
     if run.ended or not lines.evolution.can_move:
         return None
@@ -74,7 +55,7 @@ def _travelling(lines: Followed, run: Run) -> Design | None:
     return replace(run.design, monitor=moving)
 
 
-def kinked(lines: Followed, design: Design, fineness: float, tol: float) -> Design:
+def kinked(lines: Lines, design: Design, fineness: float, tol: float) -> Design:
     """Make the features finer where they miss a kink of the initial values, or a clash with the boundary data."""
     last = np.inf
     for _ in range(SETTINGS.rounds if design.monitor is not None else 0):
