@@ -20,7 +20,7 @@ from collections.abc import Callable
 from pibls import parse
 from pibls.errors import TextError
 from pibls.text import read_text
-from pibls.text.functions import FUNCTIONS, OPERATORS
+from pibls.text.vocabulary import FUNCTIONS, OPERATORS
 
 _PATIENCE = 5.0
 _NUMBERS = (

@@ -14,7 +14,7 @@ import sympy as sp
 
 import pibls as pb
 from pibls.checks import FloatArray
-from pibls.problems.cole_hopf import cole_hopf
+from pibls.problems.spectral import cole_hopf
 from pibls.problems.inverse.data import gaussian_plate, lorenz_path, rate_solution, values_of
 from pibls.problems.inverse.numbers import layered_head
 

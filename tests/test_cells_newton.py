@@ -23,7 +23,7 @@ from pibls.cells.tree import leaves, refined
 from pibls.errors import ProblemError
 from pibls.features.reference import draw_reference
 from pibls.problem import laplacian
-from pibls.solution.starts import given_start, zero
+from pibls.solution.start_states import given_start, zero
 
 x, y, z = pb.coordinates("x y z")
 w = pb.field("u", x)

@@ -17,7 +17,8 @@ import pytest
 import pibls as pb
 from cli_helpers import COSINE, call, call_json
 from pibls import writing
-from pibls.cli import outputs, values
+from pibls.cli import outputs
+from pibls.cli import outputs as values
 from pibls.cli.console import emit
 from pibls.errors import InputError
 from pibls.writing import replaced

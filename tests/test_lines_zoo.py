@@ -15,8 +15,7 @@ from scipy.integrate import quad, solve_ivp
 from pibls.errors import InputError
 from pibls.problem import Problem
 from pibls.problems import evolving, planar
-from pibls.problems.cole_hopf import cole_hopf
-from pibls.problems.spectral import _PERIODIC, etdrk4, gray_scott_path, periodic_solution
+from pibls.problems.spectral import _PERIODIC, cole_hopf, etdrk4, gray_scott_path, periodic_solution
 from test_problems_residuals import defects
 
 WRITTEN = [

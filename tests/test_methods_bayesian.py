@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 import pibls as pb
 from pibls.errors import InputError, ProblemError
 from pibls.geometry import Points
-from pibls.methods.evidence import Group, Precisions, Rows, maximise
+from pibls.methods.marginal_likelihood import Group, Precisions, Rows, maximise
 
 
 def groups(seed, rows=(30, 12), columns=8, noise=(0.1, 0.5)):

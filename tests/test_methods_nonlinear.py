@@ -11,8 +11,8 @@ from pibls.errors import ProblemError
 from pibls.features import draw_network
 from pibls.geometry import Points
 from pibls.methods import Recipe
-from pibls.methods.nonlinear import _Model, fit_nonlinear
-from pibls.solution.starts import given_start
+from pibls.methods.nonlinear_fit import _Model, fit_nonlinear
+from pibls.solution.start_states import given_start
 from pibls.solvers import LeastSquares
 from pibls.system import Balanced, assemble, linearised
 

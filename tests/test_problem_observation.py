@@ -8,7 +8,7 @@ import pibls as pb
 from pibls.errors import PiblsError
 from pibls.geometry import Points
 from pibls.problem import Averages
-from pibls.solution.records import problem_from, problem_record
+from pibls.solution.json_records import problem_from, problem_record
 
 x, y, t = pb.coordinates("x y t")
 u = pb.field("u", x, t)

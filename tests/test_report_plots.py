@@ -27,7 +27,7 @@ from pibls.geometry import (
 )
 from pibls.problem import Dirichlet, Problem, coordinates, div, field, grad, laplacian
 from pibls.report import plot
-from pibls.report.scales import decades, magnitude_scale, value_scale
+from pibls.report.colours import decades, magnitude_scale, value_scale
 from pibls.report.views import View, choose_views
 from report_helpers import fitted
 
@@ -344,7 +344,7 @@ def test_nothing_global_is_touched_and_notebooks_get_a_picture():
     code = (
         "import sys, pibls.report\n"
         "assert 'matplotlib.figure' not in sys.modules\n"
-        "import pibls.report.layout\n"
+        "import pibls.report.figures\n"
         "assert 'matplotlib.pyplot' not in sys.modules\n"
     )
     subprocess.run([sys.executable, "-c", code], check=True)

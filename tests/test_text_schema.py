@@ -15,9 +15,9 @@ import pibls
 from pibls import problems
 from pibls.geometry.reading.shape import EXTENSIONS
 from pibls.text import read_file
-from pibls.text.conditions import KINDS
+from pibls.text.condition_tables import KINDS
+from pibls.text.domains import SHAPES
 from pibls.text.files import WAYS
-from pibls.text.shapes import SHAPES
 
 ROOT = Path(__file__).parent.parent
 SCHEMA = json.loads((Path(pibls.__file__).parent / "text" / "schema.json").read_text())

@@ -8,7 +8,7 @@ import sympy as sp
 
 import pibls as pb
 from pibls.errors import InputError
-from pibls.solution.starts import given_start
+from pibls.solution.start_states import given_start
 
 # Enough on a slow machine too.
 AMPLE = 40.0

@@ -9,7 +9,7 @@ import numpy as np
 
 import pibls as pb
 from pibls.checks import FloatArray
-from pibls.problems.cole_hopf import cole_hopf
+from pibls.problems.spectral import cole_hopf
 
 Window = Callable[[float, int], pb.Problem]
 

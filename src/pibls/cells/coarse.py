@@ -23,7 +23,7 @@ from pibls.cells.state import Values, Weights, projected, values_of
 from pibls.cells.tree import Cell, refined
 from pibls.errors import PiblsError, ProblemError
 from pibls.runtime import RATE
-from pibls.solution.starts import zero
+from pibls.solution.start_states import zero
 
 __all__ = ["Starts", "Coarse"]
 

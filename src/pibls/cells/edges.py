@@ -15,8 +15,8 @@ from pibls.geometry.part import Part
 from pibls.geometry.patch import Patch
 from pibls.geometry.restricted import RestrictedPatch
 from pibls.geometry.rules import tensor
-from pibls.geometry.sheets import TrianglePatch
 from pibls.geometry.solid import Solid
+from pibls.geometry.triangle_patches import TrianglePatch
 from pibls.geometry.triangles import Surface
 
 __all__ = ["borders", "flat_sides", "hollows", "inner_edges"]

@@ -31,7 +31,7 @@ from pibls.problem import Problem
 from pibls.refinement import Course
 from pibls.refinement.patience import TREES
 from pibls.solution import Solution
-from pibls.solution.starts import checked_continuation, given_start
+from pibls.solution.start_states import checked_continuation, given_start
 from pibls.status import Status
 
 __all__ = ["solve_cells_nonlinear"]

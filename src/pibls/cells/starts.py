@@ -18,7 +18,7 @@ from pibls.checks import FloatArray
 from pibls.errors import PiblsError
 from pibls.problem import MultiIndex, OnPart, Problem
 from pibls.problem.lowering import Form, Term
-from pibls.solution.starts import zero
+from pibls.solution.start_states import zero
 from pibls.system import Evaluate, linearised
 
 __all__ = ["bump", "diffusion_lack", "harmonic", "scaled", "simple_starts", "values_from"]

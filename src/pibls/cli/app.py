@@ -9,14 +9,11 @@ import typer
 from pibls.cli.bench import bench
 from pibls.cli.check import check
 from pibls.cli.doctor import doctor
-from pibls.cli.evaluate import evaluate
-from pibls.cli.new import new
+from pibls.cli.eval_command import evaluate
 from pibls.cli.reproduce import reproduce
 from pibls.cli.show import show
-from pibls.cli.solve import solve
-from pibls.cli.zoo import list_zoo
-
-__all__ = ["app"]
+from pibls.cli.solve_command import solve
+from pibls.cli.zoo import list_zoo, new
 
 _EXIT_CODES = (
     "Exit codes: 0 converged, or done; 1 unforeseen failure; 2 bad input; 3 stalled, the tolerance was not met; "

@@ -8,16 +8,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from pibls.cli.console import Debug, Force, Json, emit, emit_json, emit_table, note, told
-from pibls.cli.outputs import check_target, is_stdout, refuse_other, write_text
+from pibls.cli.outputs import check_target, is_stdout, refuse_other, to_csv, write_text
 from pibls.cli.sources import zoo, zoo_problem
-from pibls.cli.values import to_csv
 from pibls.errors import InputError
 from pibls.status import Status
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["DEFAULT", "bench"]
 
 DEFAULT = (
     *(
@@ -88,7 +86,7 @@ def bench(
 
 
 def _runs(chosen: list[Any], options: dict[str, Any], seeds: int) -> Iterator[dict[str, Any]]:
-    from pibls.cli.solve import run
+    from pibls.cli.solve_command import run
 
     for source in chosen:
         for seed in range(seeds):

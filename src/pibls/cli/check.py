@@ -16,7 +16,6 @@ from pibls.status import Status
 if TYPE_CHECKING:
     from pibls.problem import Problem, Statement
 
-__all__ = ["check", "examine"]
 
 _POINTS = 200
 _COARSE, _SECONDS = 1e-2, 2.0  # of a solve that only tells whether conditions fix unknown numbers

@@ -19,23 +19,6 @@ from pibls.status import Status
 if TYPE_CHECKING:
     from pibls.tuning.progress import Progress
 
-__all__ = [
-    "CODES",
-    "SCHEMA",
-    "WRONG",
-    "Debug",
-    "Force",
-    "Json",
-    "emit",
-    "emit_json",
-    "emit_table",
-    "error_record",
-    "in_words",
-    "note",
-    "stage_lines",
-    "to_json",
-    "told",
-]
 
 OK, FAILED, WRONG = 0, 1, 2
 CODES: Mapping[Status, int] = {Status.CONVERGED: OK, Status.STALLED: 3, Status.ILL_POSED: 4}

@@ -9,8 +9,6 @@ from typing import Any
 
 from pibls.cli.console import Debug, Json, emit, emit_json, told
 
-__all__ = ["advice", "doctor", "examination"]
-
 _PACKAGES = ("pibls", "numpy", "scipy", "sympy", "array-api-compat", "threadpoolctl", "matplotlib", "rich", "typer")
 _OPTIONAL = ("torch",)
 _SIZE, _REPEATS = 1200, 3

@@ -10,7 +10,6 @@ if TYPE_CHECKING:
     from pibls.checks import FloatArray
     from pibls.problem import Problem
 
-__all__ = ["Mark", "marks", "open_boundary", "shown_axes"]
 
 _SIGNS = string.digits[1:] + string.ascii_letters
 _POINTS = {1: 2, 2: 1500, 3: 600}

@@ -11,10 +11,8 @@ import typer
 from pibls.cli.console import Debug, emit, told
 from pibls.errors import InputError, SolveError
 
-__all__ = ["Profile", "reproduce"]
 
-
-class Profile(StrEnum):
+class Amount(StrEnum):
     """How much of the study to run."""
 
     quick = "quick"
@@ -23,8 +21,8 @@ class Profile(StrEnum):
 
 def reproduce(
     profile: Annotated[
-        Profile, typer.Option(help="quick: ten minutes on two cores, PINNs as stored; full: everything, with torch.")
-    ] = Profile.quick,
+        Amount, typer.Option(help="quick: ten minutes on two cores, PINNs as stored; full: everything, with torch.")
+    ] = Amount.quick,
     out: Annotated[Path, typer.Option(help="Folder of cells, figures, files and report.")] = Path("out/reproduce"),
     workers: Annotated[
         int | None, typer.Option(help="Processes to run at once; the available cores if left out.")

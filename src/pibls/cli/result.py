@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from pibls.cli.sources import Source
     from pibls.solution import Solution
 
-__all__ = ["Result", "problem_record"]
 
 _COLOURS = {
     Status.CONVERGED: typer.colors.GREEN,

@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from pibls.cli.sources import Source
     from pibls.problem import Problem
 
-__all__ = ["facts", "show"]
 
 _WIDEST = 64
 

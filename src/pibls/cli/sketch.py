@@ -13,7 +13,6 @@ if TYPE_CHECKING:
     from pibls.checks import FloatArray
     from pibls.problem import Problem
 
-__all__ = ["sketch"]
 
 _WIDTH, _LEAST_HEIGHT, _MOST_HEIGHT = 60, 5, 24
 _TIME_HEIGHT = 14

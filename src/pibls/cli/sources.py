@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from pibls.solution import Solution
     from pibls.text import Outputs, SolveOptions
 
-__all__ = ["Source", "SourceName", "complete", "read_source", "true_error", "zoo", "zoo_problem"]
 
 ZOO = "zoo:"
 STDIN = "-"
@@ -88,7 +87,7 @@ def zoo_problem(name: str) -> Source:
     """Return a problem of the zoo by name."""
     from pibls.problems import references
     from pibls.text import Outputs, SolveOptions
-    from pibls.text.source import suggestion
+    from pibls.text.positions import suggestion
 
     known = zoo()
     if name not in known:

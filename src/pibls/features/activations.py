@@ -20,8 +20,6 @@ from pibls.checks import HIGHEST_ORDER, shorten
 from pibls.errors import FeatureError
 from pibls.features.arrays import Array
 
-__all__ = ["ACTIVATIONS", "Activation", "activation"]
-
 Derivatives: TypeAlias = Callable[[Array, Collection[int]], dict[int, Array]]
 
 

@@ -14,8 +14,6 @@ from array_api_compat import array_namespace, device, is_array_api_obj
 from pibls.checks import shorten
 from pibls.errors import FeatureError
 
-__all__ = ["Array", "MultiIndex", "check_multi_index", "float_array", "same_home"]
-
 Array: TypeAlias = Any
 MultiIndex: TypeAlias = tuple[int, ...]
 

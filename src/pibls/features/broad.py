@@ -22,8 +22,6 @@ from pibls.features.activations import Activation, activation
 from pibls.features.arrays import Array, MultiIndex, check_multi_index, float_array, same_home
 from pibls.features.forms import Filler, Form, Layer, plan, row_chunks
 
-__all__ = ["BroadNetwork", "EnhancementGroup", "FeatureGroup"]
-
 
 @dataclass(frozen=True, eq=False)
 class _Group:

@@ -20,8 +20,6 @@ from pibls.features.arrays import Array, MultiIndex, check_multi_index, float_ar
 from pibls.features.broad import EnhancementGroup, FeatureGroup
 from pibls.features.taylor import lower_set, partitions
 
-__all__ = ["DeepNetwork", "HiddenLayer", "propagate"]
-
 HiddenLayer: TypeAlias = tuple[Callable[[Array, Collection[int]], dict[int, Array]], Array, Array]
 """Derivatives of the activation as a function of input and orders, weights, bias."""
 

@@ -21,8 +21,6 @@ from pibls.features.activations import Activation
 from pibls.features.arrays import Array, MultiIndex
 from pibls.features.taylor import factors, partitions
 
-__all__ = ["Filler", "Form", "Layer", "Plan", "plan", "row_chunks", "slices"]
-
 Form: TypeAlias = Mapping[MultiIndex, float | Array]
 """Coefficient of each derivative: a number, or a column (n, 1) with one entry per point."""
 

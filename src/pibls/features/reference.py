@@ -22,9 +22,6 @@ from pibls.features.broad import BroadNetwork
 from pibls.features.scales import draw_enhancement, draw_features
 from pibls.geometry.rules import gauss, tensor
 
-__all__ = ["Cells", "Memory", "Reference", "cube_rule", "draw_reference", "on_grid", "orthonormal", "rule_count"]
-
-
 _NODES_PER_FUNCTION = 2
 _WAVES = 0.12  # largest weight of a sine, per degree: smaller is nearer to polynomials
 _FLAT, _CLEAR = 2, 5e-8  # coordinates for which that is near enough; in more, what sines have of the highest degree

@@ -21,8 +21,6 @@ from pibls.features.broad import BroadNetwork, EnhancementGroup, FeatureGroup
 from pibls.geometry.sampling import kronecker
 from pibls.runtime import require_memory
 
-__all__ = ["draw_enhancement", "draw_features", "draw_network", "draw_sparse_features", "draw_steep_features"]
-
 Scale: TypeAlias = float | Sequence[float]
 FeatureSpec: TypeAlias = tuple[str | Activation, int, Scale]
 EnhancementSpec: TypeAlias = tuple[str | Activation, int, float]

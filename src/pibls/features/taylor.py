@@ -17,8 +17,6 @@ from itertools import product
 from pibls.errors import FeatureError
 from pibls.features.arrays import MultiIndex
 
-__all__ = ["factors", "lower_set", "partitions"]
-
 _MOST_TERMS = 5000
 
 

@@ -9,14 +9,12 @@ from pibls.checks import FloatArray
 from pibls.errors import ProblemError
 from pibls.geometry.patch import Samples
 from pibls.geometry.sampling import kronecker
-from pibls.problem.domain import Domain
+from pibls.problem.domain import DomainLike
 from pibls.problem.evaluate import compile_function
 from pibls.problem.level import Level
 from pibls.problem.places import Across
 from pibls.problem.problem import Problem
 from pibls.problem.switches import factors_of
-
-__all__ = ["BESIDE", "check_interfaces", "points_across"]
 
 BESIDE = 1e-9  # of a domain: how far from an interface one is plainly on one side
 _TRIES = (16, 256)
@@ -25,7 +23,7 @@ _ON = 1e-10
 _ENOUGH = 200  # points of an interface: of a small one, few starts find any
 
 
-def points_across(condition: sp.Basic, domain: Domain, count: int, owner: str) -> Samples:
+def points_across(condition: sp.Basic, domain: DomainLike, count: int, owner: str) -> Samples:
     """Return points of a domain on the edge of where a condition holds; normals point to where it does not.
 
     Examples

@@ -18,8 +18,6 @@ from pibls.geometry.patch import Located, Patch, SurfaceRule
 from pibls.geometry.rules import gauss, periodic, side, tensor
 from pibls.geometry.sampling import check_count, unit_cube
 
-__all__ = ["Ball", "Disk", "SpherePatch", "check_center"]
-
 Vector = tuple[float, ...]
 
 _REJECTION_LIMIT = 4

@@ -19,16 +19,6 @@ from pibls.geometry.part import Part
 from pibls.geometry.patch import RELATIVE_TOLERANCE, ROUNDING, FieldState, Patch
 from pibls.geometry.sampling import METHODS, check_count, fill
 
-__all__ = [
-    "KINDS",
-    "BoolArray",
-    "Domain",
-    "ForeignPartError",
-    "Region",
-    "UnknownPartError",
-    "check_coordinates",
-]
-
 Encoder = Callable[[sp.Expr], Any]
 Decoder = Callable[[Any], sp.Expr]
 LevelIn = Callable[[FloatArray], FloatArray] | bool

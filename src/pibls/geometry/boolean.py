@@ -21,9 +21,6 @@ from pibls.geometry.restricted import RestrictedPatch
 from pibls.geometry.sampling import kronecker, unit_cube
 from pibls.geometry.slices import slices
 
-__all__ = ["Combination"]
-
-
 _SIGNS = {"union": "|", "intersection": "&", "difference": "-"}
 _MEASURE_POINTS = 2**17
 _FLUX_POINTS = 2**12

@@ -22,8 +22,6 @@ from pibls.geometry.patch import AffinePatch, Patch, interval_tolerance
 from pibls.geometry.rules import gauss, side, tensor
 from pibls.geometry.sampling import check_count
 
-__all__ = ["Box", "Interval", "Rectangle", "check_length", "check_range"]
-
 Range = tuple[sp.Symbol, float, float]
 
 _THINNEST = 1e-12

@@ -8,8 +8,6 @@ import numpy as np
 
 from pibls.checks import BoolArray, FloatArray, IntArray
 
-__all__ = ["BoxTree", "bundled"]
-
 Meets = Callable[[IntArray, FloatArray, FloatArray], BoolArray]
 
 _LEAF = 4

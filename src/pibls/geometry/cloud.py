@@ -21,8 +21,6 @@ from pibls.geometry.part import Part
 from pibls.geometry.patch import Located, Patch, Samples, SurfaceRule
 from pibls.geometry.sampling import METHODS, check_count
 
-__all__ = ["CloudPatch", "PointCloud"]
-
 
 @dataclass(frozen=True)
 class CloudPatch(Patch):

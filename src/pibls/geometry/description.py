@@ -11,8 +11,6 @@ from typing import Any
 import numpy as np
 import sympy as sp
 
-__all__ = ["Argument", "Arguments", "Kind", "describe", "written"]
-
 
 class Kind(Enum):
     """The content of an argument."""

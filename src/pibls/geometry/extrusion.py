@@ -19,8 +19,6 @@ from pibls.geometry.description import Argument, Arguments, Kind, describe
 from pibls.geometry.part import Part
 from pibls.geometry.product import Drawn
 
-__all__ = ["Extrusion", "check_plane_shape"]
-
 
 def check_plane_shape(shape: object, owner: str) -> Region:
     """Return a solid shape in the plane, or refuse the value."""

@@ -9,9 +9,6 @@ import numpy as np
 
 from pibls.checks import BoolArray, FloatArray
 
-__all__ = ["Filling"]
-
-
 _MOST_COORDINATES = 4  # triangulations of more have too many simplices
 _GAP = 4.0  # circumscribed radius, over the largest distance of a point to its neighbour, across which a cloud holds
 _EDGE = 1.5  # the same where all corners are on the boundary: larger ones span holes and notches

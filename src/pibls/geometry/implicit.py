@@ -21,9 +21,6 @@ from pibls.geometry.part import Part
 from pibls.geometry.slices import slices
 from pibls.geometry.zeros import Field, ImplicitPatch
 
-__all__ = ["Implicit", "check_bounds"]
-
-
 _CELLS = {2: 96, 3: 24}
 _MOST_CELLS = {2: 1000, 3: 100}
 _STEP = 1e-6

@@ -16,9 +16,6 @@ from pibls.geometry.outline import Outline
 from pibls.geometry.product import Product
 from pibls.geometry.slices import ends
 
-__all__ = ["Corner", "corners", "has_inner_edges"]
-
-
 _SMALLEST_TURN = 1e-6
 _CIRCLE = 720
 _SECTIONS, _ROUNDS = 32, 10  # angles are found to rounding

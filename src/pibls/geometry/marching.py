@@ -10,8 +10,6 @@ import numpy as np
 from pibls.checks import FloatArray, IntArray
 from pibls.errors import GeometryError
 
-__all__ = ["zero_set"]
-
 _SAME = 1e-6
 
 

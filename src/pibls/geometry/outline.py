@@ -24,8 +24,6 @@ from pibls.geometry.rings import check_names, check_rings, cross, depths, resolu
 from pibls.geometry.rules import crowded, gauss, side, tensor
 from pibls.geometry.sampling import apportion, check_count
 
-__all__ = ["Outline"]
-
 Ring = tuple[tuple[float, float], ...]
 
 _FEWEST = 30

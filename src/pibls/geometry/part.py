@@ -19,8 +19,6 @@ from pibls.geometry.sampling import METHODS, apportion, check_count, kronecker
 if TYPE_CHECKING:
     from pibls.geometry.base import Domain
 
-__all__ = ["Part"]
-
 
 @dataclass(frozen=True)
 class Part(FieldState):
@@ -167,7 +165,7 @@ class Part(FieldState):
                 "Bring a part to a larger domain with domain.lift(part) first."
             )
         fresh = [patch for patch in other.patches if patch not in self.patches]
-        added = tuple(RestrictedPatch(p, Outside(self)) if self._overlaps(p) else p for p in fresh)
+        added = tuple(RestrictedPatch(p, OffPart(self)) if self._overlaps(p) else p for p in fresh)
         return Part(self.domain, f"{self.name}|{other.name}", self.patches + added)
 
     def _overlaps(self, patch: Patch) -> bool:
@@ -193,7 +191,7 @@ class Part(FieldState):
 
 
 @dataclass(frozen=True)
-class Outside:
+class OffPart:
     """Keeps the points that are not on a part."""
 
     part: Part

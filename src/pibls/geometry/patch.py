@@ -17,17 +17,6 @@ from pibls.checks import BoolArray, FloatArray
 from pibls.geometry.rules import gauss, side, tensor
 from pibls.geometry.sampling import fill
 
-__all__ = [
-    "AffinePatch",
-    "DerivedPatch",
-    "FieldState",
-    "FlippedPatch",
-    "Patch",
-    "Samples",
-    "TimedPatch",
-    "interval_tolerance",
-]
-
 Vector = tuple[float, ...]
 Located = tuple[FloatArray, FloatArray, BoolArray | None]
 SurfaceRule = tuple[FloatArray, FloatArray, FloatArray]

@@ -12,8 +12,6 @@ from pibls.checks import FloatArray, check_integer, check_points, check_seed, sh
 from pibls.errors import GeometryError, InputError, ProblemError
 from pibls.problem import Across, AtPoints, Average, Averages, Interior, OnPart, Opposite, Problem, Statement
 
-__all__ = ["PointSet", "Points", "interior_points"]
-
 _AVERAGE_POINTS = 1000
 _MOST_POINTS = 2**31
 

@@ -18,8 +18,6 @@ from pibls.geometry.description import Argument, Arguments, Kind
 from pibls.geometry.outline import Outline, Ring
 from pibls.geometry.part import Part
 
-__all__ = ["Polygon"]
-
 
 @dataclass(frozen=True, init=False, repr=False)
 class Polygon(Outline):

@@ -23,8 +23,6 @@ from pibls.geometry.patch import AffinePatch, Located, Patch, Samples, SurfaceRu
 from pibls.geometry.rules import gauss, side
 from pibls.geometry.sampling import check_count
 
-__all__ = ["Drawn", "Product", "TimeInterval"]
-
 
 @dataclass(frozen=True, init=False, repr=False)
 class TimeInterval(Domain):

@@ -23,8 +23,6 @@ from pibls.geometry.rings import signed_area
 from pibls.geometry.solids import Cone, Cylinder, Torus
 from pibls.geometry.star import Star
 
-__all__ = ["inside", "per_region"]
-
 _FLAT = 1e-12
 
 

@@ -14,8 +14,6 @@ from pibls.geometry.patch import DerivedPatch, Located, Samples, SurfaceRule
 from pibls.geometry.rules import gauss
 from pibls.geometry.sampling import kronecker, picked
 
-__all__ = ["Predicate", "RestrictedPatch"]
-
 Keep = Callable[[FloatArray, FloatArray], BoolArray]
 
 _SCAN = 4096

@@ -24,13 +24,10 @@ from pibls.geometry.sampling import check_count
 from pibls.geometry.spans import smooth_spans
 from pibls.geometry.turning import Frame, MirroredPatch, RevolvedPatch
 
-__all__ = ["Revolution", "Turned"]
-
-
 _TURN = 2 * np.pi
 
 
-class Turned(Region):
+class SweptByTurning(Region):
     """What a plane shape, the section, sweeps when it is turned about an axis."""
 
     @property
@@ -110,7 +107,7 @@ class Turned(Region):
 
 
 @dataclass(frozen=True, init=False, repr=False)
-class Revolution(Turned):
+class Revolution(SweptByTurning):
     """A plane shape turned about a coordinate axis.
 
     The shape is drawn in a half plane: one of its coordinates is the distance from the axis, the other is the

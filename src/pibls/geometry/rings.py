@@ -11,21 +11,6 @@ from pibls.checks import FloatArray, IntArray, check_points, shorten
 from pibls.errors import GeometryError
 from pibls.geometry.patch import ROUNDING
 
-__all__ = [
-    "MOST_VERTICES",
-    "OpenRingError",
-    "chained",
-    "check_names",
-    "check_rings",
-    "cross",
-    "depths",
-    "nesting",
-    "resolution_of",
-    "segment_distance",
-    "signed_area",
-]
-
-
 _RESOLUTION = 1e-12
 MOST_VERTICES = 20000
 _SMALLEST, _LARGEST = 1e-100, 1e100

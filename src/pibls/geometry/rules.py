@@ -9,8 +9,6 @@ import numpy as np
 
 from pibls.checks import FloatArray
 
-__all__ = ["crowded", "gauss", "periodic", "side", "tensor"]
-
 Rule = tuple[FloatArray, FloatArray]
 
 _PANEL = 64

@@ -11,8 +11,6 @@ from pibls.checks import BoolArray, FloatArray, IntArray, check_choice, check_in
 from pibls.errors import GeometryError, ResourceError
 from pibls.runtime import require_memory
 
-__all__ = ["METHODS", "apportion", "check_count", "fill", "kronecker", "picked", "thin", "unit_cube"]
-
 Embedding = Callable[[FloatArray], tuple[FloatArray, BoolArray | None]]
 
 METHODS = ("sobol", "halton", "lhs", "kronecker", "uniform", "grid")

@@ -9,8 +9,6 @@ import numpy as np
 
 from pibls.checks import FloatArray, IntArray
 
-__all__ = ["joined_in_sight", "owners_in_sight"]
-
 _NEAREST = 16
 _BETWEEN = (0.5, 0.25, 0.75)
 _LOOKS = 32

@@ -21,8 +21,6 @@ from pibls.geometry.rules import crowded, gauss
 if TYPE_CHECKING:
     from pibls.geometry.base import Region
 
-__all__ = ["ends", "slices"]
-
 
 _SCAN = 512
 _FEWEST, _FEWEST_CROWDED = 3, 10

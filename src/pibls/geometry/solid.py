@@ -18,12 +18,9 @@ from pibls.geometry.base import LevelIn, Region, check_coordinates
 from pibls.geometry.description import Argument, Arguments, Kind
 from pibls.geometry.part import Part
 from pibls.geometry.rings import check_names
-from pibls.geometry.sheets import TrianglePatch, make_patches
+from pibls.geometry.triangle_patches import TrianglePatch, make_patches
 from pibls.geometry.triangles import Surface
 from pibls.geometry.watertight import check_surface
-
-__all__ = ["Solid"]
-
 
 _MOST_TRIANGLES = 200_000
 _MOST_FACES = 100

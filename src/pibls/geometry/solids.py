@@ -21,10 +21,8 @@ from pibls.geometry.description import Argument, Arguments, Kind, describe
 from pibls.geometry.extrusion import Extrusion
 from pibls.geometry.part import Part
 from pibls.geometry.polygon import Polygon
-from pibls.geometry.revolution import Turned
+from pibls.geometry.revolution import SweptByTurning
 from pibls.geometry.turning import Frame
-
-__all__ = ["Cone", "Cylinder", "Torus"]
 
 Vector = tuple[float, ...]
 
@@ -44,7 +42,7 @@ def _check_sizes(owner: str, sizes: Mapping[str, float], place: Vector) -> None:
             )
 
 
-class _Tapered(Turned):
+class _Tapered(SweptByTurning):
     """A cylinder or cone: straight sides between two flat ends."""
 
     start: Vector
@@ -200,7 +198,7 @@ class Cone(_Tapered):
 
 
 @dataclass(frozen=True, init=False, repr=False)
-class Torus(Turned):
+class Torus(SweptByTurning):
     """A ring: a disk of radius ``tube`` turned about an axis at the distance ``radius``; its boundary is one piece.
 
     Examples

@@ -14,9 +14,6 @@ from pibls.checks import FloatArray
 from pibls.geometry.patch import DerivedPatch, FlippedPatch, Located, Patch
 from pibls.geometry.restricted import RestrictedPatch
 
-__all__ = ["SpanPatch", "Warp", "smooth_spans"]
-
-
 _PANELS, _MOST_PANELS = 32, 2**12
 _ORDER = 10
 _ROUNDS = 60

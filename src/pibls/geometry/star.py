@@ -17,19 +17,17 @@ from pibls.geometry.base import Decoder, Domain, Encoder, Region, check_coordina
 from pibls.geometry.description import Argument, Arguments, Kind, written
 from pibls.geometry.part import Part
 from pibls.geometry.patch import Located, Patch, SurfaceRule
-from pibls.geometry.profile import FourierRadius, Profile, SymbolicRadius, check_profile, extreme, interpolate
+from pibls.geometry.polar_radius import FourierRadius, PolarRadius, SymbolicRadius, check_profile, extreme, interpolate
 from pibls.geometry.rules import gauss, periodic, side
 from pibls.geometry.sampling import check_count
 from pibls.geometry.spans import Warp
-
-__all__ = ["CurvePatch", "Star"]
 
 
 @dataclass(frozen=True)
 class CurvePatch(Patch):
     """The closed curve ``center + r(θ) (cos θ, sin θ)``, parametrised by arc length."""
 
-    profile: Profile
+    profile: PolarRadius
     center: tuple[float, ...]
     parameters = 1  # the fraction of the arc length
 
@@ -147,8 +145,8 @@ class Star(Region):
 
     @cached_property
     def _curve(self) -> CurvePatch:
-        profile: Profile
-        if isinstance(self.radius, Profile):
+        profile: PolarRadius
+        if isinstance(self.radius, PolarRadius):
             profile = self.radius
         elif isinstance(self.radius, sp.Expr):
             profile = SymbolicRadius(self.radius)
@@ -208,7 +206,7 @@ class Star(Region):
 
 def _check_radius(radius: object, coordinates: tuple[sp.Symbol, ...]) -> sp.Expr | Callable[[FloatArray], object]:
     if callable(radius) and not isinstance(radius, sp.Basic):
-        return radius if isinstance(radius, Profile) else _traced(radius)
+        return radius if isinstance(radius, PolarRadius) else _traced(radius)
     try:
         expression = sp.sympify(radius, strict=True)
     except sp.SympifyError:

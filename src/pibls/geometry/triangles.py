@@ -12,8 +12,6 @@ from pibls.checks import BoolArray, FloatArray, IntArray
 from pibls.geometry.boxtree import BoxTree
 from pibls.geometry.patch import FieldState
 
-__all__ = ["Surface", "triangle_distance"]
-
 
 @dataclass(frozen=True, eq=False)
 class Surface(FieldState):

@@ -12,8 +12,6 @@ from pibls.geometry.patch import DerivedPatch, FieldState, Located, Patch, Surfa
 from pibls.geometry.rules import periodic, side
 from pibls.geometry.spans import Warp
 
-__all__ = ["Frame", "MirroredPatch", "RevolvedPatch"]
-
 Vector = tuple[float, ...]
 
 _TURN = 2 * np.pi

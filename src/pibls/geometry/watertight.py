@@ -8,9 +8,6 @@ from pibls.checks import BoolArray, FloatArray, IntArray
 from pibls.errors import GeometryError
 from pibls.geometry.triangles import Surface
 
-__all__ = ["check_surface"]
-
-
 _SAME = 1e-9
 _LARGEST = 1e50
 _MOST_PROBES = 20_000

@@ -18,9 +18,6 @@ from pibls.geometry.sampling import picked
 from pibls.problem.evaluate import Function, compile_function
 from pibls.problem.symbols import Data
 
-__all__ = ["Field", "ImplicitPatch"]
-
-
 _NEWTON = 8
 
 

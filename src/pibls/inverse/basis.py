@@ -13,7 +13,7 @@ import sympy as sp
 from pibls.checks import FloatArray
 from pibls.inverse.thresholds import SETTINGS
 from pibls.problem import Field, MultiIndex, Problem
-from pibls.problem.domain import Domain
+from pibls.problem.domain import DomainLike
 from pibls.problem.evaluate import compile_function
 
 __all__ = ["Basis"]
@@ -49,7 +49,7 @@ class Basis:
     _seen: dict[Any, FloatArray] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, function: Field, domain: Domain) -> Basis:
+    def of(cls, function: Field, domain: DomainLike) -> Basis:
         """Return a basis for a function on a domain."""
         axes = tuple(domain.coordinates.index(c) for c in function.args)
         bounds = np.asarray(domain.bounds, dtype=np.float64)[list(axes)]

@@ -8,7 +8,7 @@ from scipy.special import gammaincc, ndtr, ndtri
 from pibls.checks import FloatArray
 from pibls.inverse.thresholds import SETTINGS
 from pibls.problem import AtPoints, Statement
-from pibls.problem.domain import Domain
+from pibls.problem.domain import DomainLike
 
 __all__ = ["alike", "size_of", "too_large"]
 
@@ -42,7 +42,7 @@ def too_large(scaled: FloatArray, free: float, robust: bool = False) -> bool:
     return bool(gammaincc(degrees / 2, float(scaled @ scaled) / 2) < 2.0 * ndtr(-SETTINGS.sure))
 
 
-def alike(statement: Statement, residual: FloatArray, domain: Domain) -> bool:
+def alike(statement: Statement, residual: FloatArray, domain: DomainLike) -> bool:
     """Tell whether residuals of neighbours have the same sign more often than chance makes it so.
 
     The sign test over pairs of neighbours: on a line, it is the test by the number of runs.

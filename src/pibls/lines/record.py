@@ -12,7 +12,7 @@ from pibls.lines.run import Run
 from pibls.problem import OnPart, Statement
 from pibls.solution import Solution
 from pibls.solution.diagnostics import Diagnostics
-from pibls.solution.functions import ResidualFunction
+from pibls.solution.field_functions import ResidualFunction
 from pibls.solution.residuals import root_mean_square
 from pibls.status import Status
 

@@ -13,16 +13,13 @@ from pibls.checks import FloatArray, check_integer
 from pibls.errors import ProblemError
 from pibls.features import BroadNetwork, activation, draw_network
 from pibls.geometry import Points
-from pibls.methods.evidence import Group, Inference, Step, maximise
-from pibls.methods.fit import check_fit, host, on_device, residual_record
-from pibls.methods.settings import Scale, check_penalties, recorded, row_scaling
+from pibls.methods.fit import Scale, check_fit, check_penalties, host, on_device, recorded, residual_record, row_scaling
+from pibls.methods.marginal_likelihood import Group, Inference, Step, maximise
 from pibls.problem import Problem
 from pibls.runtime import blas_threads
 from pibls.solution import Diagnostics, Posterior, Solution, Stage
 from pibls.status import Status
 from pibls.system import Block, System, assemble
-
-__all__ = ["BayesianPIELM"]
 
 _FEWEST = 0.5  # determined weights below which the solution is zero rather than anything found
 _ZERO = (

@@ -12,14 +12,11 @@ from pibls.checks import FloatArray, check_integer, check_number, shorten
 from pibls.errors import FeatureError, InputError
 from pibls.features import BroadNetwork, activation, draw_network
 from pibls.geometry import Points
-from pibls.methods.fit import Recipe, check_fit, fit, on_device
-from pibls.methods.nonlinear import fit_nonlinear
-from pibls.methods.settings import Scale, check_penalties, recorded, row_scaling
+from pibls.methods.fit import Recipe, Scale, check_fit, check_penalties, fit, on_device, recorded, row_scaling
+from pibls.methods.nonlinear_fit import fit_nonlinear
 from pibls.problem import Problem
 from pibls.solution import Solution
 from pibls.solvers import Solver, solver
-
-__all__ = ["PIBLS", "PIELM", "Group"]
 
 Group = tuple[str, int, Scale]
 

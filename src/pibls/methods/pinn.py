@@ -16,17 +16,14 @@ from pibls.features import Activation, EnhancementGroup, FeatureGroup, activatio
 from pibls.features.deep import DeepNetwork
 from pibls.features.taylor import lower_set
 from pibls.geometry import Points
-from pibls.methods.fit import check_fit, placing, residual_record
+from pibls.methods.fit import Scale, check_fit, check_penalties, placing, recorded, residual_record, row_scaling
 from pibls.methods.pinn_loss import Loss, padded
 from pibls.methods.pinn_training import Layout, Trained, copied, train
-from pibls.methods.settings import Scale, check_penalties, recorded, row_scaling
 from pibls.problem import MultiIndex, Problem
 from pibls.runtime import blas_threads, require_memory
 from pibls.solution import Diagnostics, Solution
 from pibls.status import Status
 from pibls.system import Balanced, Block
-
-__all__ = ["PINN", "PinnFit", "Together", "batches", "fit_together", "train_together"]
 
 _MOST_LAYERS = 100
 _ARRAYS, _COPIES = 12, 130  # arrays of entries, and of weights, that training a batch takes in all

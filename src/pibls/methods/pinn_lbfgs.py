@@ -11,8 +11,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-__all__ = ["Lbfgs"]
-
 _DECREASE, _CURVATURE = 1e-4, 0.9  # of the conditions of Wolfe
 _TRIALS = 20  # of one line search
 _INSIDE = 0.1  # share of a bracket that a trial keeps off its ends

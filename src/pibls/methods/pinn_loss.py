@@ -22,8 +22,6 @@ from pibls.geometry import Points
 from pibls.methods.pinn_residual import Evaluator, residual_evaluator
 from pibls.problem import Averages, MultiIndex, Problem, Statement
 
-__all__ = ["Loss", "differentiable", "padded"]
-
 _PROBES = 10
 
 

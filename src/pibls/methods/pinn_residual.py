@@ -16,8 +16,6 @@ from pibls.problem import Form
 from pibls.problem.evaluate import compile_function
 from pibls.problem.printing import text
 
-__all__ = ["Evaluator", "residual_evaluator"]
-
 Evaluator: TypeAlias = Callable[[Sequence[Any]], Any]
 """From one tensor per term of the form to the residual."""
 

@@ -19,8 +19,6 @@ from pibls.methods.pinn_lbfgs import Lbfgs
 from pibls.methods.pinn_loss import Loss
 from pibls.solution import Stage
 
-__all__ = ["Layout", "Trained", "copied", "train"]
-
 _DECAY = 0.1  # of the step of Adam, from its first iteration to its last
 _MOMENTS, _SMALL = (0.9, 0.999), 1e-8  # of Adam, as everywhere
 _EVERY = 25  # iterations between two entries of the record

@@ -12,7 +12,7 @@ import numpy as np
 from pibls.checks import FloatArray
 from pibls.geometry import Points
 from pibls.methods import BayesianPIELM
-from pibls.methods.settings import recorded
+from pibls.methods.fit import recorded
 from pibls.paper.grids import scales
 from pibls.paper.setting import Setting
 from pibls.problem import Observation, Problem

@@ -14,8 +14,8 @@ from pibls.paper.ledger import Ledger, label
 from pibls.paper.published import METHODS
 from pibls.problem import Problem
 from pibls.problems import catalogue
+from pibls.report.colours import Scale, decades, magnitude_scale, value_scale
 from pibls.report.drawing import add_colour_bar, draw_map
-from pibls.report.scales import Scale, decades, magnitude_scale, value_scale
 from pibls.report.views import View
 
 __all__ = ["EXACT", "INK", "STYLES", "draw_solutions", "legend", "new_figure", "style_axes"]

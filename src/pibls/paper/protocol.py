@@ -11,8 +11,8 @@ import numpy as np
 
 from pibls.checks import FloatArray
 from pibls.methods import PINN
+from pibls.methods.fit import recorded, row_scaling
 from pibls.methods.pinn import PinnFit, fit_together
-from pibls.methods.settings import recorded, row_scaling
 from pibls.paper.grids import CLASSES, Grid
 from pibls.paper.selecting import device_name, training_device
 from pibls.paper.setting import Setting

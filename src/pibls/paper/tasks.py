@@ -9,7 +9,7 @@ from typing import Any
 
 from pibls.checks import shorten
 from pibls.errors import InputError
-from pibls.methods.settings import recorded
+from pibls.methods.fit import recorded
 from pibls.paper.cells import Cell, Spec, Store
 from pibls.paper.complexity import AXES, growth_cell
 from pibls.paper.coverage import REPETITIONS, coverage_cell

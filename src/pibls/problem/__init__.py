@@ -25,7 +25,8 @@ from pibls.problem.operators import div, grad, laplacian, normal_derivative
 from pibls.problem.places import Across, AtPoints, Average, Averages, Interior, OnPart, Opposite
 from pibls.problem.problem import Problem
 from pibls.problem.statements import Statement
-from pibls.problem.symbols import Data, Field, Smooth, Unknown, coordinates, data, field, normal, unknown
+from pibls.problem.symbols import Data, Field, coordinates, data, field, normal
+from pibls.problem.unknown_numbers import Smooth, Unknown, unknown
 
 __all__ = [
     "Absorbing",

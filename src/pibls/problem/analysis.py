@@ -26,8 +26,6 @@ from pibls.problem.switches import (
     switching_planes,
 )
 
-__all__ = ["Analysis", "Switching", "analysis_of"]
-
 
 def analysis_of(problem: Problem) -> Analysis:
     """Return the analysis of a problem; a second call returns the same.

@@ -13,8 +13,6 @@ import numpy as np
 from pibls.checks import FloatArray, cut
 from pibls.errors import TextError
 
-__all__ = ["read_csv"]
-
 _LARGEST_FILE = 50_000_000
 _MOST_NUMBERS = 5_000_000
 

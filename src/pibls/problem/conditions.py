@@ -18,22 +18,6 @@ from pibls.problem.operators import normal_derivative
 from pibls.problem.printing import text
 from pibls.problem.symbols import Field
 
-__all__ = [
-    "HEAVIEST",
-    "INITIAL",
-    "Condition",
-    "Dirichlet",
-    "Initial",
-    "Mean",
-    "Neumann",
-    "Periodic",
-    "Robin",
-    "as_value",
-    "check_expression",
-    "check_settings",
-    "residual_of",
-]
-
 
 @dataclass(frozen=True)
 class _InitialFace:

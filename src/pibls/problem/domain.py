@@ -8,10 +8,8 @@ import sympy as sp
 
 from pibls.checks import FloatArray
 
-__all__ = ["Domain", "is_domain", "is_part"]
 
-
-class Domain(Protocol):
+class DomainLike(Protocol):
     """A set of points in the coordinates, with a boundary."""
 
     @property
@@ -75,6 +73,6 @@ def is_part(value: object) -> bool:
     return all(hasattr(value, name) for name in ("name", "domain", "sample"))
 
 
-def is_domain(value: object) -> TypeGuard[Domain]:
+def is_domain(value: object) -> TypeGuard[DomainLike]:
     """Tell whether a value is a domain, without asking it to compute anything."""
     return all(hasattr(type(value), name) for name in ("boundary", "contains", "sample", "lift", "faces"))

@@ -20,10 +20,9 @@ from pibls.problem.interface import Flux, Inside, Outside
 from pibls.problem.measured import Measured
 from pibls.problem.operators import Divergence, Laplacian, NormalDerivative, SpaceDerivative
 from pibls.problem.program import value_of
-from pibls.problem.symbols import Data, Field, Normal, Smooth, Unknown, data, normal, unknown
+from pibls.problem.symbols import Data, Field, Normal, data, normal
 from pibls.problem.symbols import field as unknown_field
-
-__all__ = ["SCALARS", "SEARCHING", "decode", "encode"]
+from pibls.problem.unknown_numbers import Smooth, Unknown, unknown
 
 _DEPTH = 200
 _NODES = 50_000
@@ -161,7 +160,7 @@ def decode(
     >>> decode(["Mul", ["int", "2"], ["sin", ["coordinate", "x"]]], (x,))
     2*sin(x)
     """
-    reader = _Reader({symbol.name: symbol for symbol in coordinates}, functions or {})
+    reader = _TreeReader({symbol.name: symbol for symbol in coordinates}, functions or {})
     try:
         return reader.read(tree, 0).expression
     except FileFormatError:
@@ -173,7 +172,7 @@ def decode(
 
 
 @dataclass(frozen=True)
-class _Reader:
+class _TreeReader:
     """Rebuilds expressions; data functions of one name become one object.
 
     Every node is measured before SymPy makes it, as SymPy carries out what it is given however long that takes.
@@ -242,8 +241,8 @@ _BRANCHES: Mapping[str, Callable[..., Any]] = {
         prior=None if prior is None else Smooth(*prior),
         start=None if start is None else read(start),
     ),
-    "data": _Reader.data,
-    "derivative": _Reader.derivative,
+    "data": _TreeReader.data,
+    "derivative": _TreeReader.derivative,
     "piecewise": lambda _, read, *pairs: sp.Piecewise(
         *((read(value), read(test)) for value, test in pairs), evaluate=False
     ),

@@ -16,8 +16,6 @@ from pibls.problem.printing import text
 from pibls.problem.program import Program
 from pibls.problem.symbols import Data, Normal
 
-__all__ = ["Function", "compile_function"]
-
 
 @dataclass(frozen=True)
 class Function:

@@ -10,13 +10,11 @@ import sympy as sp
 
 from pibls.errors import ProblemError
 from pibls.problem.conditions import residual_of
-from pibls.problem.domain import Domain
+from pibls.problem.domain import DomainLike
 from pibls.problem.evaluate import compile_function
 from pibls.problem.lowering import Form
 from pibls.problem.operators import Divergence, Laplacian, SpaceDerivative, resolve
 from pibls.problem.symbols import Field, normal
-
-__all__ = ["carriers", "flux_of", "normal_flux"]
 
 _SAMPLES = 64
 
@@ -73,7 +71,7 @@ def carriers(forms: Sequence[Form], names: Sequence[str], space: int) -> dict[st
     return found
 
 
-def flux_of(field: Any, equations: Sequence[object], forms: Sequence[Form], domain: Domain) -> sp.Expr:
+def flux_of(field: Any, equations: Sequence[object], forms: Sequence[Form], domain: DomainLike) -> sp.Expr:
     """Return what flows of a field along the normal, with a sign by which it grows with the field's own slope.
 
     Examples

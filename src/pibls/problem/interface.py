@@ -17,11 +17,6 @@ from pibls.problem.observation import Observation
 from pibls.problem.printing import text
 from pibls.problem.symbols import Field
 
-__all__ = [
-    *("AnyCondition", "Flux", "Inside", "Interface", "Outside", "Side"),
-    *("flux", "inside", "outside", "split_sides"),
-]
-
 
 class Side(sp.Expr):  # type: ignore[misc]
     """An expression as it is on one side of an interface."""

@@ -12,8 +12,6 @@ from pibls.errors import ProblemError
 from pibls.problem.evaluate import Function, compile_function
 from pibls.problem.symbols import Data
 
-__all__ = ["Level"]
-
 _NEWTON = 3
 _DIFFERENCE = 1e-6
 

@@ -21,8 +21,6 @@ from pibls.problem.evaluate import Function, compile_function
 from pibls.problem.printing import text
 from pibls.problem.symbols import Data, Field, Normal
 
-__all__ = ["Form", "MultiIndex", "Term", "lower"]
-
 MultiIndex = tuple[int, ...]
 _SIMPLIFY_LIMIT = 200
 _PROBES = (0.0, 0.29)

@@ -7,8 +7,6 @@ from typing import Any
 
 import sympy as sp
 
-__all__ = ["Measured", "tree_size"]
-
 _UNCOUNTED = 100_000
 
 

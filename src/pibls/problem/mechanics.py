@@ -13,8 +13,6 @@ from pibls.problem.conditions import Condition, as_value
 from pibls.problem.operators import normal_derivative
 from pibls.problem.symbols import Field, normal
 
-__all__ = ["Absorbing", "Symmetry", "Traction", "stress"]
-
 
 def stress(
     displacement: Sequence[Any], *, young: Any, poisson: Any, plane: str = "strain", along: Sequence[Any] | None = None

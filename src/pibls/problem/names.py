@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from pibls.errors import ProblemError
-from pibls.problem.domain import Domain
+from pibls.problem.domain import DomainLike
 from pibls.problem.printing import text
 from pibls.problem.statements import Statement, other_coordinates
-from pibls.problem.symbols import Data, Field, Unknown
-
-__all__ = ["described", "find_fields", "find_functions", "find_numbers"]
+from pibls.problem.symbols import Data, Field
+from pibls.problem.unknown_numbers import Unknown
 
 Statements = tuple[Statement, ...]
 
@@ -31,7 +30,7 @@ def find_fields(statements: Statements) -> tuple[Field, ...]:
     return tuple(found.values())
 
 
-def find_numbers(statements: Statements, fields: tuple[Field, ...], domain: Domain) -> tuple[Unknown, ...]:
+def find_numbers(statements: Statements, fields: tuple[Field, ...], domain: DomainLike) -> tuple[Unknown, ...]:
     """Return the unknown numbers, by name."""
     forms = [form for statement in statements for form in statement.forms]
     symbols = {s for form in forms for s in form.expression.free_symbols if isinstance(s, Unknown)}
@@ -51,7 +50,7 @@ def find_numbers(statements: Statements, fields: tuple[Field, ...], domain: Doma
     return tuple(found.values())
 
 
-def find_functions(statements: Statements, fields: tuple[Field, ...], domain: Domain) -> tuple[Field, ...]:
+def find_functions(statements: Statements, fields: tuple[Field, ...], domain: DomainLike) -> tuple[Field, ...]:
     """Return the fields without an equation of their own.
 
     A prior marks them, and coordinates fewer than the domain's. If there are still more fields than equations, those
@@ -92,7 +91,7 @@ def _refuse_undetermined(
     lacking: int,
     fewer: list[Field],
     orders: dict[str, int],
-    domain: Domain,
+    domain: DomainLike,
 ) -> None:
     """Refuse fields that neither an equation nor data can tell."""
     count = sum(s.is_equation for s in statements)

@@ -19,8 +19,6 @@ from pibls.problem.domain import is_domain, is_part
 from pibls.problem.printing import text
 from pibls.problem.symbols import Field
 
-__all__ = ["Observation"]
-
 _NOISE = (1e-100, 1e100)
 _LOSSES = ("squares", "huber")
 

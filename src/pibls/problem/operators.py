@@ -15,8 +15,6 @@ from pibls.checks import HIGHEST_ORDER, shorten
 from pibls.errors import ProblemError
 from pibls.problem.symbols import Field, normal
 
-__all__ = ["SpaceOperator", "div", "grad", "laplacian", "normal_derivative", "resolve"]
-
 
 class SpaceOperator(sp.Expr):  # type: ignore[misc]
     """Base of the operators that wait for a domain to say which coordinates are space."""

@@ -10,23 +10,9 @@ import sympy as sp
 
 from pibls.checks import FloatArray, check_points
 from pibls.errors import GeometryError, ProblemError
-from pibls.problem.domain import Domain, is_part
+from pibls.problem.domain import DomainLike, is_part
 from pibls.problem.lowering import Form
 from pibls.problem.observation import Observation
-
-__all__ = [
-    "Across",
-    "AtPoints",
-    "Average",
-    "Averages",
-    "Interior",
-    "OnPart",
-    "Opposite",
-    "Place",
-    "averages_of",
-    "inside",
-    "ordered_points",
-]
 
 # Nodes of the rules of all averages of an observation together, and of one of them at least and at most.
 _NODES = 20_000
@@ -96,7 +82,7 @@ class Across:
 Place = Interior | OnPart | AtPoints | Opposite | Average | Averages | Across
 
 
-def inside(points: FloatArray, domain: Domain, owner: str, count: int | None) -> FloatArray:
+def inside(points: FloatArray, domain: DomainLike, owner: str, count: int | None) -> FloatArray:
     """Return points of a condition, or refuse them: as many as values, and all in the domain."""
     array = check_points("points", points, owner, len(domain.coordinates), error=ProblemError)
     if count is not None and len(array) != count:
@@ -110,7 +96,7 @@ def inside(points: FloatArray, domain: Domain, owner: str, count: int | None) ->
     return array
 
 
-def ordered_points(condition: Observation, domain: Domain, owner: str) -> FloatArray:
+def ordered_points(condition: Observation, domain: DomainLike, owner: str) -> FloatArray:
     """Return the points of an observation with columns in the order of the domain's coordinates."""
     points: FloatArray = condition.points
     if condition.columns is None:
@@ -124,7 +110,7 @@ def ordered_points(condition: Observation, domain: Domain, owner: str) -> FloatA
     return points[:, [condition.columns.index(name) for name in names]]
 
 
-def averages_of(condition: Observation, domain: Domain, owner: str) -> Averages:
+def averages_of(condition: Observation, domain: DomainLike, owner: str) -> Averages:
     """Return the rules of the regions that an observation averages over."""
     regions = condition.regions or ()
     times = [None] * len(regions) if condition.times is None else condition.times.tolist()
@@ -140,7 +126,7 @@ def averages_of(condition: Observation, domain: Domain, owner: str) -> Averages:
 
 
 def _rule(
-    region: Any, time: float | None, count: int, domain: Domain, owner: str
+    region: Any, time: float | None, count: int, domain: DomainLike, owner: str
 ) -> tuple[FloatArray, FloatArray | None, FloatArray]:
     """Return points, normals and weights that average over a region of the domain."""
     try:

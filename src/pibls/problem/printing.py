@@ -10,8 +10,6 @@ from sympy.printing.str import StrPrinter
 
 from pibls.problem.symbols import Data, Field
 
-__all__ = ["latex", "text"]
-
 _LATEX_OPERATORS = {"laplacian": r"\Delta", "div": r"\nabla\cdot", "dn": r"\partial_n"}
 
 

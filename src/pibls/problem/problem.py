@@ -13,7 +13,7 @@ import sympy as sp
 from pibls.checks import FloatArray, check_points, shorten
 from pibls.errors import ProblemError
 from pibls.problem.conditions import Condition
-from pibls.problem.domain import Domain, is_domain
+from pibls.problem.domain import DomainLike, is_domain
 from pibls.problem.evaluate import Function, compile_function
 from pibls.problem.interface import AnyCondition, Interface
 from pibls.problem.lowering import Form
@@ -21,9 +21,8 @@ from pibls.problem.names import described, find_fields, find_functions, find_num
 from pibls.problem.places import Interior, OnPart
 from pibls.problem.printing import latex, text
 from pibls.problem.statements import Statement, condition_statements, lowered
-from pibls.problem.symbols import Data, Field, Unknown
-
-__all__ = ["Problem"]
+from pibls.problem.symbols import Data, Field
+from pibls.problem.unknown_numbers import Unknown
 
 Found = TypeVar("Found")
 
@@ -73,7 +72,7 @@ class Problem:
     """
 
     equations: Sequence[sp.Eq | sp.Expr]
-    domain: Domain
+    domain: DomainLike
     conditions: Sequence[AnyCondition] = ()
     exact: Mapping[Any, sp.Expr] | sp.Expr | None = None
     truth: Mapping[Any, Any] | None = None

@@ -18,8 +18,6 @@ import sympy as sp
 from scipy import special
 from sympy.core.numbers import NumberSymbol
 
-__all__ = ["Program", "value_of"]
-
 Operation = Callable[..., Any]
 
 

@@ -16,7 +16,7 @@ import sympy as sp
 from pibls.checks import FloatArray
 from pibls.errors import GeometryError, ProblemError
 from pibls.problem.conditions import INITIAL, Condition, Mean, Periodic, residual_of
-from pibls.problem.domain import Domain
+from pibls.problem.domain import DomainLike
 from pibls.problem.fluxes import flux_of
 from pibls.problem.interface import AnyCondition, Flux, Interface, Side, split_sides
 from pibls.problem.lowering import Form, lower
@@ -36,9 +36,8 @@ from pibls.problem.places import (
     ordered_points,
 )
 from pibls.problem.printing import text
-from pibls.problem.symbols import Data, Field, Normal, Unknown
-
-__all__ = ["Statement", "condition_statements", "lowered", "other_coordinates"]
+from pibls.problem.symbols import Data, Field, Normal
+from pibls.problem.unknown_numbers import Unknown
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,7 +85,7 @@ class Statement:
         return (self.form, self.place.outside) if isinstance(self.place, Across) else (self.form,)
 
 
-def lowered(equation: object, domain: Domain, owner: str, *, normals: bool) -> Form:
+def lowered(equation: object, domain: DomainLike, owner: str, *, normals: bool) -> Form:
     """Check the symbols of an equation against the domain and lower it."""
     try:
         return _lowered(equation, domain, owner, normals)
@@ -96,7 +95,7 @@ def lowered(equation: object, domain: Domain, owner: str, *, normals: bool) -> F
         ) from None
 
 
-def _lowered(equation: object, domain: Domain, owner: str, normals: bool) -> Form:
+def _lowered(equation: object, domain: DomainLike, owner: str, normals: bool) -> Form:
     residual = resolve(residual_of(equation, owner), domain.space)
     _check_functions(residual, domain, owner)
     known = set(domain.coordinates)
@@ -134,7 +133,7 @@ def _lowered(equation: object, domain: Domain, owner: str, normals: bool) -> For
     return form
 
 
-def _undeclared(symbol: sp.Symbol, domain: Domain, owner: str) -> str:
+def _undeclared(symbol: sp.Symbol, domain: DomainLike, owner: str) -> str:
     if isinstance(symbol, Normal):
         return f"{owner} uses the outward normal {symbol}, which exists only on a boundary; use it in a condition."
     if symbol.name in {s.name for s in domain.coordinates}:
@@ -148,7 +147,7 @@ def _undeclared(symbol: sp.Symbol, domain: Domain, owner: str) -> str:
     )
 
 
-def other_coordinates(call: Field, domain: Domain, owner: str) -> str:
+def other_coordinates(call: Field, domain: DomainLike, owner: str) -> str:
     """Return what to say of a field that has other coordinates than the domain."""
     return (
         f"The field {call} in {owner} does not have the domain's coordinates {domain.coordinates}; declare "
@@ -156,7 +155,7 @@ def other_coordinates(call: Field, domain: Domain, owner: str) -> str:
     )
 
 
-def _check_functions(residual: sp.Expr, domain: Domain, owner: str) -> None:
+def _check_functions(residual: sp.Expr, domain: DomainLike, owner: str) -> None:
     for call in sorted(residual.atoms(sp.core.function.AppliedUndef), key=str):
         if isinstance(call, Field):
             # An unknown coefficient may depend on fewer coordinates; the problem asks whether it is one.
@@ -182,7 +181,7 @@ def _check_functions(residual: sp.Expr, domain: Domain, owner: str) -> None:
 
 
 def condition_statements(
-    condition: AnyCondition, source: int, domain: Domain, equations: tuple[Statement, ...], given: Sequence[object]
+    condition: AnyCondition, source: int, domain: DomainLike, equations: tuple[Statement, ...], given: Sequence[object]
 ) -> tuple[Statement, ...]:
     """Return the statements of one condition; the equations are lowered, and as they were given."""
     name = repr(condition)
@@ -207,7 +206,7 @@ def condition_statements(
     return (_on_place(condition, name, source, domain, common),)
 
 
-def _on_place(condition: Condition, name: str, source: int, domain: Domain, common: dict[str, Any]) -> Statement:
+def _on_place(condition: Condition, name: str, source: int, domain: DomainLike, common: dict[str, Any]) -> Statement:
     if isinstance(condition.on, np.ndarray):
         form = lowered(condition.equation, domain, name, normals=False)
         points = np.atleast_2d(condition.on)
@@ -230,7 +229,7 @@ def _on_place(condition: Condition, name: str, source: int, domain: Domain, comm
 
 
 def _across(
-    condition: Interface, source: int, domain: Domain, equations: tuple[Statement, ...], given: Sequence[object]
+    condition: Interface, source: int, domain: DomainLike, equations: tuple[Statement, ...], given: Sequence[object]
 ) -> tuple[Statement, ...]:
     """Return a statement for every equation of an interface."""
     where = condition.condition
@@ -258,7 +257,7 @@ def _periodic(
     condition: Periodic,
     name: str,
     source: int,
-    domain: Domain,
+    domain: DomainLike,
     equations: tuple[Statement, ...],
     common: dict[str, Any],
 ) -> tuple[Statement, ...]:

@@ -19,18 +19,6 @@ from pibls.problem.places import Across, OnPart, Place
 from pibls.problem.problem import Problem
 from pibls.problem.statements import Statement
 
-__all__ = [
-    "branch_number",
-    "condition_edges",
-    "factors_of",
-    "has_branches",
-    "has_jumps",
-    "hidden_jump",
-    "reading_of_jumps",
-    "switching_edges",
-    "switching_planes",
-]
-
 _SWITCHES = (sp.Piecewise, sp.Abs, sp.sign, sp.Heaviside, sp.Max, sp.Min)
 _REAL = 1e-9
 _SCAN = 4097

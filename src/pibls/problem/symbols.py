@@ -14,9 +14,7 @@ from sympy.core.function import AppliedUndef, UndefinedFunction
 
 from pibls.checks import refusal, shorten
 from pibls.errors import ProblemError
-from pibls.problem.unknowns import Smooth, Unknown, check_name, unknown
-
-__all__ = ["Data", "Field", "Normal", "Smooth", "Unknown", "coordinates", "data", "field", "normal", "unknown"]
+from pibls.problem.unknown_numbers import Smooth, Unknown, check_name
 
 
 class Field(AppliedUndef):  # type: ignore[misc]

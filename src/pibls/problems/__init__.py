@@ -33,9 +33,9 @@ from pibls.problems.nonlinear import *
 from pibls.problems.ordinary import *
 from pibls.problems.paper import *
 from pibls.problems.planar import *
-from pibls.problems.reference import *
 from pibls.problems.shapes import *
 from pibls.problems.systems import *
+from pibls.problems.tabulated import *
 
 _WITHOUT_CLOSED_FORM = frozenset({"bratu_unforced", "cavity", "l_shape_unit_load", "regularised_cavity"})
 _MODULES = (elliptic, evolution, high_dimensional, nonlinear, ordinary, paper, shapes, systems)

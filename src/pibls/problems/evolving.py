@@ -10,9 +10,8 @@ import sympy as sp
 
 from pibls.geometry import Interval, TimeInterval
 from pibls.problem import Dirichlet, Initial, Neumann, Periodic, Problem, coordinates, data, field
-from pibls.problems.cole_hopf import cole_hopf
 from pibls.problems.manufactured import parameter, scalar
-from pibls.problems.spectral import ordinary_solution, periodic_solution
+from pibls.problems.spectral import cole_hopf, ordinary_solution, periodic_solution
 
 __all__ = [
     "advection_long",

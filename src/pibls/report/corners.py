@@ -11,8 +11,6 @@ from pibls.errors import InputError
 from pibls.report.drawing import BLUE, INK, Picture
 from pibls.solution.parameters import Parameter, Parameters
 
-__all__ = ["draw_corner"]
-
 _SIZE = 1.9  # inches of a panel
 _REACH = 3.3  # standard deviations to each side that panels show
 _HELD = (0.6827, 0.95)  # by the inner and the outer ellipse

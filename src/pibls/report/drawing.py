@@ -13,20 +13,9 @@ from matplotlib.figure import Figure
 from matplotlib.path import Path
 
 from pibls.checks import FloatArray
+from pibls.report.colours import Scale, decades
 from pibls.report.quantities import Quantity
-from pibls.report.scales import Scale, decades
 from pibls.report.views import CloudView, View
-
-__all__ = [
-    "Picture",
-    "add_colour_bar",
-    "draw_lines",
-    "draw_map",
-    "draw_seams",
-    "draw_walls",
-    "is_to_scale",
-    "mark_walls",
-]
 
 INK = "0.25"
 BLUE = "#1f5fa8"

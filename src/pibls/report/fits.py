@@ -13,9 +13,7 @@ from pibls.errors import InputError
 from pibls.problem import AtPoints, Statement
 from pibls.report.drawing import BLUE, INK, RED, Picture
 from pibls.solution import Solution
-from pibls.solution.functions import ResidualFunction
-
-__all__ = ["draw_fit"]
+from pibls.solution.field_functions import ResidualFunction
 
 _WIDTH, _HEIGHT = 8.6, 2.9  # inches of a row: fit and residuals
 _LINE = 300

@@ -11,8 +11,6 @@ from pibls.report.quantities import Quantity, choose_fields, exact_functions, qu
 from pibls.report.views import CloudView, View, time_slices, varying
 from pibls.solution import Solution
 
-__all__ = ["WHAT", "Panel", "choose_panels", "is_frames"]
-
 WHAT = ("solution", "error", "residual", "exact")
 
 

@@ -12,15 +12,12 @@ from pibls.errors import InputError
 from pibls.problem.analysis import analysis_of
 from pibls.report.panels import WHAT, choose_panels
 from pibls.report.quantities import choose_fields, exact_functions, quantities
-from pibls.report.views import choose_views
-from pibls.report.walls import cell_walls
+from pibls.report.views import cell_walls, choose_views
 from pibls.solution import Solution
 from pibls.solution.celled import CellNetwork
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
-
-__all__ = ["plot"]
 
 
 def plot(
@@ -94,13 +91,13 @@ def plot(
     contours = _check_levels(levels)
     if _check_flag("surface", surface):
         fields, known = choose_fields(solution, field, "plot"), exact_functions(solution, exact, "plot")
-        from pibls.report.surfaces import draw_surfaces
+        from pibls.report.figures import draw_surfaces
 
         return draw_surfaces(solution.problem.domain, quantities(solution, what, fields, known), n)
     walls = _check_cells(cells, solution)
     rows = choose_panels(solution, what, field, exact, choose_views(solution.problem.domain, at, n, "plot"), "plot")
     # Matplotlib takes a while to import, and most runs draw nothing.
-    from pibls.report.layout import Over, draw_panels, given_axes, new_figure
+    from pibls.report.figures import Over, draw_panels, given_axes, new_figure
 
     figure, places = new_figure(rows) if axes is None else given_axes(rows, axes, "plot")
     draw_panels(rows, places, contours, Over(walls, _materials(solution)))

@@ -11,10 +11,8 @@ import sympy as sp
 
 from pibls.checks import FloatArray, shorten
 from pibls.errors import InputError
-from pibls.report.reference import Evaluator, as_evaluator, call, field_label, given_per_field
+from pibls.report.comparison import Evaluator, as_evaluator, call, field_label, given_per_field
 from pibls.solution import FieldFunction, Solution
-
-__all__ = ["Quantity", "choose_fields", "exact_functions", "quantities"]
 
 
 @dataclass(frozen=True, eq=False)

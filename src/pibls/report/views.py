@@ -12,9 +12,8 @@ import sympy as sp
 
 from pibls.checks import BoolArray, FloatArray, check_number, refusal, shorten
 from pibls.errors import InputError, ProblemError
-from pibls.problem.domain import Domain
-
-__all__ = ["CloudView", "View", "choose_views", "time_slices", "varying"]
+from pibls.problem.domain import DomainLike
+from pibls.solution.celled import CellNetwork
 
 FRAMES = 4
 LINES = 5
@@ -36,7 +35,7 @@ class View:
         Grid points along each varying coordinate.
     """
 
-    domain: Domain
+    domain: DomainLike
     axes: tuple[int, ...]
     fixed: Mapping[int, float]
     n: int
@@ -143,7 +142,7 @@ def _at_least(function: Callable[[FloatArray], FloatArray], value: float, X: Flo
 class CloudView:
     """The points of a point cloud in one or two dimensions: there is nothing between them to show."""
 
-    domain: Domain
+    domain: DomainLike
     positions: FloatArray
     place = ""
     in_space = True
@@ -168,7 +167,7 @@ class CloudView:
         return _tolerant(function, self.positions)
 
 
-def _cloud_view(domain: Domain, atoms: FloatArray, at: object, owner: str) -> CloudView:
+def _cloud_view(domain: DomainLike, atoms: FloatArray, at: object, owner: str) -> CloudView:
     if at is not None or len(domain.coordinates) > 2:
         raise InputError(
             f"{owner} cannot slice a point cloud: it shows all points of one in 1 or 2 dimensions. "
@@ -192,7 +191,7 @@ def _tolerant(function: Callable[[FloatArray], FloatArray], points: FloatArray) 
         return values
 
 
-def choose_views(domain: Domain, at: object, n: int | None, owner: str) -> tuple[View, ...] | tuple[CloudView]:
+def choose_views(domain: DomainLike, at: object, n: int | None, owner: str) -> tuple[View, ...] | tuple[CloudView]:
     """Return the views that show a domain best, given what the user fixed.
 
     One view, or several along one coordinate: those the user listed, or a few times of a problem in two or more space
@@ -260,7 +259,7 @@ def _spread(bounds: FloatArray, count: int) -> list[float]:
     return [float(value) for value in np.linspace(bounds[0], bounds[1], count)]
 
 
-def _chosen(domain: Domain, at: object, owner: str) -> dict[int, list[float]]:
+def _chosen(domain: DomainLike, at: object, owner: str) -> dict[int, list[float]]:
     """Return the values the user fixed, by number of the coordinate."""
     if not isinstance(at, Mapping | None):
         raise refusal(
@@ -292,3 +291,24 @@ def _levels(name: str, value: Any, bounds: FloatArray, owner: str) -> list[float
         raise InputError(f"The 'at' parameter of {owner} has no value for {name}. {remedy}")
     key = f"at[{name!r}]"
     return sorted({check_number(key, item, owner, minimum=low, maximum=high, remedy=remedy) for item in items})
+
+
+def cell_walls(network: CellNetwork, view: View | CloudView) -> FloatArray:
+    """Return where cells meet in a view: positions (k,) along a line, segments (k, 2, 2) from end to end in a plane.
+
+    Each is where one box was halved, so that none is drawn twice.
+    """
+    bounds = np.asarray(view.domain.bounds, dtype=np.float64)
+    boxes = network.boxes(bounds)
+    axes, fixed = (view.axes, view.fixed) if isinstance(view, View) else (tuple(range(len(bounds))), {})
+    shown = np.isin(network.tree[:, 0], axes)
+    for axis, value in fixed.items():
+        low, high = boxes[:, axis].T
+        # A point on a wall belongs to the cell below it, as in the network.
+        shown &= ((low < value) | (low == bounds[axis, 0])) & ((value <= high) | (high == bounds[axis, 1]))
+    cuts, across = network.cuts[shown], network.tree[shown, 0]
+    if len(axes) == 1:
+        return np.sort(cuts)
+    segments = boxes[shown][:, list(axes)]
+    segments[np.arange(len(cuts)), (across == axes[1]).astype(int)] = cuts[:, None]
+    return np.asarray(segments.transpose(0, 2, 1))

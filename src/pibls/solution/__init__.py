@@ -1,7 +1,7 @@
 """FUNCTION: a solved problem that can be called, differentiated, checked, saved and drawn."""
 
 from pibls.solution.diagnostics import Diagnostics, Residual
-from pibls.solution.functions import FieldFunction, ResidualFunction
+from pibls.solution.field_functions import FieldFunction, ResidualFunction
 from pibls.solution.posterior import Posterior
 from pibls.solution.solution import Solution
 from pibls.solution.stages import Stage

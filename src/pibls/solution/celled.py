@@ -15,9 +15,6 @@ from pibls.features import BroadNetwork, MultiIndex
 from pibls.geometry.sight import owners_in_sight
 from pibls.problem.evaluate import Function
 
-__all__ = ["CellNetwork"]
-
-
 _FEWEST = 16  # points in a cell, to measure an error by
 _LOCATED = 2**16  # points that go down the tree together
 _ENTRIES = 2**18  # numbers in a temporary array, so that it stays in the cache of a core

@@ -12,8 +12,6 @@ from typing import Any, TypeVar, get_args, get_origin, get_type_hints
 from pibls.checks import shorten
 from pibls.solution.stages import Stage, counted, in_words, size_in_words
 
-__all__ = ["Diagnostics", "Residual", "built", "from_plain", "to_plain"]
-
 
 @dataclass(frozen=True)
 class Residual:

@@ -14,8 +14,6 @@ from pibls.checks import FloatArray
 from pibls.errors import FeatureError
 from pibls.features import BroadNetwork, MultiIndex
 
-__all__ = ["EvolvedNetwork", "piecewise"]
-
 _CHUNK = 2**21
 
 

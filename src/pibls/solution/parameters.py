@@ -13,8 +13,6 @@ import numpy as np
 from pibls.checks import FloatArray
 from pibls.solution.diagnostics import built, from_plain, to_plain
 
-__all__ = ["Parameter", "Parameters"]
-
 
 @dataclass(frozen=True)
 class Parameter:

@@ -10,12 +10,11 @@ import numpy as np
 
 from pibls.checks import FloatArray
 from pibls.solution.diagnostics import Residual
-from pibls.solution.functions import ResidualFunction
+from pibls.solution.field_functions import ResidualFunction
 
 if TYPE_CHECKING:
     from pibls.solution.solution import Solution
 
-__all__ = ["ResidualTable", "root_mean_square"]
 
 _POINTS = 200
 

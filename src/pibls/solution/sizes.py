@@ -14,8 +14,6 @@ import numpy as np
 from pibls.checks import FloatArray
 from pibls.problem import Problem
 
-__all__ = ["SHARE", "field_scales", "natural_sizes", "reference_sizes"]
-
 SHARE = 0.01
 """Share of the size that equations suggest for a field below which its own size counts as nothing."""
 

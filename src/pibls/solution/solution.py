@@ -20,15 +20,12 @@ from pibls.problem.statements import condition_statements, lowered
 from pibls.runtime import blas_threads
 from pibls.solution.celled import CellNetwork
 from pibls.solution.diagnostics import Diagnostics
-from pibls.solution.functions import FieldFunction, ResidualFunction, gather
+from pibls.solution.field_functions import FieldFunction, ResidualFunction, gather
+from pibls.solution.json_records import Network, RicherNetwork
 from pibls.solution.parameters import Parameters
-from pibls.solution.posterior import Posterior, credible_factor
-from pibls.solution.records import Network, RicherNetwork
+from pibls.solution.posterior import CHUNK_ENTRIES, Posterior, credible_factor, deviations, draws, known_posterior
 from pibls.solution.sizes import reference_sizes
-from pibls.solution.uncertainty import CHUNK_ENTRIES, deviations, draws, known_posterior
 from pibls.status import Status
-
-__all__ = ["Solution"]
 
 
 @dataclass(frozen=True, eq=False)

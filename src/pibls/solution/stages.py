@@ -6,8 +6,6 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-__all__ = ["Stage", "counted", "in_words", "size_in_words"]
-
 
 @dataclass(frozen=True)
 class Stage:

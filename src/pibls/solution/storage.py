@@ -23,9 +23,7 @@ from pibls.features.deep import DeepNetwork
 from pibls.problem import Problem
 from pibls.runtime import require_memory
 from pibls.solution.diagnostics import Diagnostics, from_plain, to_plain
-from pibls.solution.parameters import Parameters
-from pibls.solution.posterior import posterior_from, posterior_record
-from pibls.solution.records import (
+from pibls.solution.json_records import (
     Arrays,
     Network,
     RicherNetwork,
@@ -34,13 +32,14 @@ from pibls.solution.records import (
     problem_from,
     problem_record,
 )
+from pibls.solution.parameters import Parameters
+from pibls.solution.posterior import posterior_from, posterior_record
 from pibls.status import Status
 from pibls.writing import replaced
 
 if TYPE_CHECKING:
     from pibls.solution.solution import Solution
 
-__all__ = ["FORMAT", "VERSION", "load", "save"]
 
 FORMAT = "pibls-solution"
 VERSION = 1

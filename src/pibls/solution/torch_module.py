@@ -16,8 +16,6 @@ from pibls.solution.evolved import EvolvedNetwork
 if TYPE_CHECKING:
     from pibls.solution.solution import Solution
 
-__all__ = ["to_torch"]
-
 
 def to_torch(solution: Solution) -> Any:
     """Return a module that maps points ``(n, d)`` to values ``(n, fields)``, with all trained weights as parameters.
@@ -75,7 +73,7 @@ def _nodes(network: BroadNetwork, torch: Any) -> Any:
 def _broad(network: BroadNetwork, weights: FloatArray, torch: Any) -> Any:
     """Return a broad network as a module: its nodes are fixed, its output weights are parameters."""
 
-    class Module(_nodes(network, torch)):  # type: ignore[misc]
+    class BroadModule(_nodes(network, torch)):  # type: ignore[misc]
         """The broad network with its output weights."""
 
         def __init__(self) -> None:
@@ -86,13 +84,13 @@ def _broad(network: BroadNetwork, weights: FloatArray, torch: Any) -> Any:
             """Return the fields at the rows of ``X``."""
             return self.nodes(X) @ self.output
 
-    return Module()
+    return BroadModule()
 
 
 def _celled(network: CellNetwork, weights: FloatArray, torch: Any) -> Any:
     """Return a network of cells as a module: cells and nodes are fixed, the weights of all cells are parameters."""
 
-    class Module(_nodes(network.reference, torch)):  # type: ignore[misc]
+    class CelledModule(_nodes(network.reference, torch)):  # type: ignore[misc]
         """The nodes of a cell with the output weights of every part."""
 
         def __init__(self) -> None:
@@ -125,7 +123,7 @@ def _celled(network: CellNetwork, weights: FloatArray, torch: Any) -> Any:
             nodes = self.nodes((X - self.centers[part]) / self.halves[part])
             return torch.einsum("nm,nfm->nf", nodes, self.output[part])
 
-    return Module()
+    return CelledModule()
 
 
 def _deep(network: DeepNetwork, weights: FloatArray, torch: Any) -> Any:
@@ -134,7 +132,7 @@ def _deep(network: DeepNetwork, weights: FloatArray, torch: Any) -> Any:
     def parameter(array: Any) -> Any:
         return torch.nn.Parameter(torch.as_tensor(np.array(array)))
 
-    class Module(torch.nn.Module):  # type: ignore[misc]
+    class DeepModule(torch.nn.Module):  # type: ignore[misc]
         """The hidden layers with the output layer."""
 
         def __init__(self) -> None:
@@ -151,4 +149,4 @@ def _deep(network: DeepNetwork, weights: FloatArray, torch: Any) -> Any:
                 nodes = layer.activation.derivatives(nodes @ weight + bias, (0,))[0]
             return nodes @ self.output[:-1] + self.output[-1]
 
-    return Module()
+    return DeepModule()

@@ -36,11 +36,11 @@ from types import MappingProxyType
 
 from pibls.checks import shorten
 from pibls.errors import InputError
-from pibls.solvers.base import Factorisation, Solver
 from pibls.solvers.constrained import ConstrainedFactorisation, constrained
 from pibls.solvers.lstsq import LeastSquares
 from pibls.solvers.normal import NormalEquations
 from pibls.solvers.qr import QR
+from pibls.solvers.solver import Factorisation, Solver
 from pibls.solvers.svd import SVD
 
 __all__ = [

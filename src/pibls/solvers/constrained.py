@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from typing import final
 
 from pibls.errors import InputError, SolveError
-from pibls.solvers.base import Factorisation, Solver, computing, require_workspace
 from pibls.solvers.dense import EPS, Array, Householder, array_namespace, column_major, is_torch, pad
 from pibls.solvers.inputs import check_matrix, check_rhs, check_ridge, column_norms
+from pibls.solvers.solver import Factorisation, Solver, computing, require_workspace
 from pibls.solvers.svd import decompose
 
 __all__ = ["ConstrainedFactorisation", "NullSpace", "constrained"]

@@ -8,9 +8,9 @@ from typing import ClassVar, Literal, final
 
 from pibls.checks import check_choice
 from pibls.errors import InputError, SolveError
-from pibls.solvers.base import Factorisation, computing, require_workspace
 from pibls.solvers.dense import Array, array_namespace, column_major, dense
 from pibls.solvers.inputs import check_matrix, check_ridge, column_norms
+from pibls.solvers.solver import Factorisation, computing, require_workspace
 
 __all__ = ["NormalEquations"]
 

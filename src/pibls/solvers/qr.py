@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from typing import ClassVar, final
 
 from pibls.errors import SolveError
-from pibls.solvers.base import Factorisation, computing, require_workspace
 from pibls.solvers.dense import EPS, Array, Householder, array_namespace, column_major, dense, pad
 from pibls.solvers.inputs import check_matrix, check_ridge, column_norms
+from pibls.solvers.solver import Factorisation, computing, require_workspace
 
 __all__ = ["QR"]
 

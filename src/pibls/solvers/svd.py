@@ -7,9 +7,9 @@ from typing import ClassVar, final
 
 from pibls.checks import check_number
 from pibls.errors import SolveError
-from pibls.solvers.base import Factorisation, computing, require_workspace
 from pibls.solvers.dense import EPS, Array, array_namespace, column_major, dense
 from pibls.solvers.inputs import check_matrix, check_ridge, column_norms
+from pibls.solvers.solver import Factorisation, computing, require_workspace
 
 __all__ = ["SVD", "decompose"]
 

@@ -14,22 +14,7 @@ from pibls.problem.interface import flux, inside, outside
 from pibls.problem.measured import Measured, tree_size
 from pibls.problem.operators import div, grad, laplacian, normal_derivative
 from pibls.problem.symbols import Data, Field
-from pibls.text.functions import Function
-
-__all__ = [
-    "RefusedError",
-    "add",
-    "apply",
-    "check_size",
-    "differentiate",
-    "divide",
-    "dot",
-    "multiply",
-    "operate",
-    "piecewise",
-    "power",
-    "product",
-]
+from pibls.text.vocabulary import NamedFunction
 
 _LARGEST = 1e300
 _MOST_NODES = 4_000
@@ -211,7 +196,7 @@ def product(operands: Sequence[Measured]) -> Measured:
     return _with(plain, sp.Mul._from_args([factor, rest])) if kept else plain
 
 
-def apply(function: Function, name: str, operands: Sequence[Measured]) -> Measured:
+def apply(function: NamedFunction, name: str, operands: Sequence[Measured]) -> Measured:
     """Return a function of numbers."""
     fault = function.refuses(len(operands), operands[0].number if operands else None)
     if fault:

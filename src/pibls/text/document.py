@@ -12,11 +12,8 @@ from typing import Any, TypeVar
 from pibls.checks import shorten
 from pibls.errors import PiblsError, TextError
 from pibls.text.expressions import read_expression
-from pibls.text.names import Names
-from pibls.text.places import Path, Place, find_places
-from pibls.text.source import Text, suggestion
-
-__all__ = ["Document", "Table", "parse_document"]
+from pibls.text.positions import Path, Span, Text, find_places, suggestion
+from pibls.text.vocabulary import Names
 
 Made = TypeVar("Made")
 
@@ -34,7 +31,7 @@ class Document:
     source: str
     name: str | None
     folder: FilePath | None
-    places: Mapping[Path, Place]
+    places: Mapping[Path, Span]
     folders: tuple[FilePath, ...] = ()
 
     def text(self, path: Path, value: str) -> Text:
@@ -45,11 +42,11 @@ class Document:
             offsets = (place.start,) * (len(value) + 1)
         return Text(value, self.source, offsets, self.name)
 
-    def place(self, path: Path) -> Place:
+    def place(self, path: Path) -> Span:
         """Return where a value or key stands, or else what it would be in."""
         while path and path not in self.places:
             path = path[:-1]
-        return self.places.get(path, Place(0, 0))
+        return self.places.get(path, Span(0, 0))
 
     def error(self, path: Path, message: str) -> TextError:
         """Return an error that points at a value, at a key, or at the heading of a table."""

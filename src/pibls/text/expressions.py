@@ -14,12 +14,9 @@ from pibls.errors import PiblsError, TextError
 from pibls.problem.measured import Measured
 from pibls.text import arithmetic
 from pibls.text.arithmetic import RefusedError
-from pibls.text.functions import FUNCTIONS, OPERATORS
-from pibls.text.names import Names
+from pibls.text.positions import Text, suggestion
 from pibls.text.scan import scan
-from pibls.text.source import Text, suggestion
-
-__all__ = ["read_condition", "read_equation", "read_expression"]
+from pibls.text.vocabulary import FUNCTIONS, OPERATORS, Names
 
 _DEEPEST = 40
 _MOST_BRANCHES = 20
@@ -61,7 +58,7 @@ def _read(piece: Text, span: tuple[int, int], names: Names, kind: str) -> Measur
     # Blanks in place of what is not read keep lines and columns as they are; brackets allow line breaks.
     code = "(" + re.sub(r"[^\n]", " ", piece.text[:start]) + piece.text[start:stop] + "\n)"
     lines = [0, *(found.end() for found in re.finditer("\n", piece.text))]
-    reader = _Reader(piece, names, tuple(lines))
+    reader = _FormulaReader(piece, names, tuple(lines))
     try:
         tree = ast.parse(code, mode="eval").body
         result = reader.read(tree, 0)
@@ -81,7 +78,7 @@ def _read(piece: Text, span: tuple[int, int], names: Names, kind: str) -> Measur
 
 
 @dataclass(frozen=True)
-class _Reader:
+class _FormulaReader:
     """Walks the tree that Python's parser made of a formula."""
 
     piece: Text
@@ -310,14 +307,14 @@ class _Reader:
         return arithmetic.differentiate(operand, orders)
 
 
-_METHODS: dict[type[ast.expr], Callable[[_Reader, Any, int], Measured]] = {
-    ast.Constant: _Reader.read_number,
-    ast.Name: _Reader.read_name,
-    ast.BinOp: _Reader.read_sum,
-    ast.UnaryOp: _Reader.read_sign,
-    ast.Compare: _Reader.read_comparison,
-    ast.BoolOp: _Reader.read_logic,
-    ast.List: _Reader.read_vector,
-    ast.Subscript: _Reader.read_entry,
-    ast.Call: _Reader.read_call,
+_METHODS: dict[type[ast.expr], Callable[[_FormulaReader, Any, int], Measured]] = {
+    ast.Constant: _FormulaReader.read_number,
+    ast.Name: _FormulaReader.read_name,
+    ast.BinOp: _FormulaReader.read_sum,
+    ast.UnaryOp: _FormulaReader.read_sign,
+    ast.Compare: _FormulaReader.read_comparison,
+    ast.BoolOp: _FormulaReader.read_logic,
+    ast.List: _FormulaReader.read_vector,
+    ast.Subscript: _FormulaReader.read_entry,
+    ast.Call: _FormulaReader.read_call,
 }

@@ -16,17 +16,15 @@ from pibls.errors import InputError, PiblsError, TextError
 from pibls.problem import AnyCondition, Problem
 from pibls.problem.measured import Measured
 from pibls.problem.symbols import data as data_function
-from pibls.text.conditions import read_conditions
+from pibls.text.condition_tables import read_conditions
 from pibls.text.document import Table, parse_document
 from pibls.text.domains import coordinate_names, read_domain
 from pibls.text.expressions import read_equation, read_expression
 from pibls.text.formulas import make_names
-from pibls.text.names import Names
-from pibls.text.source import Text
+from pibls.text.positions import Text
 from pibls.text.tables import Interpolant, column, local_name, read_columns
-from pibls.text.unknowns import known, read_truth, read_unknowns, refuse_taken
-
-__all__ = ["Outputs", "ProblemFile", "SolveOptions", "read_file", "read_problem", "read_text"]
+from pibls.text.unknown_tables import known, read_truth, read_unknowns, refuse_taken
+from pibls.text.vocabulary import Names
 
 _KEYS = (
     *("title", "domain", "time", "fields", "unknowns", "unknown_numbers", "parameters", "data", "equations"),

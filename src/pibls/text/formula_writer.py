@@ -13,9 +13,7 @@ from pibls.problem.interface import Flux, Side
 from pibls.problem.operators import Divergence, Laplacian, NormalDerivative, SpaceDerivative
 from pibls.problem.printing import text as printed
 from pibls.problem.symbols import Data, Field, Normal
-from pibls.text.functions import name_of
-
-__all__ = ["write_equation", "write_expression"]
+from pibls.text.vocabulary import name_of
 
 # How tightly an expression holds together: a sum, a product, a sign, a power, an atom.
 _SUM, _PRODUCT, _POWER, _ATOM = range(4)

@@ -10,12 +10,11 @@ import sympy as sp
 from pibls.checks import check_number, shorten
 from pibls.errors import InputError
 from pibls.problem.measured import Measured, tree_size
-from pibls.problem.symbols import Data, Field, Unknown, coordinates, field, unknown
+from pibls.problem.symbols import Data, Field, coordinates, field
+from pibls.problem.unknown_numbers import Unknown, unknown
 from pibls.text.expressions import read_equation
-from pibls.text.names import Names
-from pibls.text.source import Text
-
-__all__ = ["make_names", "parse"]
+from pibls.text.positions import Text
+from pibls.text.vocabulary import Names
 
 
 def parse(

@@ -10,9 +10,7 @@ import keyword
 import re
 import unicodedata
 
-from pibls.text.source import Text
-
-__all__ = ["LONGEST", "scan"]
+from pibls.text.positions import Text
 
 LONGEST = 20_000
 _MOST_WORDS = 2_000

@@ -12,8 +12,6 @@ from pibls.geometry import Box, Combination, Domain, Extrusion, PointCloud, Prod
 from pibls.geometry.description import Kind
 from pibls.text.formula_writer import write_expression
 
-__all__ = ["shape_names", "write_domain", "write_shape"]
-
 Entries = dict[str, Any]
 
 

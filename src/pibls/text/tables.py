@@ -13,9 +13,7 @@ from pibls.checks import FloatArray, cut
 from pibls.errors import TextError
 from pibls.problem.columns import read_csv
 from pibls.text.document import Table
-from pibls.text.source import suggestion
-
-__all__ = ["Interpolant", "column", "file_beside", "local_name", "read_columns"]
+from pibls.text.positions import suggestion
 
 
 def local_name(table: Table, key: str) -> str:

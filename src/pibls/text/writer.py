@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+import math
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -28,15 +31,12 @@ from pibls.problem import (
 )
 from pibls.problem.conditions import INITIAL
 from pibls.problem.operators import NormalDerivative
-from pibls.text.conditions import KINDS, TextPredicate
+from pibls.text.condition_tables import KINDS, TextPredicate
 from pibls.text.files import read_text
 from pibls.text.formula_writer import write_equation, write_expression
 from pibls.text.shape_writer import shape_names, write_domain, write_shape
 from pibls.text.tables import Interpolant
-from pibls.text.toml import write_table
-from pibls.text.unknowns import write_truth, write_unknowns
-
-__all__ = ["to_text"]
+from pibls.text.unknown_tables import write_truth, write_unknowns
 
 Entries = dict[str, Any]
 
@@ -266,3 +266,36 @@ def _same_part(one: Part, two: Part) -> bool:
         return True
     first, second = (part.sample(64, "kronecker") for part in (one, two))
     return all(np.array_equal(a, b, equal_nan=True) for a, b in zip(first, second, strict=True))
+
+
+def write_value(value: Any) -> str:
+    """Return a string, number, list or mapping as it stands after a key, on one line.
+
+    >>> write_value({"shape": "disk", "center": [0.0, 0.5], "radius": 2})
+    '{shape = "disk", center = [0, 0.5], radius = 2}'
+    """
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, str):
+        return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+    if isinstance(value, Mapping):
+        return "{" + ", ".join(f"{key} = {write_value(entry)}" for key, entry in value.items()) + "}"
+    if isinstance(value, list | tuple):
+        return "[" + ", ".join(map(write_value, value)) + "]"
+    whole = math.isfinite(value) and value == int(value) and abs(value) < 1e15
+    return str(int(value)) if whole else repr(float(value))
+
+
+def write_table(entries: Mapping[str, Any]) -> list[str]:
+    """Return the lines of a table: lists of lists and of tables, and equations, one entry per line.
+
+    >>> write_table({"kind": "mean", "points": [[0, 1], [2, 3]]})
+    ['kind = "mean"', 'points = [', '  [0, 1],', '  [2, 3],', ']']
+    """
+    lines = []
+    for key, value in entries.items():
+        if isinstance(value, list) and (key == "equations" or (value and isinstance(value[0], list | dict))):
+            lines += [f"{key} = [", *(f"  {write_value(entry)}," for entry in value), "]"]
+        else:
+            lines.append(f"{key} = {write_value(value)}")
+    return lines

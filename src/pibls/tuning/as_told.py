@@ -17,7 +17,7 @@ from pibls.limits import STOPS, in_words
 from pibls.methods import PIBLS
 from pibls.problem import Problem
 from pibls.solution import Solution
-from pibls.solution.records import RicherNetwork
+from pibls.solution.json_records import RicherNetwork
 from pibls.status import Status
 from pibls.tuning.fitting import Fitting, estimated_error
 from pibls.tuning.grow import new_nodes, with_nodes

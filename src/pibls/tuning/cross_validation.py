@@ -14,7 +14,7 @@ from pibls.checks import check_choice, check_integer, cut, shorten
 from pibls.errors import FeatureError, InputError, PiblsError, ProblemError, SolveError
 from pibls.geometry import Points
 from pibls.methods import PINN
-from pibls.methods.settings import recorded
+from pibls.methods.fit import recorded
 from pibls.problem import Problem
 from pibls.runtime import blas_threads
 from pibls.solution import Solution

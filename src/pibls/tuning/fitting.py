@@ -17,7 +17,7 @@ from pibls.geometry import Points
 from pibls.geometry.points import interior_points
 from pibls.methods import Recipe, fit
 from pibls.methods.fit import on_device
-from pibls.methods.nonlinear import fit_nonlinear
+from pibls.methods.nonlinear_fit import fit_nonlinear
 from pibls.problem import Problem
 from pibls.solution import Solution
 from pibls.solution.sizes import field_scales

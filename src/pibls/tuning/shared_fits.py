@@ -20,8 +20,8 @@ import scipy.linalg
 from pibls.checks import FloatArray
 from pibls.errors import FeatureError, PiblsError, SolveError
 from pibls.methods import BayesianPIELM
-from pibls.methods.evidence import Group, maximise
-from pibls.methods.settings import row_scaling
+from pibls.methods.fit import row_scaling
+from pibls.methods.marginal_likelihood import Group, maximise
 from pibls.solvers import SVD, solver
 from pibls.tuning.families import Family, Shared, columns, width
 from pibls.tuning.folds import IndexArray

@@ -19,7 +19,7 @@ from pibls.problem import Problem
 from pibls.refinement import Cost, Course, Reason, Stop, refine, verdict
 from pibls.refinement.patience import NETWORKS
 from pibls.solution import Solution, Stage
-from pibls.solution.starts import checked_continuation, given_start, one, zero
+from pibls.solution.start_states import checked_continuation, given_start, one, zero
 from pibls.status import Status
 from pibls.system import Evaluate, check_known, linearised, system_bytes
 from pibls.tuning.fitting import Block, Fitting, Scale, estimated_error

@@ -28,7 +28,7 @@ from pibls.features.reference import draw_reference
 from pibls.geometry import Points
 from pibls.problem import Problem
 from pibls.runtime import blas_threads
-from pibls.solution.records import Network
+from pibls.solution.json_records import Network
 from pibls.system import Balanced, assemble
 
 if TYPE_CHECKING:

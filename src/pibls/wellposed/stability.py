@@ -10,7 +10,7 @@ import numpy as np
 from pibls.checks import FloatArray
 from pibls.problem import MultiIndex
 from pibls.problem.evaluate import compile_function
-from pibls.solution.records import Network
+from pibls.solution.json_records import Network
 
 if TYPE_CHECKING:
     from pibls.lines.form import Evolution

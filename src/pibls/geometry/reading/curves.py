@@ -13,9 +13,6 @@ import numpy as np
 from pibls.checks import FloatArray, cut
 from pibls.errors import FileFormatError
 
-__all__ = ["Subpath", "read_path"]
-
-
 _LETTERS = "MmLlHhVvCcSsQqTtAaZz"
 _BLANK = re.compile(r"[\s,]*")
 _FLAG = re.compile("[01]")

@@ -16,8 +16,6 @@ from pibls.geometry.base import Region
 from pibls.geometry.reading.plane import NamedRing, make_shape
 from pibls.geometry.reading.source import check_finite, check_known, read_string
 
-__all__ = ["from_geojson", "load_geojson"]
-
 _DEEPEST = 20
 
 

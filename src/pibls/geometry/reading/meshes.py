@@ -22,8 +22,6 @@ from pibls.geometry.reading.source import check_finite, check_known, guarded, mi
 from pibls.geometry.rings import OpenRingError, chained
 from pibls.geometry.solid import Solid
 
-__all__ = ["MESHES", "from_mesh", "from_mesh_file"]
-
 Groups = list[tuple[str, IntArray, list[str | None]]]
 
 MESHES = {".msh": "gmsh", ".vtk": "vtk", ".vtu": "vtu", ".inp": "abaqus", ".mesh": "medit", ".su2": "su2"}

@@ -16,9 +16,6 @@ from pibls.geometry.polygon import Polygon
 from pibls.geometry.reading.source import check_finite
 from pibls.geometry.rings import depths, signed_area
 
-__all__ = ["NamedRing", "make_shape"]
-
-
 _FLAT = 1e-9
 _MOST_EDGES = 50  # beyond, nobody calls edges by their numbers
 

@@ -14,9 +14,6 @@ from pibls.geometry.implicit import check_bounds
 from pibls.geometry.reading.plane import NamedRing, make_shape
 from pibls.geometry.rings import chained
 
-__all__ = ["from_mask", "simplified"]
-
-
 _MOST_PIXELS = 4_000_000
 _MOST_SIDES = 200_000
 

@@ -20,8 +20,6 @@ from pibls.geometry.reading.raster import from_mask
 from pibls.geometry.reading.surfaces import from_surface_file, from_triangles
 from pibls.geometry.reading.svg import from_svg
 
-__all__ = ["EXTENSIONS", "read_shape"]
-
 _PLANE = (".geojson", ".json", ".svg")
 _SURFACES = (".stl", ".obj", ".ply")
 EXTENSIONS: Mapping[str, int | None] = {

@@ -11,8 +11,6 @@ import numpy as np
 from pibls.checks import FloatArray, cut, shorten
 from pibls.errors import FileFormatError, GeometryError, InputError, MissingDependencyError, PiblsError
 
-__all__ = ["check_finite", "check_known", "guarded", "missing", "named", "read_bytes", "read_string"]
-
 _LARGEST = 200_000_000
 
 

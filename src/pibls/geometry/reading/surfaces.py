@@ -18,8 +18,6 @@ from pibls.errors import FileFormatError
 from pibls.geometry.reading.source import check_finite, guarded, missing, named, read_bytes
 from pibls.geometry.solid import Solid
 
-__all__ = ["from_surface_file", "from_triangles"]
-
 _HEADER = 84
 _TRIANGLE = 50
 _MOST = 200_000

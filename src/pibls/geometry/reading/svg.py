@@ -20,9 +20,6 @@ from pibls.geometry.reading.plane import NamedRing, make_shape
 from pibls.geometry.reading.source import check_known, read_string
 from pibls.geometry.rings import MOST_VERTICES, nesting, signed_area
 
-__all__ = ["from_svg"]
-
-
 _LARGEST = 20_000_000
 _MOST_ELEMENTS = 10_000
 _SHARE = 1e-3

@@ -19,9 +19,8 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 
 from pibls.problem import Problem
+from pibls.problems.inverse.data import cylinder_wake
 from pibls.problems.inverse.flaws import Unidentifiable, unidentifiable, wrong_models
-from pibls.problems.inverse.flow import cylinder_wake
-from pibls.problems.inverse.functions import conductivity, conductivity_heat, initial_temperature, rate_function
 from pibls.problems.inverse.numbers import (
     brinkman_forchheimer,
     burgers_coefficients,
@@ -34,6 +33,7 @@ from pibls.problems.inverse.numbers import (
     two_layer_darcy,
     wave_speed,
 )
+from pibls.problems.inverse.unknown_functions import conductivity, conductivity_heat, initial_temperature, rate_function
 
 __all__ = [
     "Unidentifiable",

@@ -23,10 +23,10 @@ from pibls.problem import (
     normal_derivative,
     unknown,
 )
-from pibls.problems.cole_hopf import cole_hopf
 from pibls.problems.evolving import kdv
 from pibls.problems.inverse.data import gaussian_plate, lorenz_path, measured, values_of
 from pibls.problems.manufactured import scalar
+from pibls.problems.spectral import cole_hopf
 
 __all__ = [
     "brinkman_forchheimer",

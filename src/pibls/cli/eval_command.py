@@ -13,9 +13,8 @@ from typing import IO, TYPE_CHECKING, Annotated, Any
 import typer
 
 from pibls.cli.console import Debug, Force, emit, note, told
-from pibls.cli.outputs import check_target, is_stdout, refuse_other, write_text
+from pibls.cli.outputs import check_target, is_stdout, refuse_other, to_csv, write_text
 from pibls.cli.sources import STDIN
-from pibls.cli.values import to_csv
 from pibls.errors import InputError, TextError
 
 if TYPE_CHECKING:
@@ -23,11 +22,9 @@ if TYPE_CHECKING:
     from pibls.problem import MultiIndex
     from pibls.solution import Solution
 
-__all__ = ["evaluate", "read_points"]
-
 
 @dataclass(frozen=True, eq=False)
-class Rows:
+class TableOfPoints:
     """The rows of a CSV file as they stand there, and the points that they name."""
 
     heading: list[str]
@@ -72,7 +69,7 @@ def evaluate(
 def _wanted(solution: Solution, derivatives: list[str]) -> dict[str, tuple[str, MultiIndex]]:
     """Return the columns to add by name: the fields, then derivatives."""
     from pibls.text.formulas import make_names
-    from pibls.text.source import suggestion
+    from pibls.text.positions import suggestion
 
     problem = solution.problem
     zero = (0,) * len(problem.domain.coordinates)
@@ -100,7 +97,7 @@ def _warn_outside(solution: Solution, points: FloatArray) -> None:
         )
 
 
-def read_points(name: str, coordinates: tuple[str, ...], added: tuple[str, ...] = ()) -> Rows:
+def read_points(name: str, coordinates: tuple[str, ...], added: tuple[str, ...] = ()) -> TableOfPoints:
     """Read points from a CSV file whose first line names the coordinates, in any order, among other columns.
 
     Parameters
@@ -131,7 +128,7 @@ def _stream(name: str) -> IO[str]:
     return Path(name).open(encoding="utf-8-sig", newline="")
 
 
-def _rows(reader: Any, name: str, coordinates: tuple[str, ...], added: tuple[str, ...]) -> Rows:
+def _rows(reader: Any, name: str, coordinates: tuple[str, ...], added: tuple[str, ...]) -> TableOfPoints:
     import numpy as np
 
     heading = [entry.strip() for entry in next(reader, [])]
@@ -156,7 +153,7 @@ def _rows(reader: Any, name: str, coordinates: tuple[str, ...], added: tuple[str
         entries.append(row)
     if not entries:
         raise TextError("There are no rows below the first line.", path=name)
-    return Rows(heading, entries, np.array(points))
+    return TableOfPoints(heading, entries, np.array(points))
 
 
 def _number(entry: str, column: str, place: int, name: str, line: int) -> float:

@@ -10,13 +10,12 @@ from typing import Any
 from pibls.checks import shorten
 from pibls.problem import Field, Problem, Smooth, Unknown
 from pibls.problem.measured import Measured
-from pibls.problem.symbols import field, unknown
+from pibls.problem.symbols import field
+from pibls.problem.unknown_numbers import unknown
 from pibls.text.document import Table
 from pibls.text.expressions import read_expression
 from pibls.text.formula_writer import write_expression
-from pibls.text.names import Names
-
-__all__ = ["known", "read_truth", "read_unknowns", "refuse_taken", "write_truth", "write_unknowns"]
+from pibls.text.vocabulary import Names
 
 Entries = dict[str, Any]
 

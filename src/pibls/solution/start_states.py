@@ -15,8 +15,6 @@ from pibls.problem.evaluate import compile_function
 from pibls.solution.solution import Solution
 from pibls.system import Evaluate
 
-__all__ = ["checked_continuation", "given_start", "one", "scaled", "zero"]
-
 
 def zero(X: FloatArray, wanted: Sequence[tuple[str, MultiIndex]]) -> list[FloatArray]:
     """Return the state that is zero everywhere.

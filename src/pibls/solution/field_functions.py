@@ -17,7 +17,6 @@ from pibls.problem import Across, AtPoints, Average, Averages, Interior, MultiIn
 if TYPE_CHECKING:
     from pibls.solution.solution import Solution
 
-__all__ = ["FieldFunction", "ResidualFunction", "gather"]
 
 OUTSIDE = ("nan", "value", "error")
 

@@ -20,7 +20,6 @@ from pibls.writing import replaced
 if TYPE_CHECKING:
     from pibls.cli.result import Result
 
-__all__ = ["run", "solve"]
 
 # The one that takes most work to make again comes first; the record last, as it lists the others.
 _ORDER = ("save", "csv", "plot", "json")
@@ -77,7 +76,7 @@ def solve(
 
 def _values_to_stdout(result: Result, quiet: bool) -> None:
     """Print the values alone on standard output; what is told of the solution goes where it does not mix with them."""
-    from pibls.cli.values import grid_csv
+    from pibls.cli.outputs import grid_csv
 
     emit(grid_csv(result.solution).rstrip("\n"))
     if not quiet:
@@ -113,7 +112,7 @@ def _with_file(result: Result, kind: str, path: Path) -> Result:
 
 
 def _write(result: Result, kind: str, path: Path) -> None:
-    from pibls.cli.values import grid_csv
+    from pibls.cli.outputs import grid_csv
 
     if kind == "save":
         result.solution.save(path.resolve())

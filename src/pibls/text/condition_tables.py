@@ -12,20 +12,18 @@ import numpy as np
 import sympy as sp
 
 from pibls.checks import FloatArray, cut
-from pibls.geometry import Part
-from pibls.problem import AnyCondition, Condition, Interface, Mean, Periodic, Robin
+from pibls.geometry import Part, TimeInterval
+from pibls.problem import AnyCondition, Condition, Interface, Mean, Observation, Periodic, Robin
 from pibls.problem.conditions import INITIAL
 from pibls.problem.evaluate import Function, compile_function
 from pibls.problem.operators import normal_derivative
 from pibls.problem.printing import text as printed
 from pibls.text.document import Table
-from pibls.text.domains import Place, read_region
+from pibls.text.domains import PosedDomain, read_region
 from pibls.text.expressions import read_condition, read_equation, read_expression
-from pibls.text.names import Names
-from pibls.text.observations import KEYS, read_observation
-from pibls.text.source import suggestion
-
-__all__ = ["KINDS", "TextPredicate", "read_conditions"]
+from pibls.text.positions import suggestion
+from pibls.text.tables import column, read_columns
+from pibls.text.vocabulary import Names
 
 _PART = re.compile(r"\s*[A-Za-z]\w*(\.[A-Za-z]\w*)?\s*", re.ASCII)
 _COMMON = ("kind", "weight", "exact")
@@ -52,7 +50,7 @@ class TextPredicate:
         return self._indicator(X) > 0.5
 
 
-def read_conditions(document: Table, place: Place, names: Names) -> list[AnyCondition]:
+def read_conditions(document: Table, place: PosedDomain, names: Names) -> list[AnyCondition]:
     """Return the conditions of a problem file."""
     conditions = []
     for table in document.tables("conditions"):
@@ -86,7 +84,7 @@ def _value(table: Table, names: Names, key: str = "value") -> sp.Expr:
     return read_expression(table.text(key), names).expression
 
 
-def _placed(table: Table, place: Place, names: Names) -> Any:
+def _placed(table: Table, place: PosedDomain, names: Names) -> Any:
     """Return where a condition holds: None for the whole boundary, a part, or points."""
     if "at" in table:
         if "on" in table or "where" in table:
@@ -105,7 +103,7 @@ def _rows(table: Table, key: str, names: Names) -> list[list[float]]:
     return rows
 
 
-def _on(table: Table, place: Place, names: Names) -> Any:
+def _on(table: Table, place: PosedDomain, names: Names) -> Any:
     entries = table.strings("on")
     single = isinstance(table.data["on"], str)
     paths: list[tuple[str | int, ...]] = [("on",)] if single else [("on", i) for i in range(len(entries))]
@@ -124,7 +122,7 @@ def _on(table: Table, place: Place, names: Names) -> Any:
     return union
 
 
-def _part(table: Table, path: tuple[str | int, ...], entry: str, place: Place) -> Part:
+def _part(table: Table, path: tuple[str | int, ...], entry: str, place: PosedDomain) -> Part:
     shape, _, name = entry.rpartition(".")
     known = _parts(place)
     if entry in known:
@@ -140,7 +138,7 @@ def _part(table: Table, path: tuple[str | int, ...], entry: str, place: Place) -
     raise table.document.error((*table.path, *path), f"The domain has no part {cut(repr(entry))}.{hint}")
 
 
-def _parts(place: Place) -> dict[str, Part]:
+def _parts(place: PosedDomain) -> dict[str, Part]:
     """Return the parts by the names they have in a file: those of space, of time, and whole shapes."""
     parts = {"boundary": place.domain.boundary, **place.space.parts}
     for part in (place.domain.initial, place.domain.final):
@@ -149,7 +147,7 @@ def _parts(place: Place) -> dict[str, Part]:
     return parts | {name: shape.boundary for name, shape in place.shapes.items() if not name.startswith("#")}
 
 
-def _where(table: Table, key: str, place: Place, names: Names, part: Part | None) -> Part:
+def _where(table: Table, key: str, place: PosedDomain, names: Names, part: Part | None) -> Part:
     piece = table.text(key)
     test = read_condition(piece, replace(names, fields={}))
     domain = part.domain if part is not None else place.space
@@ -166,7 +164,7 @@ def _where(table: Table, key: str, place: Place, names: Names, part: Part | None
 def _condition(label: str, keys: tuple[str, ...], sides: Callable[[Table, Names], sp.Eq | sp.Expr]) -> Any:
     """Return a reader of one kind of equation on a part of the boundary."""
 
-    def read(table: Table, place: Place, names: Names) -> AnyCondition:
+    def read(table: Table, place: PosedDomain, names: Names) -> AnyCondition:
         given = ("equation",) if "equation" in table else keys
         table.allow(*(("label",) if label == "Condition" else ()), *given, *_PLACED)
         if "equation" in table:
@@ -206,7 +204,7 @@ def _general(table: Table, _: Names) -> sp.Eq:
     return missing
 
 
-def _periodic(table: Table, _: Place, names: Names) -> AnyCondition:
+def _periodic(table: Table, _: PosedDomain, names: Names) -> AnyCondition:
     table.allow("u", "along", "derivatives", *_COMMON)
     table.need("along", 'along = "x"')
     known = {symbol.name: symbol for symbol in names.coordinates}
@@ -218,13 +216,13 @@ def _periodic(table: Table, _: Place, names: Names) -> AnyCondition:
     return table.attempt(None, Periodic, *arguments, **_settings(table, names))
 
 
-def _mean(table: Table, _: Place, names: Names) -> AnyCondition:
+def _mean(table: Table, _: PosedDomain, names: Names) -> AnyCondition:
     table.allow("u", "value", *_COMMON)
     value = table.number(names, "value") if "value" in table else 0
     return table.attempt(None, Mean, _unknown(table, names), value, **_settings(table, names))
 
 
-def _interface(table: Table, place: Place, names: Names) -> AnyCondition:
+def _interface(table: Table, place: PosedDomain, names: Names) -> AnyCondition:
     given = ("equations",) if "equations" in table else ("u", "jump", "flux", "resistance")
     table.allow("kind", "weight", "on", *given)
     table.need("on", 'on = {shape = "disk", radius = 1}, or on = "x < 0.5"')
@@ -239,7 +237,7 @@ def _interface(table: Table, place: Place, names: Names) -> AnyCondition:
     return table.attempt(None, Interface, about, _region(table, place, names), **settings)
 
 
-def _region(table: Table, place: Place, names: Names) -> Any:
+def _region(table: Table, place: PosedDomain, names: Names) -> Any:
     """Return on which shape an interface is: one of its own, one of the domain, or a comparison."""
     if isinstance(table.data["on"], dict):
         return read_region(table.table("on"), names, place.space.coordinates)
@@ -253,7 +251,7 @@ def _region(table: Table, place: Place, names: Names) -> Any:
     return named[name]
 
 
-def _observation(table: Table, place: Place, names: Names) -> AnyCondition:
+def _observation(table: Table, place: PosedDomain, names: Names) -> AnyCondition:
     table.allow(*KEYS, *_COMMON)
 
     def find_part(table: Table, path: tuple[str | int, ...], entry: str) -> Part:
@@ -262,7 +260,7 @@ def _observation(table: Table, place: Place, names: Names) -> AnyCondition:
     return read_observation(table, place, names, _unknown(table, names), find_part, _settings(table, names))
 
 
-KINDS: Mapping[str, Callable[[Table, Place, Names], AnyCondition]] = {
+KINDS: Mapping[str, Callable[[Table, PosedDomain, Names], AnyCondition]] = {
     "dirichlet": _condition("Dirichlet", ("u", "value"), _dirichlet),
     "neumann": _condition("Neumann", ("u", "value"), _neumann),
     "robin": _condition("Robin", ("u", "alpha", "beta", "value"), _robin),
@@ -273,3 +271,78 @@ KINDS: Mapping[str, Callable[[Table, Place, Names], AnyCondition]] = {
     "observation": _observation,
     "interface": _interface,
 }
+
+
+KEYS = ("u", "points", "values", "noise", "file", "over", "times", "loss")
+
+Measured = tuple[Any, Any, Any]
+FindPart = Callable[[Table, tuple[str | int, ...], str], Any]
+
+
+def read_observation(
+    table: Table, place: PosedDomain, names: Names, unknown: Any, find_part: FindPart, settings: dict[str, Any]
+) -> Observation:
+    """Return what was measured; ``find_part`` knows the names of parts."""
+    if "loss" in table:
+        settings["loss"] = table.string("loss")
+    if sum(key in table for key in ("points", "file", "over")) > 1:
+        raise table.error(None, "Give one of points, file and over: measurements are at points, or averages.")
+    if "over" in table:
+        settings["regions"] = _regions(table, place, names, find_part)
+        if "times" in table:
+            settings["times"] = _several(table, names, "times")
+        table.need("values", "values = [1.0]")
+        points, values, noise = None, _several(table, names, "values"), _noise(table, names)
+    elif "file" in table:
+        points, values, noise = _from_file(table, names, unknown)
+    else:
+        table.need("points", 'points = [[0.5, 0.5]], or file = "measured.csv"')
+        table.need("values", "values = [1.0]")
+        points, values = np.array(_rows(table, "points", names)), table.numbers(names, "values")
+        noise = _noise(table, names)
+    return table.attempt(None, Observation, unknown, points, values, noise, **settings)
+
+
+def _several(table: Table, names: Names, key: str) -> Any:
+    return table.numbers(names, key) if isinstance(table.data[key], list) else float(table.number(names, key))
+
+
+def _noise(table: Table, names: Names) -> Any:
+    return _several(table, names, "noise") if "noise" in table else None
+
+
+def _from_file(table: Table, names: Names, unknown: Any) -> Measured:
+    """Return points, values and noise from the columns of a file."""
+    columns = read_columns(table, "file")
+    points = np.stack([column(table, "file", columns, s.name) for s in names.coordinates], axis=1)
+    name = table.string("values", getattr(unknown, "label", "value"))
+    values = column(table, "values" if "values" in table else "file", columns, name)
+    if not isinstance(table.data.get("noise"), str):
+        return points, values, _noise(table, names)
+    return points, values, column(table, "noise", columns, table.string("noise"))
+
+
+def _regions(table: Table, place: PosedDomain, names: Names, find_part: FindPart) -> list[Any]:
+    """Return shapes and parts; what a table says of time makes a product with an interval."""
+    regions: list[Any] = []
+    for i, entry in enumerate(table.items("over")):
+        if isinstance(entry, str):
+            regions.append(find_part(table, ("over", i), entry.strip()))
+        elif isinstance(entry, dict):
+            regions.append(_average_over(Table(table.document, (*table.path, "over", i), entry), place, names))
+        else:
+            message = 'over lists shapes, {shape = "disk", radius = 0.1}, and parts such as "left".'
+            raise table.document.error((*table.path, "over", i), message)
+    return regions
+
+
+def _average_over(table: Table, place: PosedDomain, names: Names) -> Any:
+    if "during" not in table:
+        return read_region(table, names)
+    time = place.domain.time
+    limits = table.numbers(names, "during")
+    if time is None or len(limits) != 2:
+        raise table.error("during", "during must be two times, in a problem with time: during = [0, 1].")
+    interval = table.attempt("during", TimeInterval, time, *limits)
+    space = replace(table, data={key: value for key, value in table.data.items() if key != "during"})
+    return table.attempt(None, read_region(space, names).__mul__, interval) if space.data else interval

@@ -13,8 +13,6 @@ from pibls.errors import InputError, PiblsError
 from pibls.problem import Field
 from pibls.problem.evaluate import compile_function
 
-__all__ = ["Evaluator", "as_evaluator", "as_values", "call", "field_label", "given_per_field"]
-
 Evaluator = Callable[[FloatArray], FloatArray]
 
 

@@ -25,12 +25,10 @@ from pibls.newton import End, crawls, descend, falls, record, shortened
 from pibls.problem import MultiIndex, Problem, Statement
 from pibls.runtime import blas_threads
 from pibls.solution import Diagnostics, Solution
-from pibls.solution.starts import one, zero
+from pibls.solution.start_states import one, zero
 from pibls.solvers import Solver, constrained
 from pibls.status import Status
 from pibls.system import Block, Evaluate, Fixed, RowScaling, System, assemble, check_known, linearised
-
-__all__ = ["fit_nonlinear"]
 
 _FEW_STEPS, _MANY_STEPS = 12, 40
 _REMOVABLE = 0.03  # share of the residual that a converged iteration could still remove

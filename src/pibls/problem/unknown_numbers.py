@@ -12,8 +12,6 @@ import sympy as sp
 from pibls.checks import check_number, refusal, shorten
 from pibls.errors import ProblemError
 
-__all__ = ["Smooth", "Unknown", "check_name", "unknown"]
-
 Pair = tuple[float | None, float | None]
 
 

@@ -16,15 +16,12 @@ from pibls.errors import GeometryError
 from pibls.geometry.patch import FieldState
 from pibls.problem.evaluate import Function, compile_function
 
-__all__ = ["FourierRadius", "Profile", "SymbolicRadius", "check_profile", "extreme", "interpolate"]
-
-
 _COARSEST, _FINEST = 32, 2**14
 _DECAY = 1e-13
 _CHECK_GRID = 2**12
 
 
-class Profile(FieldState, ABC):
+class PolarRadius(FieldState, ABC):
     """A 2π-periodic function of the angle, with its derivative."""
 
     @abstractmethod
@@ -37,7 +34,7 @@ class Profile(FieldState, ABC):
 
 
 @dataclass(frozen=True)
-class SymbolicRadius(Profile):
+class SymbolicRadius(PolarRadius):
     """A radius given by an expression in one symbol."""
 
     expression: sp.Expr
@@ -78,7 +75,7 @@ class SymbolicRadius(Profile):
 
 
 @dataclass(frozen=True)
-class FourierRadius(Profile):
+class FourierRadius(PolarRadius):
     """A radius given by its Fourier series ``Σ aₖ cos kθ + bₖ sin kθ``."""
 
     cosines: tuple[float, ...]
@@ -158,7 +155,7 @@ def extreme(function: Callable[[FloatArray], FloatArray]) -> float:
     return float(values.max())
 
 
-def check_profile(profile: Profile, given: object) -> None:
+def check_profile(profile: PolarRadius, given: object) -> None:
     """Refuse a radius that is not finite, positive, periodic and continuous."""
 
     def refuse(fault: str, remedy: str) -> GeometryError:

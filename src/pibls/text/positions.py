@@ -6,11 +6,12 @@ reader has accepted: it therefore only has to find its way, not to judge.
 
 from __future__ import annotations
 
+import difflib
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-__all__ = ["Path", "Place", "find_places"]
+from pibls.errors import TextError
 
 Path = tuple[str | int, ...]
 
@@ -28,7 +29,7 @@ _CHARACTER = re.compile(r"\\(?:x..|u.{4}|U.{8}|(?P<joined>\s+)|.)|.", re.DOTALL)
 
 
 @dataclass(frozen=True)
-class Place:
+class Span:
     """Where a value stands: from ``start`` to ``stop``; for a string, where each of its characters is."""
 
     start: int
@@ -36,12 +37,12 @@ class Place:
     offsets: tuple[int, ...] | None = None
 
 
-def find_places(source: str) -> Mapping[Path, Place]:
+def find_places(source: str) -> Mapping[Path, Span]:
     r"""Return the place of every value of a valid TOML text by its path, and of every table by its heading.
 
     >>> places = find_places('a = 1\n[b]\nc = ["x", "yz"]\n')
     >>> places["a",], places["b", "c", 1]
-    (Place(start=4, stop=5, offsets=None), Place(start=20, stop=24, offsets=(21, 22, 23)))
+    (Span(start=4, stop=5, offsets=None), Span(start=20, stop=24, offsets=(21, 22, 23)))
     """
     finder = _Finder(source)
     finder.document()
@@ -52,7 +53,7 @@ def find_places(source: str) -> Mapping[Path, Place]:
 class _Finder:
     source: str
     position: int = 0
-    places: dict[Path, Place] = field(default_factory=dict)
+    places: dict[Path, Span] = field(default_factory=dict)
     counts: dict[Path, int] = field(default_factory=dict)
 
     def document(self) -> None:
@@ -81,7 +82,7 @@ class _Finder:
         if double:
             self.counts[path] = self.counts.get(path, -1) + 1
             path = (*path, self.counts[path])
-        self.places[path] = Place(start, self.position)
+        self.places[path] = Span(start, self.position)
         return path
 
     def resolved(self, names: Path) -> Path:
@@ -109,14 +110,14 @@ class _Finder:
                 return tuple(names)
             self.position += 1
 
-    def text_of(self, place: Place) -> str:
+    def text_of(self, place: Span) -> str:
         return "".join(self.source[offset] for offset in (place.offsets or ())[:-1])
 
     def pair(self, table: Path) -> None:
         start = self.position
         path = table + self.keys()
         stop = start + len(self.source[start : self.position].rstrip())
-        self.places.setdefault((*path, "#key"), Place(start, stop))
+        self.places.setdefault((*path, "#key"), Span(start, stop))
         self.position += 1
         self.value(path)
 
@@ -134,7 +135,7 @@ class _Finder:
             self.skip(_SCALAR)
             text = self.source[start : self.position].rstrip()
             self.position = start + len(text)
-        self.places[path] = Place(start, self.position)
+        self.places[path] = Span(start, self.position)
 
     def members(self, path: Path, closing: str) -> None:
         self.position += 1
@@ -152,7 +153,7 @@ class _Finder:
             else:
                 self.pair(path)
 
-    def string(self) -> Place:
+    def string(self) -> Span:
         start, found = self.position, _STRING.match(self.source, self.position)
         assert found is not None
         self.position = found.end()
@@ -163,4 +164,78 @@ class _Finder:
             characters = _CHARACTER.finditer(self.source, first, last)
             # A backslash at the end of a line swallows the line break and what is blank after it.
             offsets = [one.start() for one in characters if not one["joined"]]
-        return Place(start, self.position, (*offsets, last))
+        return Span(start, self.position, (*offsets, last))
+
+
+_WIDTH = 100
+_INDENT = "    "
+
+
+@dataclass(frozen=True)
+class Text:
+    """A piece of text and its place in a source.
+
+    Attributes
+    ----------
+    text
+        The piece itself, escapes resolved.
+    source
+        The whole file, or the piece again if it came from no file.
+    offsets
+        For every character of ``text``, and for its end, the index in ``source``.
+    path
+        Name of the file, if there is one.
+    """
+
+    text: str
+    source: str
+    offsets: Sequence[int]
+    path: str | None = None
+
+    @classmethod
+    def plain(cls, text: str) -> Text:
+        """Return a text that is its own source.
+
+        >>> str(Text.plain("a + ?").error("What is this?", 4)).splitlines()
+        ['line 1, column 5: What is this?', '    a + ?', '        ^']
+        """
+        return cls(text, text, range(len(text) + 1))
+
+    def error(self, message: str, start: int = 0, stop: int | None = None) -> TextError:
+        """Return an error that points at the characters from ``start`` up to ``stop``."""
+        last = len(self.offsets) - 1
+        first = self.offsets[min(start, last)]
+        end = self.offsets[min(max(start + 1 if stop is None else stop, start + 1), last)]
+        begin = self.source.rfind("\n", 0, first) + 1
+        finish = self.source.find("\n", first)
+        row = self.source[begin : len(self.source) if finish < 0 else finish]
+        column = first - begin
+        return TextError(
+            message,
+            path=self.path,
+            line=self.source.count("\n", 0, first) + 1,
+            column=column + 1,
+            excerpt=_excerpt(row, column, max(1, min(end - first, len(row) - column))),
+        )
+
+
+def _excerpt(row: str, column: int, length: int) -> str:
+    """Return a line, cut to what fits, with carets below some of it."""
+    begin = max(0, min(column - _WIDTH // 2, len(row) - _WIDTH))
+    shown = "".join(c if c.isprintable() else " " for c in row[begin : begin + _WIDTH])
+    front, back = "..." * (begin > 0), "..." * (begin + _WIDTH < len(row))
+    carets = "^" * max(1, min(length, begin + _WIDTH - column))
+    pad = " " * (len(front) + column - begin)
+    return f"{_INDENT}{front}{shown}{back}\n{_INDENT}{pad}{carets}"
+
+
+def suggestion(name: str, known: Iterable[str], otherwise: str = "") -> str:
+    """Return a question after the known name that is closest, or ``otherwise``.
+
+    >>> suggestion("sinn", ["sin", "cos"])
+    " Did you mean 'sin'?"
+    """
+    close = difflib.get_close_matches(name[:80], sorted(set(known)), n=1, cutoff=0.6)
+    if close:
+        return f" Did you mean {close[0]!r}?"
+    return f" {otherwise}" if otherwise else ""

@@ -11,8 +11,6 @@ from matplotlib.colors import LogNorm, Normalize
 
 from pibls.checks import FloatArray
 
-__all__ = ["Scale", "decades", "magnitude_scale", "value_scale"]
-
 SEQUENTIAL = "viridis"
 DIVERGING = "RdBu_r"
 MAGNITUDE = "magma"

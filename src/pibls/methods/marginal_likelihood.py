@@ -18,8 +18,6 @@ import scipy.linalg
 from pibls.checks import FloatArray
 from pibls.solvers.svd import decompose
 
-__all__ = ["Group", "Inference", "Precisions", "Rows", "Step", "maximise"]
-
 _EPS = float(np.finfo(np.float64).eps)
 _CLOSE = 1e-3  # in log evidence, which is known to about 1 at best
 _RANGE = 1e-200, 1e200
@@ -91,10 +89,10 @@ class Inference:
         return np.asarray(self.directions * np.sqrt(self.variances))
 
 
-class Rows:
+class NoisyRows:
     """Groups prepared so that an inference costs one decomposition, or none if all rows share one noise.
 
-    >>> found = Rows([Group(np.eye(2), np.array([1.0, 2.0]))]).infer(Precisions(1.0, (3.0,)))
+    >>> found = NoisyRows([Group(np.eye(2), np.array([1.0, 2.0]))]).infer(Precisions(1.0, (3.0,)))
     >>> found.mean, found.variances
     (array([0.75, 1.5 ]), array([0.25, 0.25]))
     """
@@ -188,7 +186,7 @@ def maximise(groups: Sequence[Group], iterations: int) -> tuple[Inference, list[
     The fixed point of MacKay is fast but may overshoot; the step of expectation maximisation, which cannot, is taken
     where it does.
     """
-    rows = Rows(groups)
+    rows = NoisyRows(groups)
     least = _ceiling(groups), rows.rounding
     now = rows.infer(_limited(rows.start(), groups, *least))
     course = [(now.precisions, now.evidence)]

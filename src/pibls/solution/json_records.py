@@ -20,11 +20,9 @@ from pibls.problem.conditions import INITIAL
 from pibls.problem.domain import is_part
 from pibls.problem.encoding import decode, encode
 from pibls.problem.evaluate import compile_function
-from pibls.problem.unknowns import check_name
+from pibls.problem.unknown_numbers import check_name
 from pibls.solution.celled import CellNetwork
 from pibls.solution.evolved import EvolvedNetwork
-
-__all__ = ["Network", "RicherNetwork", "network_from", "network_record", "problem_from", "problem_record"]
 
 Arrays = dict[str, FloatArray]
 RicherNetwork = BroadNetwork | EvolvedNetwork | CellNetwork

@@ -14,9 +14,6 @@ from pibls.geometry.rules import gauss, side, tensor
 from pibls.geometry.sampling import picked
 from pibls.geometry.triangles import Surface
 
-__all__ = ["FlatPatch", "ScrapPatch", "TrianglePatch", "make_patches"]
-
-
 _FLAT = 1e-5  # sine of the angle between triangles of one face: files of single precision have some 1e-7
 _MOST_FACES = 200
 _SCRAP = 64
@@ -95,7 +92,7 @@ class ScrapPatch(TrianglePatch):
 
 
 @dataclass(frozen=True)
-class Sheet:
+class FlatFrame:
     """The rectangle around a flat face, in coordinates of its plane."""
 
     bounds: FloatArray
@@ -130,10 +127,10 @@ class FlatPatch(TrianglePatch):
         return np.asarray((self._own.corners - origin) @ axes.T)
 
     @cached_property
-    def domain(self) -> Sheet:
+    def domain(self) -> FlatFrame:
         """The rectangle that parameters are spread over."""
         flat = self._local[:, :, :2].reshape(-1, 2)
-        return Sheet(np.stack([flat.min(axis=0), flat.max(axis=0)], axis=1))
+        return FlatFrame(np.stack([flat.min(axis=0), flat.max(axis=0)], axis=1))
 
     @cached_property
     def _tree(self) -> BoxTree:
