@@ -15,8 +15,8 @@ class EvolutionSettings:
     cut: float = 1e-11  # combinations of features that are weaker are noise: a few digits above the precision of sums
     exact: float = 1e-9  # accuracy of linear algebra beside any tolerance; beyond, sums that cancel carry the result
     kept: float = 3e-7  # functions miss a constraint by less: more lets pressures act on them, less leaves too few
-    rough: float = 1e-3  # tolerance of first runs, residual of features that resolve, and miss of conditions that hold
-    slight: float = 0.01  # work that a pressure may do on a flow which keeps all conditions
+    rough: float = 1e-3  # tolerance in time of first runs, and miss of conditions that hold
+    slight: float = 0.01  # residual of features that resolve a solution, and work that pressures may do on flows
     negligible: float = 0.1  # share that does not matter beside the rest
     most: float = 0.5  # share from which on it is the larger part
     falls: float = 0.8  # share of an error that the next run may leave, by distances

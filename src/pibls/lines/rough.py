@@ -35,7 +35,7 @@ def scanned(lines: Lines) -> tuple[Design, float]:
             break
         if better is not design:
             design, fineness = better, 1.0
-        elif run.ended or (design.monitor is None and lines.residual(run) > SETTINGS.rough):
+        elif run.ended or (design.monitor is None and lines.residual(run) > SETTINGS.slight):
             fineness *= design.growth**2
         else:
             break
