@@ -24,9 +24,11 @@ from pibls.lines import Evolution, Unsuitable, find_evolution
 from pibls.lines.accuracy import SETTINGS as IN_TIME
 from pibls.lines.basis import at_times
 from pibls.lines.evolve import followed
+from pibls.lines.expansion import widened
 from pibls.lines.galerkin import Galerkin
 from pibls.lines.radau import Integrator, Trajectory, legendre_weights, stage_times
 from pibls.lines.run import network_of
+from pibls.lines.sensitivities import sensitivities
 from pibls.lines.stops import brief_times
 from pibls.problem import MultiIndex
 from pibls.runtime import RATE, blas_threads
@@ -171,9 +173,9 @@ class ByLines(Forward):
     ) -> FloatArray | None:
         """Return answers to forces and to changes of start and boundary, unless they do not converge."""
         with blas_threads(most=1):
-            pieces = made.integrator.answers(made.course, forces, start)
+            pieces = sensitivities(made.integrator, made.course, forces, start)
         self.budget.spend(made.integrator.operations)
-        return None if pieces is None else made.system.widened(pieces) + lifted
+        return None if pieces is None else widened(made.system, pieces) + lifted
 
     def _system(self, vector: FloatArray) -> Galerkin:
         """Return the problem at values of the unknowns on the features of this one."""

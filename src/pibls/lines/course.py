@@ -31,7 +31,7 @@ from pibls.wellposed.stability import grows_without_bound, leaves_its_bounds
 __all__ = ["Lines", "Report"]
 
 Report = Callable[[str, float, int, float | None, float | None], object]
-"""Called with what is being done, the seconds so far, the number of features, a residual and an estimated error."""
+"""Called with the name of a step, the seconds so far, the number of features, a residual and an estimated error."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,9 +11,10 @@ from pibls.lines import cost
 from pibls.lines.accuracy import SETTINGS
 from pibls.lines.basis import Basis, Rule, compressed
 from pibls.lines.design import Design, Monitor
+from pibls.lines.expansion import expanded
 from pibls.lines.form import Evolution
 from pibls.lines.galerkin import Galerkin
-from pibls.lines.radau import IntegrationError, Integrator, Trajectory
+from pibls.lines.radau import IntegrationError, Integrator, Trajectory, times_within
 from pibls.lines.stops import brief_times
 from pibls.problem import Problem
 from pibls.solution.evolved import EvolvedNetwork
@@ -85,9 +86,8 @@ def follow(system: Galerkin, design: Design, fineness: float, tol: float, allowe
 
 def network_of(system: Galerkin, trajectory: Trajectory) -> EvolvedNetwork:
     """Return a trajectory of the coefficients of a system as a network."""
-    basis, expanded = system.basis, system.expanded(trajectory)
-    shape = (*expanded.coefficients.shape[:2], len(system.evolution.problem.fields), basis.size)
-    return EvolvedNetwork(basis.network, basis.transform, expanded.breaks, expanded.coefficients.reshape(shape))
+    basis = system.basis
+    return EvolvedNetwork(basis.network, basis.transform, trajectory.breaks, expanded(system, trajectory))
 
 
 def system_of(evolution: Evolution, design: Design, fineness: float, rng: np.random.Generator) -> Galerkin:
@@ -118,28 +118,11 @@ def distance(problem: Problem, coarse: Run, fine: Run, share: float = 1.0) -> fl
     X, weights = fine.rule.points[::step], fine.rule.weights[::step]
     first = float(fine.network.breaks[0])
     last = first + share * (min(coarse.reached, fine.reached) - first)
-    times, spans = _times_within(np.concatenate([run.network.breaks for run in (coarse, fine)]), first, last)
+    times, spans = times_within(np.concatenate([run.network.breaks for run in (coarse, fine)]), first, last)
     zero = (0,) * X.shape[1]
     a, b = (run.network.on_grid(X, times, zero) for run in (coarse, fine))
     errors, own = (np.sqrt(np.einsum("ptf,p,t->f", values**2, weights, spans)) for values in (a - b, b))
     return float(np.max(errors / field_scales(problem, own)))
-
-
-def _times_within(breaks: FloatArray, first: float, last: float) -> tuple[FloatArray, FloatArray]:
-    """Return times and the span of each: close to each other where steps are short, as after a sudden start.
-
-    >>> times, spans = _times_within(np.array([0.0, 1e-6, 1e-3, 1.0]), 0.0, 1.0)
-    >>> bool(times[0] < 1e-6 < times[1] < 1e-3), len(times), round(float(spans.sum()), 12)
-    (True, 82, 1.0)
-    """
-    inner = np.unique(breaks[(breaks > first) & (breaks < last)])
-    inner = inner[:: len(inner) // (3 * SETTINGS.times) + 1]
-    edges = np.concatenate([[first], inner, [last]])
-    counts = np.ceil(np.diff(edges) / (last - first) * SETTINGS.times * (1.0 - 1e-9)).astype(int)
-    spans = np.repeat(np.diff(edges) / counts, counts)
-    # Irrational places: regular ones could always hit the same phase of an oscillation.
-    places = np.mod(0.5 + np.arange(len(spans)) * (np.sqrt(5.0) - 1.0) / 2.0, 1.0)
-    return first + np.cumsum(spans) - spans + spans * places, spans
 
 
 def monitored(run: Run, velocity: float = 0.0) -> Monitor:
