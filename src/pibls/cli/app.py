@@ -1,4 +1,4 @@
-"""The application: its commands, its version, and what its help says of exit codes."""
+"""The application: its commands, its version, and the help on exit codes."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ _MET = 1e-6
 
 @dataclass(frozen=True)
 class Finding:
-    """What was found in one file.
+    """The findings in one file.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""What all commands share: exit codes, what is said where, and how failures end."""
+"""Tools of all commands: exit codes, the two output streams, and the end of failures."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def note(text: str) -> None:
 
 
 def stage_lines() -> Callable[[Progress], None] | None:
-    """Return what tells a line per stage on standard error where that is no terminal; None on one, which shows its own.
+    """Return a function that prints a line per stage on standard error; None on a terminal, which shows its own.
 
     A file or the log of a job has no line that could be changed again and again.
     """
@@ -194,7 +194,7 @@ def told(debug: bool, after_interrupt: str = "", *, as_json: str = "") -> Iterat
 
 
 def in_words(error: BaseException) -> str:
-    """Return what an error says; only one that points into a file takes more than a line."""
+    """Return the message of an error; only one that points into a file takes more than a line."""
     if isinstance(error, TextError):
         return str(error)
     words = " ".join(str(error).split())
@@ -202,7 +202,7 @@ def in_words(error: BaseException) -> str:
 
 
 def error_record(error: BaseException) -> dict[str, Any]:
-    """Return an error for JSON: its kind, what it says, and where in a file it is if it is in one."""
+    """Return an error for JSON: its kind, its message, and its place if it is in a file."""
     record: dict[str, Any] = {"type": type(error).__name__, "message": in_words(error)}
     if isinstance(error, TextError):
         place = {name: getattr(error, name) for name in ("path", "line", "column", "excerpt")}

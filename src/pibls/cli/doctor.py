@@ -1,4 +1,4 @@
-"""``pibls doctor``: what the machine offers, and what would make it faster."""
+"""``pibls doctor``: the abilities of the machine, and advice to make it faster."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _BUSY = 1.25
 
 
 def doctor(as_json: Json = False, debug: Debug = False) -> None:
-    """Say what pibls runs on: versions, cores, memory, GPU and speed, with advice."""
+    """Describe the machine that pibls runs on: versions, cores, memory, GPU and speed, with advice."""
     with told(debug, as_json="doctor" if as_json else ""):
         found = examination()
         if as_json:
@@ -34,7 +34,7 @@ def doctor(as_json: Json = False, debug: Debug = False) -> None:
 
 
 def examination() -> dict[str, Any]:
-    """Return what there is to know of the machine, with advice."""
+    """Return the facts about the machine, with advice."""
     from pibls.runtime import available_cores, available_memory, free_cores
 
     facts: dict[str, Any] = {
@@ -88,7 +88,7 @@ def _matrix_product() -> dict[str, Any]:
 
 
 def advice(facts: dict[str, Any]) -> list[str]:
-    """Return what to do about the machine, in sentences.
+    """Return advice about the machine, in sentences.
 
     >>> machine = {"cores": {"machine": 4, "available": 4}, "load": 0.2, "memory_bytes": 2**34, "gpu": []}
     >>> advice(machine | {"blas": [{"num_threads": 4}], "gflops": 100.0, "thread_variables": {}, "versions": {}})

@@ -1,4 +1,4 @@
-"""Which conditions sit where: what the pictures of a domain show."""
+"""The places of conditions, as pictures of a domain show them."""
 
 from __future__ import annotations
 

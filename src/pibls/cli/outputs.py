@@ -34,7 +34,7 @@ _ENDINGS: Mapping[str, tuple[str, ...]] = {
 
 
 def plan(given: Mapping[str, Path | None], source: Source, *, force: bool = False) -> dict[str, Path]:
-    """Return where every output goes, by kind, or refuse what could not be written, before anything is solved.
+    """Return where every output goes, by kind, or refuse places that cannot be written, before anything is solved.
 
     Paths of the command line are relative to the current folder; those of a problem file are relative to its own
     folder and stay inside it. The command line wins.

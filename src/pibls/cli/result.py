@@ -1,4 +1,4 @@
-"""What is told of a solution: as text for people, as a record for programs."""
+"""Reports of a solution: as text for people, as a record for programs."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ class Result:
         return "\n".join([*lines, *self._advice()])
 
     def _advice(self) -> list[str]:
-        """Return what came of a solve that did not converge, and what to do, in lines."""
+        """Return the message of a solve that did not converge, with its remedies, in lines."""
         if self.solution.status == Status.CONVERGED:
             return []
         words, estimate = self.solution.diagnostics.message, self.solution.error_estimate

@@ -27,7 +27,7 @@ def show(
     force: Force = False,
     debug: Debug = False,
 ) -> None:
-    """Show a problem: its mathematics, what kind it is, and which conditions hold where."""
+    """Show a problem: its mathematics, its kind, and which conditions hold where."""
     with told(debug):
         target = None if plot is None else check_target("--plot", plot, PICTURES)
         refuse_other("plot", target, force=force)
@@ -46,7 +46,7 @@ def show(
 
 
 def facts(source: Source) -> dict[str, str]:
-    """Return in words what kind of problem it is."""
+    """Return the traits of a problem in words."""
     problem = source.problem
     domain: Any = problem.domain
     time = "" if domain.time is None else f", time {domain.time}"

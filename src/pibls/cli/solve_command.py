@@ -75,7 +75,7 @@ def solve(
 
 
 def _values_to_stdout(result: Result, quiet: bool) -> None:
-    """Print the values alone on standard output; what is told of the solution goes where it does not mix with them."""
+    """Print the values alone on standard output; the report of the solution goes to standard error."""
     from pibls.cli.outputs import grid_csv
 
     emit(grid_csv(result.solution).rstrip("\n"))

@@ -26,7 +26,7 @@ _LARGEST = 2_000_000
 
 @dataclass(frozen=True, eq=False)
 class Source:
-    """A problem with what came with it.
+    """A problem with the options that came with it.
 
     Attributes
     ----------
@@ -123,7 +123,7 @@ def true_error(source: Source, solution: Solution) -> float | None:
 
 
 def complete(incomplete: str) -> list[str]:
-    """Return what a shell may complete to a problem: names of the zoo, problem files and folders."""
+    """Return completions of a problem's name for a shell: names of the zoo, problem files and folders."""
     names: list[str] = []
     if ZOO.startswith(incomplete[: len(ZOO)]) and incomplete:
         names += [ZOO + name for name in zoo() if (ZOO + name).startswith(incomplete)]

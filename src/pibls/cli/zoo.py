@@ -45,7 +45,7 @@ def _cell(value: Any) -> str:
 
 
 def entries(linear: bool | None = None) -> list[dict[str, Any]]:
-    """Return what there is to know of every problem of the zoo, by name."""
+    """Return the traits of every problem of the zoo, by name."""
     from pibls import problems
 
     groups: dict[str, Callable[[], Problem]] = {**problems.catalogue(linear=linear), **problems.evolutions()}
@@ -80,7 +80,7 @@ def _entry(name: str, build: Callable[[], Problem], problem: Problem, solution: 
 
 
 def _about(build: Callable[[], Problem]) -> str:
-    """Return the first line of what a problem says of itself, without marks for other functions."""
+    """Return the first line of a problem's docstring, without marks for other functions."""
     first = (build.__doc__ or "").strip().partition("\n")[0]
     return re.sub(r":func:`~?(?:pibls\.problems\.)?(\w+)`", r"\1", first).removeprefix("Return ").rstrip(".")
 

@@ -56,7 +56,7 @@ class _OrderTerm(NamedTuple):
 
 @dataclass(frozen=True)
 class Plan:
-    """What to compute for a list of forms, decided once before the loop over chunks of rows.
+    """The computations for a list of forms, planned once before the loop over chunks of rows.
 
     ``blocks`` are the combinations of features to be multiplied by Wᵉ: first F itself, then the factors ∂^β F, then
     the linear parts of those forms whose terms are merged (``merged``: form → block).
@@ -180,7 +180,7 @@ class Filler:
         return [piece[j * count : (j + 1) * count, :] for j in range(len(self.plan.blocks))]
 
     def _features(self, rows: slice, inputs: Array, piece: Array) -> None:
-        """Write the feature columns of every form, and into ``piece`` what is to be multiplied by Wᵉ."""
+        """Write the feature columns of every form, and into ``piece`` the factor of Wᵉ."""
         blocks = self._blocks(rows, piece)
         inputs += self.features.bias
         for psi, columns in self.features.runs:

@@ -34,7 +34,7 @@ _NOISE = 1e-15  # singular values below this share of the first are rounding
 
 @dataclass(frozen=True)
 class Cells:
-    """What the small network of every cell is made of, as a ``method`` for :func:`pibls.solve`.
+    """The small network of every cell, as a ``method`` for :func:`pibls.solve`.
 
     Parameters
     ----------
@@ -63,7 +63,7 @@ class Cells:
                 )
 
     def network(self, rng: np.random.Generator, dimension: int, degree: int, nodes: int) -> BroadNetwork:
-        """Draw nodes for the cube [−1, 1]ᵈ that span about what polynomials of a degree do."""
+        """Draw nodes for the cube [−1, 1]ᵈ that span about the polynomials of a degree."""
         cube, some = [1.0] * dimension, nodes if self.enhancement is None else nodes // 2
         # Of a uniform distribution up to the largest weight, the standard deviation.
         sines = self.activation == "sin" and self.enhancement is None

@@ -1,4 +1,4 @@
-"""What every domain can do."""
+"""The interface of all domains."""
 
 from __future__ import annotations
 

@@ -137,7 +137,7 @@ class Combination(Region):
         return np.minimum(one, two if self.operation == "intersection" else -two)
 
     def level_in(self, low: FloatArray, high: FloatArray) -> LevelIn:
-        """Return what is left of the level in a box: of an operand that is not there, nothing."""
+        """Return the level in a box, without operands that do not reach it."""
         one, two = (shape.level_in(low, high) for shape in self._operands)
         if self.operation == "difference":
             two = (lambda X, own=two: -own(X)) if callable(two) else not two
@@ -168,13 +168,13 @@ class Combination(Region):
 
     @cached_property
     def boundary(self) -> Part:
-        """What can be seen of both boundaries; where they coincide, that of the first shape."""
+        """The visible parts of both boundaries; where they coincide, that of the first shape."""
         own = self._visible(self.first.boundary, 0).patches
         other = self._visible(self.second.boundary, 1, once=True).patches
         return self._part("boundary", *(patch for patch in own + other if not patch.empty))
 
     def lift(self, part: Part) -> Part:
-        """Return what is on the boundary here of a part of either shape."""
+        """Return the visible piece of a part of either shape."""
         if not isinstance(part, Part) or part.domain == self:
             return super().lift(part)
         found = []

@@ -1,4 +1,4 @@
-"""What lies between the points of a cloud: the simplices of its triangulation that are no larger than its gaps."""
+"""The space between the points of a cloud: simplices of its triangulation that are no larger than its gaps."""
 
 from __future__ import annotations
 

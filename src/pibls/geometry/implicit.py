@@ -132,7 +132,7 @@ class Implicit(Region):
 
     @cached_property
     def bounds(self) -> FloatArray:
-        """The box around the zero set, a little wider than what was found of it."""
+        """The box around the zero set, a little wider than its simplices."""
         limits = np.array(self.limits)
         flat = self._simplices.reshape(-1, len(limits))
         margin = 0.1 * (limits[:, 1] - limits[:, 0]) / self.cells

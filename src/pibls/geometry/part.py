@@ -158,7 +158,7 @@ class Part(FieldState):
         return Part(self.domain, f"{self.name}.where({_title(predicate)})", patches)
 
     def __or__(self, other: Part) -> Part:
-        """Return the union of two parts of one domain; what they share counts once."""
+        """Return the union of two parts of one domain; shared points count once."""
         if not isinstance(other, Part) or other.domain != self.domain:
             raise GeometryError(
                 f"Parts joined with | must belong to the same domain. Got {self} and {shorten(other, 200)}. "

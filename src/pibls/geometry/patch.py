@@ -33,7 +33,7 @@ class Samples(NamedTuple):
 
 
 class FieldState:
-    """Pickles only the dataclass fields: what is cached beside them (compiled functions) is made again."""
+    """Pickles only the dataclass fields: cached values beside them (compiled functions) are made again."""
 
     def __getstate__(self) -> dict[str, Any]:
         """Return the fields."""

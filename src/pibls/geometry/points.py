@@ -223,7 +223,7 @@ def _collect(problem: Problem, make: Callable[[Statement], PointSet]) -> tuple[P
 
 
 def _place(statement: Statement) -> Interior | OnPart | AtPoints | Opposite | Average | Averages:
-    """Return where a statement holds; refuse what one network cannot do, as it is smooth across every curve."""
+    """Return where a statement holds; refuse interfaces, as one network is smooth across every curve."""
     if isinstance(statement.place, Across):
         raise ProblemError(
             f"{statement.name} cannot be met by a single network, which is smooth everywhere. Use solve(problem) "

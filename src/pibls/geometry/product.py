@@ -175,7 +175,7 @@ class Drawn(Domain):
     @property
     @abstractmethod
     def base(self) -> Domain:
-        """What is carried."""
+        """The domain that is carried."""
 
     @property
     @abstractmethod

@@ -1,4 +1,4 @@
-"""What is left of a patch under a condition: the visible part of an operand's boundary, or a user's selection."""
+"""Patches restricted by a condition: the visible part of an operand's boundary, or a user's selection."""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ _TURN = 2 * np.pi
 
 
 class SweptByTurning(Region):
-    """What a plane shape, the section, sweeps when it is turned about an axis."""
+    """The solid that a plane shape, the section, sweeps when it is turned about an axis."""
 
     @property
     @abstractmethod

@@ -1,4 +1,4 @@
-"""Rings of vertices: areas, nesting, and what makes them fit for an outline."""
+"""Rings of vertices: areas, nesting, and checks that they make an outline."""
 
 from __future__ import annotations
 

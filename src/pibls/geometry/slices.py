@@ -1,4 +1,4 @@
-"""A quadrature rule for any plane shape: lines across it, and Gauss points on what of each line is inside.
+"""A quadrature rule for any plane shape: lines across it, and Gauss points on the inner segments of each line.
 
 Where lines begin or cease to meet the shape (the top of a hole, a vertex), the lengths inside are not smooth, at worst
 like a square root. Panels between those heights, with lines crowded towards their ends, are as good as for smooth ones.
@@ -127,7 +127,7 @@ def _divided(
 
 
 def _segments(shape: Region, heights: FloatArray, marks: FloatArray) -> tuple[FloatArray, FloatArray, IntArray]:
-    """Return left and right ends of what of each line is inside, and the number of the line.
+    """Return left and right ends of the inner segments of each line, and the number of the line.
 
     Marks, and the middles between them, are looked at too: the shape may be thin there.
     """

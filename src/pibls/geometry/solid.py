@@ -30,7 +30,7 @@ _FEW = 64  # triangles that are all looked at faster than the nearest are found
 
 @dataclass(frozen=True, init=False, repr=False)
 class Solid(Region):
-    """What a closed surface of triangles encloses.
+    """The solid within a closed surface of triangles.
 
     Triangles run counterclockwise seen from outside; surfaces inside of others run the other way and bound cavities.
     Flat faces are found: they are the parts ``face0``, ``face1``, ... in the order of their first triangles, unless

@@ -82,7 +82,7 @@ class _Tapered(SweptByTurning):
 
     @cached_property
     def section(self) -> Polygon:
-        """What is between the axis and the side."""
+        """The plane region between the axis and the side."""
         (first, last), height = self.ends, self.height
         corners = [(0.0, 0.0), (first, 0.0), (last, height), (0.0, height)]
         return Polygon(_SECTION, list(dict.fromkeys(corners)))

@@ -93,12 +93,12 @@ class SpanPatch(DerivedPatch):
         return self.base.measure * (self.stop - self.start)
 
     def at(self, U: FloatArray) -> Located:
-        """Return what the base does there."""
+        """Return points and normals of the base there."""
         return self.base.at(self.start + U * (self.stop - self.start))
 
 
 def smooth_spans(patch: Patch) -> list[Patch]:
-    """Return a curve as pieces without gaps: what a condition leaves of one may have several."""
+    """Return a curve as pieces without gaps: a restricted curve may have several."""
     if patch.empty:
         return []
     if isinstance(patch, FlippedPatch):

@@ -1,4 +1,4 @@
-"""Patches of triangulated surfaces: flat faces, and scraps of what is curved."""
+"""Patches of triangulated surfaces: flat faces, and scraps of curved ones."""
 
 from __future__ import annotations
 
@@ -179,7 +179,7 @@ def flat_groups(surface: Surface, labels: IntArray) -> IntArray:
 
 
 def make_patches(surface: Surface, labels: IntArray) -> tuple[TrianglePatch, ...]:
-    """Return the flat faces of a closed surface, and scraps of what is curved; none has two labels."""
+    """Return the flat faces of a closed surface, and scraps of curved ones; none has two labels."""
     has_area = surface.areas > 0.0
     groups = flat_groups(surface, labels)
     counts = np.bincount(groups[has_area], minlength=int(groups.max()) + 1)

@@ -124,7 +124,7 @@ class MirroredPatch(DerivedPatch):
     """A plane curve with its two coordinates swapped."""
 
     def at(self, U: FloatArray) -> Located:
-        """Return what the base does, swapped."""
+        """Return points and normals of the base, swapped."""
         points, normals, keep = self.base.at(U)
         return points[:, ::-1], normals[:, ::-1], keep
 

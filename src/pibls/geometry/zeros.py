@@ -40,7 +40,7 @@ class Field(FieldState):
         return [compile_function(self.function.diff(symbol), self.coordinates) for symbol in self.coordinates]
 
     def __call__(self, X: FloatArray) -> FloatArray:
-        """Return the values at points, or refuse what a user's function gives."""
+        """Return the values at points, or refuse those of a user's function."""
         if isinstance(self.function, sp.Expr):
             return self._compiled.where_real(X)
         try:

@@ -1,4 +1,4 @@
-"""Methods: the broad learning system and what it is compared with, each with a ``fit``; and what cells are made of."""
+"""Methods: the broad learning system and those it is compared with, each with a ``fit``; and the network of cells."""
 
 from pibls.features.reference import Cells
 from pibls.methods.bayesian import BayesianPIELM

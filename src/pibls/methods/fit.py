@@ -44,7 +44,7 @@ class Recipe:
 
 
 def check_fit(problem: object, points: object, nodes: int, owner: str) -> None:
-    """Refuse what cannot be fitted before anything is drawn or allocated."""
+    """Refuse problems that cannot be fitted before anything is drawn or allocated."""
     if not isinstance(problem, Problem) or not isinstance(points, Points):
         kind, value = ("Problem", problem) if not isinstance(problem, Problem) else ("Points", points)
         remedy = "Sample points with Points.sample(problem, interior=1000)." if kind == "Points" else ""
@@ -63,7 +63,7 @@ def on_device(network: BroadNetwork, device: Any) -> BroadNetwork:
 
 
 def placing(device: Any, dtype: Any = None) -> Callable[[Any], Any]:
-    """Return what brings arrays to a torch device, or refuses a device that torch does not have."""
+    """Return a function that brings arrays to a torch device; refuse a device that torch does not have."""
     try:
         import torch
     except ImportError:
@@ -119,7 +119,7 @@ def _solved(system: System, recipe: Recipe) -> tuple[FloatArray, FloatArray, dic
 
 
 def _solve(system: System, recipe: Recipe) -> tuple[FloatArray, FloatArray, dict[str, Any]]:
-    """Return weights, the residual of the rows, and what the solver reports."""
+    """Return weights, the residual of the rows, and the report of the solver."""
     if system.constraints is not None:
         return _solve_constrained(system, recipe)
     factor = recipe.solver.factorise(system.matrix, ridge=recipe.ridge, overwrite=True)
@@ -146,7 +146,7 @@ def _check_factor(factor: object, solver: Solver) -> None:
 
 
 def _checked(weights: Any, system: System, solver: Solver) -> FloatArray:
-    """Return what a solver found as an array, or refuse weights of another number or that are not finite."""
+    """Return the weights of a solver as an array; refuse another number of them, or weights that are not finite."""
     array = as_reals(weights)
     if array is None or array.shape != (system.shape[1],) or not np.isfinite(array).all():
         raise SolveError(
@@ -215,7 +215,7 @@ def _or_one(value: float | None) -> float:
 
 
 def recorded(method: Any) -> dict[str, Any]:
-    """Return the settings of a method as what a file can hold."""
+    """Return the settings of a method as plain values that a file can hold."""
     return {f.name: _plain(getattr(method, f.name)) for f in fields(method)}
 
 

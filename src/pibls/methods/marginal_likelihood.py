@@ -52,7 +52,7 @@ Step: TypeAlias = tuple[Precisions, float]
 
 @dataclass(frozen=True, eq=False)
 class Inference:
-    """The posterior for given precisions, and what the next ones follow from.
+    """The posterior for given precisions, and the numbers that the next ones follow from.
 
     Attributes
     ----------
@@ -228,7 +228,7 @@ def _ratio(numerator: float, denominator: float) -> float:
 
 
 def _limited(wanted: Precisions, groups: Sequence[Group], ceiling: float, rounding: float) -> Precisions:
-    """Keep precisions within what numbers hold, noise above that of rounding, and known noise as it is."""
+    """Keep precisions within double precision, noise above that of rounding, and known noise as it is."""
     low, high = _RANGE
     alpha = min(high, max(low, wanted.alpha))
     betas = [

@@ -83,7 +83,7 @@ class _Memory:
         self.gamma.copy_(torch.where(use, ys / (Yy * here).sum(1), self.gamma))
 
     def forget(self, where: Any) -> None:
-        """Start again from the gradient alone; without R⁻¹, what else is remembered has no effect."""
+        """Start again from the gradient alone; without R⁻¹, the rest of the memory has no effect."""
         import torch
 
         self.inverse *= (~where).to(self.inverse)[:, None, None]
@@ -138,7 +138,7 @@ class Lbfgs:
         return state
 
     def evaluate(self) -> None:
-        """Evaluate all functions at their trials, once, and do what follows from it."""
+        """Evaluate all functions at their trials, once, and take or shorten their steps."""
         import torch
 
         # Arrays of all rows are passed over as seldom as possible: on a GPU that is what a step takes.

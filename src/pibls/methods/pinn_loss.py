@@ -67,7 +67,7 @@ def differentiable(activations: Sequence[Activation]) -> Callable[[Any, Collecti
 
 
 def padded(arrays: Sequence[FloatArray], fill: float | None = None) -> FloatArray:
-    """Stack arrays of different length; what is missing repeats the first row, or is filled.
+    """Stack arrays of different length; missing rows repeat the first, or are filled.
 
     >>> padded([np.array([1.0, 2.0]), np.array([3.0])], fill=0.0)
     array([[1., 2.],
@@ -91,7 +91,7 @@ class _Batch:
 
 @dataclass(frozen=True, eq=False)
 class _Rows:
-    """Where the rows of a statement come from and what is done to them."""
+    """The source of the rows of a statement, and their weights."""
 
     statement: Statement
     evaluator: Evaluator
@@ -124,7 +124,7 @@ class Loss:
     def of(
         cls, problem: Problem, points: Sequence[Points], activations: Sequence[Activation], place: Callable[[Any], Any]
     ) -> Loss:
-        """Compute once what does not depend on the weights; ``place`` brings arrays to torch."""
+        """Compute everything that does not depend on the weights; ``place`` brings arrays to torch."""
         center, half_widths = np.mean(problem.domain.bounds, axis=1), np.ptp(problem.domain.bounds, axis=1) / 2
         first = points[0].sets
         alike = {source: next(i for i, s in enumerate(first) if s is first[source]) for source in range(len(first))}

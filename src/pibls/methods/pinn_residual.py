@@ -1,4 +1,4 @@
-"""A lowered residual as a function of torch tensors: what does not depend on the state is computed once, by NumPy."""
+"""A lowered residual as a function of torch tensors: parts that do not depend on the state are computed by NumPy."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ class _Builder:
     tensor: Callable[[FloatArray], Any]
 
     def fixed(self, expression: sp.Expr) -> Any:
-        """Return the value of what does not depend on the state: a number, or a tensor over the points."""
+        """Return the value of an expression without the state: a number, or a tensor over the points."""
         function = compile_function(expression, self.form.coordinates)
         if function.constant is not None:
             return function.constant

@@ -252,7 +252,7 @@ def _repeated(step: Callable[[], None], count: int, device: Any) -> Iterator[int
 
 
 def _recorded(step: Callable[[], None]) -> Callable[[], None]:
-    """Return what replays a step on a GPU, or the step itself where it cannot be recorded."""
+    """Return a function that replays a step on a GPU, or the step itself where it cannot be recorded."""
     import torch
 
     graph = torch.cuda.CUDAGraph()

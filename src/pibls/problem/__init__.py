@@ -1,4 +1,4 @@
-"""WHAT is to be solved: symbols, equations and conditions, checked and lowered to coefficients.
+"""Problems: symbols, equations and conditions, checked and lowered to coefficients.
 
 >>> import sympy as sp
 >>> from pibls.problem import coordinates, field, laplacian

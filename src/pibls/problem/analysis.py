@@ -1,4 +1,4 @@
-"""What can be told of a problem from its symbols alone, found once per problem and passed on."""
+"""Analysis of a problem by its symbols alone, made once per problem and passed on."""
 
 from __future__ import annotations
 

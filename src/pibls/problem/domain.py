@@ -1,4 +1,4 @@
-"""What a problem asks of its domain; the shapes themselves live in :mod:`pibls.geometry`."""
+"""The domain as a problem sees it; the shapes themselves live in :mod:`pibls.geometry`."""
 
 from __future__ import annotations
 

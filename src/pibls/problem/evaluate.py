@@ -74,7 +74,7 @@ class Function:
     def computed(
         cls, like: Function, function: Callable[[FloatArray, FloatArray | None], FloatArray], *, constant: float | None
     ) -> Function:
-        """Return a function of points and normals in place of another, which names it and says what it needs.
+        """Return a function of points and normals in place of another, with its name and its needs.
 
         >>> x = sp.Symbol("x", real=True)
         >>> like = compile_function(sp.sqrt(x), (x,))

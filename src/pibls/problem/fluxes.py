@@ -1,4 +1,4 @@
-"""What flows by an equation: of a divergence as it is written, else coefficients of second derivatives times slopes."""
+"""The flux of an equation: of a divergence as it is written, else coefficients of second derivatives times slopes."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _SAMPLES = 64
 
 
 def normal_flux(equation: object, space: tuple[sp.Symbol, ...]) -> sp.Expr | None:
-    """Return what flows along the normal by an equation, or None if it does not say so by divergences alone.
+    """Return the flux of an equation along the normal, or None if its divergences alone do not tell.
 
     Examples
     --------
@@ -72,7 +72,7 @@ def carriers(forms: Sequence[Form], names: Sequence[str], space: int) -> dict[st
 
 
 def flux_of(field: Any, equations: Sequence[object], forms: Sequence[Form], domain: DomainLike) -> sp.Expr:
-    """Return what flows of a field along the normal, with a sign by which it grows with the field's own slope.
+    """Return the flux of a field along the normal, with a sign by which it grows with the field's own slope.
 
     Examples
     --------

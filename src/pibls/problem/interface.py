@@ -1,4 +1,4 @@
-"""What holds across a curve or surface inside the domain: equations between the values on both sides of it."""
+"""Conditions across a curve or surface inside the domain: equations between the values on both sides of it."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Outside(Side):
 
 
 class Flux(sp.Expr):  # type: ignore[misc]
-    """What flows of a field along the normal; the equations say what that is."""
+    """The flux of a field along the normal, as the equations define it."""
 
     def _sympystr(self, printer: Any) -> str:
         return f"flux({printer.doprint(self.args[0])})"
@@ -78,7 +78,7 @@ def outside(u: sp.Expr) -> Any:
 
 
 def flux(u: sp.Expr) -> Any:
-    """Return what flows of a field across an interface, from inside to outside, by the equation of the problem.
+    """Return the flux of a field across an interface, from inside to outside, by the equation of the problem.
 
     That is ``k ∂u/∂n`` for an equation with ``div(k*grad(u))`` in it, whatever its sign: n points outwards. In
     elasticity it is the entry of the traction that belongs to the displacement.
@@ -90,7 +90,7 @@ def flux(u: sp.Expr) -> Any:
 
 @dataclass(frozen=True, eq=False)
 class Interface:
-    """What holds across the boundary of a shape inside the domain, instead of continuity.
+    """A condition across the boundary of a shape inside the domain, instead of continuity.
 
     Without any, values and fluxes are continuous everywhere. Give what differs: jumps, a contact resistance, or any
     equations between both sides.
@@ -168,7 +168,7 @@ class Interface:
 
     @property
     def condition(self) -> sp.Basic:
-        """What holds for the coordinates of points inside."""
+        """The condition on coordinates that holds inside."""
         found: sp.Basic = self.on.condition if is_domain(self.on) else self.on
         return found
 
@@ -197,7 +197,7 @@ def _check_sides(residual: sp.Expr) -> None:
 
 
 def split_sides(equation: sp.Eq | sp.Expr, flows: Callable[[sp.Expr], sp.Expr]) -> tuple[sp.Expr, sp.Expr]:
-    """Return what an equation of an interface has inside and what it has outside; their sum is to be zero.
+    """Return the inner and the outer side of an equation of an interface; their sum is to be zero.
 
     What is known belongs to the side that has unknowns, the inner one if both do. ``flows`` tells the flux of a field.
 

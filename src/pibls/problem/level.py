@@ -32,13 +32,13 @@ class Level:
 
     @classmethod
     def of(cls, expression: sp.Expr, symbols: tuple[sp.Symbol, ...]) -> Level:
-        """Return an expression as a level; what is only known by its values has no slopes of its own."""
+        """Return an expression as a level; data functions, known by values only, have no slopes of their own."""
         plain = () if expression.has(Data) else tuple(compile_function(expression.diff(s), symbols) for s in symbols)
         return cls(compile_function(expression, symbols), plain)
 
     @property
     def expression(self) -> sp.Expr:
-        """What it is compiled from."""
+        """The expression it is compiled from."""
         return self.value.expression
 
     def __call__(self, X: FloatArray) -> FloatArray:

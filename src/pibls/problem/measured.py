@@ -1,4 +1,4 @@
-"""Expressions with what has to be known about them before SymPy may work on them."""
+"""Expressions with measures that must be known before SymPy may work on them."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Measured:
 
     @property
     def kind(self) -> str:
-        """What it is, in a word."""
+        """Its kind, in a word."""
         if isinstance(self.expression, sp.MatrixBase):
             return "vector"
         return "number" if isinstance(self.expression, sp.Expr) else "condition"

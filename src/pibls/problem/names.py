@@ -1,4 +1,4 @@
-"""What a problem looks for: its fields, its unknown numbers, and which of the fields no equation is for."""
+"""The unknowns of a problem: its fields, its unknown numbers, and the fields without an equation."""
 
 from __future__ import annotations
 
@@ -114,7 +114,7 @@ def _refuse_undetermined(
 
 
 def described(unknown: Unknown | Field) -> tuple[str, str] | None:
-    """Return in words what is known about an unknown beforehand, if anything is."""
+    """Return in words the prior knowledge about an unknown, if there is any."""
     words = []
     if isinstance(unknown, Field):
         if unknown.prior is not None:

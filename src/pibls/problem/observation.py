@@ -170,7 +170,7 @@ class Observation:
         noise: Any = None,
         **settings: Any,
     ) -> Observation:
-        r"""Return what was measured at points from the columns of a CSV file.
+        r"""Return measurements at points from the columns of a CSV file.
 
         Parameters
         ----------

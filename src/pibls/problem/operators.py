@@ -135,7 +135,7 @@ def grad(u: sp.Expr) -> Any:
 
 
 def div(v: Sequence[sp.Expr] | sp.MatrixBase) -> Any:
-    """Return the divergence of a vector (a sequence of fields or expressions, or what :func:`grad` gives).
+    """Return the divergence of a vector (a sequence of fields or expressions, or a result of :func:`grad`).
 
     Examples
     --------

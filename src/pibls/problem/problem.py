@@ -154,7 +154,7 @@ class Problem:
         return result
 
     def once(self, find: Callable[[Problem], Found]) -> Found:
-        """Return what a function finds about this problem; it is called once and its result is kept with the problem.
+        """Return the value of a function of this problem; it is called once and its result is kept with the problem.
 
         >>> from pibls.problems import advection
         >>> problem = advection()

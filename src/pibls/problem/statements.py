@@ -148,7 +148,7 @@ def _undeclared(symbol: sp.Symbol, domain: DomainLike, owner: str) -> str:
 
 
 def other_coordinates(call: Field, domain: DomainLike, owner: str) -> str:
-    """Return what to say of a field that has other coordinates than the domain."""
+    """Return the message about a field that has other coordinates than the domain."""
     return (
         f"The field {call} in {owner} does not have the domain's coordinates {domain.coordinates}; declare "
         f"it as field('{call.label}', {', '.join(map(str, domain.coordinates))})."

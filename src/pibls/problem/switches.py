@@ -109,7 +109,7 @@ def _top_jumps(equation: Statement, space: int) -> bool:
 
 
 def reading_of_jumps(problem: Problem) -> str:
-    """Say what is taken to be continuous where the coefficient of a second derivative jumps and no divergence tells.
+    """Say which flux is taken to be continuous where the coefficient of a second derivative jumps outside a divergence.
 
     Examples
     --------
@@ -170,7 +170,7 @@ def _branches(node: sp.Basic) -> tuple[sp.Basic, ...]:
 
 
 def hidden_jump(problem: Problem, seen: Collection[sp.Expr]) -> str:
-    """Say which coefficient of a highest derivative jumps where what flows is not known, if one does."""
+    """Say which coefficient of a highest derivative jumps where the flux is not known, if one does."""
     places, space = set(problem.domain.coordinates), len(problem.domain.space)
     equations = [s for s in problem.statements if s.is_equation]
     for number, statement in enumerate(equations):

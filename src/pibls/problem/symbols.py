@@ -60,7 +60,7 @@ class Data(AppliedUndef):  # type: ignore[misc]
         return str(self.func.__name__)
 
     def __reduce_ex__(self, _: Any) -> tuple[Any, ...]:
-        """Pickle how it was made: what shares a function before shares one after."""
+        """Pickle how it was made: calls that share a function before share one after."""
         return _called, (self.source, self.args)
 
 

@@ -1,4 +1,4 @@
-"""What an inverse problem looks for besides its fields: unknown numbers, and what is known about them beforehand."""
+"""The unknown numbers of an inverse problem, with bounds, starts and priors."""
 
 from __future__ import annotations
 

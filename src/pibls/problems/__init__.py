@@ -102,7 +102,7 @@ def without_exact() -> Mapping[str, Callable[[], Problem]]:
 
 @cache
 def tags(name: str) -> frozenset[str]:
-    """Return what sort of problem a name of the catalogue stands for.
+    """Return the traits of a problem of the catalogue.
 
     Parameters
     ----------

@@ -221,7 +221,7 @@ def neumann_cavity() -> Problem:
 
 
 def _held(domain: Any, exact: sp.Expr, equation: Any = LAPLACE) -> Callable[[], Problem]:
-    """Return what builds a problem in the plane with the exact solution on the boundary."""
+    """Return a function that builds a problem in the plane with the exact solution on the boundary."""
     return lambda: Problem(equation, domain, (Dirichlet(u, exact),), exact=exact)
 
 

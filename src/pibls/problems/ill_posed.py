@@ -28,7 +28,7 @@ Kind = Literal["non-unique", "inconsistent", "unstable"]
 
 @dataclass(frozen=True)
 class IllPosed:
-    """A problem that is not well posed, and what is wrong with it.
+    """A problem that is not well posed, and the reason.
 
     Attributes
     ----------

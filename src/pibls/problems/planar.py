@@ -36,11 +36,6 @@ def burgers_2d(viscosity: float = 0.02) -> Problem:
     ----------
     viscosity
         ν, from 0.002 to 1.
-
-    Examples
-    --------
-    >>> burgers_2d().field_names
-    ('u', 'v')
     """
     nu = parameter("viscosity", viscosity, "burgers_2d", minimum=0.002, maximum=1)
     x, y, t = coordinates("x y t")
@@ -67,11 +62,6 @@ def taylor_green(viscosity: float = 0.1, walls: bool = False) -> Problem:
         ν, from 0.001 to 10.
     walls
         Whether the velocity is given on the boundary; otherwise everything is periodic.
-
-    Examples
-    --------
-    >>> taylor_green().conditions[-1]
-    Mean(p = 0 on average)
     """
     nu = parameter("viscosity", viscosity, "taylor_green", minimum=0.001, maximum=10)
     if not isinstance(walls, bool):
@@ -103,11 +93,6 @@ def gray_scott() -> Problem:
     u_t = Δu/50 − u v² + F (1 − u), v_t = Δv/100 + u v² − (F + k) v with F = 0.04 and k = 0.06, from
     v = e^(2 (cos πx + cos πy − 2)) / 2 and u = 1 − v. The reference is a Fourier method with SciPy's DOP853, to about
     10⁻¹⁰.
-
-    Examples
-    --------
-    >>> gray_scott().field_names
-    ('u', 'v')
     """
     x, y, t = coordinates("x y t")
     u, v = field("u", x, y, t), field("v", x, y, t)

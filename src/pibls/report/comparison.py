@@ -1,4 +1,4 @@
-"""What a solution is compared with: expressions, Python functions and arrays, all read in one place."""
+"""References that a solution is compared with: expressions, Python functions and arrays, all read in one place."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def _compiled(name: str, expression: sp.Expr, coordinates: tuple[sp.Symbol, ...]
 
 
 def call(name: str, function: Callable[[FloatArray], Any], X: FloatArray, owner: str) -> Any:
-    """Call a user's function of points with a copy of them; what it raises is reported as a refusal of it."""
+    """Call a user's function of points with a copy of them; an exception is reported as a refusal of the function."""
     try:
         return function(X.copy())
     except PiblsError:
@@ -84,7 +84,7 @@ def call(name: str, function: Callable[[FloatArray], Any], X: FloatArray, owner:
 
 
 def given_per_field(name: str, value: object, fields: tuple[str, ...], owner: str) -> dict[str, Any]:
-    """Return what was given for each field: a mapping must name them all, anything else is for a single field."""
+    """Return the value given for each field: a mapping must name them all, anything else is for a single field."""
     if isinstance(value, Mapping):
         entries = {field_label(key): entry for key, entry in value.items()}
         if sorted(entries) != sorted(fields):

@@ -51,7 +51,7 @@ def draw_corner(parameters: Parameters) -> Picture:
 
 
 def _draw_one(axes: Any, entry: Parameter) -> None:
-    """Draw a normal density; what the 95 % interval holds is filled."""
+    """Draw a normal density, filled over the 95 % interval."""
     values = np.linspace(*_limits(entry), _POINTS)
     density = np.exp(-0.5 * ((values - entry.value) / entry.deviation) ** 2)
     low, high = entry.interval

@@ -1,4 +1,4 @@
-"""Lines and maps, drawn into Matplotlib axes. The only place that knows what they look like."""
+"""Lines and maps, drawn into Matplotlib axes. The only place that knows their looks."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ def add_colour_bar(axes: Any, artist: Any) -> Any:
 def draw_lines(
     axes: Any, views: Sequence[View | CloudView], quantity: Quantity, reference: Quantity | None
 ) -> list[Any]:
-    """Draw a quantity along one or more lines, with what it should be dashed on top; return the curves."""
+    """Draw a quantity along one or more lines, with the reference dashed on top; return the curves."""
     colours = [RED if quantity.magnitude else BLUE]
     if len(views) > 1:
         colours = list(colormaps["plasma"](np.linspace(0.15, 0.88, len(views))))

@@ -32,7 +32,7 @@ from pibls.report.views import CloudView, View
 
 @dataclass(frozen=True)
 class Over:
-    """What is drawn over maps and graphs: where cells meet in a view, and which material is where, if asked for."""
+    """Overlays of maps and graphs: where cells meet in a view, and which material is where, if asked for."""
 
     walls: Callable[[View | CloudView], FloatArray] | None = None
     kinds: Callable[[FloatArray], FloatArray] | None = None
@@ -83,7 +83,7 @@ def given_axes(rows: list[list[Panel]], axes: Any, owner: str) -> tuple[Figure, 
 
 
 def draw_panels(rows: list[list[Panel]], places: list[list[Any]], levels: Any, over: Over) -> None:
-    """Draw every panel into its axes, with what is to be seen over it."""
+    """Draw every panel into its axes, with its overlays."""
     for row, row_axes in zip(rows, places, strict=True):
         if is_frames(row):
             _draw_frames(row, row_axes, levels, over)

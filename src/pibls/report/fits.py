@@ -1,4 +1,4 @@
-"""A picture of measurements beside what a solution says of them, and of what is left in units of the noise."""
+"""A picture of measurements beside the values of a solution, and of the residuals in units of the noise."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _FAR = 3.0  # standard deviations beyond which a residual is marked
 
 @dataclass(frozen=True, eq=False)
 class _Set:
-    """One set of measurements: what was measured and what the solution says, with the noise."""
+    """One set of measurements: measured values, those of the solution, and the noise."""
 
     solution: Solution
     statement: Statement
@@ -30,13 +30,13 @@ class _Set:
 
     @property
     def measured(self) -> FloatArray:
-        """What was measured."""
+        """The measured values."""
         assert self.statement.targets is not None
         return self.statement.targets
 
     @property
     def left(self) -> FloatArray:
-        """What was measured less what the solution says."""
+        """The measured values less those of the solution."""
         return -ResidualFunction(self.solution, self.statement).values()
 
     @property
@@ -119,7 +119,7 @@ def _draw_along(axes: Any, own: _Set, axis: int, positions: FloatArray) -> None:
 
 
 def _draw_against(axes: Any, own: _Set, left: FloatArray) -> None:
-    """Draw data over what the solution says of them: on the diagonal, if it is right."""
+    """Draw data over the values of the solution: on the diagonal, if it is right."""
     fitted = own.measured - left
     ends = [min(fitted.min(), own.measured.min()), max(fitted.max(), own.measured.max())]
     axes.plot(ends, ends, color=BLUE, linewidth=1.4)

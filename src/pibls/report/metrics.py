@@ -177,7 +177,7 @@ def _width(points: Any) -> int:
 
 
 def _evaluated(name: str, value: Any, X: FloatArray | None) -> Any:
-    """Return what a function gives at the points; anything else as it is."""
+    """Return the values of a function at the points; anything else as it is."""
     if not callable(value) or isinstance(value, sp.Basic):
         return value
     if X is None:

@@ -29,7 +29,7 @@ class Panel:
 
     @property
     def title(self) -> str:
-        """What it shows and where, in words."""
+        """Its quantity and place, in words."""
         views = [view for view in self.views if isinstance(view, View)]
         if len(views) > 1:
             return f"{self.quantity.title} for {len(views)} values of {varying(views)}"
@@ -45,7 +45,7 @@ def is_frames(row: list[Panel]) -> bool:
 def choose_panels(
     solution: Solution, what: str, field: Any, given: Any, views: tuple[View | CloudView, ...], owner: str
 ) -> list[list[Panel]]:
-    """Return the rows of panels that show what was asked for."""
+    """Return the rows of panels of a picture."""
     fields = choose_fields(solution, field, owner)
     if what == "residual" and field is not None:
         raise InputError(

@@ -1,4 +1,4 @@
-"""What a picture shows: a field, its exact value, its error, or the residual of an equation."""
+"""The quantities of a picture: a field, its exact value, its error, or the residual of an equation."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def _component(function: Callable[[FloatArray], Any], name: str, fields: tuple[s
 def quantities(
     solution: Solution, what: str, fields: tuple[str, ...], exact: Mapping[str, Evaluator]
 ) -> list[Quantity]:
-    """Return what to draw of one kind: one quantity per field, or one per equation for ``"residual"``."""
+    """Return the quantities of one kind: one per field, or one per equation for ``"residual"``."""
     if what == "residual":
         return _residuals(solution)
     if what == "solution":

@@ -91,7 +91,7 @@ class View:
 
     @cached_property
     def outline(self) -> list[FloatArray]:
-        """Closed curves around what the domain shows in a plane, exact at every crossing of a grid line.
+        """Closed curves around the section of the domain by a plane, exact at every crossing of a grid line.
 
         The crossings are found by bisection, so that the curves are smooth whatever the grid; only corners between
         grid lines are cut, by at most a cell. Holes run the other way round. A domain that fills the picture has
@@ -116,7 +116,7 @@ class View:
         return found
 
     def _curves(self, mask: BoolArray, margin: int, holds: Callable[[FloatArray], Any]) -> list[FloatArray]:
-        """Return the curves around what is True on the grid, moved by bisection to where that ends."""
+        """Return the curves around the True points of a grid, moved by bisection to where these end."""
         from contourpy import contour_generator
 
         steps = np.array([grid[1] - grid[0] for grid in self.grids])
@@ -192,7 +192,7 @@ def _tolerant(function: Callable[[FloatArray], FloatArray], points: FloatArray) 
 
 
 def choose_views(domain: DomainLike, at: object, n: int | None, owner: str) -> tuple[View, ...] | tuple[CloudView]:
-    """Return the views that show a domain best, given what the user fixed.
+    """Return the views that show a domain best, given the coordinates that the user fixed.
 
     One view, or several along one coordinate: those the user listed, or a few times of a problem in two or more space
     dimensions.

@@ -1,4 +1,4 @@
-"""A small network on every cell of a tree: what a solution by cells is made of."""
+"""A small network on every cell of a tree: the form of a solution by cells."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What happened in a solve: what was chosen, how well each condition is met, how well the system is conditioned."""
+"""The record of a solve: its choices, the residual of each condition, the conditioning of the system."""
 
 from __future__ import annotations
 

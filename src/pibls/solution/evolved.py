@@ -1,4 +1,4 @@
-"""A network whose output weights follow a path in time: what a solution by the method of lines is made of."""
+"""A network whose output weights follow a path in time: the form of a solution by the method of lines."""
 
 from __future__ import annotations
 

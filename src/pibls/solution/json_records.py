@@ -270,7 +270,7 @@ def _decode_shape(record: Any) -> Any:
 
 
 def _part(domain: Domain, name: str) -> Any:
-    """Find a part by its name; what a predicate cut out keeps the name but cannot be sampled."""
+    """Find a part by its name; a part cut by a predicate keeps the name but cannot be sampled."""
     base, _, predicate = name.partition(".where(")
     parts: dict[str, Any] = dict(domain.parts)
     for part in (domain.boundary, domain.initial, domain.final):

@@ -1,4 +1,4 @@
-"""What an inverse problem found: values with their uncertainty, and how they hang together."""
+"""The result of an inverse problem: values with their uncertainties and correlations."""
 
 from __future__ import annotations
 

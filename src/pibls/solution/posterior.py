@@ -1,4 +1,4 @@
-"""The distribution of the output weights that a Bayesian method finds, and what it says about the solution."""
+"""The distribution of the output weights that a Bayesian method finds, and the uncertainty of the solution by it."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class Posterior:
         return np.asarray(np.linalg.norm(nodes @ self._of(field, nodes), axis=1))
 
     def draws(self, nodes: FloatArray, field: int, n: int, seed: int) -> FloatArray:
-        """Return ``n`` draws of what may be added to a field, ``(n, points)``; those of a seed belong together."""
+        """Return ``n`` draws of the deviation of a field, ``(n, points)``; those of a seed belong together."""
         rng = np.random.default_rng(seed)
         normal = rng.standard_normal((n, self.factor.shape[1]))
         if np.isfinite(self.degrees):
@@ -144,7 +144,7 @@ def _by_nodes(
     named: Mapping[str, Any],
     owner: str,
 ) -> dict[str, FloatArray]:
-    """Return what is made of the nodes at points, rows with a value for each, field by field."""
+    """Return rows with a value for each point, made of the nodes there, field by field."""
     points, shaped = gather(solution.coordinate_names, X, named, owner)
     zero = (0,) * len(solution.coordinate_names)
     step = max(1, CHUNK_ENTRIES // solution.network.size)

@@ -1,4 +1,4 @@
-"""What the error of a field is relative to.
+"""The sizes that errors of fields are relative to.
 
 To its own size; but a field that is zero, as the cross flow in a channel is, has none. Equations say how large it could
 be: in u_x + v_y = 0 on a channel of length L and width W, v is of the size u W/L. A field far below that is measured by
@@ -21,7 +21,7 @@ _POINTS = 50
 
 
 def reference_sizes(problem: Problem, sizes: Mapping[str, float]) -> dict[str, float]:
-    """Return what the error of each field is relative to, from the sizes of all fields.
+    """Return the size that the error of each field is relative to, from the sizes of all fields.
 
     Examples
     --------
@@ -82,7 +82,7 @@ def _factors(problem: Problem) -> list[dict[str, float]]:
 
 
 def field_scales(problem: Problem, sizes: FloatArray) -> FloatArray:
-    """Return what errors of the fields are relative to, from their sizes in order; one where nothing tells a size."""
+    """Return the sizes that errors are relative to, from those of the fields in order; one where none is known."""
     names = problem.field_names
     found = reference_sizes(problem, dict(zip(names, sizes.tolist(), strict=True)))
     return np.array([found[name] if found[name] > 0 else 1.0 for name in names])

@@ -355,7 +355,7 @@ class Solution:
         return float(max(np.linalg.norm(roots * (v - exact[f.field])) / sizes[f.field] for f, v in pairs))
 
     def _spread(self, n: int, seed: int) -> tuple[FloatArray, FloatArray]:
-        """Return points of the domain, more where there are more cells, and the roots of what each stands for."""
+        """Return points of the domain, more where there are more cells, and the roots of their weights."""
         domain = self.problem.domain
         if not isinstance(self.network, CellNetwork):
             X = interior_points(domain, n, "uniform", seed)

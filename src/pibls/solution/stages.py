@@ -9,7 +9,7 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Stage:
-    """A tree of cells, a width, a fineness or an iteration; what a way of solving does not have is None.
+    """A tree of cells, a width, a fineness or an iteration; figures that a way of solving lacks are None.
 
     Attributes
     ----------
@@ -57,7 +57,7 @@ class Stage:
     beta: float | None = None
 
     def as_dict(self) -> dict[str, Any]:
-        """Return what there is, by name."""
+        """Return the figures that there are, by name."""
         return {name: value for name, value in asdict(self).items() if value is not None}
 
     def __str__(self) -> str:

@@ -47,7 +47,7 @@ class RefusedError(ValueError):
 
 
 def _value(compute: Callable[..., Any], operands: Sequence[Measured]) -> float | None:
-    """Return the value of an operation on constants, or None if one is not; refuse what double precision cannot."""
+    """Return the value of an operation on constants, or None if one is not; refuse values beyond double precision."""
     numbers = [operand.number for operand in operands if operand.number is not None]
     if len(numbers) < len(operands):
         return None
@@ -67,7 +67,7 @@ def _value(compute: Callable[..., Any], operands: Sequence[Measured]) -> float |
 
 
 def _made(measures: Measured, make: Callable[[], Any]) -> Measured:
-    """Return what SymPy makes, once its measures are within limits; so must be what came of it."""
+    """Make an expression with SymPy if its measures are within limits, and check those of the result."""
     _checked(measures)
     return _checked(_with(measures, make()))
 

@@ -69,7 +69,7 @@ def _settings(table: Table, names: Names) -> dict[str, Any]:
 
 
 def _unknown(table: Table, names: Names) -> Any:
-    """Return what a condition is about: if nothing is said, the only field that is no unknown coefficient."""
+    """Return the expression of a condition: if none is given, the only field that is no unknown coefficient."""
     if "u" in table:
         return read_expression(table.text("u"), names).expression
     whole = len(names.coordinates)
@@ -282,7 +282,7 @@ FindPart = Callable[[Table, tuple[str | int, ...], str], Any]
 def read_observation(
     table: Table, place: PosedDomain, names: Names, unknown: Any, find_part: FindPart, settings: dict[str, Any]
 ) -> Observation:
-    """Return what was measured; ``find_part`` knows the names of parts."""
+    """Return an observation; ``find_part`` knows the names of parts."""
     if "loss" in table:
         settings["loss"] = table.string("loss")
     if sum(key in table for key in ("points", "file", "over")) > 1:
@@ -323,7 +323,7 @@ def _from_file(table: Table, names: Names, unknown: Any) -> Measured:
 
 
 def _regions(table: Table, place: PosedDomain, names: Names, find_part: FindPart) -> list[Any]:
-    """Return shapes and parts; what a table says of time makes a product with an interval."""
+    """Return shapes and parts; a time in a table makes a product with an interval."""
     regions: list[Any] = []
     for i, entry in enumerate(table.items("over")):
         if isinstance(entry, str):

@@ -43,7 +43,7 @@ class Document:
         return Text(value, self.source, offsets, self.name)
 
     def place(self, path: Path) -> Span:
-        """Return where a value or key stands, or else what it would be in."""
+        """Return where a value or key stands, or else the table it would be in."""
         while path and path not in self.places:
             path = path[:-1]
         return self.places.get(path, Span(0, 0))
@@ -96,7 +96,7 @@ def _syntax(whole: Text, message: str) -> TextError:
 
 @dataclass(frozen=True)
 class Table:
-    """A table of a document; what is read from it is checked for its type."""
+    """A table of a document; values read from it are checked for their type."""
 
     document: Document
     path: Path
@@ -206,7 +206,7 @@ class Table:
         return value
 
     def attempt(self, key: str | None, make: Callable[..., Made], *arguments: Any, **options: Any) -> Made:
-        """Call something of the library; what it refuses points at the value of a key."""
+        """Call something of the library; its refusals point at the value of a key."""
         try:
             return make(*arguments, **options)
         except TextError:

@@ -1,4 +1,4 @@
-"""Formulas as text, read without running anything: Python's parser, and a fixed list of what may stand in its tree."""
+"""Formulas as text, read without running anything: Python's parser, and a fixed list of nodes of its tree."""
 
 from __future__ import annotations
 

@@ -35,7 +35,7 @@ _LARGEST = 2_000_000
 
 @dataclass(frozen=True)
 class SolveOptions:
-    """How a problem shall be solved, as :func:`~pibls.solve` takes it; what is None is left to it."""
+    """How a problem shall be solved, as :func:`~pibls.solve` takes it; None leaves an option to it."""
 
     tol: float | None = None
     seed: int | None = None
@@ -59,7 +59,7 @@ class Outputs:
 
 @dataclass(frozen=True)
 class ProblemFile:
-    """What a problem file says.
+    """The content of a problem file.
 
     Attributes
     ----------
@@ -158,7 +158,7 @@ def _read(source: str, name: str | None, folder: Path | None, folders: tuple[Pat
 
 
 def _culprit(message: str, conditions: list[AnyCondition]) -> tuple[str | int, ...]:
-    """Return the path of what a refusal by the whole problem is about: it begins with its name."""
+    """Return the path of the statement that a refusal by the whole problem begins with."""
     for i, condition in enumerate(conditions):
         if message.startswith(repr(condition)):
             return ("conditions", i)

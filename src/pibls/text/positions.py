@@ -220,7 +220,7 @@ class Text:
 
 
 def _excerpt(row: str, column: int, length: int) -> str:
-    """Return a line, cut to what fits, with carets below some of it."""
+    """Return a line, cut to fit, with carets below some of it."""
     begin = max(0, min(column - _WIDTH // 2, len(row) - _WIDTH))
     shown = "".join(c if c.isprintable() else " " for c in row[begin : begin + _WIDTH])
     front, back = "..." * (begin > 0), "..." * (begin + _WIDTH < len(row))

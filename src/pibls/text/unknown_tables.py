@@ -1,4 +1,4 @@
-"""What a problem file looks for: its fields, the table ``[unknowns]`` of numbers and functions, and ``[truth]``."""
+"""The unknowns of a problem file: its fields, the table ``[unknowns]`` of numbers and functions, and ``[truth]``."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ def read_truth(table: Table, names: Names) -> Entries | None:
 
 
 def write_unknowns(problem: Problem) -> tuple[Entries, list[tuple[str, Entries]]]:
-    """Return what goes to the head of a file, and the table ``[unknowns]`` if one is needed."""
+    """Return the entries at the head of a file, and the table ``[unknowns]`` if one is needed."""
     whole = set(problem.domain.coordinates)
     told = [f for f in problem.fields if f.prior is not None or f.start is not None or set(f.args) != whole]
     if not told and not problem.parameters:

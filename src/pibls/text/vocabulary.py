@@ -1,4 +1,4 @@
-"""What the names of a formula stand for: coordinates, unknowns, parameters, data, and derivatives by subscript."""
+"""The vocabulary of formulas: coordinates, unknowns, parameters, data, derivatives by subscript, and functions."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Names:
         return [*(s.name for s in self.coordinates), *self.fields, *self.values, *CONSTANTS, *normals]
 
     def find(self, name: str) -> Measured | None:
-        """Return what a name without brackets stands for; declared names come before constants.
+        """Return the meaning of a name without brackets; declared names come before constants.
 
         >>> x = sp.Symbol("x", real=True)
         >>> Names((x,)).find("x").expression, Names((x,)).find("n_x").expression, Names((x,)).find("y")
@@ -129,7 +129,7 @@ class NamedFunction:
         return value
 
     def refuses(self, count: int, first: float | None) -> str:
-        """Return what is wrong with the arguments, or nothing."""
+        """Return the fault of the arguments in words, or nothing."""
         if not self.fewest <= count <= self.most:
             wanted = f"{self.fewest}" if self.fewest == self.most else f"{self.fewest} to {self.most}"
             return f"takes {wanted} argument{'' if self.most == 1 else 's'}, not {count}"
@@ -162,7 +162,7 @@ _NAMES = {entry.make: name for name, entry in FUNCTIONS.items()}
 
 
 def name_of(expression: sp.Basic) -> str | None:
-    """Return what the outermost function of an expression is called in formulas, if it is one of them.
+    """Return the name in formulas of the outermost function of an expression, if it has one.
 
     >>> name_of(sp.Abs(sp.Symbol("x"))), name_of(sp.zeta(sp.Symbol("x")))
     ('abs', None)

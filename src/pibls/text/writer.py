@@ -201,7 +201,7 @@ def _place(condition: Condition, domain: Any) -> Entries:
 
 
 def _part(name: str, on: Part, domain: Any) -> str:
-    """Return what a part is called in the file; the name alone does not say which shape it is of."""
+    """Return the name of a part in the file, with that of its shape where it needs one."""
     space = domain.domain if isinstance(domain, Product) else domain
     shapes = shape_names(space)
     if on.domain in shapes:

@@ -57,7 +57,7 @@ def from_mesh_file(path: Path, coordinates: tuple[sp.Symbol, ...], region: str |
 
 @contextlib.contextmanager
 def _quiet() -> Iterator[None]:
-    """Keep what meshio prints to itself."""
+    """Silence meshio."""
     with contextlib.redirect_stderr(io.StringIO()), contextlib.redirect_stdout(io.StringIO()):
         yield
 
@@ -91,7 +91,7 @@ def _few_numbers(source: str) -> Iterator[None]:
 
 
 def _check_announced(content: bytes, source: str) -> None:
-    """Refuse numbers of nodes and cells that a file of this length cannot hold, and what would grow when unpacked."""
+    """Refuse more nodes and cells than a file of this length can hold, and sections that grow when unpacked."""
     if b"<!ENTITY" in content or (b"<VTKFile" in content and b"compressor" in content):
         raise FileFormatError(f"{source} is compressed, or declares entities; neither is read. Write it as plain text.")
     # As meshio finds keywords: whatever stars are in them.
@@ -180,7 +180,7 @@ def _outer(groups: Groups, points: FloatArray) -> list[tuple[int, ...]]:
 
 
 def _is_turned(kind: str, cells: IntArray, points: FloatArray) -> npt.NDArray[np.bool_]:
-    """Tell which cells are the mirror images of what they should be, so that their sides face inward."""
+    """Tell which cells are mirrored, so that their sides face inward."""
     d = _DIMENSION[kind]
     spokes = (1, 3, 4) if kind in ("hexahedron", "pyramid") else (1, 3) if kind == "quad" else (1, 2, 3)[:d]
     edges = points[cells[:, list(spokes)], :d] - points[cells[:, :1], :d]

@@ -22,7 +22,7 @@ _MOST_EDGES = 50  # beyond, nobody calls edges by their numbers
 
 @dataclass(frozen=True, eq=False)
 class NamedRing:
-    """A closed ring, what it is called in messages, and whether it is a hole (None: whatever it turns out to be).
+    """A closed ring, its name in messages, and whether it is a hole (None: decided by nesting).
 
     ``edges`` are names of its edges, None where an edge has none.
     """
@@ -90,7 +90,7 @@ def _tidied(ring: NamedRing) -> NamedRing:
 
 
 def _check_roles(rings: Sequence[NamedRing], source: str) -> None:
-    """Refuse holes outside of what they are holes of, and polygons on top of each other."""
+    """Refuse holes outside of their polygons, and polygons on top of each other."""
     if all(ring.hole is None for ring in rings):
         return
     for ring, depth in zip(rings, depths([ring.vertices for ring in rings]), strict=True):

@@ -43,7 +43,7 @@ def from_surface_file(path: Path, coordinates: tuple[sp.Symbol, ...]) -> Solid:
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """Keep what trimesh logs to itself: what matters of it is raised."""
+    """Silence the log of trimesh: faults are raised."""
     logger, silent = logging.getLogger("trimesh"), logging.NullHandler()
     before = logger.propagate
     logger.addHandler(silent)
@@ -66,7 +66,7 @@ def from_triangles(vertices: Any, faces: Any, coordinates: tuple[sp.Symbol, ...]
 
 
 def _check_stl(content: bytes, source: str) -> None:
-    """Refuse a binary file that is not as long as it says; text files are checked by what they hold."""
+    """Refuse a binary file that is not as long as it says; text files are checked by their content."""
     if len(content) < _HEADER and not content.lstrip().startswith(b"solid"):
         raise FileFormatError(f"{source} has {len(content)} bytes, too few for an STL file. It is cut short.")
     announced = int.from_bytes(content[80:84], "little") if len(content) >= _HEADER else -1

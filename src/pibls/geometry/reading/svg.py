@@ -39,7 +39,7 @@ class _Element:
 def from_svg(
     path: Path, coordinates: tuple[sp.Symbol, sp.Symbol], tolerance: float | None, region: str | None
 ) -> Region:
-    """Return what the closed paths of a drawing enclose, curves replaced by edges within the tolerance.
+    """Return the shape within the closed paths of a drawing, curves replaced by edges within the tolerance.
 
     The second coordinate points upwards, from the lower edge of the drawing where that is known.
     """
@@ -142,7 +142,7 @@ def _matrix(text: str, source: str) -> FloatArray:
 
 
 def _path_of(node: ElementTree.Element, title: str) -> str:
-    """Return a shape as the data of a path, nothing for what is no shape."""
+    """Return a shape as the data of a path, nothing for other elements."""
 
     def number(key: str, default: float = 0.0) -> float:
         value = node.get(key)
@@ -170,7 +170,7 @@ def _path_of(node: ElementTree.Element, title: str) -> str:
 
 
 def _filled(element: _Element, tolerance: float, bottom: float, source: str) -> list[NamedRing]:
-    """Return the rings between what an element fills and what it does not."""
+    """Return the rings that bound the filled area of an element."""
     rings: list[FloatArray] = []
     total = 0
     for subpath in element.paths:

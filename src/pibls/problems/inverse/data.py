@@ -123,11 +123,6 @@ def cylinder_wake(noise: float = 0.0, seed: int = 0) -> Problem:
     pass the window (1, 3) × (−1, 1), in diameters from the middle of the cylinder, for a quarter of their period.
     Nothing is known at its edges. The velocities are by Fourier series and Chebyshev polynomials around the cylinder,
     to about 3·10⁻⁵ on average and 3·10⁻⁴ at most. Parameters as for :func:`~pibls.problems.inverse.heat_diffusivity`.
-
-    Examples
-    --------
-    >>> cylinder_wake().truth
-    {'a': 1.0, 'nu': 0.01}
     """
     x, y, t = coordinates("x y t")
     u, v = field("u", x, y, t), field("v", x, y, t)

@@ -53,11 +53,6 @@ def heat_diffusivity(noise: float = 0.0, seed: int = 0) -> Problem:
         Standard deviation of the noise that is added to the data.
     seed
         Which noise.
-
-    Examples
-    --------
-    >>> print(heat_diffusivity(noise=0.01).conditions[-1])
-    Observation(u at 10 points, noise 0.01)
     """
     x, t, u = scalar("x t")
     k = unknown("k", bounds=(0, None))
@@ -75,11 +70,6 @@ def brinkman_forchheimer(noise: float = 0.0, seed: int = 0) -> Problem:
 
     The starts, 0.1, are two decades off. u(0) = u(1) = 0; the velocity is a plateau between two layers of width 1/20.
     Parameters as for :func:`heat_diffusivity`.
-
-    Examples
-    --------
-    >>> brinkman_forchheimer().truth
-    {'nu_e': 0.001, 'K': 0.001}
     """
     x, u = scalar("x")
     nu, permeability = unknown("nu_e", start=0.1, bounds=(0, None)), unknown("K", start=0.1, bounds=(0, None))
@@ -121,11 +111,6 @@ def wave_speed(noise: float = 0.0, seed: int = 0) -> Problem:
     """Return u_tt = c² u_xx on (0, π) × (0, 2): the speed c = 1.3 from 30 points.
 
     Two standing waves. Parameters as for :func:`heat_diffusivity`.
-
-    Examples
-    --------
-    >>> wave_speed().truth
-    {'c': 1.3}
     """
     x, t, u = scalar("x t")
     c = unknown("c", bounds=(0, None))
@@ -143,11 +128,6 @@ def robin_coefficient(noise: float = 0.0, seed: int = 0) -> Problem:
     """Return Δu = 0 in the unit square with ∂u/∂n + h u = 0 on the right: h = 2.5 from 20 points inside.
 
     u = sin πy on the left and 0 below and above. Parameters as for :func:`heat_diffusivity`.
-
-    Examples
-    --------
-    >>> print(robin_coefficient().conditions[2])
-    Robin(h*u + dn(u) = 0 on right)
     """
     x, y, u = scalar("x y")
     h, true = unknown("h", bounds=(0, None)), sp.Rational(5, 2)
@@ -167,11 +147,6 @@ def burgers_coefficients(noise: float = 0.0, seed: int = 0) -> Problem:
 
     The data are the Cole–Hopf integral from −sin πx, which steepens to a shock. Parameters as for
     :func:`heat_diffusivity`.
-
-    Examples
-    --------
-    >>> [symbol.name for symbol in burgers_coefficients().parameters]
-    ['a', 'nu']
     """
     x, t, u = scalar("x t")
     a, nu = unknown("a", start=0.5), unknown("nu", start=0.02, bounds=(0, None))
@@ -187,11 +162,6 @@ def kdv_coefficients(noise: float = 0.0, seed: int = 0) -> Problem:
     """Return u_t + a u u_x + b u_xxx = 0 on (−22, 22) × (0, 2), periodic: a = 6 and b = 1 from 500 points.
 
     One soliton catches up with another. Parameters as for :func:`heat_diffusivity`.
-
-    Examples
-    --------
-    >>> kdv_coefficients().truth
-    {'a': 6.0, 'b': 1.0}
     """
     x, t, u = scalar("x t")
     a, b = unknown("a", start=4), unknown("b", start=0.5)
@@ -208,11 +178,6 @@ def lorenz_parameters(noise: float = 0.0, seed: int = 0) -> Problem:
     """Return the equations of Lorenz for t in (0, 3) from (−8, 7, 27): σ = 10, ρ = 15, β = 8/3 from 25 times.
 
     The data are by SciPy's DOP853, to about 10⁻¹¹. Parameters as for :func:`heat_diffusivity`.
-
-    Examples
-    --------
-    >>> [symbol.name for symbol in lorenz_parameters().parameters]
-    ['beta', 'rho', 'sigma']
     """
     t = coordinates("t")
     x, y, z = (field(name, t) for name in "xyz")
@@ -236,11 +201,6 @@ def source_position(noise: float = 0.0, seed: int = 0) -> Problem:
 
     The truth is q = 1 and s = (0.4, 0.6); the data are by Chebyshev collocation, to about 10⁻⁹. Parameters as for
     :func:`heat_diffusivity`.
-
-    Examples
-    --------
-    >>> source_position().truth
-    {'q': 1.0, 's_x': 0.4, 's_y': 0.6}
     """
     x, y, u = scalar("x y")
     s_x, s_y = (unknown(name, start=0.5, bounds=(0, 1)) for name in ("s_x", "s_y"))
@@ -272,11 +232,6 @@ def two_layer_darcy(noise: float = 0.0, seed: int = 0) -> Problem:
 
     Water enters on top, k ∂p/∂y = sin πx, and p = 0 elsewhere on the boundary. Parameters as for
     :func:`heat_diffusivity`.
-
-    Examples
-    --------
-    >>> two_layer_darcy().truth
-    {'k_1': 1.0, 'k_2': 10.0}
     """
     x, y = coordinates("x y")
     p = field("p", x, y)

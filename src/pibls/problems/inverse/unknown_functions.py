@@ -19,11 +19,6 @@ def rate_function(noise: float = 0.0, seed: int = 0) -> Problem:
 
     The data are by Chebyshev collocation, to round-off. Parameters as for
     :func:`~pibls.problems.inverse.heat_diffusivity`.
-
-    Examples
-    --------
-    >>> rate_function().unknown_functions
-    (k(x),)
     """
     x, u = scalar("x")
     k = field("k", x, prior=Smooth())
@@ -40,11 +35,6 @@ def conductivity(noise: float = 0.0, seed: int = 0) -> Problem:
 
     u = sin πx sin πy, and f fits it; on the boundary, u = 0 and a = 2 are known. Published with noise of 0.1.
     Parameters as for :func:`~pibls.problems.inverse.heat_diffusivity`.
-
-    Examples
-    --------
-    >>> conductivity(noise=0.1).conditions[-1]
-    Observation(u at 2500 points, noise 0.1)
     """
     x, y, u = scalar("x y")
     a = field("a", x, y, prior=Smooth())
@@ -63,11 +53,6 @@ def conductivity_heat(noise: float = 0.0, seed: int = 0) -> Problem:
 
     u = e⁻ᵗ sin πx sin πy, and f fits it; on the boundary, u = 0 and a = 2 are known. Published with noise of 0.1.
     Parameters as for :func:`~pibls.problems.inverse.heat_diffusivity`.
-
-    Examples
-    --------
-    >>> conductivity_heat().unknown_functions
-    (a(x, y),)
     """
     x, y, t = coordinates("x y t")
     u, a = field("u", x, y, t), field("a", x, y, prior=Smooth())
@@ -87,11 +72,6 @@ def initial_temperature(noise: float = 0.0, seed: int = 0) -> Problem:
 
     The truth is sin πx + ½ sin 2πx − ¼ sin 3πx, of which the last has fallen to 41 % by then. Parameters as for
     :func:`~pibls.problems.inverse.heat_diffusivity`.
-
-    Examples
-    --------
-    >>> print(initial_temperature().conditions[1])
-    Initial(u = f on initial time)
     """
     x, t, u = scalar("x t")
     f = field("f", x, prior=Smooth())
