@@ -16,9 +16,9 @@ from pibls.inverse.descent import Descent, place_at
 from pibls.inverse.identify import Undetermined, find_undetermined
 from pibls.inverse.judge import alike, size_of, too_large
 from pibls.inverse.measurements import Measurements, Weighed
+from pibls.inverse.parametric import substituted
 from pibls.inverse.response import Forward, finer, forwarded
 from pibls.inverse.spread import Spread
-from pibls.inverse.substituted import substituted
 from pibls.inverse.thresholds import SETTINGS
 from pibls.inverse.unknowns import Coordinates
 from pibls.problem import MultiIndex
@@ -188,7 +188,8 @@ class Answer:
             open_ends = np.array([-np.inf if (i, -1.0) in self.sides else 0, np.inf if (i, 1.0) in self.sides else 0])
             ends = place.point[i] + factor * deviations[i] * np.array([-1.0, 1.0]) + open_ends
             ends = np.clip(ends, self.coordinates.low[i], self.coordinates.high[i])
-            low, high = (float(self.coordinates.vector(_with(place.point, i, end))[i]) for end in ends)
+            moved = (np.where(np.arange(len(place.point)) == i, end, place.point) for end in ends)
+            low, high = (float(self.coordinates.vector(point)[i]) for point in moved)
             value, deviation = float(self.coordinates.vector(place.point)[i]), float(deviations[i] * rates[i])
             if np.isinf(factor):
                 deviation = factor  # as many unknowns as data, which then do not tell how noisy they are
@@ -354,12 +355,6 @@ def _basis(columns: FloatArray) -> FloatArray:
     sizes = np.linalg.norm(columns, axis=0)
     left, values, _ = np.linalg.svd(columns[:, sizes > 0] / sizes[sizes > 0], full_matrices=False)
     return np.asarray(left[:, values > SETTINGS.rounding * values.max(initial=0.0)])
-
-
-def _with(point: FloatArray, number: int, value: float) -> FloatArray:
-    moved = point.copy()
-    moved[number] = value
-    return moved
 
 
 def _error(measurements: Measurements, forward: Forward) -> FloatArray:

@@ -16,7 +16,7 @@ from pibls.problem import Field, MultiIndex, Problem
 from pibls.problem.domain import DomainLike
 from pibls.problem.evaluate import compile_function
 
-__all__ = ["Basis"]
+__all__ = ["Basis", "spectrum"]
 
 _WAVES = {1: 40, 2: 12, 3: 6}  # half-waves along each axis that a basis has
 _REMEMBERED = 64
@@ -87,29 +87,6 @@ class Basis:
         X = problem.domain.sample(8 * self.size, "kronecker", 0)
         return np.asarray(np.linalg.lstsq(self.values(X, (0,) * X.shape[1]), start(X), rcond=1e-8)[0])
 
-    def variances(self, size: float, length: float, smoothness: float) -> FloatArray:
-        """Return the prior variances of all coefficients but the constant's; ``length`` in units of the domain.
-
-        Functions have about as many derivatives as ``smoothness`` says.
-
-        >>> x = sp.Symbol("x", real=True)
-        >>> from pibls.geometry import Interval
-        >>> from pibls.problem import field
-        >>> basis = Basis.of(field("a", x), Interval((x, 0, 1)))
-        >>> float(basis.variances(2.0, 0.3, 3.5).sum().round(6))  # twice the mean square
-        8.0
-        """
-        squares, spectrum = _spectrum(self.waves[1:], length, smoothness)
-        return np.asarray(size**2 * spectrum / float(squares @ spectrum))
-
-    def left_out(self, size: float, length: float, smoothness: float) -> float:
-        """Return the standard deviation of the part of a prior that lies beyond the waves of the basis."""
-        most = int(self.waves.max())
-        grid = np.array(list(product(range(2 * most + 1), repeat=len(self.axes))), dtype=np.float64)
-        beyond = grid[np.square(grid).sum(axis=1) > most**2]
-        shares = [float(np.dot(*_spectrum(waves, length, smoothness))) for waves in (beyond, self.waves[1:])]
-        return float(size * np.sqrt(shares[0] / shares[1]))
-
     def values(self, X: FloatArray, multi_index: MultiIndex) -> FloatArray:
         """Return a derivative of every cosine at points of the domain: shape (n, size)."""
         key = (X[:, list(self.axes)].tobytes(), multi_index)  # a function of space is the same at all times
@@ -159,7 +136,7 @@ def _is_factor(function: Field, problem: Problem) -> bool:
     return any(set(form.slots) & term.coefficient.free_symbols for term, form in terms)
 
 
-def _spectrum(waves: FloatArray, length: float, smoothness: float) -> tuple[FloatArray, FloatArray]:
+def spectrum(waves: FloatArray, length: float, smoothness: float) -> tuple[FloatArray, FloatArray]:
     """Return the mean squares of cosines, and their variances in a prior up to a factor."""
     # A cosine has a mean square of a half along each axis in which it is not constant.
     squares = 0.5 ** np.count_nonzero(waves, axis=1)

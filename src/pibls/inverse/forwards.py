@@ -133,7 +133,7 @@ class Fits:
         # Numbers stay as they are: they could explain a function away that is known up to a factor.
         others = np.setdiff1d(np.arange(self.numbers, len(place.point)), own)
         rows = place.slopes * factors
-        right = rows[:, own] @ (place.point[own] - self._means[own - self.numbers]) - place.residual * factors[:, 0]
+        right = rows[:, own] @ (place.point[own] - self.coordinates.start[own]) - place.residual * factors[:, 0]
         pairs = zip(self.parametric.problem.unknown_functions, self.parametric.bases, strict=True)
         fixed = [(None, None) if f.prior is None else (f.prior.size, b.relative(f.prior.length)) for f, b in pairs]
         data = Linear.of(rows[:, own], right, rows[:, others])
@@ -141,17 +141,21 @@ class Fits:
         floor = max(least, SETTINGS.rounding) if measurements.estimated else None
         self.smooth = most_probable(data, self.parametric.bases, self.smooth, fixed, floor)
 
-    @property
-    def _means(self) -> FloatArray:
-        return self.coordinates.start[self.numbers :]
-
     def plain(self, floor: float = 0.0) -> Measurements:
         """Return the measurements, for solutions that are wrong by a share of them."""
         pairs = list(zip(self.smooth, self.parametric.bases, strict=True))
         deviations = [np.concatenate([[np.inf], np.sqrt(own.variances(basis))]) for own, basis in pairs]
         left_out = tuple(own.left_out(basis) for own, basis in pairs)
         every = np.concatenate([np.zeros(0), *deviations])
-        return Measurements(self.parametric, self.coordinates, floor, self._means, every, self.until, left_out)
+        return Measurements(
+            self.parametric,
+            self.coordinates,
+            floor,
+            self.coordinates.start[self.numbers :],
+            every,
+            self.until,
+            left_out,
+        )
 
     def measurements(self, forward: Forward) -> Measurements:
         """Return the measurements as solutions of a kind can meet them."""

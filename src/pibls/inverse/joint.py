@@ -299,7 +299,7 @@ class Joint:
         descent, window = self.reached[found.other], replace(self._window_of(found.other), solution=solution)
         plain = self.measurements(window)
         noise = plain.weighed(descent.place.residual).noise
-        noisy, taken = window.drawn(descent.place.response, noise)
+        noisy, taken = window.drawn(descent.place.response, noise, plain.sets)
         # Fields are not known better than what they are known from.
         asked = max(tol, self._floor)
         answer = Answer.of(replace(plain, taken=taken), replace(descent, forward=window), asked)

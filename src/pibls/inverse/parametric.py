@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import sympy as sp
@@ -14,11 +15,11 @@ from pibls.checks import FloatArray
 from pibls.errors import ProblemError
 from pibls.inverse.basis import Basis
 from pibls.inverse.thresholds import SETTINGS
-from pibls.problem import AtPoints, Field, MultiIndex, OnPart, Problem, Statement, data
+from pibls.problem import AtPoints, Condition, Field, MultiIndex, OnPart, Problem, Statement, data
 from pibls.problem.evaluate import Function, compile_function
 from pibls.problem.lowering import Form, Term, lower
 
-__all__ = ["Dependence", "Parametric"]
+__all__ = ["Dependence", "Parametric", "substituted"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -232,3 +233,31 @@ class Dependence:
         for i, term, basis, span in self._functions:
             found[:, span] += self.by_term[i](X, normals, values)[:, None] * basis.values(X, term.multi_index)
         return found
+
+
+def substituted(problem: Problem, values: Mapping[sp.Symbol, sp.Expr], further: Sequence[sp.Expr] = ()) -> Problem:
+    """Return a problem with expressions for its unknown numbers, and further equations if these have fields.
+
+    Unknown functions stay what they are.
+
+    >>> from pibls.geometry import Interval
+    >>> from pibls.problem import Dirichlet, coordinates, field, unknown
+    >>> x = coordinates("x")
+    >>> u = field("u", x)
+    >>> k = unknown("k")
+    >>> problem = Problem(u.diff(x, 2) + k * u, Interval((x, 0, 1)), [Dirichlet(u, 1)])
+    >>> substituted(problem, {k: sp.Float(2.5)}).equations[0]
+    2.5*u(x) + Derivative(u(x), (x, 2))
+    """
+
+    def condition(own: Any) -> Any:
+        name = "equation" if isinstance(own, Condition) else "u"
+        return replace(own, **{name: getattr(own, name).xreplace(values)})
+
+    return Problem(
+        [*(equation.xreplace(values) for equation in problem.equations), *further],
+        problem.domain,
+        [condition(own) for own in problem.conditions],
+        # Further fields are not part of what is known to be true.
+        None if further else problem.exact,
+    )

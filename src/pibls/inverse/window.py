@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import pairwise
 
 import numpy as np
 
@@ -60,14 +59,14 @@ class Window(ByCells):
         finally:
             self.budget.spend(self.glues[0].flops)
 
-    def drawn(self, response: CellResponse, noise: FloatArray) -> tuple[dict[CellPart, FloatArray], float]:
+    def drawn(
+        self, response: CellResponse, noise: FloatArray, sets: Sequence[tuple[Statement, slice]]
+    ) -> tuple[dict[CellPart, FloatArray], float]:
         """Return the response of fields to noise alone, draw by draw, and the degrees of freedom that it takes."""
         layout, state = response.layout, TreeState(response.layout, response.fit.weights)
         draws = np.random.default_rng(SETTINGS.probes).standard_normal((len(noise), SETTINGS.probes))
-        ends = np.cumsum([0, *map(len, self.parametric.shares)]).tolist()
-        spans = [slice(a, b) for a, b in pairwise(ends)]
-        measured = layout.problem.statements[-len(spans) :]
-        places = {id(s): span for s, span in zip(measured, spans, strict=True)}
+        measured = layout.problem.statements[-len(sets) :]
+        places = {id(s): span for s, (_, span) in zip(measured, sets, strict=True)}
 
         def columns(statement: Statement, part: CellPart, X: FloatArray, _: FloatArray | None) -> FloatArray:
             if id(statement) not in places:
@@ -79,7 +78,7 @@ class Window(ByCells):
         fit = self._eliminated(Rows(layout, state, columns=columns, sides=1 + SETTINGS.probes))
         made = replace(response, fit=fit)
         taken = 0.0
-        for statement, span in zip(self.parametric.measured, spans, strict=True):
+        for statement, span in sets:
             assert isinstance(statement.place, AtPoints)
             _, follows = of_fields(self.parametric, statement, made, response.vector, statement.place.points)
             taken += float((draws[span] * follows / noise[span, None]).sum()) / SETTINGS.probes

@@ -39,7 +39,7 @@ class EvolutionSettings:
     overtime: float = 1.5  # times the budget that a run which began within it may take
     matrices: int = 12  # matrices of points by features at once
     work: float = 2.5  # power of the number of features that work grows with
-    finer: tuple[float, ...] = (1.5, 1.5, 1.3, 1.2)  # factors of fineness from run to run, by the dimension of space
+    finer: tuple[float, ...] = (1.5, 1.3, 1.2)  # factors of fineness from run to run, by the dimension of space
     first: float = 1.25  # fineness of first runs
     steep: float = 8.0  # slopes, by range and half width, that need nodes of their own
     steep_waves: float = 25.0  # the same beside waves that fit into a period

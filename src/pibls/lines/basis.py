@@ -18,22 +18,8 @@ from pibls.lines.form import compiled
 from pibls.problem import MultiIndex, OnPart, Opposite, Statement
 from pibls.problem.evaluate import Function
 
-__all__ = [
-    "Basis",
-    "BoundaryData",
-    "Edge",
-    "Rows",
-    "Rule",
-    "Trace",
-    "applied",
-    "at_times",
-    "compressed",
-    "condition_rows",
-    "derivatives",
-    "edge_of",
-    "singular",
-    "trace",
-]
+__all__ = ["Basis", "BoundaryData", "Edge", "Rows", "Rule", "Trace"]
+__all__ += ["applied", "at_times", "compressed", "condition_rows", "derivatives", "edge_of", "singular", "trace"]
 
 
 @dataclass(frozen=True, eq=False)

@@ -16,9 +16,8 @@ from pibls.lines.design import Design
 from pibls.lines.form import Evolution
 from pibls.lines.galerkin import Galerkin
 from pibls.lines.radau import IntegrationError
-from pibls.lines.record import relative_miss, relative_residual, solution_of
 from pibls.lines.rough import kinked, scanned, sharper
-from pibls.lines.run import Run, distance, follow, system_of
+from pibls.lines.run import Run, distance, follow, relative_miss, relative_residual, solution_of, system_of
 from pibls.refinement import Cost, Course, Reason, Stop, extrapolated, refine, verdict
 from pibls.refinement.patience import RUNS
 from pibls.refinement.stopping import more_budget
@@ -215,7 +214,7 @@ class Lines:
 
     def _growth(self) -> float:
         """Return how much finer the next features are: a little, if they need only confirm the last ones."""
-        growth = self.runs[-1].design.growth
+        growth = self.runs[-1].design.of_dimension(SETTINGS.finer)
         if not self.course.every:
             return growth
         before, now = self.residuals[-2:]

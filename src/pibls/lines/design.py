@@ -18,7 +18,6 @@ from pibls.checks import FloatArray
 from pibls.features import BroadNetwork, FeatureGroup, activation
 from pibls.features.scales import draw_features
 from pibls.geometry.rules import tensor
-from pibls.lines.accuracy import SETTINGS
 from pibls.lines.basis import Rule
 from pibls.lines.form import Evolution
 from pibls.problem import Opposite
@@ -139,13 +138,9 @@ class Design:
         """The middle of the domain."""
         return np.asarray(self.space.bounds.mean(axis=1))
 
-    @property
-    def growth(self) -> float:
-        """How much finer the next features are."""
-        return SETTINGS.finer[min(self.dimension, len(SETTINGS.finer) - 1)]
-
-    def _of_dimension(self, values: tuple[float, ...]) -> float:
-        return values[min(self.dimension, len(values)) - 1]
+    def of_dimension(self, values: tuple[float, ...]) -> float:
+        """Return the value for the dimension of space, of one per dimension; the last is also for more."""
+        return values[min(max(self.dimension, 1), len(values)) - 1]
 
     def excess(self, monitor: Monitor) -> float:
         """Return the largest ratio of the slope of a solution to that which the features are made for."""
@@ -160,7 +155,7 @@ class Design:
             return _BASE[1] + int(_NODES_PER_GAUGE * fineness * self.monitor.total)
         if all(self.periodic):
             return int((2 * self._harmonics(fineness) + 1) ** self.dimension)
-        return int(self._of_dimension(_NODES) * fineness**self.dimension)
+        return int(self.of_dimension(_NODES) * fineness**self.dimension)
 
     def draw(self, fineness: float, rng: np.random.Generator) -> tuple[BroadNetwork, Rule]:
         """Return features and a quadrature rule; twice the fineness resolves half the length."""
@@ -169,8 +164,8 @@ class Design:
         if all(self.periodic):
             return self._harmonic(fineness)
         nodes = self.nodes(fineness)
-        waves = self._waves(nodes, self._of_dimension(_WAVES) * fineness, rng)
-        rule = self.space.quadrature(int(self._of_dimension(_POINTS) * nodes) + 60)
+        waves = self._waves(nodes, self.of_dimension(_WAVES) * fineness, rng)
+        rule = self.space.quadrature(int(self.of_dimension(_POINTS) * nodes) + 60)
         return BroadNetwork(self.center, (waves,)), Rule(*rule)
 
     def _waves(self, nodes: int, largest: float, rng: np.random.Generator) -> FeatureGroup:
@@ -180,7 +175,7 @@ class Design:
         return FeatureGroup(activation("sin"), whole, group.bias)
 
     def _harmonics(self, fineness: float) -> int:
-        return max(2, round(self._of_dimension(_WAVES) * fineness))
+        return max(2, round(self.of_dimension(_WAVES) * fineness))
 
     def _harmonic(self, fineness: float) -> tuple[BroadNetwork, Rule]:
         """Return all waves that fit into the period, up to a wave number, and the trapezoid rule."""

@@ -21,18 +21,8 @@ from pibls.lines import cost
 from pibls.lines.accuracy import SETTINGS
 from pibls.solution.evolved import piecewise
 
-__all__ = [
-    "STAGES",
-    "IntegrationError",
-    "Integrator",
-    "Trajectory",
-    "VectorField",
-    "guessed_stages",
-    "legendre_weights",
-    "stage_times",
-    "tableau",
-    "times_within",
-]
+__all__ = ["STAGES", "IntegrationError", "Integrator", "Trajectory", "VectorField"]
+__all__ += ["guessed_stages", "legendre_weights", "stage_times", "tableau", "times_within"]
 
 STAGES = 7
 
@@ -203,9 +193,8 @@ class Integrator:
             h = goal - time if time + 1.01 * h >= goal else h
             if not reach.max() <= most:
                 # What began with nothing is not run away if it is no more than what acts on it makes.
-                most = (
-                    SETTINGS.runaway * (stop - start) * self._acting(stage_times(breaks[-2], time - breaks[-2]), state)
-                )
+                acting = self._acting(stage_times(breaks[-2], time - breaks[-2]), state)
+                most = SETTINGS.runaway * (stop - start) * acting
             self._check(h < SETTINGS.rounding * (stop - start) or not reach.max() <= most, time, breaks, pieces)
             if jacobian is None:
                 jacobian, made = self.field.jacobian(time, y), time
@@ -218,26 +207,26 @@ class Integrator:
             piece = legendre_weights() @ np.vstack([y, stages])
             found = np.maximum(reach, self.field.sizes(stages).max(axis=0))
             error = self._error(piece, found)
-            factor = min(
-                SETTINGS.growth,
-                max(
-                    SETTINGS.growth**-2,
-                    SETTINGS.falls * error ** (-1.0 / (STAGES + 1)) if error > 0 else SETTINGS.growth,
-                ),
-            )
+            factor = self._factor(error, rate)
             if error > 1.0:
-                h *= min(factor, 0.9)
+                h *= factor
                 continue
             reach, previous = found, (h, piece)
             time, y = (goal if h == goal - time else time + h), stages[-1]
             breaks.append(time)
             pieces.append(piece)
-            # A Jacobian that ages quickly would not converge over longer steps.
-            factor = min(factor, 1.0) if rate > SETTINGS.slow else factor
-            h *= 1.0 if SETTINGS.keep[0] <= factor <= SETTINGS.keep[1] else factor
+            h *= factor
             # A Jacobian with which stages converge at once is worth keeping, with its factors if the step stays.
             jacobian = jacobian if self.field.is_linear or rate <= SETTINGS.stage_share else None
         return Trajectory(np.array(breaks), np.array(pieces))
+
+    @staticmethod
+    def _factor(error: float, rate: float) -> float:
+        """Return by how much to change the length of a step, from its error over the tolerance."""
+        wanted = SETTINGS.falls * error ** (-1.0 / (STAGES + 1)) if error > 0 else SETTINGS.growth
+        # A Jacobian that ages quickly would not converge over longer steps.
+        factor = float(np.clip(wanted, SETTINGS.growth**-2, 1.0 if rate > SETTINGS.slow else SETTINGS.growth))
+        return 1.0 if SETTINGS.keep[0] <= factor <= SETTINGS.keep[1] else factor
 
     def along(self, breaks: FloatArray, state: FloatArray, reach: FloatArray) -> Trajectory:
         """Return the solution by given steps: it then depends smoothly on whatever the right side depends on."""

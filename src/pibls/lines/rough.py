@@ -21,7 +21,7 @@ def scanned(lines: Lines) -> tuple[Design, float]:
     """Return a design that resolves where the solution is steep, and a fineness to begin with."""
     design = Design.of(lines.evolution)
     if design.dimension != 1:
-        return design, 1.0 if design.dimension < 3 else design.growth
+        return design, 1.0 if design.dimension < 3 else design.of_dimension(SETTINGS.finer)
     fineness, ended = 1.0, 0
     for _ in range(SETTINGS.rounds):
         run = lines.rough = lines.follow(design, SETTINGS.first * fineness, SETTINGS.rough, "scan")
@@ -36,7 +36,7 @@ def scanned(lines: Lines) -> tuple[Design, float]:
         if better is not design:
             design, fineness = better, 1.0
         elif run.ended or (design.monitor is None and lines.residual(run) > SETTINGS.slight):
-            fineness *= design.growth**2
+            fineness *= design.of_dimension(SETTINGS.finer) ** 2
         else:
             break
     fineness = fineness if design.monitor is None else 1.0

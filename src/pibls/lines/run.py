@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -16,11 +16,17 @@ from pibls.lines.form import Evolution
 from pibls.lines.galerkin import Galerkin
 from pibls.lines.radau import IntegrationError, Integrator, Trajectory, times_within
 from pibls.lines.stops import brief_times
-from pibls.problem import Problem
+from pibls.problem import OnPart, Problem, Statement
+from pibls.solution import Solution
+from pibls.solution.diagnostics import Diagnostics
 from pibls.solution.evolved import EvolvedNetwork
+from pibls.solution.field_functions import ResidualFunction
+from pibls.solution.residuals import root_mean_square
 from pibls.solution.sizes import field_scales
+from pibls.status import Status
 
-__all__ = ["Run", "distance", "follow", "misfit", "monitored", "network_of", "system_of", "wave_velocity"]
+__all__ = ["Run", "distance", "follow", "misfit", "monitored", "network_of", "relative_miss", "relative_residual"]
+__all__ += ["solution_of", "system_of", "wave_velocity"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -155,3 +161,43 @@ def wave_velocity(run: Run) -> float:
     speeds = -np.polyfit(times, phases, 1)[0] / np.repeat(waves, values.shape[2])
     energy = np.mean(np.abs(amplitudes) ** 2, axis=0)
     return float(speeds @ energy / max(float(energy.sum()), 1e-300))
+
+
+def solution_of(evolution: Evolution, run: Run, seed: int) -> Solution:
+    """Return a run as a solution whose error is not known yet."""
+    settings = {
+        "fineness": round(run.fineness, 3),
+        "coefficients": run.size,
+        "steps": len(run.network.coefficients),
+        "velocity": round(evolution.velocity, 6),
+        "steepest": None if run.design.monitor is None else round(run.design.monitor.peak, 1),
+    }
+    size = (run.width, run.points)
+    record = Diagnostics("Lines", settings, seed, *size, "Radau IIA of order 13", None, None, {})
+    network = replace(run.network, frame=evolution.frame)
+    return Solution(evolution.problem, network, np.eye(len(evolution.problem.fields)), Status.STALLED, record)
+
+
+def relative_residual(solution: Solution, until: float) -> float:
+    """Return the residual of the equations up to a time, relative to their largest term."""
+    where = solution.problem.domain.sample(SETTINGS.points, "kronecker", 1)
+    where[:, -1] = np.minimum(where[:, -1], until)
+    worst = 0.0
+    for statement in solution.problem.statements:
+        if statement.is_equation:
+            keys = [(term.field, term.multi_index) for term in statement.form.terms]
+            largest = max(root_mean_square(values) for values in solution.evaluate(where, keys))
+            found = root_mean_square(ResidualFunction(solution, statement)(where))
+            worst = max(worst, found / largest if largest > 0 else found)
+    return worst
+
+
+def relative_miss(solution: Solution, statement: Statement) -> float:
+    """Return how far a solution is from keeping a condition, relative to the largest part of it."""
+    form, part = statement.form, statement.place
+    assert isinstance(part, OnPart)
+    X, normals = part.part.sample(SETTINGS.points, "kronecker", 1)
+    state = solution.evaluate(X, [(term.field, term.multi_index) for term in form.terms])
+    parts = [f(X, normals) * own for f, own in zip(form.coefficient_functions, state, strict=True)]
+    size = max(root_mean_square(own) for own in [form.source_function(X, normals), *parts])
+    return root_mean_square(form.residual_at(X, normals, state)) / size if size > 0 else 0.0
