@@ -215,14 +215,8 @@ class Dependence:
     def values(self, X: FloatArray, state: Sequence[FloatArray], vector: FloatArray) -> list[FloatArray]:
         """Return the values of all terms and numbers, from those of the ``wanted`` derivatives."""
         given = iter(state)
-        functions = {i: (t, basis, span) for i, t, basis, span in self._functions}
-        found = []
-        for i, _ in enumerate(self.terms):
-            if i in functions:
-                term, basis, span = functions[i]
-                found.append(basis.values(X, term.multi_index) @ vector[span])
-            else:
-                found.append(next(given))
+        functions = {i: basis.values(X, t.multi_index) @ vector[span] for i, t, basis, span in self._functions}
+        found = [functions[i] if i in functions else next(given) for i in range(len(self.terms))]
         return [*found, *(np.full(len(X), float(v)) for v in vector[: len(self.by_number)])]
 
     def slopes(self, X: FloatArray, normals: FloatArray | None, values: list[FloatArray]) -> FloatArray:

@@ -55,10 +55,9 @@ class Coordinates:
         high = np.array([np.inf if b[1] is None else b[1] for b in bounds], dtype=float)
         priors = [k.prior or (0.0, np.inf) for k in numbers] + [(0.0, np.inf)] * count
         means, deviations = np.array(priors, dtype=float).reshape(-1, 2).T
-        made = cls(positive, scales, low, high, starts, means, deviations)
         with np.errstate(divide="ignore"):
             low, high, starts = (np.where(positive, np.log(np.maximum(v, 0)), v / scales) for v in (low, high, starts))
-        return cls(positive, scales, low, high, np.clip(starts, low, high), made.means, made.deviations)
+        return cls(positive, scales, low, high, np.clip(starts, low, high), means, deviations)
 
     def vector(self, point: FloatArray) -> FloatArray:
         """Return the unknowns of a point in coordinates."""
