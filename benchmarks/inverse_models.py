@@ -14,9 +14,9 @@ import sympy as sp
 
 import pibls as pb
 from pibls.checks import FloatArray
-from pibls.problems.spectral import cole_hopf
 from pibls.problems.inverse.data import gaussian_plate, lorenz_path, rate_solution, values_of
 from pibls.problems.inverse.numbers import layered_head
+from pibls.problems.spectral import cole_hopf
 
 __all__ = ["MODELS", "bound", "observations", "rate_field", "readings"]
 

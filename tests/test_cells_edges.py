@@ -9,11 +9,11 @@ import pytest
 import sympy as sp
 
 import pibls as pb
+from pibls.cells.data_refinement import DataRefinement
 from pibls.cells.edges import borders, inner_edges
 from pibls.cells.layout import Layout
 from pibls.cells.linear import first_tree
 from pibls.cells.parts import part_values
-from pibls.cells.refine import Follower
 from pibls.cells.rows import Rows
 from pibls.cells.solve import Glue
 from pibls.cells.tree import leaves
@@ -86,7 +86,7 @@ def test_cells_end_at_flat_faces_and_at_the_blunt_edges_of_a_hole():
     shape = pb.read_shape(Path(__file__).parent.parent / "examples" / "shapes" / "bracket.stl", (x, y, z))
     u = pb.field("u", x, y, z)
     rows = Rows(Layout(pb.Problem(sp.Eq(pb.laplacian(u), 0), shape, [pb.Neumann(u, 0)]), draw_reference(3, 4, 0)))
-    cells = leaves(first_tree(Follower(rows), 1e-3))
+    cells = leaves(first_tree(DataRefinement(rows), 1e-3))
     parts = [part for cell in cells for part in rows.layout.parts(cell)]
     cut = [part for part in parts if not part.whole]
     assert len(cut) == 24
@@ -118,7 +118,7 @@ def _error_on_the_first_tree(shape, exact, most):
     u = pb.field("u", x, y, z)
     problem = pb.Problem(sp.Eq(pb.laplacian(u), 0), shape, [pb.Dirichlet(u, exact)])
     rows = Rows(Layout(problem, draw_reference(3, 8, 0)))
-    fit = Glue(rows).solve(first_tree(Follower(rows), 1e-3))
+    fit = Glue(rows).solve(first_tree(DataRefinement(rows), 1e-3))
     assert len(fit.parts) < most
     apart = size = 0.0
     for part in fit.parts:

@@ -9,12 +9,12 @@ import sympy as sp
 import pibls as pb
 from pibls.budget import Budget
 from pibls.cells.coarse import Starts
+from pibls.cells.data_refinement import DataRefinement
 from pibls.cells.iterate import Newton, faces_of, residuals
 from pibls.cells.layout import Layout
 from pibls.cells.linear import first_tree
 from pibls.cells.newton import solve_cells_nonlinear
 from pibls.cells.outcome import network_of
-from pibls.cells.refine import Follower
 from pibls.cells.rows import Rows
 from pibls.cells.solve import Glue
 from pibls.cells.starts import simple_starts, values_from
@@ -360,7 +360,9 @@ def test_continuation_finds_what_direct_iterations_do_not(monkeypatch):
     problem = bratu(3)
     layout = layout_of(problem, 10)
     budget = Budget(10.0)
-    found = Starts(Newton(layout, 1e-3, budget), budget, 0).solution(first_tree(Follower(Rows(layout)), 1e-3), None)
+    found = Starts(Newton(layout, 1e-3, budget), budget, 0).solution(
+        first_tree(DataRefinement(Rows(layout)), 1e-3), None
+    )
     assert found.failure == ""
     assert "by continuation" in found.remark
     middle = values_of(layout, found.descent.fit)(found.descent.fit.parts[0], np.array([[0.5]]))[0, 0]
@@ -380,7 +382,7 @@ def test_a_slanted_front_is_found_as_it_gets_thinner():
     problem = pb.Problem(width**2 * laplacian(u2) + u2 - u2**3, box, [pb.Dirichlet(u2, exact)])
     layout = layout_of(problem)
     budget = Budget(10.0)
-    found = Starts(Newton(layout, 1e-3, budget), budget, 0)._thinned(first_tree(Follower(Rows(layout)), 1e-3))
+    found = Starts(Newton(layout, 1e-3, budget), budget, 0)._thinned(first_tree(DataRefinement(Rows(layout)), 1e-3))
     assert found is not None
     X = box.sample(500, "kronecker", 1)
     values = network_of(layout, found.descent.fit).evaluate(X, [(0, 0)])[0, 0][:, 0]
@@ -391,5 +393,5 @@ def test_no_other_start_is_tried_once_too_much_is_spent():
     problem = bratu(10)  # without a solution
     layout = layout_of(problem)
     starts = Starts(Newton(layout, 1e-3, budget := Budget(1e-6)), budget, 0)
-    starts.solution(first_tree(Follower(Rows(layout)), 1e-3), None)
+    starts.solution(first_tree(DataRefinement(Rows(layout)), 1e-3), None)
     assert starts.tried == ["zero"]

@@ -7,7 +7,7 @@ import pytest
 import sympy as sp
 
 import pibls as pb
-from pibls.cells import order, solve
+from pibls.cells import branches, order
 from pibls.cells.layout import Layout
 from pibls.cells.outcome import network_of
 from pibls.cells.rows import Rows
@@ -35,14 +35,14 @@ def along_halves(root, numbers, sizes, alike, sums):
 
 
 def widest(glue):
-    return max(branch.width for branch in glue._order if branch.halves)
+    return max(batch.at.shape[1] for batch in glue._tree.batches if batch.join is not None)
 
 
 @pytest.mark.parametrize("levels", [3, 7])
 def test_every_order_gives_the_same_solution(levels, monkeypatch):
     X, found = SQUARE.sample(300), []
     for way in (order.cheaper, along_halves):
-        monkeypatch.setattr(solve, "cheaper", way)
+        monkeypatch.setattr(branches, "cheaper", way)
         glue = Glue(Rows(Layout(PROBLEM, draw_reference(2, 13))))
         fit = glue.solve(graded(glue.layout.root, levels))
         found.append(network_of(glue.layout, fit).evaluate(X, [(0, 0)])[0, 0][:, 0])
@@ -67,9 +67,9 @@ def test_equal_cells_are_joined_along_halves_and_share_their_unions():
     for _ in range(3):
         root = refined(root, {leaf: [(0, None), (1, None)] for leaf in leaves(root)})
     glue.solve(root)
-    unions = [branch for branch in glue._order if branch.halves]
-    assert len(unions) == 63
-    assert len({id(branch.factor) for branch in unions}) < 40
+    unions = [batch for batch in glue._tree.batches if batch.join is not None]
+    assert sum(len(batch.branches) for batch in unions) == 63
+    assert sum(len(batch.factor.triangle) for batch in unions) < 40
 
 
 @pytest.mark.parametrize("seed", range(5))

@@ -10,11 +10,11 @@ import pytest
 import sympy as sp
 
 import pibls as pb
+from pibls.cells.error_marking import ErrorMarking
 from pibls.cells.layout import Layout
 from pibls.cells.measure import Tails
 from pibls.cells.outcome import field_sizes, network_of
 from pibls.cells.parts import part_values
-from pibls.cells.refine import Marker
 from pibls.cells.rows import Rows
 from pibls.cells.solve import Glue
 from pibls.cells.tree import leaves, refined
@@ -366,7 +366,7 @@ def test_cells_in_which_a_solution_is_next_to_nothing_are_no_rough_ones(is_point
     root = layout.root
     for _ in range(2):
         root = refined(root, {leaf: [(0, None), (1, None), (2, None)] for leaf in leaves(root)})
-    fit, marker = Glue(Rows(layout)).solve(root), Marker(layout)
+    fit, marker = Glue(Rows(layout)).solve(root), ErrorMarking(layout)
     assert not marker.is_smooth(fit)
     assert marker.seems_smooth(fit, field_sizes(layout, fit)) != is_point
 
@@ -393,8 +393,7 @@ def test_what_functions_miss_of_a_quadratic_is_not_taken_for_rough(dimension, de
     functions, tails = reference.evaluate(U, [zero])[zero], Tails(reference)
     quadratic, kink = 3 + U.sum(axis=1) + (U[:, 0] - 2 * U[:, 1]) ** 2, np.abs(U[:, 0])
     smooth, rough = (np.linalg.lstsq(functions, values, rcond=None)[0][None] for values in (quadratic, kink))
-    assert tails.is_smooth(smooth)
-    assert not tails.is_smooth(rough)
+    assert tails.are_smooth(np.stack([smooth, rough])).tolist() == [True, False]
     missed = np.abs(functions @ smooth[0] - quadratic).max()
     assert missed < 2e-7
 

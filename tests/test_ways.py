@@ -20,7 +20,8 @@ from pibls.lines import Unsuitable
 from pibls.problems import bratu_unforced, evolving
 from pibls.refinement.stopping import more_budget
 from pibls.solution import Diagnostics, Stage
-from pibls.tuning import by_cells, ways
+from pibls.tuning import strategy
+from pibls.tuning.diagnosis import solve_by_cells
 from pibls.tuning.wide import solve_wide
 
 
@@ -189,7 +190,7 @@ def test_impossible_wishes_are_refused(given):
 
 def test_a_budget_is_shared_by_a_problem_and_those_on_the_way_to_it():
     way = [bratu_unforced(0.5), bratu_unforced(0.8)]
-    for solver in (by_cells.solve_nonlinear_by_cells, solve_wide):
+    for solver in (solve_by_cells, solve_wide):
         three, alone = Budget(10.0), Budget(10.0)
         solver(bratu_unforced(1), 1e-2, three, 0, lambda _: None, continuation=way)
         solver(bratu_unforced(1), 1e-2, alone, 0, lambda _: None)
@@ -216,7 +217,7 @@ def stalling(monkeypatch):
                 raise answer
             return answer if isinstance(answer, pb.Solution | Unsuitable) else answer(budget)
 
-        monkeypatch.setattr(ways, "evolve", evolve)
+        monkeypatch.setattr(strategy, "evolve", evolve)
         return pb.solve(clash(), tol=1e-5, budget=0.2)
 
     return instead, left

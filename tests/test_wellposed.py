@@ -22,7 +22,7 @@ CUBE = pb.Box((x, 0, 1), (y, 0, 1), (z, 0, 1))
 
 
 def told(problem, tol=1e-6):
-    return incompatibility(problem, tol, lambda: start_of(problem, tol).tree)
+    return incompatibility(problem, tol, lambda: start_of(problem, tol))
 
 
 class TestCompatibility:

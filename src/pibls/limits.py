@@ -242,13 +242,14 @@ def guarded(guard: Guard) -> Iterator[Guard]:
 def _watch(guard: Guard, send: Callable[[], None]) -> None:
     """Look at the limits until the solve is over, and stop it when one is reached."""
     last, again = False, 0.0
-    while not guard.over:
+    # A short solve ends before the first look, which takes longer than some of them.
+    step = _STEP if guard.deadline is None else min(_STEP, guard.deadline)
+    while not guard.ended.wait(step) and not guard.over:
         if words := guard.look():
             guard.words = guard.words or words
             if guard.noticed != last or time.monotonic() >= again:
                 last, again = guard.noticed, time.monotonic() + _AGAIN
                 send()
-        guard.ended.wait(_STEP)
 
 
 def _end(guard: Guard, watcher: threading.Thread) -> None:

@@ -6,11 +6,10 @@
 ('converged', True)
 """
 
-from pibls.cells.linear import attempt_cells, solve_cells, suits_cells
+from pibls.cells.linear import solve_cells, suits_cells
 from pibls.cells.newton import solve_cells_nonlinear
 
 __all__ = [
-    "attempt_cells",
     "solve_cells",
     "solve_cells_nonlinear",
     "suits_cells",

@@ -13,13 +13,13 @@ from functools import cached_property
 import numpy as np
 
 from pibls.budget import Budget
+from pibls.cells.error_marking import ErrorMarking
 from pibls.cells.iterate import MOST_STEPS, PLAUSIBLE, Iterated, Newton
 from pibls.cells.measure import distances
 from pibls.cells.outcome import field_sizes
-from pibls.cells.refine import Marker
 from pibls.cells.solve import Fit
 from pibls.cells.starts import bump, diffusion_lack, harmonic, scaled, simple_starts, values_from
-from pibls.cells.state import Values, Weights, projected, values_of
+from pibls.cells.state import Values, projected, values_of
 from pibls.cells.tree import Cell, refined
 from pibls.errors import PiblsError, ProblemError
 from pibls.runtime import RATE
@@ -73,11 +73,6 @@ class Coarse:
         return self.descent.settled and self.descent.residual < PLAUSIBLE
 
     @property
-    def rough(self) -> bool:
-        """Whether it is hardly like a solution at all."""
-        return not self.descent.settled or self.descent.residual > _ROUGH
-
-    @property
     def resolved(self) -> bool:
         """Whether the cells resolve the linear problem of the last step."""
         return self.descent.linear < _RESOLVED
@@ -103,10 +98,9 @@ class Starts:
         return self.budget.operations - self.first
 
     @cached_property
-    def marker(self) -> Marker:
+    def marker(self) -> ErrorMarking:
         """Chooses which cells to split."""
-        layout = self.newton.layout
-        return Marker(layout)
+        return ErrorMarking(self.newton.layout)
 
     def solution(self, root: Cell, start: Values | None) -> Coarse:
         """Return a coarse solution, from a start or from simple ones."""
@@ -167,7 +161,11 @@ class Starts:
                 again = _better(again, other)
                 if swept and starts is None and (again is None or not again.solved) and not self.late:
                     again = _better(again, self._followed(root))
-            if starts is None and level == 0 and (again is None or again.rough):
+            if (
+                starts is None
+                and level == 0
+                and (again is None or not again.descent.settled or again.descent.residual > _ROUGH)
+            ):
                 again = _better(again, self._thinned(root))
             if again is not None:
                 found.append(again)
@@ -223,38 +221,29 @@ class Starts:
         start = harmonic(newton.layout, root)
         if start is None or factor < _STIFF:
             return None
-        weights, step = projected(newton.layout, root, start), _THINNED
-        here, trial = None, factor
+        here, weights, step = None, projected(newton.layout, root, start), _THINNED
+        tree, near, trial, levels = root, weights, factor, 0
         self.tried.append("larger diffusion")
         while not self.late:
-            found = self._at_diffusion(root, weights, trial)
-            if found is None:
+            try:
+                found = newton.descend(tree, near, diffusion=trial, most=_FEW_STEPS)
+            except PiblsError:
+                found = None
+            # What lacks little is near a solution, though fronts still move.
+            if found is not None and found.residual < _SHARP:
+                if trial == 1.0:
+                    return Coarse(found, "larger diffusion")
+                here, root, weights, factor = found, found.fit.root, found.fit.weights, trial
+                step = min(step**1.5, _THINNED)
+            elif found is not None and found.linear >= _SHARP and levels < _LEVELS - 1:
+                tree, levels = self.finer(found.fit), levels + 1
+                near = projected(newton.layout, tree, values_of(newton.layout, found.fit), found.fit.weights)
+                continue
+            else:
                 step = np.sqrt(step)
                 if here is None or step < _LEAST_THINNED:
                     return None
-            else:
-                here, factor = found, trial
-                if factor == 1.0:
-                    return Coarse(here, "larger diffusion")
-                root, weights = here.fit.root, here.fit.weights
-                step = min(step**1.5, _THINNED)
-            trial = max(1.0, factor / step)
-        return None
-
-    def _at_diffusion(self, root: Cell, weights: Weights, factor: float) -> Iterated | None:
-        """Return the solution with some diffusion, on cells that resolve it, or None."""
-        for _ in range(_LEVELS):
-            try:
-                found = self.newton.descend(root, weights, diffusion=factor, most=_FEW_STEPS)
-            except PiblsError:
-                return None
-            # What lacks little is near a solution, though fronts still move.
-            if found.residual < _SHARP:
-                return found
-            if found.linear < _SHARP:
-                return None
-            root = self.finer(found.fit)
-            weights = projected(self.newton.layout, root, values_of(self.newton.layout, found.fit), found.fit.weights)
+            tree, near, trial, levels = root, weights, max(1.0, factor / step), 0
         return None
 
     def _failure(self, found: list[Coarse]) -> str:

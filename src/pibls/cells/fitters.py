@@ -10,7 +10,6 @@ from pibls.cells.layout import Layout
 from pibls.cells.rows import Rows
 from pibls.cells.solve import Fit, Glue
 from pibls.cells.tree import Cell
-from pibls.problem import Problem
 
 __all__ = ["Fitter", "Linear", "degree_for"]
 
@@ -118,8 +117,3 @@ class Linear:
     def enriched(self, degrees: int) -> Linear:
         """Return a fitter of the same problem with functions of so many degrees more."""
         return Linear(Glue(Rows(self.layout.enriched(degrees))), self.budget)
-
-    @property
-    def problem(self) -> Problem:
-        """The problem."""
-        return self.layout.problem

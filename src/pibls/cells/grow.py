@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import fields, replace
 
 from pibls.budget import Budget
+from pibls.cells.error_marking import ErrorMarking
 from pibls.cells.fitters import Linear
 from pibls.cells.layout import Layout
 from pibls.cells.loop import Loop
 from pibls.cells.outcome import Compared, field_sizes
-from pibls.cells.refine import Marker
 from pibls.cells.rows import Rows
 from pibls.cells.solve import Fit, Glue
 from pibls.cells.tree import Cell
@@ -52,7 +52,7 @@ def grow_cells(solution: Solution, nodes: int, points: int) -> Solution:
     require_memory(8.0 * entries * (record.nodes + nodes), f"Growing by {nodes} weights", "Grow by fewer.")
     course: Course[Compared] = Course(linear.budget, TREES, lambda *_: None, list(record.stages))
     loop = Loop(linear, 0.0, course, record.seed)
-    marker = Marker(layout)
+    marker = ErrorMarking(layout)
     with blas_threads(most=1):
         fit = start = linear.fit(tree_of(network, layout.root), None)
         while fit is start or fit.unknowns < start.unknowns + nodes or _inside(fit) < _inside(start) + points:

@@ -13,12 +13,11 @@ import numpy as np
 from pibls.cells.cutting import Cutter
 from pibls.cells.ground import Ground
 from pibls.cells.parts import CellPart, Face
-from pibls.cells.tree import Cell, Contact, leaves, refined
+from pibls.cells.tree import Cell, leaves, refined
 from pibls.cells.walls import Walls
 from pibls.checks import FloatArray
 from pibls.features import MultiIndex
 from pibls.features.reference import Memory, Reference, draw_reference, on_grid
-from pibls.geometry import Domain
 from pibls.problem import Problem
 
 __all__ = ["Layout"]
@@ -34,26 +33,20 @@ class Layout:
     problem: Problem
     reference: Reference
     seed: int = 0
-    ground: Ground = field(init=False)
-    cutter: Cutter = field(init=False)
-    walls: Walls = field(init=False)
-    _memory: Memory = field(init=False)
+    ground: Ground = None  # type: ignore[assignment]
+    _memory: Memory = field(default_factory=lambda: Memory(_REMEMBERED))
 
     def __post_init__(self) -> None:
-        self._on(Ground(self.problem))
-
-    def _on(self, ground: Ground) -> None:
-        self.ground, self.cutter = ground, Cutter(ground, self.reference)
-        self.walls, self._memory = Walls(ground, self.reference, self.cutter), Memory(_REMEMBERED)
+        self.ground = self.ground or Ground(self.problem)
+        self.cutter = Cutter(self.ground, self.reference)
+        self.walls = Walls(self.ground, self.reference, self.cutter)
+        self.parts, self.faces, self.seam_faces = self.cutter.parts, self.walls.faces, self.walls.seam_faces
 
     def enriched(self, degrees: int) -> Layout:
         """Return the same cut of the domain for functions of so many degrees more."""
         old = self.reference
-        made = Layout(
-            self.problem, draw_reference(old.dimension, old.degree + degrees, self.seed, old.nodes), self.seed
-        )
-        made._on(self.ground)
-        return made
+        richer = draw_reference(old.dimension, old.degree + degrees, self.seed, old.nodes)
+        return Layout(self.problem, richer, self.seed, self.ground)
 
     def restated(self, problem: Problem) -> Layout:
         """Return the same cut of the domain for a problem whose statements hold in the same places."""
@@ -62,32 +55,15 @@ class Layout:
         return made
 
     @property
-    def domain(self) -> Domain:
-        """The domain."""
-        return self.ground.domain
-
-    @property
     def root(self) -> Cell:
         """The box around the domain."""
         return self.ground.root
-
-    def parts(self, cell: Cell) -> tuple[CellPart, ...]:
-        """Return the connected pieces of a cell within the domain; none where it is outside."""
-        return self.cutter.parts(cell)
 
     def trimmed(self, root: Cell) -> Cell:
         """Return a tree whose leaves end at flat faces of the domain if there is nothing of it beyond them."""
         while cuts := {leaf: [cut] for leaf in leaves(root) if (cut := self.cutter.overhang(leaf)) is not None}:
             root = refined(root, cuts)
         return root
-
-    def faces(self, contact: Contact) -> list[Face]:
-        """Return the pieces of a contact inside the domain."""
-        return self.walls.faces(contact)
-
-    def seam_faces(self, cell: Cell) -> list[Face]:
-        """Return the pieces of seams between the parts of a cell."""
-        return self.walls.seam_faces(cell)
 
     def nodes(self, part: CellPart, X: FloatArray, indices: Sequence[MultiIndex]) -> dict[MultiIndex, FloatArray]:
         """Return derivatives of the functions in the coordinates of a part; those at its own points are kept."""
@@ -135,11 +111,11 @@ class Layout:
     @cached_property
     def volume(self) -> float:
         """Measure of the domain."""
-        return float(self.domain.measure)
+        return float(self.ground.domain.measure)
 
     @cached_property
     def _rule(self) -> tuple[FloatArray, FloatArray]:
-        return self.domain.quadrature(_QUADRATURE)
+        return self.ground.domain.quadrature(_QUADRATURE)
 
     def quadrature(self, part: CellPart) -> tuple[FloatArray, FloatArray]:
         """Return points and weights for integrals over a part: its own if exact, else those of the domain in it."""

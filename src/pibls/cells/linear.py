@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any, cast
+from typing import NamedTuple
 
 import numpy as np
 
 from pibls.budget import Budget
+from pibls.cells.data_refinement import DataRefinement
 from pibls.cells.fitters import Linear, degree_for
 from pibls.cells.layout import Layout
 from pibls.cells.local import PER_CELL
-from pibls.cells.loop import UNDETERMINED, Loop
-from pibls.cells.refine import Follower
+from pibls.cells.loop import UNDETERMINED, Diagnose, Loop
 from pibls.cells.rows import Rows
 from pibls.cells.solve import Glue
 from pibls.cells.tree import Cell, graded, leaves, refined, split_along_lines, split_at_planes
@@ -24,7 +23,7 @@ from pibls.refinement.patience import TREES
 from pibls.runtime import RATE
 from pibls.solution import Solution
 
-__all__ = ["Start", "attempt_cells", "first_tree", "solve_cells", "start_of", "suits_cells"]
+__all__ = ["Start", "first_tree", "solve_cells", "start_of", "suits_cells"]
 
 _DATA_BUDGET, _FEWEST_CELLS = 0.2, 16
 _WAVE_BUDGET = 0.35  # without waves there is no solution: with a comparison by richer cells that is all there is
@@ -44,9 +43,9 @@ def suits_cells(problem: Problem) -> bool:
     return len(domain.coordinates) <= _MOST_COORDINATES and getattr(domain, "atoms", None) is None
 
 
-def first_tree(follower: Follower, tol: float, root: Cell | None = None, *, budget: float = 10.0) -> Cell:
+def first_tree(data: DataRefinement, tol: float, root: Cell | None = None, *, budget: float = 10.0) -> Cell:
     """Return a tree whose cells resolve the data, and on a torus no cell meets itself."""
-    rows = follower.rows
+    rows = data.rows
     if root is None:
         root = rows.layout.root
         for axis in rows.periodic:
@@ -66,37 +65,24 @@ def first_tree(follower: Follower, tol: float, root: Cell | None = None, *, budg
     cells = budget * RATE / (PER_CELL + _PER_WEIGHT * rows.width**3)
     most, waves = (max(_FEWEST_CELLS, int(share * cells)) for share in (_DATA_BUDGET, _WAVE_BUDGET))
     root = graded(root, *rows.layout.ground.hollows, most)
-    return rows.layout.trimmed(follower.followed(follower.waved(root, tol, waves), tol, most))
+    return rows.layout.trimmed(data.followed(data.waved(root, tol, waves), tol, most))
 
 
-@dataclass(frozen=True, eq=False)
-class Start:
-    """Rows of a problem, and a tree that resolves its data."""
+class Start(NamedTuple):
+    """The data of a problem with its rows, and a tree that resolves them."""
 
-    follower: Follower
+    data: DataRefinement
     root: Cell
-
-    @property
-    def tree(self) -> tuple[Layout, Cell]:
-        """The cells of the problem, and the tree."""
-        return self.follower.rows.layout, self.root
 
 
 def start_of(problem: Problem, tol: float, budget: Budget | float = 10.0, seed: int = 0, nodes: Cells = SINES) -> Start:
     """Return the first tree of a solve."""
     d = len(problem.domain.coordinates)
-    follower = Follower(Rows(Layout(problem, draw_reference(d, degree_for(d, tol), seed, nodes), seed)))
-    return Start(follower, first_tree(follower, tol, budget=Budget.of(budget).left))
+    data = DataRefinement(Rows(Layout(problem, draw_reference(d, degree_for(d, tol), seed, nodes), seed)))
+    return Start(data, first_tree(data, tol, budget=Budget.of(budget).left))
 
 
 def solve_cells(
-    problem: Problem, tol: float, budget: Budget | float, seed: int, report: Callable[..., None], **limits: Any
-) -> Solution:
-    """Solve a linear problem in one to three coordinates by cells."""
-    return attempt_cells(problem, tol, budget, seed, report, **limits)[0]
-
-
-def attempt_cells(
     problem: Problem,
     tol: float,
     budget: Budget | float,
@@ -106,10 +92,11 @@ def attempt_cells(
     undetermined: float = UNDETERMINED,
     nodes: Cells = SINES,
     start: Start | None = None,
-) -> tuple[Solution, Linear]:
-    """Return a solution and the last fitter, which knows the domain and its cells."""
+    diagnose: Diagnose | None = None,
+) -> Solution:
+    """Solve a linear problem in one to three coordinates by cells; ask whether the problem is sound, if told how."""
     shared = Budget.of(budget)
     start = start or start_of(problem, tol, shared, seed, nodes)
-    linear = Linear(Glue(start.follower.rows), shared)
-    loop = Loop(linear, tol, Course(shared, TREES, report), seed, start.follower, undetermined)
-    return loop.run(linear.fit(start.root, None)), cast(Linear, loop.fitter)
+    linear = Linear(Glue(start.data.rows), shared)
+    loop = Loop(linear, tol, Course(shared, TREES, report), seed, start.data, undetermined, diagnose=diagnose)
+    return loop.run(linear.fit(start.root, None))

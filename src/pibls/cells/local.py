@@ -15,9 +15,10 @@ from pibls.cells.rows import PartRows, Rows
 from pibls.checks import FloatArray
 from pibls.features.reference import on_grid
 from pibls.problem import Statement
-from pibls.solvers.elimination import Elimination, Factor, Load, System, counted
+from pibls.solvers.elimination import Elimination, Factor, Load, System
+from pibls.solvers.joins import counted
 
-__all__ = ["PER_CELL", "Link", "LocalSystem", "LocalSystems", "Wall", "by_crossing"]
+__all__ = ["PER_CELL", "Factored", "Link", "LocalSystem", "LocalSystems", "Wall", "by_crossing"]
 
 PER_CELL = 5e6  # operations that the handling of a cell counts for
 _STIFF = 300.0  # how strictly the sums of a part are what they are defined to be
@@ -63,9 +64,45 @@ class Wall:
         return found
 
 
+@dataclass(frozen=True, eq=False)
+class Factored:
+    """A factorised system: a member of a stack.
+
+    Attributes
+    ----------
+    way
+        How unknowns were eliminated.
+    factor, system
+        The stack of factors, and that of rows.
+    number
+        Which member it is.
+    """
+
+    way: Elimination
+    factor: Factor
+    system: System
+    number: int
+
+    @property
+    def count(self) -> int:
+        """Number of members of its stack."""
+        return len(self.system.rows)
+
+    def taken(self, numbers: list[int]) -> Factored:
+        """Return the first one of a stack of some members: the same stack if these are all."""
+        if numbers == list(range(self.count)):
+            return Factored(self.way, self.factor, self.system, 0)
+        system = System(self.system.equation[numbers], self.system.rows[numbers], self.system.heavy[numbers])
+        return Factored(self.way, self.factor.taken(numbers), system, 0)
+
+    def member(self, number: int) -> Factored:
+        """Return another member of the same stack."""
+        return Factored(self.way, self.factor, self.system, number)
+
+
 @dataclass(eq=False)
 class LocalSystem:
-    """Rows of a part over its own unknowns, its sums and what it shares; parts that are alike have one.
+    """Rows of a part over its own unknowns, its sums and all it shares; parts that are alike have one.
 
     Rows, weights and sums are in units of the part, so that parts of one shape are alike whatever their size.
 
@@ -75,28 +112,25 @@ class LocalSystem:
         The rows; those that define the sums are heavy.
     sizes
         How many unknowns it shares in each place.
+    factored
+        The system with its own unknowns eliminated, once it is.
     """
 
     rows: System
     sizes: tuple[int, ...]
-    _factor: tuple[Elimination, Factor] | None = None
+    factored: Factored | None = None
 
-    def factor(self, way: Elimination) -> Factor:
-        """Return the system with its own unknowns eliminated."""
-        if self._factor is None or self._factor[0] is not way:
-            self._factor = way, way.leaf(self.rows)
-        return self._factor[1]
+    def place(self, factored: Factored) -> None:
+        """Keep a factor, and the rows as a member of its stack."""
+        self.factored = factored
+        system, one = factored.system, slice(factored.number, factored.number + 1)
+        self.rows = System(system.equation[one], system.rows[one], system.heavy[one])
 
     @property
     def work(self) -> float:
         """Operations that the elimination takes."""
-        (count, own), (more, width) = self.rows.equation.shape, self.rows.rows.shape
+        (count, own), (more, width), _ = self.rows.shape
         return counted(count * own**2 + more * width**2 + own * width**2, own)
-
-    @property
-    def held(self) -> int:
-        """How many numbers it holds."""
-        return self.rows.size + (0 if self._factor is None else self._factor[1].size)
 
 
 @dataclass(eq=False)
@@ -139,11 +173,12 @@ class LocalSystems:
             if key is not None:
                 self._alike[key] = system
         else:
-            below = np.zeros((len(system.rows.rows) + len(rows.given), self.rows.sides))
+            light = system.rows.rows.shape[1]
+            below = np.zeros((light + len(rows.given), self.rows.sides))
             below[: len(rows.value)] = rows.value
-            below[len(system.rows.rows) :] = -self._stiffness(part) * (rows.given + rows.flows @ rows.value)
+            below[light:] = -self._stiffness(part) * (rows.given + rows.flows @ rows.value)
         light = len(below) - len(rows.given)
-        return system, self.shared(alike), Load(rows.source, below[:light], below[light:])
+        return system, self.shared(alike), Load(rows.source[None], below[None, :light], below[None, light:])
 
     def unit_of_sums(self, part: CellPart) -> FloatArray:
         """Return the sums of a part that are one in its own units."""
@@ -214,7 +249,8 @@ class LocalSystems:
         below, bottom = np.vstack([below, balance]), np.vstack([bottom, theirs])
         every = np.hstack([below / math.sqrt(part.extent), bottom[:, :width]])
         light = len(every) - count
-        return LocalSystem(System(rows.equation, every[:light], every[light:]), sizes), bottom[:, width:]
+        system = System(rows.equation[None], every[None, :light], every[None, light:])
+        return LocalSystem(system, sizes), bottom[:, width:]
 
     def _carried(self, face: Face, count: int) -> FloatArray:
         """Return the coefficients on a face by the unknowns that are shared there."""

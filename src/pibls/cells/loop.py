@@ -6,11 +6,12 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
+from pibls.cells.data_refinement import DataRefinement
+from pibls.cells.error_marking import ErrorMarking
 from pibls.cells.fitters import Fitter, degree_for
 from pibls.cells.layout import Layout
-from pibls.cells.measure import distances, tails_of, unsure_averages
-from pibls.cells.outcome import Compared, Record, field_sizes, solution_of
-from pibls.cells.refine import Follower, Marker
+from pibls.cells.measure import average_error, distances, tails_of
+from pibls.cells.outcome import Compared, field_sizes, solution_of
 from pibls.cells.solve import Fit
 from pibls.cells.tree import Cell
 from pibls.checks import FloatArray
@@ -21,7 +22,7 @@ from pibls.solution import Solution, Stage
 from pibls.solution.sizes import field_scales
 from pibls.status import Status
 
-__all__ = ["UNDETERMINED", "Loop", "Splitting"]
+__all__ = ["UNDETERMINED", "Diagnose", "Loop", "Splitting"]
 
 _HIGHEST = {1: 0, 2: 19, 3: 16}  # degrees up to which cells become richer in the course of a solve
 _DOUBTFUL = 8  # so many trees in a row without a solution: there is none, or none can be found
@@ -44,8 +45,10 @@ _VISIBLE = 0.03  # of the largest value: an error that is seen, at however few p
 _SUMMED = 0.1  # of the tolerance: what cells may miss of the integral of a source
 
 
-Splitting = Callable[[Marker, Fit, FloatArray, float], tuple[Cell, float]]
+Splitting = Callable[[ErrorMarking, Fit, FloatArray, float], tuple[Cell, float]]
 """Returns a finer tree and its share of what is rough, from a solution, the sizes of fields and a number of cells."""
+Diagnose = Callable[[Solution, Fitter], tuple[str, str]]
+"""Says why a problem is ill-posed, or an empty string, and a remark for where it is not."""
 
 
 @dataclass(eq=False)
@@ -56,12 +59,15 @@ class Loop:
     tol: float
     course: Course[Compared]
     seed: int
-    follower: Follower | None = None
+    data: DataRefinement | None = None
     undetermined: float = UNDETERMINED
     splitting: Splitting | None = None
     confirmed: Callable[[Compared], bool] | None = None  # whether a comparison is good enough, if not by the tolerance
+    diagnose: Diagnose | None = None
+    remark: str = ""  # the last words of the message
     doubt: str = ""  # why the last estimate is not to be believed
     answers: list[float] = field(default_factory=list)
+    _marker: ErrorMarking | None = None
     _apart: float = 0.0
     _falls: list[float] = field(default_factory=list)
     _peaks: list[float] = field(default_factory=list)
@@ -127,8 +133,8 @@ class Loop:
             root, share = self.splitting(self.marker, fit, sizes, room)
             return self.fitter.fit(root, fit), share
         root, share = self.marker.refined(fit, sizes, goal, room)
-        if self.follower is not None:
-            root = self.follower.summed(root, _SUMMED * self.tol * float(sizes.max()), room)
+        if self.data is not None:
+            root = self.data.summed(root, _SUMMED * self.tol * float(sizes.max()), room)
         return self.fitter.fit(root, fit), share
 
     def _short(self, found: Compared) -> float:
@@ -165,9 +171,9 @@ class Loop:
         residual = found.other.residual / found.size
         share = _MAGNIFIED if found.answer < _STRONGEST else 1.0
         least = found.answer * (share * residual + _EPSILON) if found.answer > _STRONG else 0.0
-        unsure = unsure_averages(found.own, found.fit)
-        if self.follower is not None:
-            unsure = max(unsure, self.follower.left_out(found.fit.root))
+        unsure = average_error(found.own, found.fit)
+        if self.data is not None:
+            unsure = max(unsure, self.data.left_out(found.fit.root))
         least = max(least, unsure / found.size)
         return replace(found, estimate=max(found.estimate, least))
 
@@ -249,9 +255,11 @@ class Loop:
         return True
 
     @property
-    def marker(self) -> Marker:
-        """The rule that chooses cells to split."""
-        return Marker(self.fitter.layout)
+    def marker(self) -> ErrorMarking:
+        """The rule that chooses cells to split; it keeps its measures of the last solution."""
+        if self._marker is None or self._marker.layout is not self.fitter.layout:
+            self._marker = ErrorMarking(self.fitter.layout)
+        return self._marker
 
     def compare(self, fit: Fit) -> Compared:
         """Compare a solution with a better one: by richer cells where it is smooth, on a finer tree elsewhere."""
@@ -298,7 +306,12 @@ class Loop:
         stays = much and other.residual > _STAYS * fit.residual
         # On a line there are no corners: what ends contradict goes into a cell that is smaller on every tree.
         if self.fitter.layout.reference.dimension == 1 and not stays:
-            before, after = (self._largest_residual(one) / found.size for one in (fit, other))
+            volume = self.fitter.layout.volume
+            # The largest residual of a cell, as if it were the same everywhere.
+            before, after = (
+                max(value * math.sqrt(volume / part.volume) for part, value in one.residuals.items()) / found.size
+                for one in (fit, other)
+            )
             stays = after > max(self.tol, _ROUNDING) and after > _STAYS_THERE * before
         if stays:
             return (
@@ -307,14 +320,9 @@ class Loop:
             )
         return ""
 
-    def _largest_residual(self, fit: Fit) -> float:
-        """Return the largest residual of a cell, as if it were the same everywhere."""
-        volume = self.fitter.layout.volume
-        return max(value * math.sqrt(volume / part.volume) for part, value in fit.residuals.items())
-
     def _unseen(self, fit: Fit) -> str:
         """Return a sentence where data are narrower than cells."""
-        if self.follower is None or not self.follower.unseen(fit.root, self.tol):
+        if self.data is None or not self.data.unseen(fit.root, self.tol):
             return ""
         return "A source, a coefficient or a condition has features that are too narrow for the cells there can be."
 
@@ -363,6 +371,13 @@ class Loop:
         return float((apart / scale).max())
 
     def solution(self, found: Compared, estimate: float, status: Status, message: str) -> Solution:
-        """Return a fit as a solution, with its record."""
-        record = Record(self.seed, message, tuple(self.course.stages), self.course.budget.elapsed)
-        return solution_of(found, estimate, status, record)
+        """Return a fit as a solution, with its record and the verdict on it: the last one."""
+        message = f"{message} {self.remark}".rstrip()
+        stages, seconds = tuple(self.course.stages), self.course.budget.elapsed
+        made = solution_of(found, estimate, status, message, self.seed, stages, seconds)
+        flaw, remark = ("", "") if self.diagnose is None else self.diagnose(made, self.fitter)
+        if flaw:
+            # Nothing is known of the error of what is returned.
+            made = replace(made, status=Status.ILL_POSED, error_estimate=max(1.0, estimate))
+        words = flaw or f"{message} {remark}".rstrip()
+        return replace(made, diagnostics=replace(made.diagnostics, message=words))

@@ -12,11 +12,11 @@ import numpy as np
 from pibls.cells.layout import Layout
 from pibls.cells.parts import CellPart, part_values
 from pibls.cells.solve import Fit
-from pibls.checks import FloatArray
+from pibls.checks import BoolArray, FloatArray
 from pibls.features.reference import Reference, cube_rule, rule_count
 from pibls.problem import Average
 
-__all__ = ["Tails", "ancestor_values", "distances", "missed_along", "shares_of", "tails_of", "unsure_averages"]
+__all__ = ["Tails", "ancestor_values", "average_error", "distances", "missed_along", "shares_of", "stacked", "tails_of"]
 
 _TAIL = 0.75
 _SPARSE = 7
@@ -46,32 +46,30 @@ class Tails:
     reference: Reference
 
     @cached_property
-    def _count(self) -> int:
-        return rule_count(self.reference.degree)
+    def _degrees(self) -> Any:
+        """Degrees of the Legendre coefficients along each axis, a row each."""
+        along = np.arange(rule_count(self.reference.degree))
+        return np.stack([g.ravel() for g in np.meshgrid(*[along] * self.reference.dimension, indexing="ij")], axis=1)
 
     @cached_property
-    def _masks(self) -> list[Any]:
-        """Rows of the coefficients that are high along each axis."""
-        return self._rough(_TAIL * self.reference.degree)
+    def _coefficients(self) -> FloatArray:
+        """Legendre coefficients of the functions, a column each."""
+        zero, count = (0,) * self.reference.dimension, rule_count(self.reference.degree)
+        return np.asarray(_analysis(len(zero), count) @ self.reference.on_rule([zero])[zero])
 
-    def _rough(self, least: float) -> list[Any]:
-        d, n = self.reference.dimension, self._count
-        degrees = np.stack([g.ravel() for g in np.meshgrid(*[np.arange(n)] * d, indexing="ij")], axis=1)
-        total = degrees.sum(axis=1)
-        high = total >= least
-        # A high total degree is shared among the axes by what each has of it.
-        return [high & (degrees[:, axis] >= total / (d + 0.5)) for axis in range(d)]
+    def _rough(self, of: FloatArray, least: float) -> list[FloatArray]:
+        """Return the rows for coefficients that are high along each axis, which share a high total degree."""
+        total, d = self._degrees.sum(axis=1), self.reference.dimension
+        return [of[(total >= least) & (self._degrees[:, axis] >= total / (d + 0.5))] for axis in range(d)]
 
     @cached_property
     def _operators(self) -> list[FloatArray]:
-        zero = (0,) * self.reference.dimension
-        coefficients = _analysis(self.reference.dimension, self._count) @ self.reference.on_rule([zero])[zero]
-        return [coefficients[mask] for mask in self._masks]
+        return self._rough(self._coefficients, _TAIL * self.reference.degree)
 
-    def of_weights(self, weights: FloatArray, part: CellPart) -> FloatArray:
-        """Return the L2 norm of the rough part along each axis, one row per field."""
-        scale = float(np.sqrt(np.prod(part.half)))
-        return scale * np.stack([np.linalg.norm(operator @ weights.T, axis=0) for operator in self._operators], axis=1)
+    def of_weights(self, weights: FloatArray, halves: FloatArray) -> FloatArray:
+        """Return the L2 norms of the rough part of fields on parts, along each axis: shape (parts, fields, axes)."""
+        rough = np.stack([np.linalg.norm(weights @ operator.T, axis=-1) for operator in self._operators], axis=-1)
+        return np.asarray(np.sqrt(np.prod(halves, axis=1))[:, None, None] * rough)
 
     def of_cut(self, weights: FloatArray, part: CellPart, values: FloatArray) -> FloatArray:
         """Return the same for a part that is cut: what its functions do outside the domain does not count.
@@ -82,7 +80,7 @@ class Tails:
         low, _ = np.linalg.qr(roots * values[:, : self._low])
         field_values = roots * (values @ weights.T)
         left = np.linalg.norm(field_values - low @ (low.T @ field_values), axis=0)
-        along = self.of_weights(weights, part)
+        (along,) = self.of_weights(weights[None], part.half[None])
         size = np.linalg.norm(along, axis=1)
         return np.asarray(along * (left / np.where(size > 0, size, 1.0))[:, None])
 
@@ -93,56 +91,46 @@ class Tails:
         return min(math.comb(math.ceil(_TAIL * self.reference.degree) - 1 + d, d), self.reference.size)
 
     @cached_property
-    def _coefficients(self) -> tuple[FloatArray, Any]:
-        """Legendre coefficients of the functions, a row each, and their total degrees."""
-        d, n = self.reference.dimension, self._count
-        zero = (0,) * d
-        total = np.sum(np.meshgrid(*[np.arange(n)] * d, indexing="ij"), axis=0).ravel()
-        return _analysis(d, n) @ self.reference.on_rule([zero])[zero], total
-
-    @cached_property
     def _steps(self) -> tuple[FloatArray, FloatArray]:
         """Coefficients of the functions in the highest quarter of degrees, and in the one below."""
-        (coefficients, total), p = self._coefficients, self.reference.degree
-        return coefficients[total >= _TAIL * p], coefficients[(total >= (2 * _TAIL - 1) * p) & (total < _TAIL * p)]
+        share = self._degrees.sum(axis=1) / self.reference.degree
+        return self._coefficients[share >= _TAIL], self._coefficients[(share >= 2 * _TAIL - 1) & (share < _TAIL)]
 
     @cached_property
     def _nothing(self) -> float:
-        """What functions have of the highest degrees, in terms of their size, where they are to be a quadratic."""
-        coefficients, total = self._coefficients
-        plain = coefficients[total <= _PLAIN]
+        """Share of the highest degrees in functions that are to be a quadratic, in terms of their size."""
+        coefficients, plain = self._coefficients, self._coefficients[self._degrees.sum(axis=1) <= _PLAIN]
         # Rounding keeps functions of high degrees from being quite orthonormal.
         weights = np.linalg.solve(coefficients.T @ coefficients, plain.T)
         return max(_NOTHING, _SOME * float(np.linalg.norm(self._steps[0] @ weights, axis=0).max()))
 
-    def is_smooth(self, weights: FloatArray) -> bool:
-        """Tell whether the coefficients of all fields fall quickly with the degree, as those of smooth functions do.
+    def are_smooth(self, weights: FloatArray) -> BoolArray:
+        """Tell on which parts the coefficients of all fields fall quickly with the degree, as of smooth functions.
 
         Those that are no larger than in a quadratic say nothing: they are the same on cells of any size.
         """
-        last, before = (np.linalg.norm(step @ weights.T, axis=0) for step in self._steps)
-        size = np.linalg.norm(weights, axis=1)
-        return bool((last <= np.maximum(_SMOOTH * before, self._nothing * size)).all())
+        last, before = (np.linalg.norm(weights @ step.T, axis=-1) for step in self._steps)
+        size = np.linalg.norm(weights, axis=-1)
+        return np.asarray((last <= np.maximum(_SMOOTH * before, self._nothing * size)).all(axis=1))
 
     def gain(self, fit: Fit) -> float:
-        """Return what an error falls to with functions of one degree more, by how fast coefficients fall."""
-        steps = [
-            [float(np.prod(part.half)) * np.square(step @ weights.T).sum(axis=0) for step in self._steps]
-            for part, weights in fit.weights.items()
-        ]
-        last, before = np.sqrt(np.sum(steps, axis=0))
+        """Return the share of an error that functions of one degree more leave, by how fast coefficients fall."""
+        halves, weights = stacked(fit)
+        volumes = np.prod(halves, axis=1)
+        last, before = (np.sqrt(volumes @ np.square(weights @ step.T).sum(axis=-1)) for step in self._steps)
         fall = float((last / np.where(before > 0, before, 1.0)).max())
         return float(min(fall, 1.0) ** (1.0 / ((1.0 - _TAIL) * self.reference.degree)))
 
-    def of_values(self, values: FloatArray, half: FloatArray) -> FloatArray:
-        """Return the same of a function known at the points of the rule on a whole cell."""
-        coefficients = _analysis(self.reference.dimension, self._count) @ values
-        return float(np.sqrt(np.prod(half))) * np.array([np.linalg.norm(coefficients[m]) for m in self._missed])
+    def of_values(self, values: FloatArray, halves: FloatArray) -> FloatArray:
+        """Return the same of a function known at the points of the rule on whole cells: shape (cells, axes)."""
+        rough = [np.linalg.norm(values @ operator.T, axis=1) for operator in self._missed]
+        return np.asarray(np.sqrt(np.prod(halves, axis=1))[:, None] * np.stack(rough, axis=1))
 
     @cached_property
-    def _missed(self) -> list[Any]:
-        """Rows of the coefficients beyond what an equation of second order can take up."""
-        return self._rough(self.reference.degree - 1)
+    def _missed(self) -> list[FloatArray]:
+        """Rows of the analysis for coefficients beyond those that an equation of second order can take up."""
+        analysis = _analysis(self.reference.dimension, rule_count(self.reference.degree))
+        return self._rough(analysis, self.reference.degree - 1)
 
 
 @lru_cache(maxsize=16)
@@ -153,18 +141,26 @@ def tails_of(reference: Reference) -> Tails:
 
 def missed_along(values: FloatArray, weights: FloatArray, parameters: int, count: int) -> float:
     """Return the L2 norm of what polynomials of a degree below ``count − 2`` miss of values at points of a surface."""
-    area = float(weights.sum())
     if len(values) != count**parameters:
         return 0.0  # scattered points: what is rough shows in the solution
-    coefficients = _analysis(parameters, count) @ values
+    return float(np.linalg.norm(_highest(parameters, count) @ values) * np.sqrt(weights.sum() / 2**parameters))
+
+
+@lru_cache(maxsize=32)
+def _highest(parameters: int, count: int) -> FloatArray:
+    """Return the rows of the analysis for the two highest degrees along any parameter."""
     degrees = np.stack([g.ravel() for g in np.meshgrid(*[np.arange(count)] * parameters, indexing="ij")], axis=1)
-    high = degrees.max(axis=1) >= count - 2
-    return float(np.linalg.norm(coefficients[high]) * np.sqrt(area / 2**parameters))
+    return np.asarray(_analysis(parameters, count)[degrees.max(axis=1) >= count - 2])
 
 
 @lru_cache(maxsize=8)
 def _sparse_rule(dimension: int) -> tuple[FloatArray, FloatArray]:
     return cube_rule(dimension, _SPARSE if dimension < 3 else 4)
+
+
+def stacked(fit: Fit) -> tuple[FloatArray, FloatArray]:
+    """Return the half sides and the weights of all parts of a fit: shapes (parts, axes), (parts, fields, functions)."""
+    return np.array([part.half for part in fit.parts]), np.array([fit.weights[part] for part in fit.parts])
 
 
 def _samples(part: CellPart) -> tuple[FloatArray, FloatArray]:
@@ -212,10 +208,13 @@ def shares_of(layout: Layout, fit: Fit) -> FloatArray:
 
     There every ring has as much of the square as the next one, which is twice as wide.
     """
-    squares = np.array([np.prod(part.half) * np.square(fit.weights[part]).sum(axis=1) for part in fit.parts])
-    found, d = np.ones(squares.shape), len(layout.problem.domain.space)
-    centers = np.array([part.center for part in fit.parts])[:, :d]
-    for mark in layout.ground.landmarks[:, :d]:
+    marks = layout.ground.landmarks
+    if not len(marks):
+        return np.ones((len(fit.parts), len(layout.problem.field_names)))
+    (halves, weights), d = stacked(fit), len(layout.problem.domain.space)
+    squares = np.prod(halves, axis=1)[:, None] * np.square(weights).sum(axis=2)
+    found, centers = np.ones(squares.shape), np.array([part.center for part in fit.parts])[:, :d]
+    for mark in marks[:, :d]:
         near = np.maximum(np.abs((centers - mark) / layout.root.size[:d]).max(axis=1), _NOTHING)
         rings = np.floor(np.log2(near)).astype(int)
         inner = np.arange(rings.min() + _INNERMOST, min(rings.min() + _INNERMOST + _RINGS, _OUTERMOST))
@@ -228,7 +227,7 @@ def shares_of(layout: Layout, fit: Fit) -> FloatArray:
     return found
 
 
-def unsure_averages(layout: Layout, fit: Fit) -> float:
+def average_error(layout: Layout, fit: Fit) -> float:
     """Return how far averages over the domain may be off, in the L2 norm of the fields they determine.
 
     Integrals over parts whose moments are not known are those of scattered points; half of them tell how good they are.

@@ -12,14 +12,14 @@ import numpy as np
 
 from pibls.budget import Budget
 from pibls.cells.coarse import Coarse, Starts
+from pibls.cells.data_refinement import DataRefinement
 from pibls.cells.fitters import degree_for
 from pibls.cells.iterate import Newton
 from pibls.cells.layout import Layout
 from pibls.cells.linear import first_tree
-from pibls.cells.loop import Loop
+from pibls.cells.loop import Diagnose, Loop
 from pibls.cells.outcome import Compared, network_of
 from pibls.cells.parts import CellPart
-from pibls.cells.refine import Follower
 from pibls.cells.rows import Rows
 from pibls.cells.solve import Fit
 from pibls.cells.starts import values_from
@@ -53,6 +53,7 @@ def solve_cells_nonlinear(
     continuation: Sequence[Problem] = (),
     assume_well_posed: bool = False,
     nodes: Cells = SINES,
+    diagnose: Diagnose | None = None,
 ) -> Solution:
     """Solve a nonlinear problem in one to three coordinates by cells; see :func:`pibls.solve`.
 
@@ -68,7 +69,7 @@ def solve_cells_nonlinear(
         start = solve_cells_nonlinear(easier, max(tol, _COARSE), shared, seed, report, start=start, nodes=nodes)
     newton = Newton(_layout(problem, max(tol, _COARSE), seed, nodes), max(tol, _COARSE), shared)
     course: Course[Compared] = Course(shared, TREES, report)
-    loop = Loop(newton, tol, course, seed, undetermined=np.inf if assume_well_posed else _LOOSE)
+    loop = Loop(newton, tol, course, seed, undetermined=np.inf if assume_well_posed else _LOOSE, diagnose=diagnose)
     return _solved(loop, newton, start)
 
 
@@ -77,8 +78,8 @@ def _solved(loop: Loop, newton: Newton, start: object) -> Solution:
     problem, tol, seed = newton.layout.problem, loop.tol, loop.seed
     d = len(problem.domain.coordinates)
     loop.course.tell("scan", 0)
-    loop.follower = Follower(Rows(newton.layout))
-    root = first_tree(loop.follower, max(tol, _FIRST_DATA))
+    loop.data = DataRefinement(Rows(newton.layout))
+    root = first_tree(loop.data, max(tol, _FIRST_DATA))
     given = None if start is None else values_from(given_start(start, problem), problem)
     coarse = Starts(newton, loop.course.budget, seed).solution(root, given)
     if coarse.failure:
@@ -89,16 +90,14 @@ def _solved(loop: Loop, newton: Newton, start: object) -> Solution:
         richer = Newton(layout, tol, newton.budget, newton.curvature, newton.history)
         fit = _carried(newton, richer, fit, coarse.trees)
         loop.fitter = newton = richer
+    loop.remark = coarse.remark
     solution = loop.run(fit)
-    message = f"{solution.diagnostics.message} {coarse.remark}".rstrip()
-    return replace(
-        solution, diagnostics=replace(solution.diagnostics, message=message, iterations=tuple(newton.history))
-    )
+    return replace(solution, diagnostics=replace(solution.diagnostics, iterations=tuple(newton.history)))
 
 
 def _carried(newton: Newton, richer: Newton, fit: Fit, trees: Sequence[Cell]) -> Fit:
     """Return a solution with richer functions, on the coarsest tree on which they can tell it."""
-    network, follower = network_of(newton.layout, fit), Follower(Rows(richer.layout))
+    network, data = network_of(newton.layout, fit), DataRefinement(Rows(richer.layout))
     zero = (0,) * network.dimension
 
     def values(part: CellPart, X: FloatArray) -> FloatArray:
@@ -106,7 +105,7 @@ def _carried(newton: Newton, richer: Newton, fit: Fit, trees: Sequence[Cell]) ->
         return network.evaluate(X, [zero])[zero]
 
     for tree in trees:
-        root = first_tree(follower, richer.tol, tree)
+        root = first_tree(data, richer.tol, tree)
         weights = projected(richer.layout, root, values)
         if missed(richer.layout, weights, values) < _TOLD:
             break

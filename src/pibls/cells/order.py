@@ -13,7 +13,7 @@ from itertools import combinations
 from typing import Any
 
 from pibls.cells.tree import Cell
-from pibls.solvers.elimination import joining
+from pibls.solvers.joins import joining
 
 __all__ = ["Pair", "cheaper", "narrowest_first"]
 

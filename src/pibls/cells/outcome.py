@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from pibls.cells.layout import Layout
-from pibls.cells.measure import shares_of
+from pibls.cells.measure import shares_of, stacked
 from pibls.cells.solve import Fit
 from pibls.cells.tree import Cell
 from pibls.checks import FloatArray
@@ -21,14 +21,14 @@ from pibls.solution.residuals import ResidualTable
 from pibls.solution.sizes import field_scales
 from pibls.status import Status
 
-__all__ = ["Compared", "Record", "field_sizes", "network_of", "solution_of"]
+__all__ = ["Compared", "field_sizes", "network_of", "solution_of"]
 
 
 def field_sizes(layout: Layout, fit: Fit) -> FloatArray:
     """Return the size of each field, which its error is relative to."""
-    squares = np.array([np.prod(part.half) * np.square(fit.weights[part]).sum(axis=1) for part in fit.parts])
-    sizes = np.sqrt((shares_of(layout, fit) ** 2 * squares).sum(axis=0))
-    return field_scales(layout.problem, sizes)
+    halves, weights = stacked(fit)
+    squares = np.prod(halves, axis=1)[:, None] * np.square(weights).sum(axis=2)
+    return field_scales(layout.problem, np.sqrt((shares_of(layout, fit) ** 2 * squares).sum(axis=0)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,35 +48,33 @@ class Compared:
         return float(field_sizes(self.own, self.fit).max())
 
 
-class Record(NamedTuple):
-    """The record of a solve: its seed, message, stages and seconds."""
-
-    seed: int
-    message: str
-    stages: tuple[Stage, ...]
-    seconds: float
-
-
-def solution_of(found: Compared, estimate: float, status: Status, record: Record) -> Solution:
+def solution_of(
+    found: Compared,
+    estimate: float,
+    status: Status,
+    message: str,
+    seed: int,
+    stages: tuple[Stage, ...] = (),
+    seconds: float = 0.0,
+) -> Solution:
     """Return a fit as a solution, with its record."""
     fit, reference = found.fit, found.own.reference
     network, richer = network_of(found.own, fit), network_of(found.layout, found.other)
     settings: dict[str, Any] = {"cells": len(fit.parts), "degree": reference.degree, "functions": reference.size}
-    if reference.nodes != SINES:
-        settings |= asdict(reference.nodes)
+    settings |= asdict(reference.nodes) if reference.nodes != SINES else {}
     diagnostics = Diagnostics(
         "Cells",
         settings,
-        record.seed,
+        seed,
         fit.unknowns,
         fit.rows,
         "elimination along the tree",
         None,
-        record.stages[-1].answer if record.stages else None,
+        stages[-1].answer if stages else None,
         {},
-        seconds={"total": record.seconds},
-        message=record.message,
-        stages=record.stages,
+        seconds={"total": seconds},
+        message=message,
+        stages=stages,
     )
     eye = np.eye(network.size)
     made = Solution(found.own.problem, network, eye, status, diagnostics, estimate, richer=(richer, eye))

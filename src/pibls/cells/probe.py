@@ -6,10 +6,9 @@ scattered over the whole domain. What polynomials through the points of the cell
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Any
 
 import numpy as np
 
@@ -17,16 +16,13 @@ from pibls.cells.layout import Layout
 from pibls.cells.parts import CellPart
 from pibls.cells.spots import Spots
 from pibls.cells.surface import Piece
-from pibls.cells.tree import Cell
 from pibls.checks import FloatArray
 from pibls.features.reference import rule_count
 from pibls.geometry.sampling import kronecker
 from pibls.problem.evaluate import Function
 from pibls.problem.symbols import Data
 
-__all__ = ["Probe", "missed_on_line"]
-
-Values = Callable[[FloatArray], FloatArray]
+__all__ = ["Probe", "missed_on_lines", "points_on_line"]
 
 _LINES = 6
 _FINEST = 24  # halvings towards the ends of a line
@@ -47,20 +43,21 @@ def _line(count: int) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
     return nodes, others, np.diff(walls), np.polynomial.legendre.legvander(others, count - 1) @ analysis
 
 
-def missed_on_line(values: Values, count: int) -> float:
-    """Return the L2 norm on [−1, 1] of what a polynomial through Gauss points misses of a function.
+def points_on_line(count: int) -> FloatArray:
+    """Return Gauss points of [−1, 1] and, after them, other points."""
+    return np.concatenate(_line(count)[:2])
+
+
+def missed_on_lines(found: FloatArray, count: int) -> FloatArray:
+    """Return the L2 norms on [−1, 1] of what polynomials through Gauss points miss of values on lines.
 
     Examples
     --------
-    >>> missed_on_line(lambda s: s**3, 8) < 1e-14, missed_on_line(lambda s: np.exp((s - 1) / 1e-5), 8) > 1e-3
+    >>> s = points_on_line(8)
+    >>> cubic, layer = missed_on_lines(np.stack([s**3, np.exp((s - 1) / 1e-5)]), 8)
+    >>> bool(cubic < 1e-14), bool(layer > 1e-3)
     (True, True)
     """
-    nodes, others, _, _ = _line(count)
-    return float(_missed(values(np.concatenate([nodes, others])), count))
-
-
-def _missed(found: FloatArray, count: int) -> FloatArray:
-    """Return the same of values on lines, at Gauss points and at the others."""
     _, _, weights, interpolation = _line(count)
     gap = found[..., count:] - found[..., :count] @ interpolation.T
     return np.asarray(np.sqrt(np.square(gap) @ weights))
@@ -75,8 +72,7 @@ def _spread(count: int, dimension: int) -> FloatArray:
 @lru_cache(maxsize=16)
 def _lines(dimension: int, count: int) -> FloatArray:
     """Return points of lines across the cube along every axis: shape (axes, lines, points, dimension)."""
-    nodes, others, _, _ = _line(count)
-    along = np.concatenate([nodes, others])
+    along = points_on_line(count)
     across = 2.0 * kronecker(_LINES, dimension - 1) - 1.0 if dimension > 1 else np.zeros((1, 0))
     found = np.empty((dimension, len(across), len(along), dimension))
     for axis in range(dimension):
@@ -90,19 +86,18 @@ class Probe:
     """Looks at functions of data on cells."""
 
     layout: Layout
-    _known: dict[Function, FloatArray] = field(default_factory=dict)
-    _largest: dict[Function, float] = field(default_factory=dict)
+    _known: dict[Function, tuple[FloatArray, FloatArray]] = field(default_factory=dict)
     _spots: dict[Function, Spots] = field(default_factory=dict)
-    _points: dict[int, FloatArray] = field(default_factory=dict)
-    _held: dict[tuple[Cell, int], Any] = field(default_factory=dict)
 
-    def missed(self, part: CellPart, function: Function, known: FloatArray) -> FloatArray:
-        """Return the L2 norm of what the points of a whole part miss of a function, known there, by axis."""
-        d, count = len(part.half), rule_count(self.layout.reference.degree)
-        U = _lines(d, count)
-        values = function(part.center + part.half * U.reshape(-1, d)).reshape(U.shape[:-1])
-        found = _missed(values, count).max(axis=1) * np.sqrt(np.prod(part.half) * 2.0 ** (d - 1))
-        return np.asarray(np.maximum(found, self._scattered(part, function, known)))
+    def missed(self, parts: Sequence[CellPart], function: Function, known: Sequence[FloatArray]) -> FloatArray:
+        """Return the L2 norms of what the points of whole parts miss of a function, known there, by axis."""
+        d, count = len(parts[0].half), rule_count(self.layout.reference.degree)
+        U, half = _lines(d, count), np.array([part.half for part in parts])
+        X = np.array([part.center for part in parts])[:, None] + half[:, None] * U.reshape(-1, d)
+        values = function(X.reshape(-1, d)).reshape(len(parts), *U.shape[:-1])
+        scale = np.sqrt(np.prod(half, axis=1) * 2.0 ** (d - 1))
+        found = missed_on_lines(values, count).max(axis=2) * scale[:, None]
+        return np.asarray(np.maximum(found, self._scattered(parts, function, known)[:, None]))
 
     def missed_at_spots(
         self, part: CellPart, function: Function, known: FloatArray, unit: float | None = None
@@ -111,6 +106,8 @@ class Probe:
 
         The unit is that of what a coefficient multiplies.
         """
+        if (spots := self.spots(function, inside=True)) is None:
+            return np.zeros(len(part.half))
 
         def place(U: FloatArray) -> FloatArray:
             return np.asarray(part.center + part.half * U)
@@ -123,14 +120,12 @@ class Probe:
             # Beyond a seam it is another function.
             return np.where(self.layout.ground.kinds(X) == part.kind, function(X), known[0])
 
-        found = self.spots(function, switches=not self.layout.ground.seams).missed(
-            place, values, known, outer, unit=unit
-        )
+        found = spots.missed(place, values, known, outer, unit=unit)
         return np.asarray(found * float(np.sqrt(np.prod(part.half))))
 
     def missed_on(self, piece: Piece, function: Function, known: FloatArray, unit: float | None = None) -> float:
         """Return the same on a piece of the boundary."""
-        if not len(piece.box):
+        if not len(piece.box) or (spots := self.spots(function, inside=False)) is None:
             return 0.0
         low, high = piece.box.T
 
@@ -139,35 +134,31 @@ class Probe:
             return X, normals
 
         outer = np.stack([low <= 0.0, high >= 1.0])
-        found = self.spots(function).missed(lambda U: at(U)[0], lambda U: function(*at(U)), known, outer, unit=unit)
+        found = spots.missed(lambda U: at(U)[0], lambda U: function(*at(U)), known, outer, unit=unit)
         return float(found.max(initial=0.0) * np.sqrt(piece.patch.measure * np.prod((high - low) / 2)))
 
-    def spots(self, function: Function, switches: bool = True) -> Spots:
-        """Return what looks for narrow features of a function."""
-        return self._spots.setdefault(function, Spots(function, switches))
+    def spots(self, function: Function, inside: bool) -> Spots | None:
+        """Return the search for narrow features of a function, or None if nothing in it may be narrow.
 
-    def _scattered(self, part: CellPart, function: Function, known: FloatArray) -> float:
-        """Return what a few points say where a function is far larger than the points of the part know."""
-        count = _MANY if function.expression.has(Data) else _SCATTERED
-        if count not in self._points:
-            low, high = self.layout.root.low, self.layout.root.high
-            X = low + (high - low) * _spread(count, len(low))
-            self._points[count] = X if self.layout.ground.is_box else X[self.layout.ground.inside(X)]
+        Inside, seams are where it switches.
+        """
+        if function not in self._spots:
+            self._spots[function] = Spots(function, not (inside and self.layout.ground.seams))
+        return None if self._spots[function].is_plain else self._spots[function]
+
+    def _scattered(self, parts: Sequence[CellPart], function: Function, known: Sequence[FloatArray]) -> FloatArray:
+        """Return the same by points all over the domain, where a function is far larger than points of a part know."""
         if function not in self._known:
-            self._known[function] = np.abs(function(self._points[count]))
-            self._largest[function] = float(self._known[function].max(initial=0.0))
-        least = _OUTLIER * float(np.abs(known).max())
-        if self._largest[function] <= least:
-            return 0.0
-        values = self._known[function][self._inside(part.cell, count)]
-        large = values[values > least]
-        return float(np.sqrt(part.volume / max(len(values), 1) * np.square(large).sum()))
-
-    def _inside(self, cell: Cell, count: int) -> Any:
-        """Return which of the scattered points are in a cell."""
-        if (cell, count) not in self._held:
-            points = self._points[count]
-            above = np.arange(len(points)) if cell.parent is None else self._inside(cell.parent, count)
-            own = points[above]
-            self._held[cell, count] = above[((own > cell.low) & (own < cell.high)).all(axis=1)]
-        return self._held[cell, count]
+            root, ground = self.layout.root, self.layout.ground
+            X = _spread(_MANY if function.expression.has(Data) else _SCATTERED, len(root.low))
+            X = root.low + root.size * X
+            X = X if ground.is_box else X[ground.inside(X)]
+            self._known[function] = X, np.abs(function(X))
+        X, values = self._known[function]
+        found, largest = np.zeros(len(parts)), values.max(initial=0.0)
+        for number, (part, own) in enumerate(zip(parts, known, strict=True)):
+            if largest > (least := _OUTLIER * float(np.abs(own).max())):
+                inside = values[((part.cell.low < X) & (part.cell.high > X)).all(axis=1)]
+                square = np.square(inside[inside > least]).sum()
+                found[number] = np.sqrt(part.volume / max(len(inside), 1) * square)
+        return found

@@ -73,6 +73,11 @@ class Spots:
                     own.append(height)
         return found
 
+    @property
+    def is_plain(self) -> bool:
+        """Whether there is no such expression."""
+        return not self._inner
+
     @cached_property
     def _poles(self) -> BoolArray:
         """Which heights are those of a power that may be infinite."""
@@ -135,8 +140,6 @@ class Spots:
         found = np.zeros(dimension)
         low, high = float(known.min()), float(known.max())
         size = max(abs(low), abs(high))
-        if not self._inner:
-            return found
         U = _samples(dimension)
         heights = self._heights(place(U))
         finite = np.isfinite(heights)

@@ -110,7 +110,7 @@ def diffusion_lack(layout: Layout, root: Cell) -> float:
         return 1.0
     state = TreeState(layout, projected(layout, root, start))
     rows, found = Rows(layout, state), 1.0
-    half = np.ptp(np.asarray(layout.domain.bounds), axis=1) / 2
+    half = np.ptp(np.asarray(layout.problem.domain.bounds), axis=1) / 2
     parts = list(state.weights)
     for equation in rows.equations:
         form = equation.form

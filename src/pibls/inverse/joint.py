@@ -15,13 +15,14 @@ import numpy as np
 
 from pibls.budget import Budget
 from pibls.cells import suits_cells
+from pibls.cells.data_refinement import DataRefinement
+from pibls.cells.error_marking import ErrorMarking
 from pibls.cells.fitters import degree_for
 from pibls.cells.layout import Layout
 from pibls.cells.linear import first_tree
 from pibls.cells.loop import UNDETERMINED, Loop
-from pibls.cells.outcome import Compared, Record, solution_of
+from pibls.cells.outcome import Compared, solution_of
 from pibls.cells.parts import CellPart
-from pibls.cells.refine import Follower, Marker
 from pibls.cells.rows import Rows
 from pibls.cells.solve import Fit, Glue
 from pibls.cells.state import projected, values_of
@@ -167,7 +168,7 @@ class Joint:
         layout = self.layout.restated(parametric.at(vector))
         fit = Fit(root, tuple(first), dict(first), {}, 0, 0)
         found = Compared(fit, layout, fit, layout, self.error, 1.0)
-        start = solution_of(found, self.error, Status.FITTED, Record(layout.seed, "", (), 0.0))
+        start = solution_of(found, self.error, Status.FITTED, "", layout.seed)
         return Window(parametric, start, vector, self.error, self.budget, layout, root, {}, first, self._glues)
 
     def _searched(self, window: Window, point: FloatArray) -> Descent:
@@ -320,7 +321,7 @@ class Joint:
         return answer.solution([], self.starts, self.budget, {})
 
 
-def _split(marker: Marker, fit: Fit, sizes: FloatArray, most: float) -> tuple[Cell, float]:
+def _split(marker: ErrorMarking, fit: Fit, sizes: FloatArray, most: float) -> tuple[Cell, float]:
     """Return a finer tree, and the share of the roughness in the cells that are split for it.
 
     Nothing is known at the boundary, and nothing singular comes from its corners.
@@ -370,7 +371,7 @@ def solve_jointly(problem: Problem, tol: float, budget: Budget, seed: int, repor
     joint = Joint(parametric, coordinates, layout, budget)
     course: Course[Compared] = Course(budget, WINDOWS, report)
     loop = Loop(joint, tol, course, seed, splitting=_split, confirmed=partial(joint.is_enough, tol=tol))
-    fit = joint.fit(first_tree(Follower(Rows(layout)), SETTINGS.slight, budget=budget.left), None)
+    fit = joint.fit(first_tree(DataRefinement(Rows(layout)), SETTINGS.slight, budget=budget.left), None)
     loop.answers.append(joint.answer())
     if loop.answers[0] > UNDETERMINED:
         names = ", ".join([*parametric.names, *map(str, problem.parameters)])

@@ -4,8 +4,7 @@ Cells, lines and wide networks are discretisations: they solve, compare with a f
 The driver decides when to go on.
 """
 
-from pibls.refinement.driver import Course, Discretisation, Estimated, refine
-from pibls.refinement.estimate import extrapolated
+from pibls.refinement.driver import Course, Discretisation, Estimated, extrapolated, refine
 from pibls.refinement.stopping import Cost, Patience, Reason, Stop, verdict
 
 __all__ = [

@@ -11,7 +11,7 @@ from pibls.limits import STOPS, in_words
 from pibls.refinement.stopping import Cost, Patience, Reason, Stop
 from pibls.solution import Stage
 
-__all__ = ["Course", "Discretisation", "Estimated", "refine"]
+__all__ = ["Course", "Discretisation", "Estimated", "extrapolated", "refine"]
 
 
 class Estimated(Protocol):
@@ -115,3 +115,15 @@ def refine(method: Discretisation[Approximation, Found], here: Approximation, co
         if not course.every:
             raise
         return Stop(Reason.INTERRUPTED, in_words(stopped))
+
+
+def extrapolated(apart: float, *falls: float) -> float:
+    """Return the error of an approximation that is some way apart from a better one.
+
+    The better one has an error, too: the smallest of the given ratios of it to that of the first one. If every further
+    refinement leaves the same share, the distances make a geometric series.
+
+    >>> extrapolated(0.5, 0.5), extrapolated(0.5, 0.9, 0.0)
+    (1.0, 0.5)
+    """
+    return apart / (1.0 - min(falls))

@@ -149,8 +149,8 @@ class Patience:
         return bool(earlier) and float(np.mean(np.log(recent)) - np.mean(np.log(earlier))) > float(np.log(self.pays))
 
 
-def verdict(tol: float, estimate: float, stop: Stop | None, *remarks: str) -> tuple[Status, str]:
-    """Return the status of a solve and its message, from its estimated error and from why it ended.
+def verdict(tol: float, estimate: float, stop: Stop | None, *remarks: str, flaw: str = "") -> tuple[Status, str]:
+    """Return the status of a solve and its message, from its estimated error, why it ended, and a flaw of its problem.
 
     >>> verdict(1e-6, 2e-7, Stop(Reason.TOLERANCE))
     ('converged', 'The estimated error 2.0e-07 is within the tolerance 1e-06.')
@@ -158,6 +158,8 @@ def verdict(tol: float, estimate: float, stop: Stop | None, *remarks: str) -> tu
     'The estimated error is 2.0e-05, above the tolerance 1e-06. It was interrupted.'
     """
     words = [remark for remark in remarks if remark]
+    if flaw:
+        return Status.ILL_POSED, flaw
     if stop is None or stop.reason is Reason.TOLERANCE:
         message = f"The estimated error {estimate:.1e} is within the tolerance {tol:g}"
         return Status.CONVERGED, " ".join([f"{message}.", *words])

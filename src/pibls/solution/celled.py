@@ -79,13 +79,14 @@ class CellNetwork:
     branch: Function | None = None
 
     def __post_init__(self) -> None:
-        if not (self._shapes_fit() and self._numbers_fit() and self._is_tree()):
+        if not (self._fits() and self._is_tree()):
             raise FeatureError(
                 f"The arrays of CellNetwork must fit together: {len(self.tree)} boxes, {len(self.centers)} parts "
                 f"in {self.dimension} coordinates, weights of shape {self.weights.shape}. Use those of one solve."
             )
 
-    def _shapes_fit(self) -> bool:
+    def _fits(self) -> bool:
+        """Tell whether shapes, types and sizes of the arrays belong together."""
         parts, boxes, d = len(self.centers), len(self.tree), self.reference.dimension
         return (
             parts > 0
@@ -97,16 +98,10 @@ class CellNetwork:
             and self.owners.ndim == 1
             and self.samples.shape == (len(self.owners), d)
             and (self.branch is None or self.kinds.shape == (parts,))
-        )
-
-    def _numbers_fit(self) -> bool:
-        real = (self.cuts, self.centers, self.halves, self.samples)
-        whole = (self.tree, self.owners)
-        return (
-            all(np.isfinite(array).all() for array in real)
-            and all(np.issubdtype(array.dtype, np.integer) for array in whole)
+            and all(np.isfinite(array).all() for array in (self.cuts, self.centers, self.halves, self.samples))
+            and all(np.issubdtype(array.dtype, np.integer) for array in (self.tree, self.owners))
             and bool((self.halves > 0).all())
-            and bool(((self.owners >= 0) & (self.owners < len(self.centers))).all())
+            and bool(((self.owners >= 0) & (self.owners < parts)).all())
         )
 
     def _is_tree(self) -> bool:

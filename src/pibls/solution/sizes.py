@@ -44,14 +44,14 @@ def natural_sizes(problem: Problem, sizes: Mapping[str, float]) -> dict[str, flo
     """
     if len(sizes) == 1 or not 0 < max(sizes.values()) < np.inf:
         return dict(sizes)
-    names = tuple(sizes)
-    gains = _gains(problem, names)
-    found = np.maximum(list(sizes.values()), (np.array(list(sizes.values()))[:, None] * gains).max(axis=0))
-    return dict(zip(names, found.tolist(), strict=True))
+    own = np.array([sizes[name] for name in problem.field_names])
+    found = np.maximum(own, (own[:, None] * problem.once(_gains)).max(axis=0))
+    return dict(zip(problem.field_names, found.tolist(), strict=True))
 
 
-def _gains(problem: Problem, names: tuple[str, ...]) -> FloatArray:
+def _gains(problem: Problem) -> FloatArray:
     """Return the size that a field of size one suggests for each other; zero where nothing connects them."""
+    names = problem.field_names
     gains = np.full((len(names), len(names)), np.inf)
     for own in _factors(problem):
         factors = np.array([own.get(name, np.nan) for name in names])

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from functools import partial
 from typing import Any
 
 from pibls.budget import Budget
@@ -20,9 +19,18 @@ from pibls.runtime import available_memory
 from pibls.solution import Solution
 from pibls.tuning.as_told import Method, solve_as_told
 from pibls.tuning.progress import Progress, reporter
-from pibls.tuning.ways import Ways
+from pibls.tuning.strategy import Strategy
 
 __all__ = ["Method", "solve"]
+
+_INVERSE = (
+    "unknown numbers and functions, for which solve chooses everything itself. Leave it out; starts of unknowns are "
+    "given as unknown('k', start=...)."
+)
+_CELLS = (
+    "method=Cells(...): cells choose their points, run on NumPy, and take time as one more coordinate. Leave one of "
+    "the two out."
+)
 
 
 def solve(
@@ -117,18 +125,23 @@ def solve(
     until = None if deadline is None else check_number("deadline", deadline, "solve", minimum=0, exclusive=True)
     space = None if memory is None else check_bytes("memory", memory, "solve")
     first = check_integer("seed", seed, "solve")
-    _check_flag("assume_well_posed", assume_well_posed)
-    _check_flag("uncertainty", uncertainty)
-    guesses = {"start": start, "continuation": continuation}
+    for name, value in (("assume_well_posed", assume_well_posed), ("uncertainty", uncertainty)):
+        if not isinstance(value, bool):
+            raise InputError(f"The '{name}' parameter of solve must be True or False. Got {shorten(value)} instead.")
+    guessed = start is not None or bool(continuation)
     if isinstance(method, Cells):
-        _check_cells(problem, points=points, device=device, time=None if time == "space-time" else time)
-    else:
-        _check_method(method, points, guessed=start is not None or bool(continuation))
+        _check_without(_CELLS, points=points, device=device, time=None if time == "space-time" else time)
+        if not suits_cells(problem):
+            raise InputError(
+                "The 'method' parameter of solve is Cells, which take one to three coordinates, time included, a "
+                "domain with an inside, and no averages over regions. Leave it out, or use PIBLS()."
+            )
+    elif method is not None or points is not None:
+        _check_method(method, points, guessed)
     if time is not None:
-        check_choice("time", time, "solve", WAYS)
-        told = points is not None or not isinstance(method, Cells | None)
-        _check_way(time, problem, start is not None or bool(continuation), told)
-    _check_device(device, time, method)
+        _check_way(time, problem, guessed, points is not None or not isinstance(method, Cells | None))
+    if device is not None:
+        _check_device(device, time, method)
     guard = Guard(until, space, free=available_memory)
     try:
         with reporter(progress) as report, guarded(guard):
@@ -136,63 +149,38 @@ def solve(
             shared = Budget(limit if until is None else min(limit, until), until)
             if uncertainty or problem.parameters or problem.unknown_functions:
                 others = {"start": start, "continuation": continuation or None, "time": time}
-                _check_inverse(method=method, points=points, device=device, **others)
+                _check_without(_INVERSE, method=method, points=points, device=device, **others)
                 from pibls.inverse import solve_inverse  # most solves do without it, and it takes long to import
 
-                tell = partial(_tell, report)
-                solution = solve_inverse(problem, tolerance, shared, first, tell, uncertainty=uncertainty)
-            elif isinstance(method, Cells):
-                ways = Ways(problem, tolerance, shared, first, report, guesses, device, assume_well_posed, method)
-                solution = ways.run(time or (None if problem.domain.time is None else "space-time"))
-            elif method is not None or points is not None:
-                solution = solve_as_told(problem, tolerance, method, points, first, device, shared, report)
+                solution = solve_inverse(
+                    problem, tolerance, shared, first, lambda *facts: report(Progress(*facts)), uncertainty=uncertainty
+                )
+            elif isinstance(method, Cells) or (method is None and points is None):
+                asked = (problem, tolerance, shared, first, report, start, continuation, device, assume_well_posed)
+                solution = Strategy(*asked, method).run("space-time" if isinstance(method, Cells) else time)
             else:
-                solution = Ways(problem, tolerance, shared, first, report, guesses, device, assume_well_posed).run(time)
-            return replace(solution, diagnostics=replace(solution.diagnostics, operations=shared.operations))
+                solution = solve_as_told(problem, tolerance, method, points, first, device, shared, report)
+            record = solution.diagnostics
+            seconds = {"total": shared.elapsed} if "total" in record.seconds else record.seconds
+            return replace(solution, diagnostics=replace(record, operations=shared.operations, seconds=seconds))
     except (DeadlineError, ResourceError):
         if guard.kept is None:
             raise
         return guard.kept  # type: ignore[no-any-return]
 
 
-def _check_flag(name: str, value: object) -> None:
-    if not isinstance(value, bool):
-        raise InputError(f"The '{name}' parameter of solve must be True or False. Got {shorten(value)} instead.")
-
-
-def _tell(report: Callable[[Progress], None], stage: str, seconds: float, *facts: Any) -> None:
-    report(Progress(stage, seconds, *facts))
-
-
-def _check_inverse(**given: object) -> None:
-    """Refuse arguments that a search for unknowns has no use for."""
+def _check_without(reason: str, **given: object) -> None:
+    """Refuse the first of some arguments that is given, for a reason."""
     if names := [name for name, value in given.items() if value is not None]:
-        raise InputError(
-            f"The '{names[0]}' parameter of solve does not go with unknown numbers and functions, for which solve "
-            "chooses everything itself. Leave it out; starts of unknowns are given as unknown('k', start=...)."
-        )
+        raise InputError(f"The '{names[0]}' parameter of solve does not go with {reason}")
 
 
-def _check_cells(problem: Problem, **given: object) -> None:
-    """Refuse arguments and problems that cells cannot do with."""
-    if names := [name for name, value in given.items() if value is not None]:
-        raise InputError(
-            f"The '{names[0]}' parameter of solve does not go with method=Cells(...): cells choose their points, run "
-            "on NumPy, and take time as one more coordinate. Leave one of the two out."
-        )
-    if not suits_cells(problem):
-        raise InputError(
-            "The 'method' parameter of solve is Cells, which take one to three coordinates, time included, a domain "
-            "with an inside, and no averages over regions. Leave it out, or use PIBLS()."
-        )
-
-
-def _check_method(method: object, points: object, *, guessed: bool) -> None:
+def _check_method(method: object, points: object, guessed: bool) -> None:
     if not isinstance(points, Points | None):
         raise InputError(f"The 'points' parameter of solve must be Points. Got {shorten(points)} instead.")
     if method is not None and (isinstance(method, type) or not callable(getattr(method, "fit", None))):
         raise InputError(f"The 'method' parameter of solve must have a fit, such as PIBLS(). Got {shorten(method)}.")
-    if guessed and (method is not None or points is not None):
+    if guessed:
         raise InputError(
             "The 'start' and 'continuation' parameters of solve go with nodes and points that it chooses itself. Leave "
             "out 'method' and 'points', or leave out these."
@@ -201,17 +189,18 @@ def _check_method(method: object, points: object, *, guessed: bool) -> None:
 
 def _check_device(device: Any, time: str | None, method: object) -> None:
     """Refuse a device that is not there before anything is solved; a method of the user's may have its own."""
-    if device is not None and time == "lines":
+    if time == "lines":
         raise InputError(
             f"The 'device' parameter of solve is {shorten(device)}, and time='lines' runs on NumPy. Leave out one of "
             "them."
         )
-    if device is not None and method is None:
+    if method is None:
         placing(device)(0.0)
 
 
 def _check_way(time: str, problem: Problem, guessed: bool, told: bool) -> None:
     """Refuse a way through time that cannot be taken, with the other arguments as they are."""
+    check_choice("time", time, "solve", WAYS)
     if problem.domain.time is None:
         raise InputError(
             f"The 'time' parameter of solve is {time!r}, but this problem cannot be solved with time={time!r}: the "

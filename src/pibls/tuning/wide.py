@@ -248,9 +248,8 @@ class _Widening:
             # Networks that do not converge may be wrong alike: their residual knows more than their distance.
             estimate = max(estimate, best.here.residual)
         unfinished = stop.reason is not Reason.TOLERANCE and fitted.status == Status.STALLED
-        status, message = verdict(self.tol, estimate, stop, fitted.diagnostics.message if unfinished else "")
-        if self.flaw:
-            status, message = Status.ILL_POSED, self.flaw
+        remark = fitted.diagnostics.message if unfinished else ""
+        status, message = verdict(self.tol, estimate, stop, remark, flaw=self.flaw)
         diagnostics = replace(
             fitted.diagnostics,
             message=message,

@@ -15,6 +15,7 @@ import numpy as np
 import sympy as sp
 
 from pibls.cells.layout import Layout
+from pibls.cells.linear import Start
 from pibls.cells.tree import Cell, leaves, refined
 from pibls.checks import FloatArray
 from pibls.errors import ProblemError
@@ -60,7 +61,7 @@ class _Flux:
         return float(weights[sizes > _SAME * scale].sum()), scale
 
 
-def incompatibility(problem: Problem, tol: float, start: Callable[[], tuple[Layout, Cell]]) -> str:
+def incompatibility(problem: Problem, tol: float, start: Callable[[], Start]) -> str:
     """Say how far the integral of a source is from the flux that conditions prescribe, where they prescribe all of it.
 
     Parameters
@@ -70,14 +71,14 @@ def incompatibility(problem: Problem, tol: float, start: Callable[[], tuple[Layo
     tol
         Relative difference that matters, at most a thousandth.
     start
-        Returns the cells of the problem and a tree that resolves its data; it is called only where needed.
+        Returns the data of the problem and a tree that resolves them; it is called only where needed.
 
     Examples
     --------
     >>> from pibls.cells.linear import start_of
     >>> from pibls.problems import ill_posed, neumann_gauge
     >>> for problem in (neumann_gauge(), ill_posed()["neumann_incompatible"].problem()):
-    ...     print(incompatibility(problem, 1e-6, lambda: start_of(problem, 1e-6).tree)[:51])
+    ...     print(incompatibility(problem, 1e-6, lambda: start_of(problem, 1e-6))[:51])
     <BLANKLINE>
     The equations and conditions contradict each other:
     """
@@ -90,8 +91,9 @@ def incompatibility(problem: Problem, tol: float, start: Callable[[], tuple[Layo
         return ""  # coefficients may be infinite at the boundary, as in polar coordinates
 
 
-def _difference(problem: Problem, flux: _Flux, tol: float, start: Callable[[], tuple[Layout, Cell]]) -> str:
-    layout, root = start()
+def _difference(problem: Problem, flux: _Flux, tol: float, start: Callable[[], Start]) -> str:
+    data, root = start()
+    layout = data.rows.layout
     # Rules on cut cells in space have fewer digits.
     exact = layout.ground.is_box or layout.reference.dimension < 3
     least, missed = min(tol, _PLAIN) if exact else _PLAIN, []

@@ -1,0 +1,348 @@
+"""Branches of one shape, factorised and solved together: level by level up the tree, and down again."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Hashable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from pibls.cells.branches import Branch, IntArray
+from pibls.cells.local import Factored, LocalSystem
+from pibls.checks import FloatArray
+from pibls.solvers.elimination import Elimination, Factor, Front, Load, System
+from pibls.solvers.joins import Join
+
+__all__ = ["Batch", "FactoredTree", "Factors", "Unknowns"]
+
+_TOGETHER = 2**18  # numbers in a stack: more is no faster, as memory is then new each time
+
+
+@dataclass(frozen=True, eq=False)
+class Batch:
+    """Branches of one shape at one level of a tree, with a factor each, or one for all.
+
+    Attributes
+    ----------
+    branches
+        The branches.
+    factor
+        Their factors.
+    system, load
+        Of parts: their rows, and the right-hand sides of these.
+    join
+        Of unions: how their halves are joined.
+    at, inner
+        For each branch, the numbers of the unknowns that it shares and of those that it eliminates.
+    weights, units
+        Of parts: how much rows count, and units of the unknowns they share.
+    """
+
+    branches: tuple[Branch, ...]
+    factor: Factor
+    system: System | None
+    load: Load | None
+    join: Join | None
+    at: IntArray
+    inner: IntArray
+    weights: FloatArray
+    units: FloatArray
+
+    @classmethod
+    def of(cls, branches: Sequence[Branch], factor: Factor, system: System | None) -> Batch:
+        """Make a batch of branches."""
+        loads = [branch.load for branch in branches if branch.load is not None]
+        return cls(
+            tuple(branches),
+            factor,
+            system,
+            Load.stacked(loads) if loads else None,
+            branches[0].join,
+            np.stack([branch.at for branch in branches]),
+            np.stack([branch.inner_at for branch in branches]),
+            np.array([branch.weight for branch in branches]),
+            np.stack([branch.units for branch in branches]),
+        )
+
+    def halves(self, of: dict[Branch, FloatArray]) -> tuple[FloatArray, FloatArray]:
+        """Return arrays of the halves of all branches."""
+        one, two = (np.stack([of[branch.halves[k]] for branch in self.branches]) for k in (0, 1))
+        return one, two
+
+
+@dataclass(frozen=True, eq=False)
+class Unknowns:
+    """Unknowns of a tree: of parts their own ones and those around them, of all branches their sums."""
+
+    own: dict[Batch, FloatArray]
+    others: dict[Batch, FloatArray]
+    sums: dict[Branch, FloatArray]
+
+    def changed(self, change: Unknowns) -> Unknowns:
+        """Return the sum with a change."""
+        own = {batch: value + change.own[batch] for batch, value in self.own.items()}
+        others = {batch: value + change.others[batch] for batch, value in self.others.items()}
+        return Unknowns(own, others, {branch: value + change.sums[branch] for branch, value in self.sums.items()})
+
+    @property
+    def norms(self) -> FloatArray:
+        """Size of the functions they stand for, by right-hand side: of cut parts, the unknowns they share tell it."""
+        found = 0.0
+        for batch, own in self.own.items():
+            whole = np.array([branch.sample.whole for branch in batch.branches])
+            found = found + np.square(self.others[batch]).sum(axis=(0, 1)) + np.square(own[whole]).sum(axis=(0, 1))
+        return np.asarray(np.sqrt(found))
+
+
+@dataclass(eq=False)
+class Factors:
+    """Factorises one tree after another; branches that are equal, or were there before, share factors.
+
+    Attributes
+    ----------
+    way
+        How unknowns are eliminated.
+    """
+
+    way: Elimination
+    _known: dict[Hashable, tuple[Factor, int]] = field(default_factory=dict)  # by token
+    _tokens: dict[Hashable, int] = field(default_factory=dict)  # numbers of equal fronts
+    _count: int = 0
+
+    def of(self, branches: Sequence[Branch], total: int) -> FactoredTree:
+        """Factorise the branches of a tree, with so many unknowns in all places."""
+        levels: dict[int, list[Branch]] = {}
+        for branch in branches:
+            levels.setdefault(branch.level, []).append(branch)
+        before = self._known, self._tokens
+        self._known, self._tokens = {}, {}
+        tokens: dict[Branch, int] = {}
+        fronts: dict[int, tuple[Front, int]] = {}
+        batches: list[Batch] = []
+        for level in sorted(levels):
+            if level == 0:
+                batches += self._parts(levels[level], tokens, fronts, before[1])
+            else:
+                batches += self._unions(levels[level], tokens, fronts, before)
+        top, number = fronts[tokens[branches[-1]]]
+        last = self.way.last(top.taken([number]), branches[-1].counts)
+        return FactoredTree(self.way, tuple(batches), branches[-1], last, total)
+
+    def _token(self, key: Hashable, before: dict[Hashable, int]) -> int:
+        """Return the number of a front, equal for equal keys, in this tree and the last one."""
+        if key not in self._tokens:
+            self._tokens[key] = before.get(key, self._count)
+            self._count = max(self._count, self._tokens[key] + 1)
+        return self._tokens[key]
+
+    def _parts(
+        self,
+        branches: list[Branch],
+        tokens: dict[Branch, int],
+        fronts: dict[int, tuple[Front, int]],
+        before: dict[Hashable, int],
+    ) -> Iterator[Batch]:
+        """Yield the batches of parts; units make fronts of equal systems different."""
+        self._factorise(dict.fromkeys(branch.system for branch in branches if branch.system is not None))
+        placed = [(branch, branch.system.factored) for branch in branches if branch.system is not None]
+        for some, factored in _grouped(placed, lambda own: (id(own.factor), own.number)):
+            own = factored[0].taken([one.number for one in factored])
+            for k, branch in enumerate(some):
+                assert branch.system is not None
+                branch.system.place(own.member(min(k, own.count - 1)))
+            batch = Batch.of(some, own.factor, own.system)
+            yield batch
+            scales = batch.weights[:, None] * batch.units
+            for k, branch in enumerate(some):
+                tokens[branch] = self._token((branch.system, scales[k].tobytes()), before)
+            first = {tokens[branch]: k for k, branch in reversed(list(enumerate(some)))}
+            which = list(first.values())
+            front = own.factor.front if own.count == 1 else own.factor.front.taken(which)
+            scaled = self.way.scaled(front, scales[which])
+            fronts.update({token: (scaled, k) for k, token in enumerate(first)})
+
+    def _factorise(self, systems: Iterable[LocalSystem]) -> None:
+        """Factorise the systems of parts that are not yet."""
+        missing = [own for own in systems if own.factored is None or own.factored.way is not self.way]
+        for some in _stacks([(own, own.rows.shape) for own in missing], lambda own: own.rows.size):
+            stack = System.stacked([own.rows for own in some])
+            for factor, which in self.way.leaves(stack):
+                mine = stack if len(which) == len(some) else System.stacked([some[n].rows for n in which])
+                for k, number in enumerate(which):
+                    some[number].place(Factored(self.way, factor, mine, k))
+
+    def _unions(
+        self,
+        branches: list[Branch],
+        tokens: dict[Branch, int],
+        fronts: dict[int, tuple[Front, int]],
+        before: tuple[dict[Hashable, tuple[Factor, int]], dict[Hashable, int]],
+    ) -> Iterator[Batch]:
+        """Yield the batches of unions at one level."""
+        missing: dict[int, Branch] = {}
+        for branch in branches:
+            key = (branch.join, *(tokens[half] for half in branch.halves))
+            token = tokens[branch] = self._token(key, before[1])
+            if token in before[0]:
+                self._known[token] = before[0][token]
+            elif token not in self._known:
+                missing.setdefault(token, branch)
+        sizes = [((token, branch), branch.join) for token, branch in missing.items()]
+        for some in _stacks(sizes, lambda own: (own[1].join.gone + own[1].join.left) ** 2):
+            join = some[0][1].join
+            one, two = (_gathered([fronts[tokens[own.halves[k]]] for _, own in some]) for k in (0, 1))
+            factor = self.way.joined(one, two, join)
+            self._known.update({token: (factor, k) for k, (token, _) in enumerate(some)})
+        placed = [(branch, self._known[tokens[branch]]) for branch in branches]
+        for own, factored in _grouped(placed, lambda known: (id(known[0]), known[1])):
+            factor, numbers = factored[0][0], [number for _, number in factored]
+            if len(numbers) != len(factor.triangle) or numbers != list(range(len(numbers))):
+                factor = factor.taken(numbers)
+            for k, branch in enumerate(own):
+                token = tokens[branch]
+                self._known[token] = factor, min(k, len(factor.triangle) - 1)
+                fronts[token] = factor.front, min(k, len(factor.triangle) - 1)
+            yield Batch.of(own, factor, None)
+
+
+def _stacks(items: Iterable[tuple[Any, Hashable]], size: Any) -> Iterator[list[Any]]:
+    """Yield items with equal keys together, as many as make up a stack."""
+    groups: dict[Hashable, list[Any]] = {}
+    for item, key in items:
+        groups.setdefault(key, []).append(item)
+    for group in groups.values():
+        step = max(1, int(_TOGETHER // max(size(group[0]), 1)))
+        for start in range(0, len(group), step):
+            yield group[start : start + step]
+
+
+def _grouped(placed: list[tuple[Branch, Any]], place: Any) -> Iterator[tuple[list[Branch], list[Any]]]:
+    """Yield branches with the factors of one stack together; those with one and the same factor apart.
+
+    The factors come as one for every branch, or as the one that they share.
+    """
+    counts = Counter(place(own) for _, own in placed)
+    groups: dict[tuple[Any, ...], list[tuple[Branch, Any]]] = {}
+    for branch, own in placed:
+        stack, number = place(own)
+        alone = counts[stack, number] > 1
+        groups.setdefault((stack, branch.join, number if alone else None), []).append((branch, own))
+    for (_, _, shared), group in groups.items():
+        found = sorted(group, key=lambda pair: place(pair[1])[1])
+        yield [branch for branch, _ in found], [own for _, own in found[: 1 if shared is not None else None]]
+
+
+def _gathered(fronts: Sequence[tuple[Front, int]]) -> Front:
+    """Return a stack of fronts that are members of others."""
+    return Front(
+        np.concatenate([front.rows[number : number + 1] for front, number in fronts]),
+        np.concatenate([front.sizes[number : number + 1] for front, number in fronts]),
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class FactoredTree:
+    """A tree whose branches are factorised: it solves for any right-hand sides.
+
+    Attributes
+    ----------
+    way
+        How unknowns were eliminated.
+    batches
+        The branches, lower levels first.
+    top, last
+        The whole tree, and the factor of its sums.
+    total
+        Number of unknowns in all places.
+    """
+
+    way: Elimination
+    batches: tuple[Batch, ...]
+    top: Branch
+    last: Factor
+    total: int
+
+    @property
+    def loads(self) -> dict[Batch, Load]:
+        """The right-hand sides of all parts."""
+        return {batch: batch.load for batch in self.batches if batch.load is not None}
+
+    @property
+    def held(self) -> float:
+        """How many numbers it holds."""
+        systems = sum(batch.system.size for batch in self.batches if batch.system is not None)
+        return float(systems + sum(batch.factor.size for batch in self.batches))
+
+    @staticmethod
+    def left(loads: dict[Batch, Load], unknowns: Unknowns) -> dict[Batch, Load]:
+        """Return loads less the rows of all parts times unknowns."""
+        return {
+            batch: load.less(batch.system, unknowns.own[batch], unknowns.others[batch])
+            for batch, load in loads.items()
+            if batch.system is not None
+        }
+
+    def solved(self, loads: dict[Batch, Load], sums: dict[Branch, FloatArray] | None = None) -> Unknowns:
+        """Return the unknowns for right-hand sides, or a change with which sums become zero."""
+        lifted = {}
+        for batch, load in loads.items():
+            assert batch.system is not None
+            lifted[batch] = batch.factor.lifted(batch.system, load)
+        return self.up(lifted, sums)
+
+    def up(
+        self,
+        lifted: dict[Batch, tuple[FloatArray, FloatArray]],
+        sums: dict[Branch, FloatArray] | None = None,
+    ) -> Unknowns:
+        """Return the unknowns from the right-hand sides of parts and of their fronts: up the tree and down."""
+        sides = next(iter(lifted.values()))[0].shape[2]
+        rights: dict[Batch, FloatArray] = {}
+        fronts: dict[Branch, FloatArray] = {}
+        none = np.zeros((1, len(self.top.counts), sides))
+        for batch in self.batches:
+            if batch.join is None:
+                rights[batch], front = lifted[batch]
+                front = self.way.raised(front, batch.weights, batch.weights[:, None] * batch.units)
+            else:
+                nothing = np.broadcast_to(none, (len(batch.branches), *none.shape[1:]))
+                one, two = (nothing, nothing) if sums is None else batch.halves(sums)
+                right = self.way.union(*batch.halves(fronts), (-one, -two), batch.join)
+                rights[batch], front = batch.factor.up(right)
+            fronts.update(zip(batch.branches, front, strict=True))
+        given = none if sums is None else -sums[self.top][None]
+        right = self.way.whole(fronts[self.top][None], given, self.top.counts)
+        return self.down(rights, self.last.down(self.last.up(right)[0], np.zeros((1, 0, sides))))
+
+    def down(self, rights: dict[Batch, FloatArray], top: FloatArray, *, probing: bool = False) -> Unknowns:
+        """Return the unknowns of all parts from right-hand sides of branches and the sums of the whole tree."""
+        found = Unknowns({}, {}, {self.top: top[0]})
+        shared = np.zeros((self.total, top.shape[2]))
+        for batch in reversed(self.batches):
+            total = np.stack([found.sums[branch] for branch in batch.branches])
+            around = np.concatenate([total, shared[batch.at]], axis=1)
+            if batch.join is None:
+                found.others[batch] = around * batch.units[:, :, None]
+                found.own[batch] = batch.factor.down(rights[batch], found.others[batch], probing=probing)
+                continue
+            own = batch.factor.down(rights[batch], around, probing=probing)
+            count = total.shape[1]
+            shared[batch.inner] = own[:, count:]
+            for branch, whole, second in zip(batch.branches, total, own[:, :count], strict=True):
+                found.sums[branch.halves[0]], found.sums[branch.halves[1]] = whole - second, second
+        return found
+
+    def probed(self, rng: np.random.Generator) -> Unknowns:
+        """Return the unknowns for random right-hand sides of all branches."""
+        top = self.last.down(rng.standard_normal((1, self.last.own, 1)), np.zeros((1, 0, 1)), probing=True)
+        rights = {
+            batch: rng.standard_normal((len(batch.branches), batch.factor.own, 1)) for batch in reversed(self.batches)
+        }
+        return self.down(rights, top, probing=True)
+
+    @property
+    def count(self) -> int:
+        """Number of unknowns that its branches eliminate."""
+        return sum(batch.factor.own * len(batch.branches) for batch in self.batches)

@@ -1,0 +1,214 @@
+"""The branches of a tree: parts with all that they share, and unions of two branches each."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from itertools import accumulate
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from pibls.cells.local import LocalSystem, LocalSystems
+from pibls.cells.order import cheaper
+from pibls.cells.parts import CellPart
+from pibls.cells.rows import Rows
+from pibls.cells.sharing import Sharing
+from pibls.cells.tree import Cell
+from pibls.checks import FloatArray
+from pibls.solvers.elimination import Load
+from pibls.solvers.joins import Join, joining
+
+__all__ = ["Branch", "Branches"]
+
+IntArray = npt.NDArray[np.int64]
+
+
+@dataclass(eq=False)
+class Branch:
+    """A part of a tree, or the union of two branches.
+
+    Attributes
+    ----------
+    shared, sizes
+        The places (faces, walls and links) in which it shares unknowns, and how many these are.
+    at
+        Numbers of these unknowns among those of all places.
+    sample
+        One of its parts.
+    counts
+        How much its sums count.
+    ends
+        Lowest and highest corner of the box around it.
+    inside
+        For each of these places, and those of the unknowns it eliminates, how many of its parts hold it.
+    inner, inner_at
+        The places whose unknowns it eliminates, and the numbers of these unknowns.
+    halves, join, level
+        The branches it is the union of, how they are joined, and how many unions deep it is.
+    system, load, faces
+        Of a part: its rows, their right-hand sides, and its faces.
+    weight, units
+        Of a part: how much its rows count, and its units of the unknowns it shares.
+    """
+
+    shared: tuple[Any, ...]
+    sizes: tuple[int, ...]
+    at: IntArray
+    sample: CellPart
+    counts: FloatArray
+    ends: tuple[FloatArray, FloatArray]
+    inside: dict[Any, int]
+    inner: tuple[Any, ...] = ()
+    inner_at: IntArray = field(default_factory=lambda: np.empty(0, dtype=np.int64))
+    halves: tuple[Branch, ...] = ()
+    join: Join | None = None
+    level: int = 0
+    system: LocalSystem | None = None
+    load: Load | None = None
+    faces: tuple[Any, ...] = ()
+    weight: float = 1.0
+    units: FloatArray = field(default_factory=lambda: np.ones(0))
+
+    @property
+    def width(self) -> int:
+        """How many unknowns it shares, beside its sums."""
+        return len(self.at)
+
+    def holds(self, holders: Counter[Any]) -> bool:
+        """Tell whether it still eliminates just the unknowns that no other part holds."""
+        within = {place for place, count in self.inside.items() if count == holders[place]}
+        return within == set(self.inner)
+
+
+@dataclass(eq=False)
+class Branches:
+    """Makes the branches of one tree after another; those that stay the same are kept."""
+
+    local: LocalSystems
+    work: float = 0.0  # operations of all unions
+    total: int = 0  # unknowns in all places so far
+    sharing: Sharing = field(init=False)
+    _known: dict[Any, Branch] = field(default_factory=dict)
+    _joins: dict[Any, Join] = field(default_factory=dict)
+    _starts: dict[Any, int] = field(default_factory=dict)  # of the unknowns in a place, among all
+
+    def __post_init__(self) -> None:
+        self.sharing = Sharing(self.local)
+
+    @property
+    def rows(self) -> Rows:
+        """The rows of the problem."""
+        return self.local.rows
+
+    def of(self, root: Cell) -> list[Branch]:
+        """Return the branches of a tree: parts, then unions, the last of them the tree."""
+        before, self._known = self._known, {}
+        found = [self._part(part, tuple(faces), before) for part, faces in self.sharing.of(root).items()]
+        if len(found) < 2:
+            return found
+        numbers = {branch.sample: number for number, branch in enumerate(found)}
+        order = cheaper(
+            root,
+            lambda leaf: [numbers[part] for part in self.rows.layout.parts(leaf)],
+            [dict(zip(branch.shared, branch.sizes, strict=True)) for branch in found],
+            [(id(branch.system), branch.weight, branch.units.tobytes()) for branch in found],
+            len(self.rows.equations),
+        )
+        holders = Counter(place for branch in found for place in branch.shared)
+        for pair in order:
+            one, two = (found[number] for number in pair)
+            known = before.get((one, two))
+            if known is None or not known.holds(holders):
+                known = self._union(one, two, holders)
+            self._known[one, two] = known
+            found.append(known)
+        return found
+
+    def _part(self, part: CellPart, faces: tuple[Any, ...], before: dict[Any, Branch]) -> Branch:
+        known = before.get(part)
+        same = known is not None and set(known.faces) == set(faces)
+        if known is None or not same or set(known.shared) != set(self.local.shared(faces)):
+            system, shared, load = self.local.of(part, faces)
+            known = Branch(
+                shared,
+                system.sizes,
+                self._numbered(shared, system.sizes),
+                part,
+                self.local.counts(part, part.cell.size),
+                (part.cell.low, part.cell.high),
+                dict.fromkeys(shared, 1),
+                system=system,
+                load=load,
+                faces=faces,
+                weight=self.rows.emphasis(part),
+            )
+            known.units = np.concatenate([1.0 / self.local.unit_of_sums(part), np.ones(known.width)])
+        self._known[part] = known
+        return known
+
+    def _numbered(self, shared: tuple[Any, ...], sizes: tuple[int, ...]) -> IntArray:
+        """Return the numbers of the unknowns in some places."""
+        found = [np.empty(0, dtype=np.int64)]
+        for place, size in zip(shared, sizes, strict=True):
+            if place not in self._starts:
+                self._starts[place] = self.total
+                self.total += size
+            found.append(np.arange(self._starts[place], self._starts[place] + size))
+        return np.concatenate(found)
+
+    def _union(self, one: Branch, two: Branch, holders: Counter[Any]) -> Branch:
+        """Return the union of two branches; unknowns that only they share are eliminated."""
+        sizes = dict(zip(one.shared + two.shared, one.sizes + two.sizes, strict=True))
+        inside = {place: one.inside.get(place, 0) + two.inside.get(place, 0) for place in sizes}
+        inner = tuple(place for place in one.shared if inside[place] == holders[place])
+        rest = tuple(place for place in sizes if place not in inner)
+        join = self._join(one, two, inner, sizes)
+        ends = np.minimum(one.ends[0], two.ends[0]), np.maximum(one.ends[1], two.ends[1])
+        at, sums = np.empty(join.gone + join.left, dtype=np.int64), join.sums
+        at[join.places[0][sums:]], at[join.places[1][sums:]] = one.at, two.at
+        self.work += joining(join.gone, join.left)
+        return Branch(
+            rest,
+            tuple(sizes[place] for place in rest),
+            at[join.gone + sums :],
+            one.sample,
+            self.local.counts(one.sample, ends[1] - ends[0]),
+            ends,
+            inside,
+            inner,
+            at[sums : join.gone],
+            (one, two),
+            join,
+            1 + max(one.level, two.level),
+        )
+
+    def _join(self, one: Branch, two: Branch, inner: tuple[Any, ...], sizes: dict[Any, int]) -> Join:
+        """Return how two branches are joined; pairs that share unknowns in the same way have one object."""
+        number = {place: k for k, place in enumerate(one.shared)}
+        both = tuple(number.get(place, -1) for place in two.shared)
+        gone = tuple(number[place] for place in inner)
+        key = (one.sizes, two.sizes, both, gone, one.counts.tobytes(), two.counts.tobytes())
+        if key not in self._joins:
+            starts = dict(zip((p for p in sizes if p not in inner), _ends(sizes, inner), strict=False))
+            left = sum(size for place, size in sizes.items() if place not in inner)
+            shared, others = [], []
+            for own in (one, two):
+                first = dict(zip(own.shared, (len(own.counts) + np.cumsum([0, *own.sizes])).tolist(), strict=False))
+                shared.append(_ranges([(first[place], sizes[place]) for place in inner]))
+                nowhere = -1 - len(own.counts) - own.width
+                others.append(_ranges([(starts.get(place, nowhere), sizes[place]) for place in own.shared]))
+            counts = (one.counts, two.counts)
+            self._joins[key] = Join.of((shared[0], shared[1]), (others[0], others[1]), left, counts)
+        return self._joins[key]
+
+
+def _ends(sizes: dict[Any, int], inner: tuple[Any, ...]) -> list[int]:
+    """Return the first numbers of the unknowns that are left, by place."""
+    return [0, *accumulate(size for place, size in sizes.items() if place not in inner)]
+
+
+def _ranges(spans: list[tuple[int, int]]) -> Any:
+    """Return numbers that count up from starts, so many from each."""
+    return np.concatenate([np.empty(0, dtype=np.int64), *(np.arange(start, start + count) for start, count in spans)])

@@ -1,0 +1,215 @@
+"""Data refinement: cells are split until they resolve sources, coefficients, boundary values and waves."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from functools import cached_property, lru_cache
+
+import numpy as np
+from scipy.linalg import block_diag
+
+from pibls.cells.data_roughness import DataRoughness, Roughness
+from pibls.cells.error_marking import Splits, cuts_along
+from pibls.cells.parts import CellPart
+from pibls.cells.rows import Rows
+from pibls.cells.tree import Cell, leaves, refined
+from pibls.checks import FloatArray
+from pibls.errors import ProblemError
+from pibls.features.reference import rule_count
+from pibls.geometry.rules import gauss, tensor
+
+__all__ = ["DataRefinement"]
+
+_DATA_SHARE = 100.0  # data need not be better than this many tolerances: solving smooths them
+_WAVE_SHARE = 1000.0  # waves need not either: richer cells make up for that, and coarser ones do not find them
+_ROUGHEST = 0.03  # of their size, however large the tolerance is
+_SLOWLY = 3.0  # what is missed, over what halves of a cell make of it: integrals may converge slowly
+_FEW = 4  # points along an axis, to look at coefficients
+_PAYS = 0.75  # what halves of a cell may miss of an integral, over what the cell does
+
+
+@lru_cache(maxsize=8)
+def _halved_rules(dimension: int, count: int) -> tuple[FloatArray, FloatArray]:
+    """Return Gauss rules of the cube, plain and with halves along each axis: points, and a row of weights each."""
+    whole, halves = gauss(count), gauss(2 * (count // 4))  # an even number, as data may be singular at centres
+    panels = np.concatenate([halves[0] / 2, (1 + halves[0]) / 2]), np.tile(halves[1] / 2, 2)
+    rules = [tensor(*([whole] * dimension))]
+    rules += [tensor(*(panels if a == axis else whole for a in range(dimension))) for axis in range(dimension)]
+    weights = block_diag(*(own[None] for _, own in rules))
+    return 2.0 * np.concatenate([U for U, _ in rules]) - 1.0, 2.0**dimension * weights
+
+
+@dataclass(eq=False)
+class DataRefinement:
+    """Splits cells until they resolve the data of a problem, in units of the solution."""
+
+    rows: Rows
+    _unsure: dict[Cell, FloatArray] = field(default_factory=dict)
+
+    @cached_property
+    def roughness(self) -> DataRoughness:
+        """Measures how rough data are."""
+        return DataRoughness(self.rows)
+
+    def waved(self, root: Cell, tol: float, most: int) -> Cell:
+        """Split cells until they resolve the waves that equations let through, unless there would be too many.
+
+        Conditions on the boundary may send waves through all of a domain that no source speaks of. On coarser cells
+        they are not found at all, and what is found says little of where to split.
+        """
+        if not self.rows.problem.is_linear or not any(
+            term.order == 0 for equation in self.rows.equations for term in equation.form.terms
+        ):
+            return root
+        first, count = root, self.rows.layout.least_degree + 1
+        share = min(_WAVE_SHARE * tol, _ROUGHEST)
+        # What polynomials miss of a wave, by half a cell in radians: (e h / 2n)^n.
+        longest = 2.0 * count / math.e * share ** (1.0 / count)
+        while True:
+            cells = self._within(root)
+            if len(cells) > most:
+                return first
+            turns = self._wave_numbers(cells) * np.array([cell.size for cell in cells]) / 2
+            splits: Splits = {
+                cell: [(int(axis), None) for axis in np.flatnonzero(own)]
+                for cell, own in zip(cells, turns > longest, strict=True)
+            }
+            before, root = root, refined(root, splits)
+            if root is before:
+                return root
+
+    def _within(self, root: Cell) -> list[Cell]:
+        """Return the cells of a tree that have something of the domain."""
+        ground, cells = self.rows.layout.ground, leaves(root)
+        if ground.is_box:
+            return cells
+        middles = ground.inside(np.array([(cell.low + cell.high) / 2 for cell in cells]))
+        return [cell for cell, own in zip(cells, middles, strict=True) if own or any(ground.pieces(cell).values())]
+
+    def _wave_numbers(self, cells: list[Cell]) -> FloatArray:
+        """Return the largest number of radians per length along each axis with which solutions oscillate in cells."""
+        ground, d = self.rows.layout.ground, len(cells[0].low)
+        if self.rows.is_constant:
+            return np.tile(self._waves_at(cells[0].low[None, None]), (len(cells), 1))
+        low, size = (np.array([getattr(cell, name) for cell in cells])[:, None] for name in ("low", "size"))
+        X = low + size * (_halved_rules(d, _FEW)[0] + 1.0) / 2
+        if ground.is_box:
+            return self._waves_at(X)
+        kept = (own[ground.inside(own)] for own in X)
+        return np.concatenate([self._waves_at(own[None]) if len(own) else np.zeros((1, d)) for own in kept])
+
+    def _waves_at(self, X: FloatArray) -> FloatArray:
+        """Return the same of points of cells, shape (cells, points, axes)."""
+        found, flat = np.zeros((len(X), X.shape[2])), X.reshape(-1, X.shape[2])
+        for equation in self.rows.equations:
+            try:
+                terms = {term[:2]: term[2] for term in self.rows.terms(equation, flat, None, [])}
+            except ProblemError:
+                if len(X) > 1:
+                    return np.concatenate([self._waves_at(own[None]) for own in X])
+                continue
+            for (number, index), value in terms.items():
+                axis, order = int(np.argmax(index)), sum(index)
+                rest = terms.get((number, (0,) * len(index)))
+                if rest is None or order != max(index) or order % 2 or order < self.rows.orders[number, axis]:
+                    continue
+                with np.errstate(all="ignore"):
+                    powers = np.nan_to_num((-1) ** (order // 2 + 1) * np.asarray(rest) / value, posinf=0.0)
+                most = np.broadcast_to(powers, len(flat)).reshape(X.shape[:2]).max(axis=1)
+                found[:, axis] = np.maximum(found[:, axis], np.maximum(most, 0.0) ** (1.0 / order))
+        return found
+
+    def followed(self, root: Cell, tol: float, most: int) -> Cell:
+        """Split cells until sources, coefficients and boundary values are resolved on each, or there are too many."""
+        while True:
+            cells = self._within(root)
+            limits = self._limits(cells, tol)
+            tails = [_beyond(found, *limits) for found in self.roughness.of(cells)]
+            stay = [number for number, own in enumerate(tails) if own.max() <= 1.0]
+            for number, found in zip(stay, self.roughness.searched([cells[n] for n in stay]), strict=True):
+                tails[number] = _beyond(found, *limits)
+            splits: Splits = {
+                cell: cuts_along(own, 1.0) for cell, own in zip(cells, tails, strict=True) if own.max() > 1.0
+            }
+            before, root = root, refined(root, splits)
+            if root is before or len(cells) + sum(2 ** len(s) for s in splits.values()) > most:
+                return before
+
+    def _limits(self, cells: list[Cell], tol: float) -> tuple[float, float]:
+        """Return how rough data may be, and coefficients."""
+        share = min(_DATA_SHARE * tol, _ROUGHEST)
+        scale = float(np.sqrt(sum(found.square for found in self.roughness.of(cells))))
+        return share * scale, share * float(np.sqrt(np.prod(self.rows.layout.root.size)))
+
+    def unseen(self, root: Cell, tol: float) -> bool:
+        """Tell whether data have narrow features that no cell of a tree sees."""
+        cells = leaves(root)
+        limit, relative = self._limits(cells, tol)
+        rough = self.roughness.searched(cells)
+        return any(one.spots.max() > limit or one.coefficients.max() > relative for one in rough)
+
+    def summed(self, root: Cell, limit: float, most: float) -> Cell:
+        """Split whole cells until their points tell the integrals of sources, or splitting does not help.
+
+        A source that is infinite at a point has finite integrals. What is missed of them near the point is felt
+        everywhere, however small a cell is. In a nonlinear problem it depends on the state by how much: cells stay.
+        """
+        while self.rows.problem.is_linear:
+            splits: Splits = {}
+            for part in self._summable(root):
+                missed = self._unsure[part.cell]
+                cuts = cuts_along(missed, limit) if missed.max() > limit else []
+                if cuts and self._pays(part, cuts):
+                    splits[part.cell] = cuts
+            most -= sum(2 ** len(own) - 1 for own in splits.values())
+            before, root = root, refined(root, splits)
+            if root is before or most < 0:
+                return before
+        return root
+
+    def _summable(self, root: Cell) -> list[CellPart]:
+        """Return the whole parts of a tree; what they miss of integrals is known then."""
+        every = (self.rows.layout.parts(cell) for cell in leaves(root))
+        whole = [parts[0] for parts in every if len(parts) == 1 and parts[0].whole]
+        if new := [part for part in whole if part.cell not in self._unsure]:
+            missed = self._missed_sums(new, [part.cell for part in new])
+            self._unsure |= dict(zip((part.cell for part in new), missed, strict=True))
+        return whole
+
+    def left_out(self, root: Cell) -> float:
+        """Return what points of all cells miss of the integrals of sources, if these are finite."""
+        missed = {cell: float(self._unsure[cell].max()) for cell in leaves(root) if cell in self._unsure}
+        most = max(missed, key=missed.__getitem__, default=None)
+        if most is None or missed[most] == 0.0:
+            return 0.0
+        (part,) = self.rows.layout.parts(most)
+        return _SLOWLY * sum(missed.values()) if self._pays(part, cuts_along(self._unsure[most])) else 0.0
+
+    def _pays(self, part: CellPart, cuts: list[tuple[int, float | None]]) -> bool:
+        """Tell whether less is missed by halves of a cell: that is not so where integrals are infinite."""
+        cell = part.cell
+        boxes = leaves(refined(cell, {cell: cuts}))
+        missed = self._missed_sums([part] * len(boxes), boxes).max(axis=1).sum()
+        return bool(missed < _PAYS * self._unsure[cell].max())
+
+    def _missed_sums(self, parts: list[CellPart], boxes: list[Cell]) -> FloatArray:
+        """Return what points of boxes in parts miss of the integrals of sources, by axis, in units of the solution."""
+        low, half = np.array([box.low for box in boxes])[:, None], np.array([box.size for box in boxes])[:, None] / 2
+        U, weights = _halved_rules(low.shape[2], rule_count(self.rows.layout.reference.degree))
+        found, whole = np.zeros((len(boxes), low.shape[2])), self.rows.layout.root.size / 2
+        for number, equation in enumerate(self.rows.equations):
+            source = equation.form.source_function
+            if source.constant is None:
+                units = np.array([self.rows.weights(part, whole)[number] for part in parts])
+                X = (low + half * (1.0 + U)).reshape(-1, low.shape[2])
+                sums = source(X).reshape(len(boxes), -1) @ weights.T
+                missed = (units * np.prod(half[:, 0], axis=1))[:, None] * np.abs(sums[:, 1:] - sums[:, :1])
+                found = np.maximum(found, missed)
+        return found
+
+
+def _beyond(found: Roughness, limit: float, relative: float) -> FloatArray:
+    """Return how rough a cell is, in terms of how rough it may be."""
+    data = found.data / limit if limit > 0.0 else np.where(found.data > 0.0, np.inf, 0.0)
+    return np.maximum(data, found.coefficients / relative)

@@ -1,0 +1,296 @@
+"""How rough sources, coefficients and boundary values are on cells, in units of the solution.
+
+All cells that are new are measured together: every expression is evaluated once, at the points of all of them.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from pibls.cells.measure import missed_along, tails_of
+from pibls.cells.parts import CellPart
+from pibls.cells.probe import Probe, missed_on_lines, points_on_line
+from pibls.cells.rows import Rows
+from pibls.cells.surface import Piece, Rule
+from pibls.cells.tree import Cell
+from pibls.checks import FloatArray
+from pibls.errors import ProblemError
+from pibls.features import MultiIndex
+from pibls.problem import Statement
+from pibls.problem.evaluate import Function
+
+__all__ = ["DataRoughness", "Roughness"]
+
+_SMALL = 1 / 16  # of a cell: boundary pieces that are smaller are not lost in it
+_PLAINLY = 0.02  # share of a function that is rough at the points of a cell
+_AT_ONCE = 64  # cells: more are no faster, and take more memory
+
+
+@dataclass(eq=False)
+class Roughness:
+    """How rough data are on a cell, along each axis.
+
+    Attributes
+    ----------
+    data
+        Sources and boundary values, in units of the solution.
+    spots
+        Their narrow features that no point sees.
+    coefficients
+        The same of coefficients, in terms of themselves; infinite where a piece of boundary is lost in the cell.
+    square
+        Square of the size of the data.
+    plain
+        Sources that points of parts see to be rough, with factors and values: split cells need no search for spots.
+    """
+
+    data: FloatArray
+    spots: FloatArray
+    coefficients: FloatArray
+    square: float = 0.0
+    plain: list[tuple[CellPart, float, Function, FloatArray]] = field(default_factory=list)
+
+
+class _OnPiece(NamedTuple):
+    """A condition on a piece of the boundary of a part: points, depth of the part, axes along, and unit of terms."""
+
+    part: CellPart
+    piece: Piece
+    rule: Rule
+    depth: float
+    along: Any
+    unit: float
+
+
+@dataclass(eq=False)
+class DataRoughness:
+    """Measures how rough the data of a problem are on cells, and keeps it."""
+
+    rows: Rows
+    _done: dict[Cell, Roughness] = field(default_factory=dict)
+
+    @cached_property
+    def probe(self) -> Probe:
+        """Looks for narrow features between points."""
+        return Probe(self.rows.layout)
+
+    def of(self, cells: Sequence[Cell]) -> list[Roughness]:
+        """Return how rough data are on cells."""
+        new = [cell for cell in cells if cell not in self._done]
+        self._done |= {cell: Roughness(*np.zeros((3, len(cell.low)))) for cell in new}
+        for start in range(0, len(new), _AT_ONCE):
+            chosen = new[start : start + _AT_ONCE]
+            if parts := [part for cell in chosen for part in self.rows.layout.parts(cell)]:
+                self._inside(parts)
+                self._boundary(parts)
+        for cell in new:
+            self._lost(cell)
+        return [self._done[cell] for cell in cells]
+
+    def searched(self, cells: Sequence[Cell]) -> list[Roughness]:
+        """Return the same of cells that stay: roughness that is plain there may be the faint end of something."""
+        found = self.of(cells)
+        for own in found:
+            while own.plain:
+                self._search(*own.plain.pop())
+        return found
+
+    def _lost(self, cell: Cell) -> None:
+        """Mark a cell in which a small piece of the boundary is lost."""
+        found, (pieces, extents) = self._done[cell], self.rows.layout.ground.extents
+        small = (extents < _SMALL * cell.size) | np.isnan(extents)
+        for k in np.flatnonzero(small.all(axis=1)).tolist():
+            if ((pieces[k] >= cell.low) & (pieces[k] <= cell.high)).all(axis=1).any():
+                found.coefficients = np.where(np.isnan(extents[k]), found.coefficients, np.inf)
+
+    def _inside(self, parts: list[CellPart]) -> None:
+        """Measure coefficients and sources of equations."""
+        equations, names = self.rows.equations, self.rows.problem.field_names
+        if self.rows.problem.is_linear:
+            balances = [self.rows.balance(part) for part in parts]
+        else:  # units of a diffusion
+            even = [float((part.half**2).min()) for part in parts]
+            balances = [(np.full(len(equations), own), np.ones(len(names))) for own in even]
+        for number, equation in enumerate(equations):
+            for function, (name, index) in _coefficients(equation, names):
+                if self.probe.spots(function, inside=True) is None:
+                    continue
+                for part, known, (factors, units) in zip(parts, _at(function, parts), balances, strict=True):
+                    unit = factors[number] * units[name] / float(np.prod(part.half ** np.array(index)))
+                    own = self.probe.missed_at_spots(part, function, known, unit)
+                    found = self._done[part.cell]
+                    found.coefficients = np.maximum(found.coefficients, own)
+            self._source(equation, {part: float(own[0][number]) for part, own in zip(parts, balances, strict=True)})
+
+    def _source(self, equation: Statement, factors: dict[CellPart, float]) -> None:
+        """Measure the source of an equation on parts, with a factor for each."""
+        known = _sources(equation, list(factors))
+        if not known or (source := equation.form.source_function).constant == 0.0:
+            return
+        values = {part: factors[part] * own for part, own in known.items()}
+        for part, own in values.items():
+            self._done[part.cell].square += float(part.weights @ np.square(own))
+        if source.constant is not None:
+            return
+        rough = {part: self._missed_by_cut(part, own) for part, own in values.items() if not part.whole}
+        missed = dict(rough)
+        if whole := [part for part in values if part.whole]:
+            stack, halves = np.stack([values[part] for part in whole]), np.stack([part.half for part in whole])
+            own = tails_of(self.rows.layout.reference).of_values(stack, halves)
+            between = self.probe.missed(whole, source, [known[part] for part in whole])
+            scale = np.array([factors[part] for part in whole])[:, None]
+            rough |= dict(zip(whole, own, strict=True))
+            missed |= dict(zip(whole, np.maximum(own, scale * between), strict=True))
+        for part, own in rough.items():
+            found, search = self._done[part.cell], (part, factors[part], source, known[part])
+            found.data = np.maximum(found.data, missed[part])
+            if np.linalg.norm(own) > _PLAINLY * np.sqrt(part.weights @ np.square(values[part])):
+                found.plain.append(search)
+            else:
+                self._search(*search)
+
+    def _search(self, part: CellPart, factor: float, source: Function, known: FloatArray) -> None:
+        """Look for features of a source that are narrower than points tell."""
+        spots, found = factor * self.probe.missed_at_spots(part, source, known), self._done[part.cell]
+        found.spots = np.maximum(found.spots, spots)
+        found.data = np.maximum(found.data, spots)
+
+    def _missed_by_cut(self, part: CellPart, values: FloatArray) -> FloatArray:
+        """Return the L2 norm of what functions of lower degree miss of values on a part that is cut, for every axis."""
+        reference = self.rows.layout.reference
+        zero = (0,) * reference.dimension
+        few = math.comb(max(reference.degree - 2, 1) + reference.dimension, reference.dimension)
+        roots = np.sqrt(part.weights)
+        basis, _ = np.linalg.qr(self.rows.layout.nodes(part, part.points, [zero])[zero][:, :few] * roots[:, None])
+        left = values * roots
+        return np.full(len(part.half), float(np.linalg.norm(left - basis @ (basis.T @ left))))
+
+    @cached_property
+    def _conditions(self) -> dict[Any, list[Statement]]:
+        """Conditions by their places, but for those that give cells nothing to resolve: numbers, and zero."""
+        found = defaultdict[Any, list[Statement]](list)
+        for statement in self.rows.problem.statements:
+            form = statement.form
+            if not (form.is_linear and form.is_constant and form.source_function.constant == 0.0):
+                found[statement.place].append(statement)
+        return found
+
+    def _boundary(self, parts: list[CellPart]) -> None:
+        """Measure the data of conditions on the boundary."""
+        given = defaultdict[Statement, list[_OnPiece]](list)
+        ground = self.rows.layout.ground
+        for part in parts if self._conditions else ():
+            for place, held in ground.pieces(part.cell).items():
+                for statement in self._conditions.get(place, ()) if held else ():
+                    for piece, rule in self._rules(part, place, held):
+                        # What lies on both sides of a seam is told by the points of each.
+                        if not ground.seams or (ground.kinds(rule.points) == part.kind).all():
+                            depth = float((np.abs(rule.normals) @ (2 * part.half)).mean())
+                            along = np.ptp(part.local(rule.points), axis=0) > 0.1
+                            unit = self._unit(statement, part, rule)
+                            given[statement].append(_OnPiece(part, piece, rule, depth, along, unit))
+        for statement, every in given.items():
+            self._on_pieces(statement, every)
+
+    def _rules(self, part: CellPart, place: Any, held: list[Piece]) -> Iterator[tuple[Piece, Rule]]:
+        """Yield plain pieces with their points: those of a whole cell are known, if pieces do not turn in it."""
+        count, known = self.rows.layout.reference.degree + 1, part.boundary.get(place)
+        ends = np.cumsum([count ** len(piece.box) for piece in held])
+        share = part.whole and known is not None and len(known.weights) == ends[-1]
+        for piece, stop in zip(held, ends.tolist(), strict=True):
+            if not piece.is_plain:
+                continue
+            if share and known is not None:
+                own = slice(stop - count ** len(piece.box), stop)
+                yield piece, Rule(known.points[own], known.normals[own], known.weights[own])
+            elif (rule := piece.rule(part.cell.low, part.cell.high, count)) is not None:
+                yield piece, rule
+
+    def _unit(self, statement: Statement, part: CellPart, rule: Rule) -> float:
+        """Return the size of the largest term of a condition."""
+        if not statement.form.is_linear:
+            return 1.0
+        terms = self.rows.only_terms(statement, part, rule.points, rule.normals)
+        return float(self.rows.sizes(terms, part.half).max()) or 1.0
+
+    def _on_pieces(self, statement: Statement, given: list[_OnPiece]) -> None:
+        """Measure the coefficients and the source of a condition on pieces of the boundary."""
+        rules = [own.rule for own in given]
+        for function, (_, index) in _coefficients(statement, self.rows.problem.field_names):
+            if self.probe.spots(function, inside=False) is None:
+                continue
+            for one, known in zip(given, _at(function, rules), strict=True):
+                unit = 1.0 / (one.unit * float(np.prod(one.part.half ** np.array(index))))
+                missed = math.sqrt(one.depth) * self.probe.missed_on(one.piece, function, known, unit)
+                found = self._done[one.part.cell]
+                found.coefficients = np.maximum(found.coefficients, missed * one.along)
+        source = _source_of(statement)
+        if source is None or source.constant == 0.0:
+            return
+        lines = self._on_lines(source, given)
+        for one, values, line in zip(given, _at(source, rules), lines, strict=True):
+            found, scale = self._done[one.part.cell], math.sqrt(one.depth) / one.unit
+            found.square += scale**2 * float(one.rule.weights @ np.square(values))
+            if source.constant is None and len(values) > 2:
+                spots = self.probe.missed_on(one.piece, source, values)
+                count = self.rows.layout.reference.degree + 1
+                own = missed_along(values, one.rule.weights, len(one.piece.box), count)
+                found.spots = np.maximum(found.spots, scale * spots * one.along)
+                found.data = np.maximum(found.data, scale * max(own, spots, line) * one.along)
+
+    def _on_lines(self, function: Function, given: list[_OnPiece]) -> FloatArray:
+        """Return the L2 norms of what Gauss points on curves miss of a function; none of surfaces."""
+        found, count = np.zeros(len(given)), self.rows.layout.reference.degree + 1
+        curves = [number for number, own in enumerate(given) if len(own.piece.box) == 1]
+        if function.constant is None and curves:
+            s, pieces = points_on_line(count), [given[number].piece for number in curves]
+            spans = np.stack([piece.box[0] for piece in pieces])
+            U = spans[:, :1] + (spans[:, 1:] - spans[:, :1]) * (s + 1) / 2
+            rules = [Rule(*piece.patch.at(u[:, None])[:2], s) for piece, u in zip(pieces, U, strict=True)]
+            lengths = [piece.patch.measure * float(np.ptp(piece.box[0])) for piece in pieces]
+            found[curves] = missed_on_lines(np.stack(_at(function, rules)), count) * np.sqrt(np.array(lengths) / 2)
+        return found
+
+
+def _at(function: Function, places: Sequence[CellPart | Rule]) -> list[FloatArray]:
+    """Return the values of a function at the points of every part, or of every rule on the boundary."""
+    normals = [place.normals for place in places if isinstance(place, Rule)]
+    values = function(np.concatenate([place.points for place in places]), np.concatenate(normals) if normals else None)
+    return np.split(values, np.cumsum([len(place.points) for place in places])[:-1])
+
+
+def _source_of(statement: Statement) -> Function | None:
+    """Return the source of a statement, or None: a nonlinear one may have no value at zero."""
+    try:
+        return statement.form.source_function
+    except ProblemError:
+        if statement.form.is_linear:
+            raise
+        return None
+
+
+def _sources(statement: Statement, parts: list[CellPart]) -> dict[CellPart, FloatArray]:
+    """Return the source at the points of the parts on which it has values."""
+    source = _source_of(statement)
+    try:
+        return {} if source is None else dict(zip(parts, _at(source, parts), strict=True))
+    except ProblemError:
+        if statement.form.is_linear:
+            raise
+        alone = [_sources(statement, [part]) for part in parts] if len(parts) > 1 else []
+        return {part: values for own in alone for part, values in own.items()}
+
+
+def _coefficients(statement: Statement, names: Sequence[str]) -> Iterator[tuple[Function, tuple[int, MultiIndex]]]:
+    """Yield the coefficients of a linear statement that vary, with the field and derivative that they multiply."""
+    form = statement.form
+    for term, function in zip(form.terms, form.coefficient_functions, strict=True):
+        if form.is_linear and function.constant is None:
+            yield function, (list(names).index(term.field), term.multi_index)

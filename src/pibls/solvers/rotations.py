@@ -1,0 +1,104 @@
+"""Elimination by orthogonal factors of the rows themselves."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from pibls.checks import FloatArray
+from pibls.errors import SolveError
+from pibls.limits import require_time
+from pibls.solvers.elimination import Factor, Front, Load, System, transposed
+from pibls.solvers.joins import Join
+
+__all__ = ["Rotations"]
+
+_RIDGE = 1e-13  # rows that say that an unknown is zero, where no other row says anything of it
+
+
+@dataclass(frozen=True, eq=False)
+class Turned(Factor):
+    """Branches whose rows are rotated: orthonormal columns take the rows into the triangles."""
+
+    rotation: FloatArray
+
+    @property
+    def size(self) -> int:
+        """How many numbers it holds."""
+        return super().size + self.rotation.size
+
+    def taken(self, which: Any) -> Factor:
+        """Return the factors of some of the branches."""
+        some = super().taken(which)
+        return Turned(some.triangle, some.coupling, some.front, self.rotation[which])
+
+    def up(self, right: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return the right-hand sides of own unknowns and of fronts, from those of the rows."""
+        turned = transposed(self.rotation[:, : right.shape[1]]) @ right
+        return turned[:, : self.own], turned[:, self.own :]
+
+    def lifted(self, system: System, load: Load) -> tuple[FloatArray, FloatArray]:
+        """Return the same for leaves."""
+        del system
+        return self.up(np.concatenate([load.equation, load.rows, load.heavy], axis=1))
+
+
+@dataclass(frozen=True)
+class Rotations:
+    """Eliminates by orthogonal factors of the rows themselves."""
+
+    def leaves(self, system: System) -> list[tuple[Factor, list[int]]]:
+        """Eliminate the own unknowns of leaves."""
+        ridge = np.zeros((len(system.rows), system.own, system.rows.shape[2]))
+        ridge[:, np.arange(system.own), np.arange(system.own)] = _RIDGE
+        rows = np.concatenate([system.all_rows, ridge], axis=1)
+        return [(self._factor(rows, system.own), list(range(len(rows))))]
+
+    def scaled(self, front: Front, units: FloatArray) -> Front:
+        """Return fronts over unknowns in other units: old ones are new ones times units."""
+        return Front(front.rows * units[:, None], front.sizes * np.square(units))
+
+    def joined(self, one: Front, two: Front, join: Join) -> Factor:
+        """Join fronts pair by pair and eliminate the unknowns that only they share."""
+        places, sums, width = join.places, join.sums, join.gone + join.left
+        parts = [np.zeros((len(own.rows), own.rows.shape[1] + sums, width)) for own in (one, two)]
+        for rows, front, place, counts in zip(parts, (one, two), places, join.counts, strict=True):
+            count = front.rows.shape[1]
+            rows[:, :count, place] = front.rows
+            rows[:, count + np.arange(sums), place[:sums]] = counts
+        # The sums of the first front are those of the union less those of the second.
+        parts[0][:, :, :sums] = -parts[0][:, :, places[0][:sums]]
+        return self._factor(np.concatenate(parts, axis=1), join.gone)
+
+    def last(self, front: Front, counts: FloatArray) -> Factor:
+        """Eliminate the sums of whole trees, and how much they count."""
+        diagonal = np.broadcast_to(np.diag(counts), (len(front.rows), len(counts), len(counts)))
+        return self._factor(np.concatenate([front.rows, diagonal], axis=1), len(counts))
+
+    @staticmethod
+    def _factor(rows: FloatArray, own: int) -> Factor:
+        if not np.isfinite(rows).all():
+            raise SolveError("The equations are not finite where they are linearised. Check starts and bounds.")
+        number, count, width = rows.shape
+        require_time(4.0 * number * count * width**2)
+        empty = np.zeros((number, max(width - count, 0), width))
+        rotation, triangle = np.linalg.qr(np.concatenate([rows, empty], axis=1))
+        sizes = np.square(rows).sum(axis=1)[:, own:]
+        front = Front(triangle[:, own:, own:], sizes)
+        return Turned(triangle[:, :own, :own], triangle[:, :own, own:], front, rotation[:, :count])
+
+    def raised(self, right: FloatArray, weight: FloatArray, units: FloatArray) -> FloatArray:
+        """Return the right-hand sides of scaled fronts."""
+        del units
+        return weight[:, None, None] * right
+
+    def union(self, one: FloatArray, two: FloatArray, given: tuple[FloatArray, FloatArray], join: Join) -> FloatArray:
+        """Return the right-hand sides of unions of fronts from theirs, and from the values given to their sums."""
+        own, other = (counts[:, None] * value for counts, value in zip(join.counts, given, strict=True))
+        return np.concatenate([one, own, two, other], axis=1)
+
+    def whole(self, right: FloatArray, given: FloatArray, counts: FloatArray) -> FloatArray:
+        """Return the right-hand sides of whole trees from those of their fronts, and from values given to sums."""
+        return np.concatenate([right, counts[:, None] * given], axis=1)

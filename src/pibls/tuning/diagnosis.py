@@ -1,0 +1,177 @@
+"""Solves by cells, and the diagnosis of problems whose solutions are in doubt."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import Any, cast
+
+import numpy as np
+
+from pibls.budget import Budget
+from pibls.cells import solve_cells, solve_cells_nonlinear
+from pibls.cells.fitters import Fitter, Linear
+from pibls.cells.linear import Start, start_of
+from pibls.features.reference import SINES, Cells
+from pibls.lines import Evolution, find_evolution
+from pibls.problem import Across, OnPart, Problem
+from pibls.problem.analysis import analysis_of
+from pibls.runtime import blas_threads
+from pibls.solution import Solution
+from pibls.status import Status
+from pibls.tuning.fitting import Fitting
+from pibls.tuning.progress import Progress
+from pibls.wellposed.compatibility import incompatibility
+from pibls.wellposed.contradiction import clash_beyond, contradiction_of, find_clash
+from pibls.wellposed.counting import surplus_on_line
+from pibls.wellposed.sensitivity import sensitivity_of
+from pibls.wellposed.stability import grows_without_bound
+
+__all__ = ["solve_by_cells"]
+
+_SENSITIVE = 30.0  # sensitivities of well-posed problems are of the size of one
+_UNMET, _WIDELY = 0.02, 0.25  # share of the size of a statement that it lacks, and share of its points
+_PLAINLY = 0.25  # share of its size that a statement lacks of what is called a solution
+_LITTLE = 0.01  # of the size of a solution
+_POINTS = 200
+_GLANCE = 0.3  # nominal seconds for what has no solution, or is to tell whether there is one
+_GLIMPSE = 1e-3  # tolerance of a tree that only has to resolve data
+_PRECISE = 1e-8  # tolerance of solutions whose slopes are to be known
+_RUNAWAY = (
+    "The solution is unstable: waves grow the faster the shorter they are, without bound, as in a heat equation run "
+    "backwards, so that its data cannot determine it. Check the signs of the highest derivatives, or give conditions "
+    "at the last time instead."
+)
+
+
+def solve_by_cells(
+    problem: Problem,
+    tol: float,
+    budget: Budget,
+    seed: int,
+    report: Callable[[Progress], None],
+    *,
+    start: Any = None,
+    continuation: Sequence[Problem] = (),
+    assume_well_posed: bool = False,
+    nodes: Cells = SINES,
+) -> Solution:
+    """Solve a problem by cells; where the solution is in doubt, find out whether the problem is to blame."""
+    common: dict[str, Any] = {"seed": seed, "report": lambda *facts: report(Progress(*facts)), "nodes": nodes}
+    with blas_threads(most=1):
+        if not problem.is_linear:
+            common |= {"start": start, "continuation": continuation, "assume_well_posed": assume_well_posed}
+            diagnose = None if assume_well_posed else partial(_nonlinear_flaw, tol)
+            return solve_cells_nonlinear(problem, tol, budget, diagnose=diagnose, **common)
+        first = start_of(problem, tol, budget, seed, nodes)
+        if assume_well_posed:
+            return solve_cells(problem, tol, budget, start=first, undetermined=np.inf, **common)
+        glanced = partial(solve_cells, budget=budget.part(most=_GLANCE), **common)
+        common |= {"start": first, "diagnose": partial(_flaw, tol, budget, seed)}
+        return _told_at_once(first, tol, glanced) or solve_cells(problem, tol, budget, **common)
+
+
+def _told_at_once(start: Start, tol: float, glanced: Callable[..., Solution]) -> Solution | None:
+    """If the conditions alone are inconsistent, return a quick solution that says why; else None."""
+    problem = start.data.rows.problem
+    lost, clash = incompatibility(problem, tol, lambda: start), find_clash(problem)
+    if not lost and clash is None and (surplus := surplus_on_line(problem)) is not None:
+        others = glanced(problem.with_statements([s for s in problem.statements if s is not surplus]), _PRECISE)
+        clash = clash_beyond(surplus, others) if others.status == Status.CONVERGED else None
+    if not lost and clash is None:
+        return None
+    solution = glanced(
+        problem, tol, diagnose=lambda made, _: (lost or (clash.in_words(made, tol) if clash is not None else ""), "")
+    )
+    return solution if solution.status == Status.ILL_POSED else None
+
+
+def _nonlinear_flaw(tol: float, solution: Solution, _: Fitter) -> tuple[str, str]:
+    """Say why a nonlinear problem is ill-posed, if its conditions or its linear equations are."""
+    problem, clash = solution.problem, find_clash(solution.problem)
+    lost = incompatibility(problem, tol, lambda: start_of(problem, max(tol, _GLIMPSE)))
+    return lost or ("" if clash is None else clash.in_words(solution, tol)), ""
+
+
+def _flaw(tol: float, budget: Budget, seed: int, solution: Solution, solver: Fitter) -> tuple[str, str]:
+    """Say why a linear problem is ill-posed, or how its jumps were read where nothing is wrong."""
+    problem, record = solution.problem, solution.diagnostics
+    if budget.late:
+        return "", ""
+    evolution = find_evolution(problem) if problem.domain.time is not None else None
+    lacks = evolution.lacks if isinstance(evolution, Evolution) else ""  # where waves fade soon, cells hardly notice
+    if isinstance(evolution, Evolution) and grows_without_bound(evolution, solution.network):
+        return _RUNAWAY, ""
+    unmet = _is_in_doubt(solution, tol)
+    if unmet or (record.condition or 0.0) > _SENSITIVE:
+        found = sensitivity_of(problem, seed, cast(Linear, solver))
+        budget.spend(found.operations)
+        if found.is_unseen or found.is_unstable:
+            return ("" if found.is_unseen else lacks) or found.in_words(), ""
+        # A sensitive problem may have a residual because its solution is not found yet. Networks know no interfaces.
+        joined = any(isinstance(s.place, Across) for s in problem.statements)
+        if unmet and max(found.sizes) < _SENSITIVE and not joined:
+            lacks = _contradiction(solution, seed, budget) or lacks
+    switching = analysis_of(problem).switching
+    return lacks, "" if switching is None else switching.reading
+
+
+def _is_in_doubt(solution: Solution, tol: float) -> bool:
+    """Tell whether equations or conditions are plainly not fulfilled.
+
+    A solution that is accurate enough may lack much of an equation where cells are coarse; if rows lack no more than
+    the tolerance in units of the solution, that does not matter.
+    """
+    if solution.status == Status.CONVERGED:
+        lacking = solution.diagnostics.stages[-1].residual or 0.0
+        return lacking > min(tol, _LITTLE) and max(_unmet(solution).values(), default=0.0) > _PLAINLY
+    unmet = bool(_unmet(solution))
+    if not unmet or solution.richer is None or not (solution.error_estimate or 0.0) < 1.0:
+        return unmet
+    # A coarse solution is in no doubt if the finer one that it was compared with fulfils everything.
+    network, weights = solution.richer
+    return bool(_unmet(replace(solution, network=network, weights=weights, richer=None)))
+
+
+def _unmet(solution: Solution) -> dict[str, float]:
+    """Return which equations and conditions are plainly not fulfilled, not only near some points, and their lack.
+
+    That is relative to the largest of their terms, which on a boundary with zero values are of the size that they have
+    inside.
+    """
+    domain = solution.problem.domain
+    interior = domain.sample(_POINTS, "kronecker", 3)
+    given = [s for s in solution.problem.statements if s.is_equation or isinstance(s.place, OnPart)]
+    every = list({(term.field, term.multi_index): None for s in given for term in s.form.terms})
+    known = dict(zip(every, solution.evaluate(interior, every), strict=True))
+    found = {}
+    for statement in given:
+        form = statement.form
+        slots = [(term.field, term.multi_index) for term in form.terms]
+        inside = [known[slot] for slot in slots]
+        if isinstance(statement.place, OnPart):
+            X, normals = statement.place.part.sample(_POINTS, "kronecker", 3)
+            state = solution.evaluate(X, slots)
+        else:
+            X, normals, state = interior, None, inside
+        left = form.residual_at(X, normals, state)
+        sizes = (max(np.abs(own).max() for own in pair) for pair in zip(state, inside, strict=True))
+        terms = [f(X, normals) * size for f, size in zip(form.coefficient_functions, sizes, strict=True)]
+        size = max(np.abs(own).max() for own in [form.source_function(X, normals), *terms])
+        if np.mean(np.abs(left) > _UNMET * size) > _WIDELY:
+            found[statement.name] = float(np.sqrt(np.mean(np.square(left)))) / float(size)
+    return found
+
+
+def _contradiction(solution: Solution, seed: int, budget: Budget) -> str:
+    """Say which statements contradict each other, if any do."""
+    if not contradiction_of(Fitting(solution.problem, seed), budget):
+        return ""
+    name, lack = max(_unmet(solution).items(), key=lambda item: item[1])
+    residual = solution.diagnostics.residuals[name].rms if name in solution.diagnostics.residuals else np.nan
+    return (
+        f"The equations and conditions contradict each other: {name} keeps a residual of {residual:.1g}, {lack:.0%} of "
+        "its largest term, however many cells there are, though the best compromise is found. Check signs and values, "
+        "or remove a condition."
+    )

@@ -1,0 +1,163 @@
+"""The strategy of a solve: by cells, by lines or by one wide network, and another way where one stalls."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from pibls.budget import Budget
+from pibls.cells import suits_cells
+from pibls.checks import shorten
+from pibls.errors import InputError, PiblsError
+from pibls.features.reference import SINES, Cells
+from pibls.geometry.across import check_interfaces
+from pibls.limits import in_words
+from pibls.lines import Evolution, Unsuitable, evolve, find_evolution, suits_lines
+from pibls.problem import Problem
+from pibls.solution import Solution
+from pibls.status import Status
+from pibls.system import check_squares
+from pibls.tuning.diagnosis import solve_by_cells
+from pibls.tuning.progress import Progress
+from pibls.tuning.wide import solve_wide
+
+__all__ = ["Strategy"]
+
+_FLAT, _SOLID = 3, 4  # two or three dimensions of space, and time
+_FIRST = 0.1  # share of the budget for the first of two ways, where the second one is cheap
+_MOST = 0.7  # share for the first of two ways, where the second one needs some
+_HALF = 0.5  # share for the first of two ways that are as dear
+_WORDS = {
+    "lines": ("Following it in time", "followed in time"),
+    "cells": ("Solving it in space and time at once", "solved in space and time at once"),
+}
+_ROUNDING = 1e-10  # what stalls below this is limited by round-off
+
+
+@dataclass(frozen=True, eq=False)
+class Strategy:
+    """One solve: a problem with all wishes, and one budget for all that is tried."""
+
+    problem: Problem
+    tol: float
+    budget: Budget
+    seed: int
+    report: Callable[[Progress], None]
+    start: Any = None
+    continuation: Sequence[Problem] = ()
+    device: Any = None
+    assume_well_posed: bool = False
+    nodes: Cells | None = None
+
+    def run(self, time: str | None) -> Solution:
+        """Solve by the way that suits the problem, or by the one asked for."""
+        check_squares(self.problem)
+        check_interfaces(self.problem)
+        if self.problem.domain.time is None or time == "space-time":
+            return self._at_once()
+        if time is None:
+            return self._evolved()
+        found = self._by_lines()
+        if isinstance(found, Unsuitable):
+            raise InputError(f"This problem cannot be solved with time='lines': {found.reason}.")
+        return found
+
+    def _evolved(self) -> Solution:
+        """Solve an evolution by lines or in space and time at once, and by the other way where that stalls."""
+        problem, words = self.problem, ""
+        size, late = len(problem.domain.coordinates), bool(self.budget.late) or self.budget.left == 0.0
+        free = self.device is None and self.nodes is None and not late and suits_cells(problem)
+        both = free and isinstance(find_evolution(problem), Evolution)
+        if self.start is None and not self.continuation and suits_lines(problem):
+            # Cells of a plane and time are dearer than lines.
+            both = both and size < _FLAT
+            evolved = self._by_lines((_HALF if problem.is_linear else _MOST) if both else 1.0)
+            if isinstance(evolved, Solution):
+                if both and _is_limited(evolved) and self.budget.left > 0.0 and not self.budget.late:
+                    # Cells are graded to where what is given at the start jumps, and take no steps that could fail.
+                    return self._again(evolved, self._at_once, ("lines", "cells"))
+                return evolved
+            words = f"It cannot be followed in time instead: {evolved.reason}."
+        lines = both and not words and problem.is_linear and size < _SOLID
+        # Growth by many powers of ten is beyond cells, not beyond lines.
+        solution = self._at_once((_MOST if problem.domain.space else _FIRST) if lines else 1.0)
+        if not _is_limited(solution):
+            return solution
+        if words:
+            return _with_words(solution, words)
+        return self._again(solution, self._by_lines, ("cells", "lines")) if lines else solution
+
+    def _at_once(self, share: float = 1.0) -> Solution:
+        """Solve with time, if there is one, as one more coordinate, within a share of the budget."""
+        budget = self.budget if share == 1.0 else self.budget.part(share)
+        common = (self.problem, self.tol, budget, self.seed, self.report)
+        wishes = {"start": self.start, "continuation": self.continuation, "assume_well_posed": self.assume_well_posed}
+        if self.device is not None or not suits_cells(self.problem):
+            return solve_wide(*common, device=self.device, **wishes)
+        return solve_by_cells(*common, nodes=self.nodes or SINES, **wishes)
+
+    def _by_lines(self, share: float = 1.0) -> Solution | Unsuitable:
+        """Follow an evolution in time, within a share of the budget."""
+        found = evolve(
+            self.problem,
+            tol=self.tol,
+            seed=self.seed,
+            budget=self.budget if share == 1.0 else self.budget.part(share),
+            report=lambda *facts: self.report(Progress(*facts)),
+            assume_well_posed=self.assume_well_posed,
+        )
+        if self.device is None or isinstance(found, Unsuitable):
+            return found
+        words = f"Lines run on NumPy: the device {shorten(self.device)} was not used. time='space-time' would use it."
+        return _with_words(found, words)
+
+    def _again(
+        self, first: Solution, other_way: Callable[[], Solution | Unsuitable], names: tuple[str, str]
+    ) -> Solution:
+        """Try another way with what is left of the budget; whatever comes of that, the first solution is not lost."""
+        until = self.budget.elapsed
+        (_, before), (doing, done) = (_WORDS[name] for name in names)
+        chosen = first
+        try:
+            other = other_way()
+            # What is linear neither blows up nor ceases to exist.
+            if isinstance(other, Unsuitable) or other.status == Status.ILL_POSED:
+                reason = other.reason if isinstance(other, Unsuitable) else other.diagnostics.message
+                words = f"It cannot be {done} instead: {reason}"
+            elif _better(other, first):
+                chosen = other
+                words = f"It was {done}, as {before.removeprefix('solved ')} it stalled ({_known(first)})."
+            else:
+                words = f"{done.capitalize()} it is no better ({_known(other)})."
+        except PiblsError as error:
+            words = f"{doing} failed as well: {error}"
+        except KeyboardInterrupt as stop:
+            words = f"{doing} came to no end. {in_words(stop)}"
+        seconds = dict(zip(names, (until, self.budget.elapsed - until), strict=True))
+        return _with_words(chosen, words, seconds)
+
+
+def _is_limited(solution: Solution) -> bool:
+    """Tell whether a solve stalled, and not for rounding."""
+    return solution.status == Status.STALLED and (solution.error_estimate or 0.0) > _ROUNDING
+
+
+def _better(one: Solution, two: Solution) -> bool:
+    """Tell whether a solution is estimated to be more accurate than another."""
+    first, second = one.error_estimate, two.error_estimate
+    return one.status == Status.CONVERGED or (first is not None and (second is None or first < second))
+
+
+def _known(solution: Solution) -> str:
+    estimate = np.inf if solution.error_estimate is None else solution.error_estimate
+    return f"estimated error {estimate:.1e}" if np.isfinite(estimate) else "error unknown"
+
+
+def _with_words(solution: Solution, words: str, seconds: Mapping[str, float] | None = None) -> Solution:
+    """Return a solution with more words in its message, and with the time of each way that was tried."""
+    record = solution.diagnostics
+    message = f"{record.message} {words}"
+    return replace(solution, diagnostics=replace(record, message=message, seconds=seconds or record.seconds))
