@@ -496,7 +496,7 @@ def test_claims_are_held_against_what_came_out():
     cells = accuracy("advection", 30, {"PI-BLS": 1e-3, "PI-ELM": 1e-2, "PINN": 0.5, "BPI-ELM": 0.2}, seeds=8)
     first, *rest = claims(findings(cells))
     assert first.verdict == "confirmed"
-    assert "better than PINN by a factor of 500" in first.why
+    assert "better than PINN by a factor of 500" in first.plain
     assert {claim.verdict for claim in rest} <= {"confirmed", "refuted", "depends", "not run"}
 
 

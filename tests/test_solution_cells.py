@@ -18,8 +18,7 @@ import pibls as pb
 from pibls.cells.linear import solve_cells
 from pibls.errors import FeatureError, FileFormatError, InputError
 from pibls.features import draw_network
-from pibls.report.drawing import cell_walls
-from pibls.report.views import choose_views
+from pibls.report.views import cell_walls, choose_views
 from pibls.solution import Diagnostics, Solution, Stage, celled
 from pibls.solution.celled import CellNetwork
 

@@ -111,8 +111,6 @@ def _say(finding: Finding) -> None:
 def examine(problem: Problem) -> tuple[str, tuple[str, ...]]:
     """Return why a problem is ill-posed, or nothing, and warnings.
 
-    Examples
-    --------
     >>> from pibls import problems
     >>> examine(problems.poisson())
     ('', ())

@@ -19,8 +19,6 @@ class BoxTree:
 
     All questions are asked at once: going down the tree, what is kept are pairs of a question and a box, as arrays.
 
-    Examples
-    --------
     >>> starts = np.arange(10.0)[:, None]
     >>> tree = BoxTree(starts, starts + 1)
     >>> points = np.array([[0.5], [8.5]])

@@ -33,8 +33,6 @@ class Filling:
     def of(cls, interior: FloatArray, boundary: FloatArray) -> Filling:
         """Triangulate points; those of the boundary come last.
 
-        Examples
-        --------
         >>> square = np.array([[i, j] for i in range(4) for j in range(4)], dtype=float)
         >>> Filling.of(square, np.empty((0, 2))).contains(np.array([[1.5, 1.2], [3.5, 1.0]]))
         array([ True, False])

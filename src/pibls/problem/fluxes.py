@@ -22,8 +22,6 @@ _SAMPLES = 64
 def normal_flux(equation: object, space: tuple[sp.Symbol, ...]) -> sp.Expr | None:
     """Return the flux of an equation along the normal, or None if its divergences alone do not tell.
 
-    Examples
-    --------
     >>> from pibls import coordinates, div, field, grad
     >>> x, y = coordinates("x y")
     >>> u = field("u", x, y)
@@ -52,8 +50,6 @@ def normal_flux(equation: object, space: tuple[sp.Symbol, ...]) -> sp.Expr | Non
 def carriers(forms: Sequence[Form], names: Sequence[str], space: int) -> dict[str, int]:
     """Return for every field whose equation is of second order in space the number of the equation by which it flows.
 
-    Examples
-    --------
     >>> from pibls.problems import everyday
     >>> problem = everyday()["cantilever"]()
     >>> carriers([s.form for s in problem.statements if s.is_equation], problem.field_names, 2)
@@ -74,8 +70,6 @@ def carriers(forms: Sequence[Form], names: Sequence[str], space: int) -> dict[st
 def flux_of(field: Any, equations: Sequence[object], forms: Sequence[Form], domain: DomainLike) -> sp.Expr:
     """Return the flux of a field along the normal, with a sign by which it grows with the field's own slope.
 
-    Examples
-    --------
     >>> from pibls.problems import poisson
     >>> problem = poisson()
     >>> forms = [s.form for s in problem.statements if s.is_equation]

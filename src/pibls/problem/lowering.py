@@ -204,8 +204,6 @@ def _varies(expression: sp.Expr, slots: set[sp.Symbol]) -> bool:
 def lower(expression: sp.Expr, coordinates: tuple[sp.Symbol, ...]) -> Form:
     """Lower a resolved residual to a :class:`Form`.
 
-    Examples
-    --------
     >>> from pibls.problem import coordinates, field
     >>> x, y = coordinates("x y")
     >>> u = field("u", x, y)

@@ -63,8 +63,6 @@ def etdrk4(problem: SemiLinear) -> Callable[[FloatArray, FloatArray], FloatArray
 
     Between the steps it is interpolated by polynomials of degree seven.
 
-    Examples
-    --------
     >>> heat = SemiLinear(0.0, 2 * np.pi, lambda k: -(k**2), lambda u: 0 * u, 0, np.sin, 1.0, 16, 64)
     >>> u = etdrk4(heat)
     >>> float((u(np.array([0.5]), np.array([0.7])) - np.exp(-0.7) * np.sin(0.5)).round(12)[0])
@@ -255,8 +253,6 @@ def cole_hopf(
     The integrands are entire and vanish at the ends of the range of integration, so that the trapezoid rule converges
     faster than any power of its step.
 
-    Examples
-    --------
     >>> u = cole_hopf(0.1)
     >>> start, later = u(np.array([0.5, 0.0]), np.array([0.0, 1.0]))
     >>> float(start), bool(abs(later) < 1e-12)

@@ -197,8 +197,6 @@ def choose_views(domain: DomainLike, at: object, n: int | None, owner: str) -> t
     One view, or several along one coordinate: those the user listed, or a few times of a problem in two or more space
     dimensions.
 
-    Examples
-    --------
     >>> from pibls.geometry import Box, TimeInterval
     >>> x, y, z, t = sp.symbols("x y z t")
     >>> box = Box((x, 0, 1), (y, 0, 1), (z, 0, 2))

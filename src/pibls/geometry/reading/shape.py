@@ -87,10 +87,6 @@ def read_shape(
         raise InputError(f"The 'region' parameter of read_shape must be text. Got {shorten(region)} instead.")
     if isinstance(source, str | os.PathLike):
         return _from_file(Path(source), symbols, tolerance, region)
-    if isinstance(source, Mapping):
-        return from_geojson(source, _two(symbols, "GeoJSON"), "The GeoJSON", region)
-    if isinstance(source, sp.Expr):
-        return Implicit(symbols, source, bounds, cells)
     return _from_object(source, symbols, bounds, tolerance, region, origin, cells)
 
 
@@ -132,6 +128,8 @@ def _from_object(
     origin: str,
     cells: int | None,
 ) -> Region:
+    if isinstance(source, Mapping):
+        return from_geojson(source, _two(symbols, "GeoJSON"), "The GeoJSON", region)
     if hasattr(source, "__geo_interface__"):
         return from_geojson(source.__geo_interface__, _two(symbols, "The object"), type(source).__name__, region)
     if hasattr(source, "vertices") and hasattr(source, "faces"):
@@ -140,8 +138,8 @@ def _from_object(
         return from_mesh(source, symbols, region, type(source).__name__)
     if isinstance(source, np.ndarray) and source.dtype == np.bool_:
         return from_mask(source, _two(symbols, "An array"), bounds, tolerance, origin)
-    if callable(source):
-        function: Callable[..., object] = source
+    if callable(source) or isinstance(source, sp.Expr):
+        function: Callable[..., object] | sp.Expr = source
         return Implicit(symbols, function, bounds, cells)
     raise InputError(
         "The 'source' parameter of read_shape must be a path, GeoJSON, an array of booleans, a function, a formula, "

@@ -15,8 +15,8 @@ import numpy as np
 from pibls.checks import FloatArray
 from pibls.errors import SolveError
 from pibls.limits import in_words
-from pibls.methods.pinn_lbfgs import Lbfgs
-from pibls.methods.pinn_loss import Loss
+from pibls.paper.pinn_lbfgs import Lbfgs
+from pibls.paper.pinn_loss import Loss
 from pibls.solution import Stage
 
 _DECAY = 0.1  # of the step of Adam, from its first iteration to its last

@@ -19,7 +19,7 @@ from pibls.checks import FloatArray, check_seed
 from pibls.features import Activation
 from pibls.features.deep import propagate
 from pibls.geometry import Points
-from pibls.methods.pinn_residual import Evaluator, residual_evaluator
+from pibls.paper.pinn_residual import Evaluator, residual_evaluator
 from pibls.problem import Averages, MultiIndex, Problem, Statement
 
 _PROBES = 10

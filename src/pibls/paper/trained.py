@@ -11,12 +11,9 @@ import numpy as np
 
 from pibls.checks import FloatArray
 from pibls.errors import FeatureError, PiblsError, SolveError
-from pibls.methods import PINN
-from pibls.methods.pinn import PinnFit, train_together
+from pibls.paper.pinn import PINN, PinnFit, train_together
+from pibls.paper.shared_rows import Key, Scorer
 from pibls.problem import MultiIndex
-from pibls.tuning.shared_rows import Key, Scorer
-
-__all__ = ["TrainedJob", "scores_of_trained"]
 
 
 @dataclass(frozen=True, eq=False)

@@ -18,10 +18,10 @@ from pibls.problem.lowering import lower
 
 torch = pytest.importorskip("torch")
 
-from pibls.methods.pinn import PinnFit, fit_together  # noqa: E402
-from pibls.methods.pinn_lbfgs import Lbfgs  # noqa: E402
-from pibls.methods.pinn_loss import Loss, differentiable  # noqa: E402
-from pibls.methods.pinn_residual import residual_evaluator  # noqa: E402
+from pibls.paper.pinn import PinnFit, fit_together  # noqa: E402
+from pibls.paper.pinn_lbfgs import Lbfgs  # noqa: E402
+from pibls.paper.pinn_loss import Loss, differentiable  # noqa: E402
+from pibls.paper.pinn_residual import residual_evaluator  # noqa: E402
 
 TINY = pb.PINN(width=6, adam_iterations=2, lbfgs_iterations=2)
 SMOOTH = [name for name, psi in ACTIVATIONS.items() if psi.smoothness > 5]

@@ -17,8 +17,8 @@ from pibls.features.deep import DeepNetwork
 from pibls.features.taylor import lower_set
 from pibls.geometry import Points
 from pibls.methods.fit import Scale, check_fit, check_penalties, placing, recorded, residual_record, row_scaling
-from pibls.methods.pinn_loss import Loss, padded
-from pibls.methods.pinn_training import Layout, Trained, copied, train
+from pibls.paper.pinn_loss import Loss, padded
+from pibls.paper.pinn_training import Layout, Trained, copied, train
 from pibls.problem import MultiIndex, Problem
 from pibls.runtime import blas_threads, require_memory
 from pibls.solution import Diagnostics, Solution
@@ -238,8 +238,6 @@ def fit_together(
 ) -> list[Solution]:
     """Return what the fits of networks, one by one, would give; they are trained side by side.
 
-    Examples
-    --------
     >>> from pibls import problems
     >>> problem = problems.advection()
     >>> points = Points.sample(problem, interior=20)

@@ -22,12 +22,10 @@ from pibls.errors import FeatureError, PiblsError, SolveError
 from pibls.methods import BayesianPIELM
 from pibls.methods.fit import row_scaling
 from pibls.methods.marginal_likelihood import Group, maximise
+from pibls.paper.families import Family, Shared, columns, width
+from pibls.paper.folds import IndexArray
+from pibls.paper.shared_rows import Key, Rows, Scorer
 from pibls.solvers import SVD, solver
-from pibls.tuning.families import Family, Shared, columns, width
-from pibls.tuning.folds import IndexArray
-from pibls.tuning.shared_rows import Key, Rows, Scorer
-
-__all__ = ["Scaled", "scores_of_family"]
 
 Scores = dict[int, list[Sequence[float]] | PiblsError]
 
@@ -121,7 +119,7 @@ class Scaled:
     def weights(self, method: Shared) -> FloatArray:
         """Return the weights of a method, by the cheapest way to weights as good as those of its own solver."""
         if isinstance(method, BayesianPIELM):
-            return maximise([Group(self.matrix, self.rhs)], method.iterations)[0].mean
+            return maximise([Group(self.matrix, self.rhs)], method.iterations, self.columns)[0].mean
         ridge = method.lambda_reg
         if _any_basis(method) and ridge == 0:
             # Of minimal norm, for a third of the cost of singular values, and the same but for rounding.

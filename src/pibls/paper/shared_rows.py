@@ -12,12 +12,10 @@ import scipy.linalg
 from pibls.checks import FloatArray
 from pibls.features import BroadNetwork
 from pibls.geometry import Points
+from pibls.paper.folds import Fold, IndexArray
 from pibls.problem import MultiIndex, Problem
 from pibls.system import Penalties, assemble
-from pibls.tuning.folds import Fold, IndexArray
 from pibls.tuning.judge import Evaluates, Judge, root_mean_square
-
-__all__ = ["Key", "Rows", "Scorer"]
 
 Key = tuple[str, MultiIndex]
 

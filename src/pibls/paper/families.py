@@ -9,10 +9,8 @@ import numpy as np
 
 from pibls.features import BroadNetwork
 from pibls.methods import PIBLS, PIELM, BayesianPIELM
+from pibls.paper.folds import IndexArray
 from pibls.problem import Problem
-from pibls.tuning.folds import IndexArray
-
-__all__ = ["Family", "Shared", "columns", "families", "width"]
 
 Shared = PIBLS | PIELM | BayesianPIELM
 Family = Mapping[int, Shared]

@@ -13,32 +13,20 @@ import numpy as np
 from pibls.checks import check_choice, check_integer, cut, shorten
 from pibls.errors import FeatureError, InputError, PiblsError, ProblemError, SolveError
 from pibls.geometry import Points
-from pibls.methods import PINN
 from pibls.methods.fit import recorded
+from pibls.paper.families import families
+from pibls.paper.folds import split
+from pibls.paper.pinn import PINN
+from pibls.paper.shared_fits import scores_of_family
+from pibls.paper.shared_rows import Scorer
+from pibls.paper.trained import TrainedJob, scores_of_trained
 from pibls.problem import Problem
 from pibls.runtime import blas_threads
 from pibls.solution import Solution
 from pibls.system import check_points_match
 from pibls.tuning.automatic import Method
-from pibls.tuning.families import families
-from pibls.tuning.folds import split
-from pibls.tuning.shared_fits import scores_of_family
-from pibls.tuning.shared_rows import Scorer
-from pibls.tuning.trained import TrainedJob, scores_of_trained
-
-__all__ = [
-    "SCORES",
-    "Candidate",
-    "CrossValidation",
-    "SearchJob",
-    "cross_validate",
-    "first_of_the_best",
-    "search",
-    "search_all",
-]
 
 SCORES = ("residual", "exact")
-_MOST_FOLDS = 1000
 _LEVEL = 1e-9  # relative difference of scores that is rounding
 
 
@@ -184,7 +172,7 @@ def search_all(
 ) -> list[dict[str, CrossValidation]]:
     """Return what :func:`search` finds for every job; networks that are trained are trained side by side for all."""
     started = time.perf_counter()
-    count = check_integer("folds", folds, "cross_validate", minimum=2, maximum=_MOST_FOLDS)
+    count = check_integer("folds", folds, "cross_validate", minimum=2)
     every: list[dict[int, list[Sequence[float]] | PiblsError]] = []
     trained: list[tuple[int, int, TrainedJob]] = []
     for number, job in enumerate(jobs):

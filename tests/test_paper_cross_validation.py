@@ -11,12 +11,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import pibls as pb
-from pibls.tuning import cross_validation
-from pibls.tuning.cross_validation import SearchJob, search, search_all
-from pibls.tuning.folds import split
+from pibls.paper import cross_validation
+from pibls.paper.cross_validation import SearchJob, search, search_all
+from pibls.paper.folds import split
+from pibls.paper.shared_fits import Scaled
+from pibls.paper.shared_rows import Scorer
 from pibls.tuning.judge import Judge
-from pibls.tuning.shared_fits import Scaled
-from pibls.tuning.shared_rows import Scorer
 
 
 def separately(methods, problem, points, monkeypatch, **options):
@@ -109,8 +109,8 @@ def test_searches_of_several_seeds_at_once_are_those_of_each(star):
 
 def test_shared_fits_of_the_bayesian_method(diffusion, monkeypatch):
     methods = [pb.BayesianPIELM(nodes=n, scale=(12.0, 2.0), lambda_b=b) for n, b in product((10, 60), (0.1, None))]
-    # Evidence is maximised to a thousandth, in steps that depend a little on the number of columns.
-    compare(methods, *diffusion, monkeypatch, tolerance=1e-2)  # the evidence is flat: a fit ends within a percent
+    # The same steps uphill in another basis: the evidence is flat, so that rounding is felt more than elsewhere.
+    compare(methods, *diffusion, monkeypatch, tolerance=1e-6)
 
 
 def test_shared_fits_of_several_fields_weights_and_groups(monkeypatch):

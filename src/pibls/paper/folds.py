@@ -12,8 +12,6 @@ from pibls.errors import InputError
 from pibls.geometry import Points, PointSet
 from pibls.problem import Problem
 
-__all__ = ["Fold", "split"]
-
 IndexArray = npt.NDArray[np.intp]
 
 # A set of conditions loses points to the held-out part only if it can spare two per fold.
