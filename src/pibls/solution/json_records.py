@@ -68,10 +68,10 @@ def _cells_from(
     tree, cuts, centers, halves, weights, samples, owners = (arrays[f"cell_{name}"] for name in _CELLS)
     network = CellNetwork(reference, _whole(tree), cuts, centers, halves, weights, samples, _whole(owners))
     if "kinds" not in record:
-        return network
+        return network.checked()
     symbols = _symbols(record["kinds"]["coordinates"])
     branch = compile_function(decode(record["kinds"]["branch"], symbols, functions), symbols)
-    return replace(network, kinds=_whole(arrays["cell_kinds"]), branch=branch)
+    return replace(network, kinds=_whole(arrays["cell_kinds"]), branch=branch).checked()
 
 
 def _symbols(names: Any) -> tuple[sp.Symbol, ...]:
