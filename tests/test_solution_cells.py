@@ -213,7 +213,7 @@ def test_derivatives_that_overflow_are_refused(crowd):
 )
 def test_arrays_that_do_not_fit_are_refused(crowd, change):
     with pytest.raises(FeatureError, match="must fit together: 15 boxes, 8 parts in 2 coordinates"):
-        replace(crowd, **change(crowd))
+        replace(crowd, **change(crowd)).checked()
 
 
 # Files

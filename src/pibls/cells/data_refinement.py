@@ -132,9 +132,10 @@ class DataRefinement:
             splits: Splits = {
                 cell: cuts_along(own, 1.0) for cell, own in zip(cells, tails, strict=True) if own.max() > 1.0
             }
-            before, root = root, refined(root, splits)
-            if root is before or len(cells) + sum(2 ** len(s) for s in splits.values()) > most:
-                return before
+            few = len(cells) + sum(2 ** len(s) for s in splits.values()) <= most
+            before, root = root, refined(root, splits) if splits and few else root
+            if root is before:
+                return root
 
     def _limits(self, cells: list[Cell], tol: float) -> tuple[float, float]:
         """Return how rough data may be, and coefficients."""

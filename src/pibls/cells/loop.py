@@ -112,19 +112,16 @@ class Loop:
             self.doubt = self._unseen(found.fit)
         if found.estimate > self.tol or self.doubt or not self._is_settled(found):
             return False
-        # An error that is seen on a plot is worth another tree, if there can be one.
-        return not self._is_seen() or self.course.limit(self, found) is not None
+        # An error that shows on a plot is worth another tree, if there can be one; where values jump it does not fall.
+        falls = len(self._peaks) < 2 or self._peaks[-1] < _STAYS_THERE * self._peaks[-2]
+        seen = falls and self._peaks[-1] > max(_VISIBLE, 3.0 * self.tol)
+        return not seen or self.course.limit(self, found) is not None
 
     def _is_settled(self, found: Compared) -> bool:
         """Tell whether the sensitivity has stopped growing, or is too small for residuals to matter."""
         before, now = self.answers[-2:]
         grows = now > max(_ORDINARY, _GROWS * before) and now * found.fit.residual > self.tol * found.size
         return now < self.undetermined and not grows
-
-    def _is_seen(self) -> bool:
-        """Tell whether the error at some point shows on a plot, and falls: where values jump it does not."""
-        falls = len(self._peaks) < 2 or self._peaks[-1] < _STAYS_THERE * self._peaks[-2]
-        return falls and self._peaks[-1] > max(_VISIBLE, 3.0 * self.tol)
 
     def _more_cells(self, fit: Fit, sizes: FloatArray, goal: float = 1.0, times: float = 1.0) -> tuple[Fit, float]:
         """Return the solution on a finer tree, and the share of the roughness in the cells that are split for it."""

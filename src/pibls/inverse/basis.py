@@ -11,14 +11,14 @@ import numpy as np
 import sympy as sp
 
 from pibls.checks import FloatArray
-from pibls.problem import Field, MultiIndex
+from pibls.inverse.thresholds import SETTINGS
+from pibls.problem import Field, MultiIndex, Problem
 from pibls.problem.domain import DomainLike
+from pibls.problem.evaluate import compile_function
 
-__all__ = ["Basis"]
+__all__ = ["Basis", "spectrum"]
 
-_BEYOND = 0.25  # of the length of the domain on each side: no slope is favoured at its ends
 _WAVES = {1: 40, 2: 12, 3: 6}  # half-waves along each axis that a basis has
-_FARTHER = 3  # times as many waves: what is beyond these has next to no share
 _REMEMBERED = 64
 
 
@@ -57,7 +57,7 @@ class Basis:
         most = _WAVES[len(axes)]
         waves = np.array([k for k in product(range(most + 1), repeat=len(axes)) if sum(i * i for i in k) <= most**2])
         order = np.lexsort((*waves.T, np.square(waves).sum(axis=1)))
-        low, length = bounds[:, 0] - _BEYOND * span, (1 + 2 * _BEYOND) * span
+        low, length = bounds[:, 0] - SETTINGS.beyond * span, (1 + 2 * SETTINGS.beyond) * span
         return cls(function.label, axes, low, length, waves[order].astype(np.float64))
 
     @property
@@ -68,34 +68,28 @@ class Basis:
     @property
     def extent(self) -> FloatArray:
         """Lengths of the domain along its axes."""
-        return np.asarray(self.length / (1 + 2 * _BEYOND))
+        return np.asarray(self.length / (1 + 2 * SETTINGS.beyond))
 
-    def variances(self, size: float, length: float, smoothness: float) -> FloatArray:
-        """Return the prior variances of all coefficients but the constant's; ``length`` in units of the domain.
+    def relative(self, length: float | None) -> float | None:
+        """Return a length in units of the domain."""
+        return None if length is None else float(length / np.mean(self.extent))
 
-        Functions have about as many derivatives as ``smoothness`` says.
-
-        >>> x = sp.Symbol("x", real=True)
-        >>> from pibls.geometry import Interval
-        >>> from pibls.problem import field
-        >>> basis = Basis.of(field("a", x), Interval((x, 0, 1)))
-        >>> float(basis.variances(2.0, 0.3, 3.5).sum().round(6))  # twice the mean square
-        8.0
-        """
-        squares, spectrum = _spectrum(self.waves[1:], length, smoothness)
-        return np.asarray(size**2 * spectrum / float(squares @ spectrum))
-
-    def left_out(self, size: float, length: float, smoothness: float) -> float:
-        """Return the standard deviation of the part of a prior that lies beyond the waves of the basis."""
-        most = int(self.waves.max())
-        grid = np.array(list(product(range(_FARTHER * most + 1), repeat=len(self.axes))), dtype=np.float64)
-        beyond = grid[np.square(grid).sum(axis=1) > most**2]
-        shares = [float(np.dot(*_spectrum(waves, length, smoothness))) for waves in (beyond, self.waves[1:])]
-        return float(size * np.sqrt(shares[0] / shares[1]))
+    def first(self, function: Field, problem: Problem) -> FloatArray:
+        """Return the coefficients of the start of a function: a constant, or the nearest to an expression."""
+        found = np.zeros(self.size)
+        if function.start is None:
+            found[0] = 1.0 if _is_factor(function, problem) else 0.0
+            return found
+        start = compile_function(function.start, problem.domain.coordinates)
+        if start.constant is not None:
+            found[0] = start.constant
+            return found
+        X = problem.domain.sample(8 * self.size, "kronecker", 0)
+        return np.asarray(np.linalg.lstsq(self.values(X, (0,) * X.shape[1]), start(X), rcond=1e-8)[0])
 
     def values(self, X: FloatArray, multi_index: MultiIndex) -> FloatArray:
         """Return a derivative of every cosine at points of the domain: shape (n, size)."""
-        key = (X.shape, X.tobytes(), multi_index)
+        key = (X[:, list(self.axes)].tobytes(), multi_index)  # a function of space is the same at all times
         if key not in self._seen:
             if len(self._seen) >= _REMEMBERED:
                 self._seen.clear()
@@ -136,9 +130,15 @@ class Basis:
         return make(f"{self.name}_{marks}" if marks else self.name, evaluated, *inner.args)
 
 
-def _spectrum(waves: FloatArray, length: float, smoothness: float) -> tuple[FloatArray, FloatArray]:
+def _is_factor(function: Field, problem: Problem) -> bool:
+    """Tell whether a function multiplies fields, rather than standing by itself like a source."""
+    terms = [(t, s.form) for s in problem.statements for t in s.form.terms if t.field == function.label]
+    return any(set(form.slots) & term.coefficient.free_symbols for term, form in terms)
+
+
+def spectrum(waves: FloatArray, length: float, smoothness: float) -> tuple[FloatArray, FloatArray]:
     """Return the mean squares of cosines, and their variances in a prior up to a factor."""
     # A cosine has a mean square of a half along each axis in which it is not constant.
     squares = 0.5 ** np.count_nonzero(waves, axis=1)
-    frequencies = np.pi * np.linalg.norm(waves, axis=1) / (1 + 2 * _BEYOND)
+    frequencies = np.pi * np.linalg.norm(waves, axis=1) / (1 + 2 * SETTINGS.beyond)
     return squares, (1.0 + (length * frequencies) ** 2) ** (-smoothness - waves.shape[1] / 2) / squares

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -23,6 +23,7 @@ from pibls.checks import FloatArray
 from pibls.features.reference import draw_reference
 from pibls.inverse.parametric import Parametric
 from pibls.inverse.response import Forward, finer
+from pibls.inverse.thresholds import SETTINGS
 from pibls.problem import Across, MultiIndex, Problem, Statement
 from pibls.problem.analysis import analysis_of
 from pibls.solution import Solution
@@ -31,8 +32,6 @@ from pibls.solution.posterior import Posterior
 
 __all__ = ["ByCells", "CellResponse", "Known", "banding", "gap_of", "ordering"]
 
-_STEP = 1e-6  # of an unknown: half of the digits of a solution
-_FORETOLD = 0.01  # of the fields, that they may differ by from what answers foretold
 
 Known = Callable[[FloatArray], FloatArray]
 """Unknown functions at points as they were found, and then, side by side, how uncertain they are: as columns."""
@@ -100,7 +99,7 @@ class ByCells(Forward):
         layout = Layout(problem, draw_reference(network.dimension, degree, seed), seed)
         return cls(parametric, solution, vector, tol, budget, layout, tree_of(network, layout.root))
 
-    finest = 1e-10  # below, rounding takes over
+    finest = SETTINGS.finest
 
     def usable(self, near: Any) -> CellResponse | None:
         """Return a response if its weights belong to this tree."""
@@ -132,17 +131,21 @@ class ByCells(Forward):
 
     def respond(self, vector: FloatArray, near: CellResponse | None = None) -> CellResponse:
         """Return the solution and its answers, from the response nearby if there is one."""
+        if near is not None and self.parametric.is_affine:
+            return replace(near, fit=replace(near.fit, weights=near.moved(vector - near.vector)), vector=vector)
         problem = self.parametric.at(vector)
         layout = self.layout.restated(problem)
         state: Mapping[CellPart, FloatArray] | None = None if near is None else near.moved(vector - near.vector)
-        stated = self.parametric.problem
+        stated, separable = self.parametric.problem, self.parametric.is_separable
         jumps = analysis_of(stated).jumps or any(isinstance(s.place, Across) for s in stated.statements)
-        if state is None or not problem.is_linear or jumps:
+        if state is None and separable:
+            state = {part: np.zeros((len(self.parametric.names), layout.reference.size)) for part in self._parts()}
+        elif state is None or not problem.is_linear or jumps:
             state = self._solved(layout, state)
-        if jumps:
+        if jumps and not separable:
             return CellResponse(self, layout, self._differences(vector, layout, state), vector)
         fit = self._answered(vector, layout, state)
-        if problem.is_linear and gap_of(state, fit.weights) > _FORETOLD:
+        if problem.is_linear and not separable and gap_of(state, fit.weights) > SETTINGS.foretold:
             # Fields after a long step are not what answers foretold, and answers to those are others.
             fit = self._answered(vector, layout, fit.weights)
         return CellResponse(self, layout, fit, vector)
@@ -158,7 +161,7 @@ class ByCells(Forward):
         columns: dict[CellPart, list[FloatArray]] = {part: [] for part in state}
         for number in range(self.parametric.size):
             moved = vector.copy()
-            moved[number] += _STEP * (abs(vector[number]) or 1.0)
+            moved[number] += SETTINGS.step * (abs(vector[number]) or 1.0)
             other = self._solved(layout.restated(self.parametric.at(moved)), state)
             for part, own in columns.items():
                 own.append((other[part] - state[part]) / (moved - vector)[number])

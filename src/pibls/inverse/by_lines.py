@@ -19,12 +19,16 @@ from pibls.inverse.by_cells import Known, banding, ordering
 from pibls.inverse.driven import Drive, Moving
 from pibls.inverse.parametric import Parametric
 from pibls.inverse.response import Forward, finer
+from pibls.inverse.thresholds import SETTINGS
 from pibls.lines import Evolution, Unsuitable, find_evolution
+from pibls.lines.accuracy import SETTINGS as IN_TIME
 from pibls.lines.basis import at_times
 from pibls.lines.evolve import followed
+from pibls.lines.expansion import widened
 from pibls.lines.galerkin import Galerkin
 from pibls.lines.radau import Integrator, Trajectory, legendre_weights, stage_times
-from pibls.lines.run import network_of, system_of
+from pibls.lines.run import network_of
+from pibls.lines.sensitivities import sensitivities
 from pibls.lines.stops import brief_times
 from pibls.problem import MultiIndex
 from pibls.runtime import RATE, blas_threads
@@ -32,13 +36,6 @@ from pibls.solution.evolved import EvolvedNetwork
 from pibls.solution.posterior import Posterior
 
 __all__ = ["ByLines", "LineResponse"]
-
-_STEP = 1e-5  # of the size of an unknown: differences lose half of the digits below it
-_LEAST_SIZE, _LEAST_WAVE = 1e-3, 1e-2  # of where a number started, and of the largest wave of a function
-_STAGES = 1e-9  # tolerance of the stages of steps, which differences magnify
-_TIMES = 80
-_TIME_SHARE, _FINEST_TIME = 0.05, 1e-13  # the integrator's share of the tolerance
-_NEAR = 0.02  # changes of unknowns that leave answers nearly as they are
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,7 +99,7 @@ class ByLines(Forward):
             return found
         solution, lines = found
         run = lines.chosen.run
-        system = system_of(lines.evolution, run.design, run.fineness, lines.generator(run.fineness))
+        system = lines.system(run.design, run.fineness)
         return cls(parametric, solution, vector, tol, budget, scales, system, until)
 
     finest = 1e-7  # runs take longer and longer below
@@ -114,7 +111,7 @@ class ByLines(Forward):
 
     @property
     def _time_tol(self) -> float:
-        return max(_TIME_SHARE * self.tol, _FINEST_TIME)
+        return max(IN_TIME.time_share / IN_TIME.tighter * self.tol, IN_TIME.rounding)
 
     def usable(self, near: Any) -> LineResponse | None:
         """Return a response: its answers are as good with other features."""
@@ -123,15 +120,15 @@ class ByLines(Forward):
     def respond(self, vector: FloatArray, near: LineResponse | None = None) -> LineResponse:
         """Return the solution and its answers, from the response nearby if there is one."""
         made = self._followed(vector)
-        if near is not None and (np.abs(vector - near.made_at) <= _NEAR * self._sizes(vector)).all():
+        if near is not None and (np.abs(vector - near.made_at) <= SETTINGS.foretold * self._sizes(vector)).all():
             return replace(near, network=made.network, vector=vector)
         return LineResponse(made.network, self._answers(vector, made), vector, vector)
 
     def _sizes(self, vector: FloatArray) -> FloatArray:
         """Return the scales of changes of unknowns; none is next to nothing by chance."""
-        sizes = np.maximum(np.abs(vector), _LEAST_SIZE * self.scales)
+        sizes = np.maximum(np.abs(vector), SETTINGS.slight * self.scales)
         for span in self.parametric.spans():
-            sizes[span] = np.maximum(sizes[span], _LEAST_WAVE * float(sizes[span].max()))
+            sizes[span] = np.maximum(sizes[span], SETTINGS.slight * float(sizes[span].max()))
         return sizes
 
     def _answers(self, vector: FloatArray, made: _Followed) -> EvolvedNetwork:
@@ -149,7 +146,7 @@ class ByLines(Forward):
 
     def _moves(self, vector: FloatArray) -> Iterator[tuple[FloatArray, float]]:
         """Yield the unknowns with each of them moved a little in turn, and by how much."""
-        for number, size in enumerate(_STEP * self._sizes(vector)):
+        for number, size in enumerate(SETTINGS.step * self._sizes(vector)):
             moved = vector.copy()
             moved[number] += size
             yield moved, float((moved - vector)[number])
@@ -176,9 +173,9 @@ class ByLines(Forward):
     ) -> FloatArray | None:
         """Return answers to forces and to changes of start and boundary, unless they do not converge."""
         with blas_threads(most=1):
-            pieces = made.integrator.answers(made.course, forces, start)
+            pieces = sensitivities(made.integrator, made.course, forces, start)
         self.budget.spend(made.integrator.operations)
-        return None if pieces is None else made.system.widened(pieces) + lifted
+        return None if pieces is None else widened(made.system, pieces) + lifted
 
     def _system(self, vector: FloatArray) -> Galerkin:
         """Return the problem at values of the unknowns on the features of this one."""
@@ -193,10 +190,10 @@ class ByLines(Forward):
         system = self._system(vector)
         evolution = system.evolution
         first, last = evolution.limits[0], min(evolution.limits[1], self.until)
-        tol = self._time_tol if breaks is None else min(self._time_tol, _STAGES)
+        tol = self._time_tol if breaks is None else min(self._time_tol, IN_TIME.exact)
         integrator = Integrator(system, tol, self.budget.left * RATE)
         with blas_threads(most=1), np.errstate(over="ignore", invalid="ignore"):
-            reach = system.reach(np.linspace(first, last, _TIMES))
+            reach = system.reach(np.linspace(first, last, IN_TIME.times))
             if breaks is None:
                 trajectory = integrator.run(first, last, system.initial(), reach, brief_times(evolution))
             else:

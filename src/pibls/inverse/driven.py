@@ -9,6 +9,7 @@ import numpy as np
 from pibls.checks import FloatArray
 from pibls.inverse.parametric import Dependence, Parametric
 from pibls.lines.basis import at_times
+from pibls.lines.expansion import lifted
 from pibls.lines.galerkin import Galerkin
 from pibls.lines.radau import Trajectory
 from pibls.problem import Interior, OnPart, Statement
@@ -104,8 +105,8 @@ class Moving:
 
     def lifted(self, breaks: FloatArray) -> FloatArray:
         """Return the derivative of boundary data by the unknowns, in the whole basis: (k, degree + 1, sides, m)."""
-        own = self.system.lifted(breaks)
-        return np.concatenate([(other.lifted(breaks) - own) / size for other, size in self.others], axis=2)
+        own = lifted(self.system, breaks)
+        return np.concatenate([(lifted(other, breaks) - own) / size for other, size in self.others], axis=2)
 
 
 def _is_unknown(parametric: Parametric, statement: Statement) -> bool:

@@ -9,19 +9,16 @@ import numpy as np
 from scipy.linalg import solve_triangular
 
 from pibls.checks import FloatArray
-from pibls.inverse.basis import Basis
+from pibls.inverse.basis import Basis, spectrum
+from pibls.inverse.thresholds import SETTINGS
 
 __all__ = ["Linear", "Smoothness", "most_probable"]
 
-_LENGTHS = 0.05 * 10.0 ** np.linspace(
-    0.0, 0.8, 5
-)  # of the extent of the domain; longer ones are sure of no straight line
+# Of the extent of the domain; longer ones are sure of no straight line.
+_LENGTHS = 0.05 * 10.0 ** np.linspace(0.0, 0.8, 5)
 _ORDERS = (1.5, 3.5)  # priors with more derivatives are too sure of what lies between data,
 _HIGH_ORDERS = (6.5, 10.5)  # unless these show most waves, and thereby how fast they fall
-_MOST = 0.5
 _SIZES = np.geomspace(1e-3, 1e9, 49)  # of the function's own size, in units of the noise supposed so far
-_RANK = 1e-12
-_NEAR = 0.1
 
 
 @dataclass(frozen=True)
@@ -39,15 +36,29 @@ class Smoothness:
         True
         """
         alike = (self.length, self.order) == (other.length, other.order)
-        return alike and bool(abs(np.log(self.size / other.size)) < _NEAR)
+        return alike and bool(abs(np.log(self.size / other.size)) < SETTINGS.negligible)
 
     def variances(self, basis: Basis) -> FloatArray:
-        """Return the prior variances of all coefficients in a basis but the constant's."""
-        return basis.variances(self.size, self.length, self.order)
+        """Return the prior variances of all coefficients in a basis but the constant's: a Matérn process.
+
+        >>> import sympy as sp
+        >>> from pibls.geometry import Interval
+        >>> from pibls.problem import field
+        >>> x = sp.Symbol("x", real=True)
+        >>> basis = Basis.of(field("a", x), Interval((x, 0, 1)))
+        >>> float(Smoothness(2.0, 0.3, 3.5).variances(basis).sum().round(6))  # twice the mean square
+        8.0
+        """
+        squares, found = spectrum(basis.waves[1:], self.length, self.order)
+        return np.asarray(self.size**2 * found / float(squares @ found))
 
     def left_out(self, basis: Basis) -> float:
-        """Return the standard deviation of the part of a function that a basis cannot follow."""
-        return basis.left_out(self.size, self.length, self.order)
+        """Return the standard deviation of the part of a function that lies beyond the waves of a basis."""
+        most = int(basis.waves.max())
+        grid = np.array(list(product(range(2 * most + 1), repeat=len(basis.axes))), dtype=np.float64)
+        beyond = grid[np.square(grid).sum(axis=1) > most**2]
+        shares = [float(np.dot(*spectrum(waves, self.length, self.order))) for waves in (beyond, basis.waves[1:])]
+        return float(self.size * np.sqrt(shares[0] / shares[1]))
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,7 +84,7 @@ class Linear:
         """Project out the other unknowns, and reduce the rows to as many as columns."""
         if others.shape[1]:
             left, values, _ = np.linalg.svd(others, full_matrices=False)
-            basis = left[:, values > _RANK * values.max(initial=0.0)]
+            basis = left[:, values > SETTINGS.rounding * values.max(initial=0.0)]
             rows, target = rows - basis @ (basis.T @ rows), target - basis @ (basis.T @ target)
         upper = np.asarray(np.linalg.qr(np.column_stack([rows, target]), mode="r"))
         return cls(upper[:, :-1], upper[:, -1], max(len(target) - others.shape[1], 1))
@@ -112,7 +123,7 @@ def most_probable(
                 top = int(np.argmax(scores))
                 one = (float(scores[top]), replace(unit, size=float(ratios[top] * noise[top])), float(shown[top]))
                 best = max(best, one, key=lambda found: found[0])
-            if best[2] < _MOST:
+            if best[2] < SETTINGS.most:
                 break
         found[number] = best[1]
     return found

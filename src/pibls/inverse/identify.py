@@ -10,14 +10,9 @@ from typing import Any
 import numpy as np
 
 from pibls.checks import BoolArray, FloatArray
+from pibls.inverse.thresholds import SETTINGS
 
-__all__ = ["LARGEST", "Undetermined", "find_undetermined"]
-
-LARGEST = 10.0  # standard deviation of a coordinate beyond which nothing is known: e¹⁰, or ten scales
-_TAKES_PART = 1e-2  # share of a direction below which an unknown does not belong to it
-_DENOMINATOR, _NEAR = 4, 0.01  # ratios that are near those of small integers are these
-_AWAY = 0.4  # of a number, by which it is moved to see whether a combination is what data determine
-_UNMOVED = 0.02  # of what such a move could do to the data at most: what the right combination leaves unchanged
+__all__ = ["Undetermined", "find_undetermined"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,11 +64,11 @@ def find_undetermined(
     if not count:
         return Undetermined(np.zeros(0, dtype=bool), ())
     _, sizes, directions = np.linalg.svd(np.vstack([rows, np.zeros((count, count))]), full_matrices=False)
-    unseen = sizes <= max(accuracy, 1.0 / LARGEST)
+    unseen = sizes <= max(accuracy, 1.0 / SETTINGS.largest)
     found = np.zeros(count, dtype=bool)
     remarks, open_ones = [], []
     for group in _groups(directions[unseen]):
-        own = np.flatnonzero(np.abs(group).max(axis=0) > _TAKES_PART)
+        own = np.flatnonzero(np.abs(group).max(axis=0) > SETTINGS.slight)
         found[own] = True
         labels = [names[i] for i in own]
         # Coordinates of numbers that are not positive are multiples of scales, which nobody else knows of.
@@ -109,7 +104,7 @@ class _Moving:
         everything = self.vector.copy()
         everything[self.own] = moved
         length = float(np.linalg.norm((everything - self.vector) / self.rates))
-        return self.change(everything) <= max(_UNMOVED * self.steepest * length, self.accuracy)
+        return self.change(everything) <= max(SETTINGS.foretold * self.steepest * length, self.accuracy)
 
 
 def _vectors(directions: FloatArray) -> str:
@@ -121,7 +116,7 @@ def _groups(directions: FloatArray) -> list[FloatArray]:
     reduced = _echelon(directions)
     groups: list[tuple[set[int], list[FloatArray]]] = []
     for row in reduced:
-        members, own = set(np.flatnonzero(np.abs(row) > _TAKES_PART * np.abs(row).max()).tolist()), [row]
+        members, own = set(np.flatnonzero(np.abs(row) > SETTINGS.slight * np.abs(row).max()).tolist()), [row]
         for other in [g for g in groups if g[0] & members]:
             groups.remove(other)
             members |= other[0]
@@ -139,7 +134,7 @@ def _echelon(directions: FloatArray) -> FloatArray:
         for other in range(len(found)):
             if other != number:
                 found[other] -= found[other, column] * found[number]
-    found[np.abs(found) < _TAKES_PART / 10] = 0.0
+    found[np.abs(found) < SETTINGS.slight / 10] = 0.0
     return found
 
 
@@ -175,7 +170,7 @@ def _along(free: FloatArray, factors: list[int], sizes: FloatArray) -> list[Floa
     """Return steps along free directions that leave a sum with such factors as it is."""
     across = np.array(factors) / np.linalg.norm(factors)
     steps = free - np.outer(free @ across, across)
-    return [step * (_AWAY / np.abs(step / sizes).max()) for step in steps]
+    return [step * (SETTINGS.most / np.abs(step / sizes).max()) for step in steps]
 
 
 def _across(free: FloatArray) -> FloatArray:
@@ -186,8 +181,10 @@ def _across(free: FloatArray) -> FloatArray:
 def _integers(direction: FloatArray) -> list[int] | None:
     """Return a direction as small integers, the first of them positive, if it is one of those."""
     first = direction[np.argmax(np.abs(direction))]
-    ratios = [Fraction(float(v / first)).limit_denominator(_DENOMINATOR) for v in direction]
-    if any(abs(float(r) - v / first) > _NEAR for r, v in zip(ratios, direction, strict=True)) or not all(ratios):
+    ratios = [Fraction(float(v / first)).limit_denominator(SETTINGS.denominator) for v in direction]
+    if any(abs(float(r) - v / first) > SETTINGS.slight for r, v in zip(ratios, direction, strict=True)) or not all(
+        ratios
+    ):
         return None
     common = int(np.lcm.reduce([r.denominator for r in ratios]))
     found = [int(r * common) for r in ratios]

@@ -8,27 +8,17 @@ import numpy as np
 
 from pibls.checks import FloatArray
 from pibls.inverse.descent import Descent, place_at, search
-from pibls.inverse.identify import LARGEST
 from pibls.inverse.measurements import Measurements
-from pibls.inverse.response import Forward
-from pibls.inverse.unknowns import Coordinates
+from pibls.inverse.thresholds import SETTINGS
 
 __all__ = ["Profile"]
-
-_WIDE = 0.2  # standard deviation of a coordinate beyond which the linearised problem is not taken at its word
-_VAGUE = 0.5  # standard deviation of a number that is not determined if data limit it on one side only
-_AWAY = 2.0  # standard deviations of the first look
-_RISES = 0.9  # of what the square sum should rise by there: 95 % intervals end about where it does
-_HELD = 1e-3  # of a standard deviation, that a number is held to
 
 
 @dataclass(frozen=True, eq=False)
 class Profile:
     """The end of a search, and how uncertain coordinates are there."""
 
-    forward: Forward
     measurements: Measurements
-    coordinates: Coordinates
     found: Descent
     covariance: FloatArray
 
@@ -39,13 +29,13 @@ class Profile:
         that are known well enough, but for data that do not limit them on one side, come with that side.
         """
         numbers = len(self.measurements.parametric.problem.parameters)
-        deviations = np.sqrt(np.diag(self.covariance)[:numbers])
-        sizes = self.coordinates.sizes(self.found.place.point)[:numbers]
+        sizes = self.measurements.coordinates.sizes(self.found.place.point)[:numbers]
+        shares = np.sqrt(np.diag(self.covariance)[:numbers]) / sizes
         sides: set[tuple[int, float]] = set()
-        for number in np.flatnonzero((deviations > _WIDE * sizes) & (deviations < LARGEST * sizes)).tolist():
+        for number in np.flatnonzero((shares > SETTINGS.nonlinear) & (shares < SETTINGS.largest)).tolist():
             for sign in (1.0, -1.0):
-                far = self._walked(number, sign * deviations[number], LARGEST * sizes[number])
-                if far is not None and (deviations[number] > _VAGUE * sizes[number] or (number, 1.0) in sides):
+                far = self._walked(number, sign * shares[number] * sizes[number], SETTINGS.largest * sizes[number])
+                if far is not None and (shares[number] > SETTINGS.most or (number, 1.0) in sides):
                     return far, set()
                 if far is not None:
                     sides.add((number, sign))
@@ -54,26 +44,20 @@ class Profile:
     def _walked(self, number: int, deviation: float, limit: float) -> Descent | None:
         """Hold a number farther and farther away and fit the others, as long as data do not mind."""
         place, course = self.found.place, self.covariance[:, number] / self.covariance[number, number]
+        forward, coordinates = self.found.forward, self.measurements.coordinates
         weighed = self.measurements.weighed(place.residual)
-        most = weighed.misfit(place, self.coordinates) + _RISES * _AWAY**2
-        here, step = self.found, _AWAY * deviation
+        most = weighed.misfit(place) + (1.0 - SETTINGS.negligible) * SETTINGS.away**2
+        here, step = self.found, SETTINGS.away * deviation
         while abs(here.place.point[number] - place.point[number]) < limit:
             target = here.place.point + step * course
-            if not self.coordinates.low[number] <= target[number] <= self.coordinates.high[number]:
+            if not coordinates.low[number] <= target[number] <= coordinates.high[number]:
                 return None
-            held = self._holding(number, target, _HELD * abs(deviation))
-            there = place_at(self.forward, self.measurements, self.coordinates, target, here.place.response)
-            if there is None or self.forward.is_spent:
+            held = replace(self.measurements, coordinates=coordinates.held(number, target, abs(deviation)))
+            there = place_at(forward, self.measurements, target, here.place.response)
+            if there is None or forward.is_spent:
                 return None
-            here = search(self.forward, self.measurements, held, there, rough=True, nearby=True)
-            if weighed.misfit(here.place, self.coordinates) > most:
+            here = search(forward, held, there, rough=True, nearby=True)
+            if weighed.misfit(here.place) > most:
                 return None
             step *= 2.0
         return here
-
-    def _holding(self, number: int, target: FloatArray, width: float) -> Coordinates:
-        """Return coordinates with a prior that holds a number where it is."""
-        means, deviations = self.coordinates.means.copy(), self.coordinates.deviations.copy()
-        means[number] = self.coordinates.vector(target)[number]
-        deviations[number] = width * self.coordinates.rates(target)[number]
-        return replace(self.coordinates, means=means, deviations=deviations)

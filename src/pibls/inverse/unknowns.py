@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from pibls.checks import BoolArray, FloatArray
 from pibls.inverse.parametric import Parametric
+from pibls.inverse.thresholds import SETTINGS
 from pibls.problem import Unknown
 
 __all__ = ["Coordinates", "first_guess"]
-
-_DECADE = float(np.log(10.0))
-_APART = 1e-6  # starts of numbers differ by so much, at least
-_SPREAD = 3.0  # decades on each side of a start without bounds that other starts are spread over
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,7 +47,7 @@ class Coordinates:
         count = len(functions)
         positive = np.array([k.positive for k in numbers] + [False] * count, dtype=bool)
         # Where a coefficient jumps by chance from a number to the same, no solution would see the jump.
-        apart = 1.0 + _APART * np.arange(len(numbers))
+        apart = 1.0 + SETTINGS.step * np.arange(len(numbers))
         starts = np.array([*(apart * np.array([first_guess(k) for k in numbers])), *functions])
         scales = np.array([_scale(k) for k in numbers] + [1.0] * count)
         bounds = [k.bounds or (None, None) for k in numbers] + [(None, None)] * count
@@ -58,10 +55,9 @@ class Coordinates:
         high = np.array([np.inf if b[1] is None else b[1] for b in bounds], dtype=float)
         priors = [k.prior or (0.0, np.inf) for k in numbers] + [(0.0, np.inf)] * count
         means, deviations = np.array(priors, dtype=float).reshape(-1, 2).T
-        made = cls(positive, scales, low, high, starts, means, deviations)
         with np.errstate(divide="ignore"):
             low, high, starts = (np.where(positive, np.log(np.maximum(v, 0)), v / scales) for v in (low, high, starts))
-        return cls(positive, scales, low, high, np.clip(starts, low, high), made.means, made.deviations)
+        return cls(positive, scales, low, high, np.clip(starts, low, high), means, deviations)
 
     def vector(self, point: FloatArray) -> FloatArray:
         """Return the unknowns of a point in coordinates."""
@@ -73,9 +69,20 @@ class Coordinates:
         with np.errstate(divide="ignore", invalid="ignore"):
             return np.where(self.logarithmic, np.log(vector), vector / self.scales)
 
+    def within(self, point: FloatArray) -> FloatArray:
+        """Return the nearest point within bounds."""
+        return np.clip(point, self.low, self.high)
+
     def rates(self, point: FloatArray) -> FloatArray:
         """Return the derivative of every unknown by its coordinate."""
         return np.where(self.logarithmic, self.vector(point), self.scales)
+
+    def held(self, number: int, target: FloatArray, deviation: float) -> Coordinates:
+        """Return coordinates with a prior that holds a number next to a target, by a share of a deviation."""
+        means, deviations = self.means.copy(), self.deviations.copy()
+        means[number] = self.vector(target)[number]
+        deviations[number] = SETTINGS.slight * deviation * self.rates(target)[number]
+        return replace(self, means=means, deviations=deviations)
 
     def sizes(self, point: FloatArray) -> FloatArray:
         """Return the size of a large change of every coordinate: for unlimited numbers, their own size."""
@@ -95,13 +102,13 @@ class Coordinates:
                     # From zero to something, as a position: decades below would be all near zero.
                     point[i] = high + np.log(shares[i])
                 elif self.logarithmic[i]:
-                    low = max(low, self.start[i] - _SPREAD * _DECADE)
-                    high = min(high, self.start[i] + _SPREAD * _DECADE)
+                    low = max(low, self.start[i] - SETTINGS.decades * np.log(10.0))
+                    high = min(high, self.start[i] + SETTINGS.decades * np.log(10.0))
                     point[i] = low + shares[i] * (high - low)
                 elif np.isfinite(low) and np.isfinite(high):
                     point[i] = low + shares[i] * (high - low)
                 else:
-                    size = 10.0 ** (_SPREAD * (2.0 * abs(2.0 * shares[i] - 1.0) - 1.0))
+                    size = 10.0 ** (SETTINGS.decades * (2.0 * abs(2.0 * shares[i] - 1.0) - 1.0))
                     sign = 1.0 if low >= 0 or shares[i] > 0.5 else -1.0
                     point[i] = np.clip(sign * size * max(abs(self.start[i]), 1e-3), low, high)
             found.append(point)

@@ -7,13 +7,10 @@ import numpy as np
 from pibls.checks import FloatArray
 from pibls.inverse.parametric import Parametric
 from pibls.inverse.response import Response
+from pibls.inverse.thresholds import SETTINGS
 from pibls.problem import AtPoints
 
 __all__ = ["turns"]
-
-_SAMPLES = 48  # on the way from one measurement to the next
-_POINTS = 60  # measurements of a set that are looked at
-_FLAT = 0.01  # of how much a solution varies, that is no turn
 
 
 def turns(parametric: Parametric, response: Response) -> float:
@@ -30,14 +27,14 @@ def turns(parametric: Parametric, response: Response) -> float:
         if not isinstance(statement.place, AtPoints) or not names:
             continue
         every = statement.place.points
-        ends = every[:: -(-len(every) // _POINTS)]
+        ends = every[:: -(-len(every) // SETTINGS.samples)]
         for axis, first in enumerate(low):
             levels = np.unique(np.append(every[:, axis], first))
             starts = ends.copy()
             before = levels[np.maximum(np.searchsorted(levels, ends[:, axis]) - 1, 0)]
             spaced = ends[:, axis] - (high - low)[axis] / len(every) ** (1 / len(low))
             starts[:, axis] = np.maximum(np.minimum(before, spaced), first)
-            shares = np.linspace(0.0, 1.0, _SAMPLES)[:, None]
+            shares = np.linspace(0.0, 1.0, SETTINGS.samples)[:, None]
             ways = starts[:, None] + shares * (ends - starts)[:, None]
             inside = parametric.problem.domain.contains(ways.reshape(-1, len(low))).reshape(len(ends), -1).all(axis=1)
             if not inside.any():
@@ -45,7 +42,7 @@ def turns(parametric: Parametric, response: Response) -> float:
             zero = (0,) * len(low)
             values = response.evaluate(ways[inside].reshape(-1, len(low)), [zero])[zero][:, 0]
             for name in names:
-                own = values[:, parametric.names.index(name)].reshape(-1, _SAMPLES)
+                own = values[:, parametric.names.index(name)].reshape(-1, SETTINGS.samples)
                 found.append(_mean_turns(own))
     return max(found)
 
@@ -57,11 +54,11 @@ def _mean_turns(values: FloatArray) -> float:
     1.0
     """
     heights = np.ptp(values, axis=1)
-    moving = heights > _FLAT * np.ptp(values)
+    moving = heights > SETTINGS.slight * np.ptp(values)
     if not moving.any():
         return 0.0
     steps = np.diff(values[moving], axis=1)
-    steps[np.abs(steps) <= _FLAT / _SAMPLES * heights[moving, None]] = 0.0
+    steps[np.abs(steps) <= SETTINGS.slight / SETTINGS.samples * heights[moving, None]] = 0.0
     count, last = np.zeros(len(steps)), np.zeros(len(steps))
     for column in np.sign(steps).T:
         count += column * last < 0

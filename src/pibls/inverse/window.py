@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import pairwise
 
 import numpy as np
 
@@ -15,16 +14,13 @@ from pibls.cells.solve import Fit, Glue
 from pibls.cells.state import TreeState
 from pibls.checks import FloatArray
 from pibls.inverse.by_cells import ByCells, CellResponse, Known, banding, gap_of, ordering
-from pibls.inverse.response import followed
+from pibls.inverse.response import of_fields
+from pibls.inverse.thresholds import SETTINGS
 from pibls.problem import AtPoints, Statement
 from pibls.solution.celled import CellNetwork
 from pibls.solution.posterior import Posterior
 
 __all__ = ["Window"]
-
-_ROUNDS = 3  # eliminations at most, until fields are about those that they are linearised at
-_FORETOLD = 0.05  # of the fields, that they may differ by from these
-_PROBES = 24  # data with nothing but noise, which tell what fields make of it
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,9 +45,9 @@ class Window(ByCells):
         """Return the fields that are nearest to equations and measurements, and their answers."""
         layout = self.layout.restated(self.parametric.at(vector))
         state = self.first if near is None else near.moved(vector - near.vector)
-        for _ in range(_ROUNDS):
+        for _ in range(SETTINGS.rounds):
             fit = self._answered(vector, layout, state)
-            if gap_of(state, fit.weights) <= _FORETOLD:
+            if gap_of(state, fit.weights) <= SETTINGS.foretold:
                 break
             state = fit.weights
         return CellResponse(self, layout, fit, vector)
@@ -63,28 +59,29 @@ class Window(ByCells):
         finally:
             self.budget.spend(self.glues[0].flops)
 
-    def drawn(self, response: CellResponse, noise: FloatArray) -> tuple[dict[CellPart, FloatArray], float]:
+    def drawn(
+        self, response: CellResponse, noise: FloatArray, sets: Sequence[tuple[Statement, slice]]
+    ) -> tuple[dict[CellPart, FloatArray], float]:
         """Return the response of fields to noise alone, draw by draw, and the degrees of freedom that it takes."""
         layout, state = response.layout, TreeState(response.layout, response.fit.weights)
-        draws = np.random.default_rng(_PROBES).standard_normal((len(noise), _PROBES))
-        ends = np.cumsum([0, *map(len, self.parametric.shares)]).tolist()
-        spans = [slice(a, b) for a, b in pairwise(ends)]
-        measured = layout.problem.statements[-len(spans) :]
-        places = {id(s): span for s, span in zip(measured, spans, strict=True)}
+        draws = np.random.default_rng(SETTINGS.probes).standard_normal((len(noise), SETTINGS.probes))
+        measured = layout.problem.statements[-len(sets) :]
+        places = {id(s): span for s, (_, span) in zip(measured, sets, strict=True)}
 
         def columns(statement: Statement, part: CellPart, X: FloatArray, _: FloatArray | None) -> FloatArray:
             if id(statement) not in places:
-                return np.zeros((len(X), _PROBES))
+                return np.zeros((len(X), SETTINGS.probes))
             assert isinstance(statement.place, AtPoints)
             mine = places[id(statement)].start + layout.owned(part, statement.place.points)
             return np.asarray(-draws[mine] * noise[mine, None])
 
-        fit = self._eliminated(Rows(layout, state, columns=columns, sides=1 + _PROBES))
+        fit = self._eliminated(Rows(layout, state, columns=columns, sides=1 + SETTINGS.probes))
         made = replace(response, fit=fit)
         taken = 0.0
-        for statement, span in zip(self.parametric.measured, spans, strict=True):
-            _, follows = followed(self.parametric, statement, made, response.vector)
-            taken += float((draws[span] * follows / noise[span, None]).sum()) / _PROBES
+        for statement, span in sets:
+            assert isinstance(statement.place, AtPoints)
+            _, follows = of_fields(self.parametric, statement, made, response.vector, statement.place.points)
+            taken += float((draws[span] * follows / noise[span, None]).sum()) / SETTINGS.probes
         return fit.columns, taken
 
     def banded(self, response: CellResponse, factor: FloatArray, known: Known) -> tuple[CellNetwork, Posterior]:
@@ -93,11 +90,11 @@ class Window(ByCells):
         What noise does to fields at given unknowns, and to these, has nothing to do with each other.
         """
         del known
-        weights, count = {}, factor.shape[1] + _PROBES
+        weights, count = {}, factor.shape[1] + SETTINGS.probes
         order = ordering(self.parametric, 1 + count)
         for part, own in response.fit.weights.items():
             answers = np.tensordot(factor.T, response.fit.columns[part], axes=1)
-            every = np.concatenate([own[None], answers, self.noisy[part] / np.sqrt(_PROBES)])
+            every = np.concatenate([own[None], answers, self.noisy[part] / np.sqrt(SETTINGS.probes)])
             weights[part] = every.reshape(-1, own.shape[1])[order]
         fit = response.fit
         network = network_of(response.layout, Fit(fit.root, fit.parts, weights, {}, 0, 0))

@@ -13,31 +13,13 @@ from scipy.linalg import qr, svd
 from pibls.checks import FloatArray
 from pibls.features import BroadNetwork
 from pibls.geometry.patch import TimedPatch
+from pibls.lines.accuracy import SETTINGS
 from pibls.lines.form import compiled
 from pibls.problem import MultiIndex, OnPart, Opposite, Statement
 from pibls.problem.evaluate import Function
 
-__all__ = [
-    "Basis",
-    "BoundaryData",
-    "Edge",
-    "Rows",
-    "Rule",
-    "Trace",
-    "applied",
-    "at_times",
-    "compressed",
-    "condition_rows",
-    "derivatives",
-    "edge_of",
-    "singular",
-    "trace",
-]
-
-CUT = 1e-11
-_TRACE_CUT = 1e-11
-_BOUNDARY_POINTS = 16.0
-_MOST_BOUNDARY_POINTS = 4000
+__all__ = ["Basis", "BoundaryData", "Edge", "Rows", "Rule", "Trace"]
+__all__ += ["applied", "at_times", "compressed", "condition_rows", "derivatives", "edge_of", "singular", "trace"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,15 +58,11 @@ class Trace:
         From data at the boundary points to a combination that has them, shape (m, rows); None where all data is zero.
     data
         The data of each condition.
-    rows, weights
-        The conditions of every function at the boundary points, and quadrature weights, where a penalty imposes them.
     """
 
     kernel: FloatArray
     lifting: FloatArray | None = None
     data: tuple[BoundaryData, ...] = ()
-    rows: FloatArray | None = None
-    weights: FloatArray | None = None
 
     def values(self, times: FloatArray, order: int = 0) -> FloatArray:
         """Return the data, or a time derivative of it, at times: shape (len(times), rows)."""
@@ -131,7 +109,7 @@ class Basis:
         return {index: nodes[index] @ self.transform for index in multi_indices}
 
 
-def compressed(network: BroadNetwork, rule: Rule, cut: float = CUT) -> Basis:
+def compressed(network: BroadNetwork, rule: Rule) -> Basis:
     """Return an orthonormal basis of the span of the features, as far as double precision resolves it.
 
     >>> from pibls.features import draw_network
@@ -146,7 +124,7 @@ def compressed(network: BroadNetwork, rule: Rule, cut: float = CUT) -> Basis:
     values = network.evaluate(rule.points, [zero])[zero] * np.sqrt(rule.weights)[:, None]
     orthogonal, triangle = qr(values, mode="economic", check_finite=False, overwrite_a=True)
     columns, strength, rows = singular(triangle)
-    rank = int(np.count_nonzero(strength > cut * strength[0]))
+    rank = int(np.count_nonzero(strength > SETTINGS.cut * strength[0]))
     # Weak functions are sums of large terms that cancel: evaluated as such they would not be orthogonal to the others,
     # and that would limit the accuracy.
     known = {zero: (orthogonal @ columns[:, :rank]) / np.sqrt(rule.weights)[:, None]}
@@ -169,13 +147,10 @@ def trace(basis: Basis, statements: Sequence[Statement], orders: int) -> Trace:
     At the ends of an interval they are met exactly. In more dimensions, where a boundary has infinitely many points,
     that would leave too few functions: there a penalty imposes them.
     """
-    if not statements:
+    if not statements or basis.rule.points.shape[1] > 1:
         return Trace(np.eye(basis.size))
     rows = condition_rows(basis, statements, orders)
-    data = () if rows.homogeneous else rows.data
-    if basis.rule.points.shape[1] > 1:
-        return Trace(np.eye(basis.size), None, data, rows.matrix, rows.weights)
-    return _exact(basis, rows.matrix, data)
+    return _exact(basis, rows.matrix, () if rows.homogeneous else rows.data)
 
 
 @dataclass(frozen=True, eq=False)
@@ -226,11 +201,11 @@ def derivatives(source: sp.Expr, statement: Statement, orders: int) -> tuple[Fun
 def _exact(basis: Basis, matrix: FloatArray, data: tuple[BoundaryData, ...]) -> Trace:
     _, size, rows = singular(matrix, whole=True)
     # Features that repeat by themselves leave rows of round-off, which count as nothing.
-    rank = int(np.count_nonzero(size > _TRACE_CUT * max(float(size[0]), 1.0)))
+    rank = int(np.count_nonzero(size > SETTINGS.cut * max(float(size[0]), 1.0)))
     if not data:
         return Trace(rows[rank:].T)
     # Functions that features hardly reach must not carry the data: they would be thin layers.
-    lifting = basis.strength[:, None] * np.linalg.pinv(matrix * basis.strength, rcond=_TRACE_CUT)
+    lifting = basis.strength[:, None] * np.linalg.pinv(matrix * basis.strength, rcond=SETTINGS.cut)
     return Trace(rows[rank:].T, lifting, data)
 
 
@@ -247,7 +222,7 @@ class Edge:
 def edge_of(statement: Statement, basis: Basis) -> Edge:
     """Return points in space where a statement holds, enough of them for a basis."""
     axes = basis.rule.points.shape[1]
-    count = int(min(_MOST_BOUNDARY_POINTS, _BOUNDARY_POINTS * basis.size ** (1 - 1 / axes) + 20))
+    count = int(min(SETTINGS.most_boundary_points, SETTINGS.boundary_points * basis.size ** (1 - 1 / axes) + 20))
     place: Any = statement.place
     part = place.low if isinstance(place, Opposite) else place.part
     bases = [patch.base for patch in part.patches if isinstance(patch, TimedPatch)]

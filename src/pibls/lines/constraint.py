@@ -14,6 +14,7 @@ import numpy as np
 from scipy.linalg import qr
 
 from pibls.checks import FloatArray
+from pibls.lines.accuracy import SETTINGS
 from pibls.lines.basis import (
     Basis,
     BoundaryData,
@@ -30,10 +31,6 @@ from pibls.lines.multipliers import Multiplier
 from pibls.problem import Statement
 
 __all__ = ["Recovery", "leak", "traces_of"]
-
-_KEPT = 3e-7  # more would let the multiplier act on what is left, less would leave too few functions
-_FOUND = 1e-9  # beyond this, sums of large terms that cancel carry the data
-_STRONG = 20
 
 
 def traces_of(evolution: Evolution, basis: Basis) -> dict[str, Trace]:
@@ -66,11 +63,13 @@ def leak(evolution: Evolution, basis: Basis) -> float:
         size: Any = 0.0
         for (name, index), factor in multiplier.forces.items():
             # The functions that features reach best, as a true pressure is made of.
-            force = factor * functions[index][:, :_STRONG]
+            force = factor * functions[index][:, : SETTINGS.strong]
             work = work + (functions[zero] @ traces[name].kernel).T @ (weights * force)
             size = size + np.sum(weights * force**2, axis=0)
         lengths = np.sqrt(size)
-        worst = max(worst, float(np.max(np.linalg.norm(work, axis=0) / np.maximum(lengths, _FOUND * lengths.max()))))
+        worst = max(
+            worst, float(np.max(np.linalg.norm(work, axis=0) / np.maximum(lengths, SETTINGS.exact * lengths.max())))
+        )
     return worst
 
 
@@ -98,12 +97,12 @@ def _joint(evolution: Evolution, basis: Basis) -> dict[str, Trace]:
     matrix = np.vstack(blocks) * weight[:, None]
     triangle = qr(matrix, mode="r", check_finite=False)[0][: matrix.shape[1]]
     _, found, vectors = singular(triangle, whole=True)
-    rank = int(np.count_nonzero(found > _KEPT * found[0]))
+    rank = int(np.count_nonzero(found > SETTINGS.kept * found[0]))
     kernel = vectors[rank:].T
     if all(rows.homogeneous for _, rows in pieces):
         return {name: Trace(kernel[part]) for name, part in columns.items()}
     strength = np.tile(basis.strength, len(names))
-    lifting = strength[:, None] * np.linalg.pinv(matrix * strength, rcond=_FOUND) * weight
+    lifting = strength[:, None] * np.linalg.pinv(matrix * strength, rcond=SETTINGS.exact) * weight
     data = tuple(own for _, rows in pieces for own in rows.data)
     return {name: Trace(kernel[part], lifting[part], data) for name, part in columns.items()}
 
@@ -159,7 +158,9 @@ class Recovery:
         matrix = np.vstack([*forces.values(), conditions.matrix, *averages])
         weight = np.concatenate([np.tile(root, len(forces)), np.sqrt(conditions.weights), np.ones(len(averages))])
         # As elsewhere, functions that features hardly reach are used last.
-        inverse = basis.strength[:, None] * np.linalg.pinv(matrix * weight[:, None] * basis.strength, rcond=_FOUND)
+        inverse = basis.strength[:, None] * np.linalg.pinv(
+            matrix * weight[:, None] * basis.strength, rcond=SETTINGS.exact
+        )
         values = np.array([-float(gauge.form.source) for gauge in multiplier.gauges])
         return cls(tuple(forces), inverse * weight, conditions.data, values)
 

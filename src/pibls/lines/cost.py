@@ -6,14 +6,13 @@ The factors are those of one core of about 2020, so that a nominal second is abo
 
 from __future__ import annotations
 
-__all__ = ["KERNEL", "PER_CALL", "PER_NUMBER", "PER_RUN", "basis", "dense", "factorisations", "substitutions"]
+__all__ = ["PER_CALL", "PER_NUMBER", "PER_RUN", "SINGULAR", "basis", "dense", "factorisations", "substitutions"]
 
 PER_NUMBER = 10.0  # an operation of an expression on one number
 PER_CALL = 3e6  # what an iteration of a step takes, however few coefficients there are
 PER_RUN = 3e8  # what looking at a solution takes
-KERNEL = 60.0  # functions without divergence, by their singular values
 _DENSE = 0.3  # products and factorisations of matrices are faster than operations one by one
-_SINGULAR = 22.0  # singular values, by the third power of the size
+SINGULAR = 22.0  # singular values, by the third power of the size
 _BARE = 4.0  # solving with a factorised matrix waits for memory
 
 
@@ -24,7 +23,7 @@ def dense(flops: float) -> float:
 
 def basis(points: int, nodes: int, size: int, derivatives: int) -> float:
     """Return the cost of an orthonormal basis, with derivatives at the points of the rule."""
-    products = 4.0 * points * nodes**2 + _SINGULAR * nodes**3 + 2.0 * derivatives * points * nodes * size
+    products = 4.0 * points * nodes**2 + SINGULAR * nodes**3 + 2.0 * derivatives * points * nodes * size
     return dense(products) + PER_NUMBER * (1 + derivatives) * points * nodes
 
 

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 
 from pibls.budget import Budget
 from pibls.errors import SolveError
 from pibls.limits import STOPS, in_words
+from pibls.lines.accuracy import SETTINGS
 from pibls.lines.design import Design
 from pibls.lines.form import Evolution
+from pibls.lines.galerkin import Galerkin
 from pibls.lines.radau import IntegrationError
-from pibls.lines.record import relative_miss, relative_residual, solution_of
-from pibls.lines.rough import FINER, FINER_MANY, ROUGH, kinked, scanned, sharper
-from pibls.lines.run import Run, distance, follow
+from pibls.lines.rough import kinked, scanned, sharper
+from pibls.lines.run import Run, distance, follow, relative_miss, relative_residual, solution_of, system_of
 from pibls.refinement import Cost, Course, Reason, Stop, extrapolated, refine, verdict
 from pibls.refinement.patience import RUNS
 from pibls.refinement.stopping import more_budget
@@ -28,18 +30,7 @@ from pibls.wellposed.stability import grows_without_bound, leaves_its_bounds
 __all__ = ["Lines", "Report"]
 
 Report = Callable[[str, float, int, float | None, float | None], object]
-"""Called with what is being done, the seconds so far, the number of features, a residual and an estimated error."""
-
-_TIME_SHARE, _TIGHTER, _FINEST_TIME = 0.2, 4.0, 1e-13  # the integrator's share of the tolerance, level by level
-_LEVELS, _SCAN_SHARE = 14, 0.4
-_GLANCE = 0.3  # nominal seconds for what is not determined
-_COST = 2.5  # power of the number of features that work grows with
-_OVERTIME = 1.5  # what was begun within the budget may end beyond it
-_MATRICES, _MEMORY_SHARE = 12, 0.5  # of points by features, at once
-_COARSEST = 0.3
-_SLOWEST = 0.8, 0.6  # share of an error that is left by the next run: by distances, and by residuals alone
-_AGREE, _BEFORE, _ALIKE = 0.1, 0.9, 0.1  # when two runs cease to exist, and how far they are apart shortly before
-_MET, _UNMET, _STAYS = 1e-3, 0.03, 0.7  # what is missed of conditions that did not help
+"""Called with the name of a step, the seconds so far, the number of features, a residual and an estimated error."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,6 +59,7 @@ class Lines:
     apart: float = np.inf
     level: int = 0
     rough: Run | None = None
+    _system: tuple[Any, Galerkin] | None = None
 
     def __post_init__(self) -> None:
         self.allowed = self.budget.left * RATE
@@ -105,12 +97,12 @@ class Lines:
         """Follow the solution on finer and finer features; return why that ended."""
         if self.evolution.lacks:
             # Any of the many solutions will do.
-            self.allowed = min(self.allowed, _GLANCE * RATE)
-            self._add(self.follow(Design.of(self.evolution), 1.0, max(ROUGH, self.tol), "solve"))
+            self.allowed = min(self.allowed, SETTINGS.glance * RATE)
+            self._add(self.follow(Design.of(self.evolution), 1.0, max(SETTINGS.rough, self.tol), "solve"))
             return Stop(Reason.TOLERANCE)
         design, fineness = scanned(self)
-        design = kinked(self.evolution, design, fineness, self.tol, self.seed)
-        run = self.follow(design, fineness, max(_FINEST_TIME, _TIME_SHARE * self.tol), "solve")
+        design = kinked(self, design, fineness, self.tol)
+        run = self.follow(design, fineness, max(SETTINGS.rounding, SETTINGS.time_share * self.tol), "solve")
         self._add(run)
         stop = self._lost(run) or self._cost().limit(self.budget, self.course.stages)
         return refine(self, run, self.course) if stop is None else self._looked_back(run, stop)
@@ -118,7 +110,7 @@ class Lines:
     @property
     def has_scanned_enough(self) -> bool:
         """Whether too much is spent for another rough run."""
-        return self.operations > _SCAN_SHARE * self.allowed or bool(self.budget.late)
+        return self.operations > SETTINGS.most * self.allowed or bool(self.budget.late)
 
     def compare(self, here: Run) -> Pair:
         """Follow the solution on finer features, or on others where it turned out to be steeper."""
@@ -128,14 +120,14 @@ class Lines:
         else:
             # Another design begins anew: as steep nodes resolve what waves did not, fewer are enough.
             fineness, self.level = 1.0, min(self.level + 1, 1)
-            design = kinked(self.evolution, design, fineness, self.tol, self.seed)
-        share = _TIME_SHARE * _TIGHTER**-self.level
-        finer = self.follow(design, fineness, max(_FINEST_TIME, share * self.tol), "solve")
+            design = kinked(self, design, fineness, self.tol)
+        share = SETTINGS.time_share * SETTINGS.tighter**-self.level
+        finer = self.follow(design, fineness, max(SETTINGS.rounding, share * self.tol), "solve")
         self.course.tell("estimate", finer.width)
         self._add(finer)
         apart = np.inf if here.ended or finer.ended else distance(self.evolution.problem, here, finer)
         # The finer run has an error, too; errors fall as distances did before, or at least like residuals.
-        known = min(apart / self.apart, _SLOWEST[0]) if np.isfinite(self.apart) else _SLOWEST[1]
+        known = min(apart / self.apart, SETTINGS.falls) if np.isfinite(self.apart) else SETTINGS.unknown
         before, now = self.residuals[-2:]
         self.apart = max(apart, 1e-300)
         return Pair(here, before, finer, extrapolated(apart, now / max(before, 1e-300), known))
@@ -153,7 +145,7 @@ class Lines:
     def limit(self, found: Pair) -> Stop | None:
         """Return why nothing finer would help: the solution ceases to exist, or features are as fine as they get."""
         assert found.finer is not None
-        if len(self.runs) == _LEVELS:
+        if len(self.runs) == SETTINGS.rounds:
             return Stop(Reason.EXHAUSTED, "the finest features there are do not resolve the solution")
         return self._lost(found.finer)
 
@@ -173,10 +165,10 @@ class Lines:
 
     def _cost(self) -> Cost:
         run, growth = self.runs[-1], self._growth()
-        work = growth ** (_COST * max(run.design.dimension, 1)) * run.operations
+        work = growth ** (SETTINGS.work * max(run.design.dimension, 1)) * run.operations
         finer = growth**run.design.dimension
-        memory = 8.0 * _MATRICES * len(run.rule.weights) * run.network.features * finer**2
-        return Cost("finer features", work, memory, _MEMORY_SHARE)
+        memory = 8.0 * SETTINGS.matrices * len(run.rule.weights) * run.network.features * finer**2
+        return Cost("finer features", work, memory, SETTINGS.most)
 
     def finer(self, found: Pair) -> Run:
         """Return the finer run."""
@@ -188,7 +180,7 @@ class Lines:
         residual, estimate = self.residuals[-1], np.inf
         if run.ended is None:
             below = self._stepped(run, 1.0 / self._growth())
-            coarser = self.follow(run.design, below, max(_FINEST_TIME, self.tol), "estimate")
+            coarser = self.follow(run.design, below, max(SETTINGS.rounding, self.tol), "estimate")
             if coarser.ended is None:
                 apart, before = distance(self.evolution.problem, coarser, run), self.residual(coarser)
                 # Errors fall like residuals, as long as these fall at all.
@@ -202,15 +194,19 @@ class Lines:
     def follow(self, design: Design, fineness: float, tol: float, doing: str) -> Run:
         """Return the run of a design and a fineness."""
         self.course.tell(doing, design.nodes(fineness) if design.dimension else 0)
-        allowed = _OVERTIME * self.allowed - self.operations
-        run = follow(self.evolution, design, fineness, tol, self.generator(fineness), allowed)
+        allowed = SETTINGS.overtime * self.allowed - self.operations
+        run = follow(self.system(design, fineness), design, fineness, tol, allowed)
         self.operations += run.operations
         self.budget.spend(run.operations)
         return run
 
-    def generator(self, fineness: float) -> np.random.Generator:
-        """Return the generator of features of a fineness."""
-        return np.random.default_rng((self.seed, int(1000 * fineness)))
+    def system(self, design: Design, fineness: float) -> Galerkin:
+        """Return the evolution on features of a design and a fineness; the last one is kept."""
+        key = (self.evolution, design, fineness)
+        if self._system is None or self._system[0] != key:
+            rng = np.random.default_rng((self.seed, int(1000 * fineness)))
+            self._system = key, system_of(self.evolution, design, fineness, rng)
+        return self._system[1]
 
     def _add(self, run: Run) -> None:
         self.runs.append(run)
@@ -218,7 +214,7 @@ class Lines:
 
     def _growth(self) -> float:
         """Return how much finer the next features are: a little, if they need only confirm the last ones."""
-        growth = FINER.get(self.runs[-1].design.dimension, FINER_MANY)
+        growth = self.runs[-1].design.of_dimension(SETTINGS.finer)
         if not self.course.every:
             return growth
         before, now = self.residuals[-2:]
@@ -227,7 +223,7 @@ class Lines:
     def _stepped(self, run: Run, factor: float) -> float:
         """Return the next fineness with another number of features: the same ones would agree, and prove nothing."""
         design, found = run.design, run.fineness * factor
-        while design.dimension and design.nodes(found) == design.nodes(run.fineness) and found > _COARSEST:
+        while design.dimension and design.nodes(found) == design.nodes(run.fineness) and found > SETTINGS.most:
             found *= factor
         return found
 
@@ -248,8 +244,8 @@ class Lines:
             return ""
         spans = [run.reached - self.evolution.limits[0] for run in lost]
         # What features make up ends at other times, and is another solution before that.
-        alike = distance(self.evolution.problem, one, two, _BEFORE) < _ALIKE
-        if alike and max(spans) - min(spans) <= _AGREE * max(spans):
+        alike = distance(self.evolution.problem, one, two, 1.0 - SETTINGS.negligible) < SETTINGS.negligible
+        if alike and max(spans) - min(spans) <= SETTINGS.negligible * max(spans):
             return f"The solution ceases to exist: {self.runs[-1].ended}, whatever the features."
         return ""
 
@@ -291,10 +287,10 @@ class Lines:
     def _unmet(self, solution: Solution) -> tuple[Status, float, str] | None:
         """Return the verdict on a solution that misses a condition which did not help to find it, or None."""
         finer = solution if solution.richer is None else replace(solution, network=solution.richer[0])
-        bound = max(_MET, 10.0 * self.tol)
+        bound = max(SETTINGS.rough, 10.0 * self.tol)
         for statement in self.evolution.surplus:
             missed, again = (relative_miss(own, statement) for own in (solution, finer))
-            if again > max(_UNMET, bound, _STAYS * missed):
+            if again > max(SETTINGS.negligible, bound, SETTINGS.falls * missed):
                 words = (
                     f"The conditions contradict each other: a solution that meets all others misses {statement.name} "
                     f"by {again:.1g} of its size. Remove one, or check values and signs."

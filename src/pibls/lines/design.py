@@ -27,12 +27,9 @@ __all__ = ["STEEPEST", "Design", "Monitor"]
 STEEPEST = 5000.0  # nothing is resolved beyond this: a jump would have no end
 
 _GRADING = 0.6
-_LONGEST = 1.0  # a gauge never exceeds half the domain
 _NODES_PER_GAUGE = 9.0
-_SPREAD = math.log(2.0)
 _BASE = (14.0, 50)  # waves beside the steep nodes: largest wave number, and how many
 _PANEL = 10
-_POINTS_PER_NODE = 2.5
 # By the number of coordinates, the last ones also for more of them.
 _WAVES = (10.0, 3.5, 2.8, 2.0)
 _NODES = (40, 110, 300, 500)
@@ -74,7 +71,7 @@ class Monitor:
         places, rows = np.unique(self.places, return_inverse=True)
         steepness = np.zeros(len(places))
         np.maximum.at(steepness, rows, self.steepness)
-        own = 1.0 / np.maximum(steepness, 1.0 / _LONGEST)
+        own = 1.0 / np.maximum(steepness, 1.0)  # no longer than half the domain
         # The lengths may grow by so much per distance: forwards, then backwards.
         reached = np.minimum.accumulate(own - _GRADING * places) + _GRADING * places
         lengths = np.minimum.accumulate((reached + _GRADING * places)[::-1])[::-1] - _GRADING * places
@@ -141,8 +138,9 @@ class Design:
         """The middle of the domain."""
         return np.asarray(self.space.bounds.mean(axis=1))
 
-    def _of_dimension(self, values: tuple[float, ...]) -> float:
-        return values[min(self.dimension, len(values)) - 1]
+    def of_dimension(self, values: tuple[float, ...]) -> float:
+        """Return the value for the dimension of space, of one per dimension; the last is also for more."""
+        return values[min(max(self.dimension, 1), len(values)) - 1]
 
     def excess(self, monitor: Monitor) -> float:
         """Return the largest ratio of the slope of a solution to that which the features are made for."""
@@ -157,7 +155,7 @@ class Design:
             return _BASE[1] + int(_NODES_PER_GAUGE * fineness * self.monitor.total)
         if all(self.periodic):
             return int((2 * self._harmonics(fineness) + 1) ** self.dimension)
-        return int(self._of_dimension(_NODES) * fineness**self.dimension)
+        return int(self.of_dimension(_NODES) * fineness**self.dimension)
 
     def draw(self, fineness: float, rng: np.random.Generator) -> tuple[BroadNetwork, Rule]:
         """Return features and a quadrature rule; twice the fineness resolves half the length."""
@@ -166,8 +164,8 @@ class Design:
         if all(self.periodic):
             return self._harmonic(fineness)
         nodes = self.nodes(fineness)
-        waves = self._waves(nodes, self._of_dimension(_WAVES) * fineness, rng)
-        rule = self.space.quadrature(int(self._of_dimension(_POINTS) * nodes) + 60)
+        waves = self._waves(nodes, self.of_dimension(_WAVES) * fineness, rng)
+        rule = self.space.quadrature(int(self.of_dimension(_POINTS) * nodes) + 60)
         return BroadNetwork(self.center, (waves,)), Rule(*rule)
 
     def _waves(self, nodes: int, largest: float, rng: np.random.Generator) -> FeatureGroup:
@@ -177,7 +175,7 @@ class Design:
         return FeatureGroup(activation("sin"), whole, group.bias)
 
     def _harmonics(self, fineness: float) -> int:
-        return max(2, round(self._of_dimension(_WAVES) * fineness))
+        return max(2, round(self.of_dimension(_WAVES) * fineness))
 
     def _harmonic(self, fineness: float) -> tuple[BroadNetwork, Rule]:
         """Return all waves that fit into the period, up to a wave number, and the trapezoid rule."""
@@ -197,11 +195,11 @@ class Design:
     def _graded(self, fineness: float, gauge: Monitor, rng: np.random.Generator) -> tuple[BroadNetwork, Rule]:
         count = max(10, int(_NODES_PER_GAUGE * fineness * gauge.total))
         places = gauge.spread((np.arange(count) + rng.random(count)) / count)
-        slopes = fineness / gauge.at(places) * np.exp(_SPREAD * rng.uniform(-1.0, 1.0, count))
+        slopes = fineness / gauge.at(places) * np.exp(math.log(2.0) * rng.uniform(-1.0, 1.0, count))
         steep = FeatureGroup(activation("tanh"), (slopes / self.half[0])[None, :], -slopes * places)
         waves, nodes = _BASE
         groups = (self._waves(nodes, waves, rng), steep)
-        panels = max(6, math.ceil(_POINTS_PER_NODE * (count + nodes) / _PANEL))
+        panels = max(6, math.ceil(_POINTS[0] * (count + nodes) / _PANEL))
         edges = gauge.spread(np.linspace(0.0, 1.0, panels + 1))
         edges[0], edges[-1] = -1.0, 1.0
         knots, weights = np.polynomial.legendre.leggauss(_PANEL)

@@ -7,6 +7,7 @@ import numpy as np
 from pibls.budget import Budget
 from pibls.checks import FloatArray, check_integer, check_number, shorten
 from pibls.errors import InputError, ProblemError
+from pibls.lines.accuracy import SETTINGS
 from pibls.lines.basis import compressed
 from pibls.lines.constraint import leak
 from pibls.lines.course import Lines, Report
@@ -19,11 +20,6 @@ from pibls.runtime import blas_threads
 from pibls.solution import Solution
 
 __all__ = ["evolve", "followed", "suits_lines", "transits"]
-
-_LEAK = 0.01
-_NODES = 300
-_SOLID = 4  # three dimensions of space, and time
-_EVENTFUL = 100.0  # radians from the first time to the last
 
 
 def evolve(
@@ -99,7 +95,7 @@ def followed(
         basis = (
             compressed(*Design.of(evolution).draw(1.0, np.random.default_rng(seed))) if evolution.multipliers else None
         )
-        if basis is not None and leak(evolution, basis) > _LEAK:
+        if basis is not None and leak(evolution, basis) > SETTINGS.slight:
             name = evolution.multipliers[0].name
             return Unsuitable(f"the boundary is open to {name}: it is not given what flows through all of it")
         return lines.run(), lines
@@ -117,7 +113,9 @@ def transits(evolution: Evolution) -> float:
     1000
     """
     first, last = evolution.limits
-    X, weights = (np.empty((1, 0)), np.ones(1)) if evolution.space is None else evolution.space.quadrature(_NODES)
+    X, weights = (
+        (np.empty((1, 0)), np.ones(1)) if evolution.space is None else evolution.space.quadrature(SETTINGS.points)
+    )
     X = np.column_stack([X, np.full(len(X), first)])
     try:
         rates = _first_rates(evolution, X)
@@ -162,8 +160,10 @@ def suits_lines(problem: Problem) -> bool:
 
 
 def _suits_lines(problem: Problem) -> bool:
-    if not problem.is_linear or len(problem.domain.coordinates) == _SOLID:
+    if not problem.is_linear or len(problem.domain.coordinates) == 4:
         return True
-    evolution = find_evolution(problem) if len(problem.domain.coordinates) < _SOLID else None
+    evolution = find_evolution(problem) if len(problem.domain.coordinates) < 4 else None
     # Conditions beyond those that are needed are better left to a check than to a compromise.
-    return isinstance(evolution, Evolution) and (bool(evolution.surplus) or _EVENTFUL < transits(evolution) < np.inf)
+    return isinstance(evolution, Evolution) and (
+        bool(evolution.surplus) or SETTINGS.eventful < transits(evolution) < np.inf
+    )

@@ -6,7 +6,7 @@ the boundary conditions, this is the weak (Galerkin) form: integrating by parts 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -15,19 +15,17 @@ import numpy as np
 
 from pibls.checks import FloatArray
 from pibls.lines import cost
+from pibls.lines.accuracy import SETTINGS
 from pibls.lines.basis import Basis, Trace, at_times
-from pibls.lines.constraint import Recovery, traces_of
+from pibls.lines.constraint import traces_of
 from pibls.lines.form import Evolution, Rate, compiled
 from pibls.lines.multipliers import Slot, State
-from pibls.lines.pull import Pull
-from pibls.lines.radau import STAGES, Trajectory, legendre_weights, stage_times
+from pibls.lines.penalty import Penalty
 from pibls.problem import MultiIndex
 
-__all__ = ["Galerkin"]
+__all__ = ["Galerkin", "Known"]
 
-_PENALTY = 10.0
-_NOTHING = 1e-18
-_Known = dict[tuple[State, MultiIndex], FloatArray]
+Known = dict[tuple[State, MultiIndex], FloatArray]
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,7 +44,7 @@ class Galerkin:
         return traces_of(self.evolution, self.basis)
 
     @cached_property
-    def _spans(self) -> dict[State, slice]:
+    def spans(self) -> dict[State, slice]:
         """Where the coefficients of every state are."""
         spans: dict[State, slice] = {}
         start = 0
@@ -61,13 +59,9 @@ class Galerkin:
         return spans
 
     @cached_property
-    def _tops(self) -> dict[str, slice]:
+    def tops(self) -> dict[str, slice]:
         """Where the highest state of every field is."""
-        return {name: self._spans[name, order - 1] for name, order in self.evolution.orders.items()}
-
-    @property
-    def _rates(self) -> Mapping[str, Rate]:
-        return self.evolution.split_rates
+        return {name: self.spans[name, order - 1] for name, order in self.evolution.orders.items()}
 
     @property
     def _zero(self) -> MultiIndex:
@@ -116,7 +110,7 @@ class Galerkin:
         """The fixed linear part of each rate, from each state, in the whole basis."""
         X = at_times(self.basis.rule.points, np.zeros(1))
         found: dict[tuple[str, State], Any] = {}
-        for name, rate in self._rates.items():
+        for name, rate in self.evolution.split_rates.items():
             for slot, coefficient in rate.linear:
                 factor = coefficient(X)[:, None] if coefficient.constant is None else coefficient.constant
                 product = self._acting[name] @ (factor * self.basis.at_rule([slot.multi_index])[slot.multi_index])
@@ -126,58 +120,47 @@ class Galerkin:
     @cached_property
     def _unpulled(self) -> FloatArray:
         """The part of the Jacobian that is the same at all times, without penalties."""
-        size = max(s.stop for s in self._spans.values())
+        size = max(s.stop for s in self.spans.values())
         matrix = np.zeros((size, size))
-        for (name, k), span in self._spans.items():
+        for (name, k), span in self.spans.items():
             if k + 1 < self.evolution.orders[name]:
-                matrix[span, self._spans[name, k + 1]] = np.eye(span.stop - span.start)
+                matrix[span, self.spans[name, k + 1]] = np.eye(span.stop - span.start)
         for (name, state), product in self._operators.items():
-            matrix[self._tops[name], self._spans[state]] += product @ self.traces[state[0]].kernel
+            matrix[self.tops[name], self.spans[state]] += product @ self.traces[state[0]].kernel
         return matrix
 
     @cached_property
-    def _penalties(self) -> tuple[FloatArray, dict[str, FloatArray]]:
-        """The fixed part of the Jacobian with penalties, and their response to boundary data.
-
-        They pull fields to their boundary data as strongly as the equation acts on its finest functions.
-        """
-        penalised = {name: own for name, own in self.traces.items() if own.rows is not None}
-        if not penalised:
-            return self._unpulled, {}
-        acting = self._sloped(self._unpulled, self.evolution.limits[0], self.initial())
-        matrix, pull = self._unpulled.copy(), {}
-        for name, own in penalised.items():
-            assert own.rows is not None
-            assert own.weights is not None
-            weighed = own.rows * own.weights[:, None]
-            mass = own.rows.T @ weighed
-            if np.abs(mass).max() < _NOTHING:
-                continue
-            top, span = self._tops[name], self._spans[name, 0]
-            strength = _PENALTY * _norm(acting[top, span]) / _norm(mass)
-            matrix[top, span] -= strength * mass
-            if own.data:
-                pull[name] = strength * weighed
-        return matrix, pull
-
-    @property
-    def _linear(self) -> FloatArray:
-        return self._penalties[0]
+    def _penalties(self) -> list[tuple[Penalty, dict[str, float]]]:
+        """The conditions that are not built in, each as strong as the equation acts on its finest functions."""
+        evolution, found = self.evolution, []
+        free = [name for name in evolution.orders if name not in evolution.constrained and len(self._zero) > 1]
+        fixed = [statement for name in free for statement in evolution.conditions_on(name)]
+        (first, last), start = evolution.limits, self.initial()
+        acting = self._sloped(self._unpulled, first, start) if fixed or evolution.pulled else None
+        for statement in (*fixed, *evolution.pulled):
+            penalty, strengths = Penalty.of(statement, self.basis, is_fixed=statement in fixed), {}
+            for name, rows in penalty.rows(first, self._fields(np.array([first]), start[None])).items():
+                assert acting is not None
+                own = rows @ self.traces[name].kernel
+                size, speed = _norm(own.T @ own), _norm(acting[self.tops[name], self.spans[name, 0]])
+                strengths[name] = SETTINGS.penalty * max(speed, 1.0 / (last - first)) / size if size > 0 else 0.0
+            found.append((penalty, strengths))
+        return found
 
     @cached_property
-    def _pulls(self) -> list[tuple[Pull, dict[str, float]]]:
-        """The conditions that are not built in, each as strong as the equation acts on its finest functions."""
-        found = []
-        for statement in self.evolution.pulled:
-            first, start = self.evolution.limits[0], self.initial()
-            acting = self._sloped(self._linear, first, start)
-            pull, strengths = Pull.of(statement, self.basis), {}
-            for name, rows in pull.rows(first, self._fields(np.array([first]), start[None])).items():
-                own = rows @ self.traces[name].kernel
-                size = max(_norm(own.T @ own), _NOTHING)
-                strengths[name] = _PENALTY * max(_norm(acting[self._tops[name], self._spans[name, 0]]), 1.0) / size
-            found.append((pull, strengths))
-        return found
+    def _linear(self) -> FloatArray:
+        """The part of the Jacobian that is the same at all times."""
+        matrix = self._unpulled.copy()
+        for penalty, strengths in self._penalties:
+            for name, strength in strengths.items() if penalty.is_fixed else ():
+                rows = penalty.fixed_rows
+                matrix[self.tops[name], self.spans[name, 0]] -= strength * rows.T @ rows
+        return matrix
+
+    @property
+    def _pulls(self) -> list[tuple[Penalty, dict[str, float]]]:
+        """The penalties that change with fields or in time."""
+        return [own for own in self._penalties if not own[0].is_fixed]
 
     def _fields(self, times: FloatArray, states: FloatArray) -> dict[str, FloatArray]:
         """Return the coefficients of every field in the whole basis."""
@@ -186,7 +169,7 @@ class Galerkin:
     @cached_property
     def is_linear(self) -> bool:
         """Whether the Jacobian is constant."""
-        return not self._pulls and not any(rate.slopes for rate in self._rates.values())
+        return not self._pulls and not any(rate.slopes for rate in self.evolution.split_rates.values())
 
     @property
     def size(self) -> int:
@@ -200,16 +183,16 @@ class Galerkin:
         products = len(self._operators) * self.size * points * size
         shared = len(self.evolution.constrained) * size
         return cost.basis(points, nodes, size, len(self.basis.cache)) + cost.dense(
-            2.0 * products + cost.KERNEL * points * shared**2
+            2.0 * products + cost.SINGULAR * points * shared**2
         )
 
     @cached_property
     def costs(self) -> tuple[float, float]:
         """Operations of the rates at one time, and of the Jacobian."""
         points, size = len(self.basis.rule.points), self.basis.size
-        slots = {(slot.state, slot.multi_index) for rate in self._rates.values() for slot in rate.slots}
+        slots = {(slot.state, slot.multi_index) for rate in self.evolution.split_rates.values() for slot in rate.slots}
         products, slopes, numbers = self.size**2 + len(slots) * points * size, 0.0, 0.0
-        for name, rate in self._rates.items():
+        for name, rate in self.evolution.split_rates.items():
             if rate.rest is not None:
                 products += points * len(self._acting[name])
                 numbers += points * (1.0 + rate.rest.expression.count_ops())
@@ -225,18 +208,18 @@ class Galerkin:
     def _parts(self) -> dict[State, slice]:
         """The states that have coefficients of their own."""
         shared = self.evolution.constrained[1:]
-        return {state: span for state, span in self._spans.items() if state[0] not in shared}
+        return {state: span for state, span in self.spans.items() if state[0] not in shared}
 
     def initial(self) -> FloatArray:
         """Return the projection of the initial values."""
         result = np.zeros(len(self._unpulled))
-        for (name, k), span in self._spans.items():
+        for (name, k), span in self.spans.items():
             result[span] += self._tests[name] @ (self._wanted(name, k) - self._lifted(name, k))
         return result
 
     def initial_values(self, name: str, state: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return the initial values of a field at the points of the rule, as given and as the state has them."""
-        own = self.basis.cache[self._zero] @ (self.traces[name].kernel @ state[self._spans[name, 0]])
+        own = self.basis.cache[self._zero] @ (self.traces[name].kernel @ state[self.spans[name, 0]])
         return self._wanted(name, 0), own + self._lifted(name, 0)
 
     def _wanted(self, name: str, k: int) -> FloatArray:
@@ -255,7 +238,7 @@ class Galerkin:
     def _whole(self, state: State, times: FloatArray, states: FloatArray) -> FloatArray:
         """Return the coefficients of a state in the whole basis."""
         name, k = state
-        part = states[:, self._spans[state]] @ self.traces[name].kernel.T
+        part = states[:, self.spans[state]] @ self.traces[name].kernel.T
         return np.asarray(part + self.traces[name].lifted(times, k))
 
     def rates(self, times: FloatArray, states: FloatArray) -> FloatArray:
@@ -263,33 +246,35 @@ class Galerkin:
         result = states @ self._linear.T
         for (name, state), product in self._operators.items():
             if (own := self.traces[state[0]]).lifting is not None:
-                result[:, self._tops[name]] += own.lifted(times, state[1]) @ product.T
-        known: _Known = {}
-        for name, rate in self._rates.items():
-            top, own = self._tops[name], self.traces[name]
+                result[:, self.tops[name]] += own.lifted(times, state[1]) @ product.T
+        known: Known = {}
+        for name, rate in self.evolution.split_rates.items():
+            top, own = self.tops[name], self.traces[name]
             if rate.rest is not None:
-                result[:, top] += self._rest(rate, times, states, known) @ self._acting[name].T
-            if name in self._penalties[1]:
-                result[:, top] += own.values(times) @ self._penalties[1][name]
+                result[:, top] += self.rest_values(rate, times, states, known) @ self._acting[name].T
             if own.lifting is not None:
                 result[:, top] -= own.lifted(times, self.evolution.orders[name]) @ self._projections[1][name].T
+        for penalty, strengths in self._penalties:
+            for name, strength in strengths.items() if penalty.is_fixed else ():
+                if (drive := penalty.drive(times)) is not None:
+                    result[:, self.tops[name]] -= strength * drive
         for pull, strengths in self._pulls:
             for name, force in pull.force(times, self._fields(times, states)).items():
-                result[:, self._tops[name]] -= strengths[name] * force @ self.traces[name].kernel
+                result[:, self.tops[name]] -= strengths[name] * force @ self.traces[name].kernel
         return result
 
-    def _rest(self, rate: Rate, times: FloatArray, states: FloatArray, known: _Known) -> FloatArray:
+    def rest_values(self, rate: Rate, times: FloatArray, states: FloatArray, known: Known) -> FloatArray:
         """Return the part of a rate that is not fixed and linear, at all points and times, shape (times, points)."""
         assert rate.rest is not None
-        found = [self._slot(slot, times, states, known).ravel() for slot in rate.slots]
+        found = [self.slot_values(slot, times, states, known).ravel() for slot in rate.slots]
         return rate.rest(at_times(self.basis.rule.points, times), None, found).reshape(len(times), -1)
 
-    def _slot(self, slot: Slot, times: FloatArray, states: FloatArray, known: _Known) -> FloatArray:
+    def slot_values(self, slot: Slot, times: FloatArray, states: FloatArray, known: Known) -> FloatArray:
         """Return a slot at all points and times, shape (times, points)."""
         key = (slot.state, slot.multi_index)
         if key not in known:
             (name, order), own = slot.state, self.traces[slot.state[0]]
-            known[key] = states[:, self._spans[slot.state]] @ self._functions(name, slot.multi_index).T
+            known[key] = states[:, self.spans[slot.state]] @ self._functions(name, slot.multi_index).T
             if own.lifting is not None:
                 known[key] += own.lifted(times, order) @ self.basis.at_rule([slot.multi_index])[slot.multi_index].T
         return known[key]
@@ -302,7 +287,7 @@ class Galerkin:
         for rows, strengths in self._pulling(time, state):
             for name in rows:
                 for other in rows:
-                    matrix[self._tops[name], self._spans[other, 0]] -= strengths[name] * rows[name].T @ rows[other]
+                    matrix[self.tops[name], self.spans[other, 0]] -= strengths[name] * rows[name].T @ rows[other]
         return matrix
 
     def _pulling(self, time: float, state: FloatArray) -> list[tuple[dict[str, FloatArray], dict[str, float]]]:
@@ -318,29 +303,29 @@ class Galerkin:
 
     def _sloped(self, fixed: FloatArray, time: float, state: FloatArray) -> FloatArray:
         """Return the Jacobian: its fixed part, and that of the other terms."""
-        matrix, known = fixed.copy(), _Known()
+        matrix, known = fixed.copy(), Known()
         times, states = np.array([time]), state[None]
         X = at_times(self.basis.rule.points, times)
-        for name, rate in self._rates.items():
-            found = [self._slot(slot, times, states, known).ravel() for slot in rate.slots]
+        for name, rate in self.evolution.split_rates.items():
+            found = [self.slot_values(slot, times, states, known).ravel() for slot in rate.slots]
             by_state: dict[State, Any] = {}
             for slot, slope in rate.slopes:
                 combined = slope(X, None, found)[:, None] * self._functions(slot.state[0], slot.multi_index)
                 by_state[slot.state] = by_state.get(slot.state, 0) + combined
             for own, combined in by_state.items():
-                matrix[self._tops[name], self._spans[own]] += self._acting[name] @ combined
+                matrix[self.tops[name], self.spans[own]] += self._acting[name] @ combined
         return matrix
 
     def tangent(self, times: FloatArray, states: FloatArray) -> Callable[[FloatArray], FloatArray]:
         """Return the function from vectors, (times, n, sides), to the Jacobian at times and states times these."""
-        known, X = _Known(), at_times(self.basis.rule.points, times)
+        known, X = Known(), at_times(self.basis.rule.points, times)
         terms = []
-        for name, rate in self._rates.items():
-            found = [self._slot(slot, times, states, known).ravel() for slot in rate.slots]
+        for name, rate in self.evolution.split_rates.items():
+            found = [self.slot_values(slot, times, states, known).ravel() for slot in rate.slots]
             for slot, slope in rate.slopes:
                 functions = self._functions(slot.state[0], slot.multi_index)
                 factors = slope(X, None, found).reshape(len(times), -1, 1)
-                terms.append((self._tops[name], self._acting[name], factors, functions, self._spans[slot.state]))
+                terms.append((self.tops[name], self._acting[name], factors, functions, self.spans[slot.state]))
 
         pulling = [self._pulling(time, state) for time, state in zip(times, states, strict=True)]
 
@@ -348,9 +333,9 @@ class Galerkin:
             result = self._linear @ sides
             for number, pulls in enumerate(pulling):
                 for rows, strengths in pulls:
-                    gap = sum(own @ sides[number, self._spans[name, 0]] for name, own in rows.items())
+                    gap = sum(own @ sides[number, self.spans[name, 0]] for name, own in rows.items())
                     for name, own in rows.items():
-                        result[number, self._tops[name]] -= strengths[name] * (own.T @ gap)
+                        result[number, self.tops[name]] -= strengths[name] * (own.T @ gap)
             for top, acting, factors, functions, span in terms:
                 result[:, top] += acting @ (factors * (functions @ sides[:, span]))
             return np.asarray(result)
@@ -379,63 +364,16 @@ class Galerkin:
         kernels = [(own.kernel, other.traces[name].kernel) for name, own in self.traces.items()]
         return self.is_plain and all(np.array_equal(one, two) for one, two in kernels)
 
-    def lifted(self, breaks: FloatArray) -> FloatArray:
-        """Return the fields that boundary data make in the whole basis, shape (k, degree + 1, fields, m)."""
-        whole = self.expanded(Trajectory(breaks, np.zeros((len(breaks) - 1, STAGES + 1, self.size)))).coefficients
-        return whole.reshape(*whole.shape[:2], len(self.evolution.problem.fields), -1)
-
     def started(self, state: State, values: FloatArray) -> FloatArray:
         """Return the coefficients of initial values of a state: from (points, sides) to (n, sides)."""
         result = np.zeros((self.size, values.shape[1]))
-        result[self._spans[state]] = self._tests[state[0]] @ values
+        result[self.spans[state]] = self._tests[state[0]] @ values
         return result
 
     def forced(self, name: str, rates: FloatArray) -> FloatArray:
         """Return the rates of coefficients from those of a field: from (times, points, sides) to (times, n, sides)."""
         result = np.zeros((len(rates), self.size, rates.shape[2]))
-        result[:, self._tops[name]] = self._acting[name] @ rates
-        return result
-
-    def widened(self, pieces: FloatArray) -> FloatArray:
-        """Return answers in the whole basis: from (k, degree + 1, n, sides) to (k, degree + 1, sides and fields, m)."""
-        names = self.evolution.problem.field_names
-        every = [self.traces[name].kernel @ pieces[:, :, self._spans[name, 0]] for name in names]
-        found = np.moveaxis(np.stack(every, axis=2), 4, 2)
-        return found.reshape(*pieces.shape[:2], -1, found.shape[-1])
-
-    def expanded(self, trajectory: Trajectory) -> Trajectory:
-        """Return the trajectory of all fields in the whole basis, boundary data included, field by field."""
-        steps = np.diff(trajectory.breaks)
-        nodes = [np.append(t, stage_times(t, h)) for t, h in zip(trajectory.breaks[:-1], steps, strict=True)]
-        found = {}
-        for name in self.evolution.orders:
-            own = self.traces[name]
-            piece = trajectory.coefficients[:, :, self._spans[name, 0]] @ own.kernel.T
-            if own.lifting is not None:
-                data = own.values(np.concatenate(nodes)).reshape(len(steps), STAGES + 1, -1)
-                piece = piece + (legendre_weights() @ data) @ own.lifting.T
-            found[name] = piece
-        for multiplier in self.evolution.multipliers:
-            recovery = Recovery.of(multiplier, self.evolution, self.basis)
-            values = [recovery(t, self._lacking(t, trajectory(t), recovery.names)) for t in nodes]
-            found[multiplier.name] = legendre_weights() @ np.array(values)
-        names = self.evolution.problem.field_names
-        return Trajectory(trajectory.breaks, np.concatenate([found[name] for name in names], axis=2))
-
-    def _lacking(self, times: FloatArray, states: FloatArray, names: tuple[str, ...]) -> dict[str, FloatArray]:
-        """Return du/dt minus the right-hand side at quadrature points: (times, points) each."""
-        moving = self.rates(times, states)
-        X = at_times(self.basis.rule.points, times)
-        known: _Known = {}
-        result = {}
-        for name in names:
-            own, rate = self.traces[name], self._rates[name]
-            whole = moving[:, self._tops[name]] @ own.kernel.T + own.lifted(times, self.evolution.orders[name])
-            lacking = whole @ self.basis.cache[self._zero].T
-            for slot, factor in rate.linear:
-                values = self._slot(slot, times, states, known)
-                lacking = lacking - factor(X).reshape(len(times), -1) * values
-            result[name] = lacking - (0.0 if rate.rest is None else self._rest(rate, times, states, known))
+        result[:, self.tops[name]] = self._acting[name] @ rates
         return result
 
 

@@ -13,31 +13,18 @@ from functools import cache
 from typing import Any, Protocol
 
 import numpy as np
-from scipy.linalg import block_diag, lu_factor, lu_solve
+from scipy.linalg import lu_factor, lu_solve
 
 from pibls.checks import FloatArray
 from pibls.errors import ProblemError, SolveError
 from pibls.lines import cost
+from pibls.lines.accuracy import SETTINGS
 from pibls.solution.evolved import piecewise
 
-__all__ = ["STAGES", "IntegrationError", "Integrator", "Trajectory", "VectorField", "legendre_weights", "stage_times"]
+__all__ = ["STAGES", "IntegrationError", "Integrator", "Trajectory", "VectorField"]
+__all__ += ["guessed_stages", "legendre_weights", "stage_times", "tableau", "times_within"]
 
 STAGES = 7
-_NEWTON_STEPS = 12
-_PATIENT = 60  # steps where there is no shorter step to take instead
-_MOST_AT_ONCE = 300  # numbers in all stages of a step, that are solved for at once if need be
-_ANSWERED, _ROUNDED = 1e-9, 1e-5  # of answers, to which their stages are found, and that rounding may keep off
-_NEWTON_SHARE = 0.03  # stages are solved to so much of the tolerance
-_SAFETY = 0.8
-_GROWTH, _SHRINKAGE = 3.0, 0.15
-_KEEP = (1.0, 1.4)  # steps within these factors are left as they are, so that the factors of a linear system last
-_SHORTEST = 1e-13
-_SLOW = 0.3
-_RUNAWAY = 1e12
-_LOST = 1e8
-_NOTHING = 1e-10
-_OUTLOOK = 0.1  # share of the size to come that errors are relative to while there is nothing
-_SPANS, _GLANCES = 4, 64
 
 
 class IntegrationError(SolveError):
@@ -63,32 +50,26 @@ class VectorField(Protocol):
     @property
     def is_linear(self) -> bool:
         """Whether the Jacobian is the same at all states and times."""
-        ...
 
     @property
     def costs(self) -> tuple[float, float]:
         """Operations of the rates at one time, and of the Jacobian."""
-        ...
 
     def rates(self, times: FloatArray, states: FloatArray) -> FloatArray:
         """Return f, one row per time."""
-        ...
 
     def jacobian(self, time: float, state: FloatArray) -> FloatArray:
         """Return the derivative of f with respect to the state."""
-        ...
 
     def tangent(self, times: FloatArray, states: FloatArray) -> Callable[[FloatArray], FloatArray]:
         """Return the function from vectors, (times, n, sides), to the Jacobian at times and states times these."""
-        ...
 
     def sizes(self, states: FloatArray) -> FloatArray:
         """Return how large each part of the state is, shape (times, parts), in the norm that accuracy is meant in."""
-        ...
 
 
 @cache
-def _tableau() -> tuple[FloatArray, Any, Any, Any]:
+def tableau() -> tuple[FloatArray, Any, Any, Any]:
     """Return the nodes on (0, 1], and the eigenvalues and eigenvectors of the inverse of the matrix of the method."""
     upper = np.polynomial.legendre.Legendre.basis(STAGES)
     nodes = (np.sort(np.real((upper - np.polynomial.legendre.Legendre.basis(STAGES - 1)).roots())) + 1.0) / 2.0
@@ -102,7 +83,7 @@ def _tableau() -> tuple[FloatArray, Any, Any, Any]:
 @cache
 def legendre_weights() -> FloatArray:
     """Return the matrix from values at the start and at the stages to Legendre coefficients on the step."""
-    nodes = np.append(0.0, _tableau()[0])
+    nodes = np.append(0.0, tableau()[0])
     values = np.polynomial.legendre.legvander(2.0 * nodes - 1.0, STAGES)
     return np.asarray(np.linalg.inv(values), dtype=np.float64)
 
@@ -113,7 +94,24 @@ def stage_times(start: float, step: float) -> FloatArray:
     >>> float(stage_times(1.0, 0.5)[-1])
     1.5
     """
-    return np.asarray(start + step * _tableau()[0], dtype=np.float64)
+    return np.asarray(start + step * tableau()[0], dtype=np.float64)
+
+
+def times_within(breaks: FloatArray, first: float, last: float) -> tuple[FloatArray, FloatArray]:
+    """Return times and the span of each: close to each other where steps are short, as after a sudden start.
+
+    >>> times, spans = times_within(np.array([0.0, 1e-6, 1e-3, 1.0]), 0.0, 1.0)
+    >>> bool(times[0] < 1e-6 < times[1] < 1e-3), len(times), round(float(spans.sum()), 12)
+    (True, 82, 1.0)
+    """
+    inner = np.unique(breaks[(breaks > first) & (breaks < last)])
+    inner = inner[:: len(inner) // (3 * SETTINGS.times) + 1]
+    edges = np.concatenate([[first], inner, [last]])
+    counts = np.ceil(np.diff(edges) / (last - first) * SETTINGS.times * (1.0 - 1e-9)).astype(int)
+    spans = np.repeat(np.diff(edges) / counts, counts)
+    # Irrational places: regular ones could always hit the same phase of an oscillation.
+    places = np.mod(0.5 + np.arange(len(spans)) * (np.sqrt(5.0) - 1.0) / 2.0, 1.0)
+    return first + np.cumsum(spans) - spans + spans * places, spans
 
 
 @dataclass(frozen=True, eq=False)
@@ -167,6 +165,8 @@ class Integrator:
     _factors: Any = None
     _factored: tuple[float, Any] = (0.0, None)
 
+    # A state that runs away overflows before it is noticed; what is not finite is refused step by step.
+    @np.errstate(over="ignore", invalid="ignore")
     def run(
         self,
         start: float,
@@ -179,134 +179,71 @@ class Integrator:
 
         ``reach`` is the least size that errors are relative to; a step ends at each of the ``stops`` between.
         """
-        # A state that runs away overflows before it is noticed; what is not finite is refused step by step.
-        with np.errstate(over="ignore", invalid="ignore"):
-            return self._run(start, stop, state, reach, stops)
-
-    def _run(
-        self, start: float, stop: float, state: FloatArray, reach: FloatArray | None, stops: Sequence[float]
-    ) -> Trajectory:
         time, y = start, state
-        h, first = self._first_step(start, stop, y)
+        h, first = self._first_step(start, stop, y, np.array(stops))
         reach = np.maximum(first, 0.0 if reach is None else reach)
-        most = _RUNAWAY * float(np.maximum(reach, self.field.sizes(y[None])[0]).max())
+        most = SETTINGS.runaway * float(np.maximum(reach, self.field.sizes(y[None])[0]).max())
         breaks: list[float] = [start]
         pieces: list[FloatArray] = []
         previous: tuple[float, FloatArray] | None = None
         jacobian: FloatArray | None = None
+        made = start
         while time < stop:
-            goal = next((s for s in stops if s > time + _SHORTEST * (stop - start)), stop)
+            goal = next((s for s in stops if s > time + SETTINGS.rounding * (stop - start)), stop)
             h = goal - time if time + 1.01 * h >= goal else h
             if not reach.max() <= most:
                 # What began with nothing is not run away if it is no more than what acts on it makes.
-                most = _RUNAWAY * (stop - start) * self._acting(stage_times(breaks[-2], time - breaks[-2]), state)
-            self._check(h < _SHORTEST * (stop - start) or not reach.max() <= most, time, breaks, pieces)
+                acting = self._acting(stage_times(breaks[-2], time - breaks[-2]), state)
+                most = SETTINGS.runaway * (stop - start) * acting
+            self._check(h < SETTINGS.rounding * (stop - start) or not reach.max() <= most, time, breaks, pieces)
             if jacobian is None:
-                jacobian = self.field.jacobian(time, y)
+                jacobian, made = self.field.jacobian(time, y), time
                 self.operations += self.field.costs[1] + cost.PER_CALL
-            stages, rate = self._stages(time, h, y, jacobian, reach, _extrapolated(previous, h, y))
+            stages, rate = self._stages(time, h, y, jacobian, reach, guessed_stages(previous, h, y))
             if stages is None:
-                h *= 0.4
+                # An old Jacobian may be what is wrong: make a new one before steps become shorter.
+                h, jacobian = (h if made < time else 0.4 * h), None
                 continue
             piece = legendre_weights() @ np.vstack([y, stages])
             found = np.maximum(reach, self.field.sizes(stages).max(axis=0))
             error = self._error(piece, found)
-            factor = min(_GROWTH, max(_SHRINKAGE, _SAFETY * error ** (-1.0 / (STAGES + 1)) if error > 0 else _GROWTH))
+            factor = self._factor(error, rate)
             if error > 1.0:
-                h *= min(factor, 0.9)
+                h *= factor
                 continue
             reach, previous = found, (h, piece)
             time, y = (goal if h == goal - time else time + h), stages[-1]
             breaks.append(time)
             pieces.append(piece)
-            # A Jacobian that ages quickly would not converge over longer steps.
-            factor = min(factor, 1.0) if rate > _SLOW else factor
-            h *= 1.0 if _KEEP[0] <= factor <= _KEEP[1] else factor
-            jacobian = jacobian if self.field.is_linear else None
+            h *= factor
+            # A Jacobian with which stages converge at once is worth keeping, with its factors if the step stays.
+            jacobian = jacobian if self.field.is_linear or rate <= SETTINGS.stage_share else None
         return Trajectory(np.array(breaks), np.array(pieces))
+
+    @staticmethod
+    def _factor(error: float, rate: float) -> float:
+        """Return by how much to change the length of a step, from its error over the tolerance."""
+        wanted = SETTINGS.falls * error ** (-1.0 / (STAGES + 1)) if error > 0 else SETTINGS.growth
+        # A Jacobian that ages quickly would not converge over longer steps.
+        factor = float(np.clip(wanted, SETTINGS.growth**-2, 1.0 if rate > SETTINGS.slow else SETTINGS.growth))
+        return 1.0 if SETTINGS.keep[0] <= factor <= SETTINGS.keep[1] else factor
 
     def along(self, breaks: FloatArray, state: FloatArray, reach: FloatArray) -> Trajectory:
         """Return the solution by given steps: it then depends smoothly on whatever the right side depends on."""
         y, previous, pieces = state, None, []
-        reach = np.maximum(self._first_step(float(breaks[0]), float(breaks[-1]), y)[1], reach)
+        reach = np.maximum(self._first_step(float(breaks[0]), float(breaks[-1]), y, breaks)[1], reach)
         jacobian: FloatArray | None = None
         for time, h in zip(breaks[:-1].tolist(), np.diff(breaks).tolist(), strict=True):
             if jacobian is None or not self.field.is_linear:
                 jacobian = self.field.jacobian(time, y)
                 self.operations += self.field.costs[1] + cost.PER_CALL
-            stages, _ = self._stages(time, h, y, jacobian, reach, _extrapolated(previous, h, y), _PATIENT)
+            stages, _ = self._stages(time, h, y, jacobian, reach, guessed_stages(previous, h, y), SETTINGS.patient)
             if stages is None:
                 raise IntegrationError(f"the steps are too long near t = {time:.4g}", blown_up=False, partial=None)
             pieces.append(legendre_weights() @ np.vstack([y, stages]))
             reach = np.maximum(reach, self.field.sizes(stages).max(axis=0))
             previous, y = (h, pieces[-1]), stages[-1]
         return Trajectory(breaks, np.array(pieces))
-
-    def answers(
-        self, course: Trajectory, forces: Callable[[FloatArray], FloatArray], start: FloatArray
-    ) -> FloatArray | None:
-        """Return how a solution answers to further forces and to another start, by its own steps.
-
-        Forces at times have the shape (times, n, sides), the start (n, sides), and answers that of the coefficients of
-        a trajectory, and sides. Nothing if the Jacobian ages too quickly within a step.
-        """
-        pieces: list[FloatArray] = []
-        before = 0.0
-        for time, h in zip(course.breaks[:-1].tolist(), np.diff(course.breaks).tolist(), strict=True):
-            times = stage_times(time, h)
-            y = pieces[-1].sum(axis=0) if pieces else start
-            # The course is known: midway, the Jacobian is nearest to all that a step meets.
-            midway = time + h / 2
-            self._factorise(h, self.field.jacobian(midway, course(np.array([midway]))[0]))
-            self.operations += self.field.costs[1] + cost.PER_CALL
-            guess = _extrapolated((before, pieces[-1]) if pieces else None, h, y) - y
-            acting, states = forces(times), course(times)
-            stages = self._answered(h, y, guess, self.field.tangent(times, states), acting)
-            if stages is None and STAGES * len(y) > _MOST_AT_ONCE:
-                return None
-            stages = self._at_once(h, y, times, states, acting) if stages is None else stages
-            before = h
-            pieces.append(np.tensordot(legendre_weights(), np.concatenate([y[None], stages]), axes=1))
-        return np.array(pieces)
-
-    def _answered(
-        self,
-        h: float,
-        y: FloatArray,
-        z: FloatArray,
-        tangent: Callable[[FloatArray], FloatArray],
-        acting: FloatArray,
-    ) -> FloatArray | None:
-        """Return the stages of the linearised equation by iterations with one Jacobian for all of them."""
-        _, values, vectors, inverse = _tableau()
-        last = np.inf
-        per_side = STAGES * self.field.costs[0] + cost.substitutions(len(y))
-        for _ in range(_PATIENT):
-            self.operations += acting.shape[2] * per_side + cost.PER_CALL
-            rates = tangent(y + z) + acting
-            shifted = (values / h)[:, None, None] * np.tensordot(inverse, z, axes=1)
-            update = self._solved(np.tensordot(inverse, rates, axes=1) - shifted)
-            z = z + np.real(np.tensordot(vectors, update, axes=1))
-            if self.field.is_linear:
-                return np.asarray(y + z)
-            sizes = np.maximum(np.linalg.norm(y + z, axis=(0, 1)), 1e-300)
-            change = float((np.linalg.norm(update, axis=(0, 1)) / sizes).max())
-            if change <= _ANSWERED or not change < last:
-                # Rounding ends it sooner where an equation is stiff.
-                return np.asarray(y + z) if change <= _ROUNDED else None
-            last = change
-        return np.asarray(y + z) if last <= _ROUNDED else None
-
-    def _at_once(
-        self, h: float, y: FloatArray, times: FloatArray, states: FloatArray, acting: FloatArray
-    ) -> FloatArray:
-        """Return the stages of the linearised equation, each with a Jacobian of its own."""
-        _, values, vectors, inverse = _tableau()
-        slopes = [self.field.jacobian(time, state) for time, state in zip(times, states, strict=True)]
-        matrix = np.kron(np.real(vectors * values @ inverse) / h, np.eye(len(y))) - block_diag(*slopes)
-        self.operations += STAGES * self.field.costs[1] + cost.dense(2.0 / 3.0 * len(matrix) ** 3) + cost.PER_CALL
-        right = np.concatenate([own @ y + more for own, more in zip(slopes, acting, strict=True)])
-        return np.asarray(y + np.linalg.solve(matrix, right).reshape(acting.shape))
 
     def _check(self, blown_up: bool, time: float, breaks: list[float], pieces: list[FloatArray]) -> None:
         """Give up where steps become too short or the state runs away, or when the work is spent."""
@@ -315,32 +252,32 @@ class Integrator:
             what = "the solution blows up, or becomes infinitely steep," if blown_up else "the work was spent"
             raise IntegrationError(f"{what} near t = {time:.4g}", blown_up=blown_up, partial=partial)
 
-    def _first_step(self, start: float, stop: float, y: FloatArray) -> tuple[float, FloatArray]:
-        """Return a first step, and the size that errors are relative to at first."""
+    def _first_step(self, start: float, stop: float, y: FloatArray, events: FloatArray) -> tuple[float, FloatArray]:
+        """Return a first step, and the size that errors are relative to at first; events happen at given times."""
         slope = self.field.rates(np.array([start]), y[None])[0]
         size, speed = self.field.sizes(y[None])[0], self.field.sizes(slope[None])[0]
         nothing = not size.max() > 0
-        size = np.maximum(size, _OUTLOOK * self._outlook(start, stop, y, float(size.max())))
+        size = np.maximum(size, SETTINGS.negligible * self._outlook(start, stop, y, float(size.max()), events))
         moving = speed > 0
         guess = float(np.min((size + 1e-3 * size.max())[moving] / speed[moving], initial=stop - start))
         # Another tolerance must mean other steps: two solutions with the same ones have the same error.
         h = float(max(guess, 1e-5 * (stop - start)) * min(1.0, self.tol) ** (1.0 / (STAGES + 1)))
         return h, np.maximum(size, h * speed) if nothing else size
 
-    def _outlook(self, start: float, stop: float, y: FloatArray, size: float) -> FloatArray | float:
+    def _outlook(self, start: float, stop: float, y: FloatArray, size: float, events: FloatArray) -> FloatArray | float:
         """Return about how large the parts of a state that is zero will be; zero for one that is something.
 
         What is to come acts on it as if it stayed there, over shorter and shorter times, by implicit Euler steps; and
-        on average over all times, for what acts briefly.
+        on average over all times, those between events among them.
         """
-        spans: FloatArray = (stop - start) * np.logspace(0.0, 1.0 - _SPANS, _SPANS)
-        even = (stop - start) * (np.arange(_GLANCES) + 0.5) / _GLANCES
+        spans: FloatArray = (stop - start) * np.logspace(0.0, 1.0 - SETTINGS.spans, SETTINGS.spans)
+        times, shares = times_within(events, start, stop)
         try:
-            rates = self.field.rates(start + spans, np.tile(y, (_SPANS, 1)))
-            if size > _NOTHING * (stop - start) * float(self.field.sizes(rates).max()):
+            rates = self.field.rates(start + spans, np.tile(y, (SETTINGS.spans, 1)))
+            if size > SETTINGS.cut * (stop - start) * float(self.field.sizes(rates).max()):
                 return 0.0
             jacobian, identity = self.field.jacobian(start, y), np.eye(len(y))
-            mean = self.field.rates(start + even, np.tile(y, (_GLANCES, 1))).mean(axis=0)
+            mean = shares @ self.field.rates(times, np.tile(y, (len(times), 1))) / (stop - start)
         except ProblemError:  # the equation is not finite at such a state
             return 0.0
         acting = [*zip(spans, rates, strict=True), (stop - start, mean)]
@@ -376,14 +313,14 @@ class Integrator:
         jacobian: FloatArray,
         reach: FloatArray,
         guess: FloatArray,
-        most: int = _NEWTON_STEPS,
+        most: int = SETTINGS.rounds,
     ) -> tuple[FloatArray | None, float]:
         """Return the stages by Newton's method with the Jacobian at the start, and how fast it converged."""
-        _, values, vectors, inverse = _tableau()
+        _, values, vectors, inverse = tableau()
         times = stage_times(time, h)
-        self._factorise(h, jacobian)
+        self.factorise(h, jacobian)
         z = guess - y
-        allowed = _NEWTON_SHARE * self._allowed(reach)
+        allowed = SETTINGS.stage_share * self._allowed(reach)
         last, rate = np.inf, 0.0
         for iteration in range(most):
             try:
@@ -392,10 +329,10 @@ class Integrator:
             except ProblemError:  # the equation is not finite at such a state
                 return None, rate
             transformed = inverse @ rates - (values / h)[:, None] * (inverse @ z)
-            update = np.real(vectors @ self._solved(transformed))
+            update = np.real(vectors @ self.solved(transformed))
             z = z + update
             change = float(np.max(self.field.sizes(update).max(axis=0) / allowed))
-            if not np.isfinite(change) or change > _LOST / self.tol:
+            if not np.isfinite(change) or change > SETTINGS.runaway / self.tol:
                 return None, rate
             rate = change / last if iteration else 0.0
             if self.field.is_linear:
@@ -407,7 +344,8 @@ class Integrator:
             last = change
         return None, rate
 
-    def _factorise(self, h: float, jacobian: FloatArray) -> None:
+    def factorise(self, h: float, jacobian: FloatArray) -> None:
+        """Factorise the Jacobian, shifted by every eigenvalue of the method, for steps of a length."""
         if self._factored[0] == h and self._factored[1] is jacobian:
             return
         self.operations += cost.factorisations(len(jacobian))
@@ -416,13 +354,13 @@ class Integrator:
             lu_factor((value.real if abs(value.imag) < 1e-9 else value) / h * identity - jacobian, check_finite=False)
             if value.imag > -1e-9
             else None
-            for value in _tableau()[1]
+            for value in tableau()[1]
         ]
         self._factored = (h, jacobian)
 
-    def _solved(self, right: Any) -> Any:
+    def solved(self, right: Any) -> Any:
         """Solve with every shifted Jacobian; the second of a pair of conjugates is the mirror of the first."""
-        values = _tableau()[1]
+        values = tableau()[1]
         solved = np.empty_like(right)
         for k, factors in enumerate(self._factors):
             if factors is not None:
@@ -433,12 +371,12 @@ class Integrator:
         return solved
 
 
-def _extrapolated(previous: tuple[float, FloatArray] | None, h: float, y: FloatArray) -> FloatArray:
+def guessed_stages(previous: tuple[float, FloatArray] | None, h: float, y: FloatArray) -> FloatArray:
     """Guess the stages from the polynomial of the step before."""
     if previous is None:
         return np.tile(y, (STAGES, *np.ones(y.ndim, dtype=int)))
     width, piece = previous
-    ahead = 1.0 + 2.0 * h / width * _tableau()[0]
+    ahead = 1.0 + 2.0 * h / width * tableau()[0]
     # High orders, continued far, are noise.
     degree = STAGES if h <= 1.5 * width else 2
     return np.tensordot(np.polynomial.legendre.legvander(ahead, degree), piece[: degree + 1], axes=1)

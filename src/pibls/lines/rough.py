@@ -3,54 +3,28 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Protocol
+from typing import TYPE_CHECKING
 
 import numpy as np
 
+from pibls.lines.accuracy import SETTINGS
 from pibls.lines.design import STEEPEST, Design
-from pibls.lines.form import Evolution
 from pibls.lines.run import Run, misfit, monitored, wave_velocity
 
-__all__ = ["FINER", "FINER_MANY", "ROUGH", "kinked", "scanned", "sharper"]
+if TYPE_CHECKING:
+    from pibls.lines.course import Lines
 
-FINER, FINER_MANY = {0: 1.5, 1: 1.5, 2: 1.3}, 1.2  # factors of fineness from run to run, by the dimension of space
-ROUGH = 1e-3  # tolerance in time of runs that are no solutions yet
-_ROUGH_FINENESS = 1.25
-_ROUNDS = 12
-_MANY = 3
-_STEEP, _STEEP_WAVES = 8.0, 25.0  # slopes beyond this are resolved by nodes of their own; or where there are waves
-_RESOLVED, _UNRESOLVED = 1.1, 3e-3
-_KINK_ROUNDS, _KINK_FACTOR, _MOST_KINKED = 16, 2.5, 500
-_MISSED, _LESS, _LOCAL = 0.9, 0.8, 0.1
-_BRIEF = 10.0  # what is missed at the first time only is soon smoothed out
-_FEWER = 0.7
+__all__ = ["kinked", "scanned", "sharper"]
 
 
-class Followed(Protocol):
-    """One solve by lines, as far as rough runs are concerned."""
-
-    evolution: Evolution
-    rough: Run | None
-
-    def follow(self, design: Design, fineness: float, tol: float, doing: str, /) -> Run:
-        """Return the run of a design and a fineness."""
-
-    def residual(self, run: Run, /) -> float:
-        """Return the relative residual of a run."""
-
-    @property
-    def has_scanned_enough(self) -> bool:
-        """Whether too much is spent for another rough run."""
-
-
-def scanned(lines: Followed) -> tuple[Design, float]:
+def scanned(lines: Lines) -> tuple[Design, float]:
     """Return a design that resolves where the solution is steep, and a fineness to begin with."""
     design = Design.of(lines.evolution)
     if design.dimension != 1:
-        return design, 1.0 if design.dimension < _MANY else FINER_MANY
+        return design, 1.0 if design.dimension < 3 else design.of_dimension(SETTINGS.finer)
     fineness, ended = 1.0, 0
-    for _ in range(_ROUNDS):
-        run = lines.rough = lines.follow(design, _ROUGH_FINENESS * fineness, ROUGH, "scan")
+    for _ in range(SETTINGS.rounds):
+        run = lines.rough = lines.follow(design, SETTINGS.first * fineness, SETTINGS.rough, "scan")
         if travelling := _travelling(lines, run):
             # What was seen from a coordinate at rest is no solution in one that moves.
             design, fineness, lines.rough = travelling, 1.0, None
@@ -61,41 +35,41 @@ def scanned(lines: Followed) -> tuple[Design, float]:
             break
         if better is not design:
             design, fineness = better, 1.0
-        elif run.ended or (design.monitor is None and lines.residual(run) > _UNRESOLVED):
-            fineness *= FINER.get(design.dimension, FINER_MANY) ** 2
+        elif run.ended or (design.monitor is None and lines.residual(run) > SETTINGS.slight):
+            fineness *= design.of_dimension(SETTINGS.finer) ** 2
         else:
             break
     fineness = fineness if design.monitor is None else 1.0
     return design, fineness
 
 
-def _travelling(lines: Followed, run: Run) -> Design | None:
+def _travelling(lines: Lines, run: Run) -> Design | None:
     """Move with a front that travels round a periodic interval, if fewer features then do; return their design."""
     if run.ended or not lines.evolution.can_move:
         return None
     velocity = wave_velocity(run)
     moving = monitored(run, velocity)
-    if moving.peak < _STEEP_WAVES or moving.total > _FEWER * monitored(run).total:
+    if moving.peak < SETTINGS.steep_waves or moving.total > SETTINGS.falls * monitored(run).total:
         return None
     lines.evolution = lines.evolution.moving(velocity)
     return replace(run.design, monitor=moving)
 
 
-def kinked(evolution: Evolution, design: Design, fineness: float, tol: float, seed: int) -> Design:
+def kinked(lines: Lines, design: Design, fineness: float, tol: float) -> Design:
     """Make the features finer where they miss a kink of the initial values, or a clash with the boundary data."""
     last = np.inf
-    for _ in range(_KINK_ROUNDS if design.monitor is not None else 0):
-        places, share = misfit(evolution, design, fineness, np.random.default_rng(seed))
+    for _ in range(SETTINGS.rounds if design.monitor is not None else 0):
+        places, share = misfit(lines.system(design, fineness))
         # Smooth values that are not resolved yet are missed everywhere; that is for finer features to mend.
         order = np.argsort(share)[::-1]
-        missed = order[: int(np.searchsorted(np.cumsum(share[order]), _MISSED * share.sum())) + 1]
-        met = share.sum() <= (_BRIEF * tol) ** 2 or share.sum() > _LESS * last
+        missed = order[: int(np.searchsorted(np.cumsum(share[order]), (1.0 - SETTINGS.negligible) * share.sum())) + 1]
+        met = share.sum() <= (1.0 / SETTINGS.negligible * tol) ** 2 or share.sum() > SETTINGS.falls * last
         last = float(share.sum())
-        if met or len(missed) > _LOCAL * len(share) or design.nodes(fineness) > _MOST_KINKED:
+        if met or len(missed) > SETTINGS.negligible * len(share) or design.nodes(fineness) > SETTINGS.most_kinked:
             break
         assert design.monitor is not None
         normal = ((places[missed] - design.center) / design.half)[:, 0]
-        design = replace(design, monitor=design.monitor.sharpened(normal, _KINK_FACTOR))
+        design = replace(design, monitor=design.monitor.sharpened(normal, SETTINGS.kink))
     return design
 
 
@@ -105,7 +79,7 @@ def sharper(design: Design, run: Run) -> Design:
         return design
     monitor = monitored(run)
     if design.monitor is None:
-        is_sharper = monitor.peak > (_STEEP_WAVES if all(design.periodic) else _STEEP)
+        is_sharper = monitor.peak > (SETTINGS.steep_waves if all(design.periodic) else SETTINGS.steep)
     else:
-        is_sharper = design.monitor.peak < STEEPEST and design.excess(monitor) > _RESOLVED
+        is_sharper = design.monitor.peak < STEEPEST and design.excess(monitor) > 1.0 + SETTINGS.negligible
     return replace(design, monitor=monitor) if is_sharper else design

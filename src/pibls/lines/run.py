@@ -2,27 +2,31 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from pibls.checks import FloatArray
 from pibls.lines import cost
+from pibls.lines.accuracy import SETTINGS
 from pibls.lines.basis import Basis, Rule, compressed
 from pibls.lines.design import Design, Monitor
+from pibls.lines.expansion import expanded
 from pibls.lines.form import Evolution
 from pibls.lines.galerkin import Galerkin
-from pibls.lines.radau import IntegrationError, Integrator, Trajectory
+from pibls.lines.radau import IntegrationError, Integrator, Trajectory, times_within
 from pibls.lines.stops import brief_times
-from pibls.problem import Problem
+from pibls.problem import OnPart, Problem, Statement
+from pibls.solution import Solution
+from pibls.solution.diagnostics import Diagnostics
 from pibls.solution.evolved import EvolvedNetwork
+from pibls.solution.field_functions import ResidualFunction
+from pibls.solution.residuals import root_mean_square
 from pibls.solution.sizes import field_scales
+from pibls.status import Status
 
-__all__ = ["Run", "distance", "follow", "misfit", "monitored", "network_of", "system_of", "wave_velocity"]
-
-_TIMES = 80
-_POINTS = 1500
-_WAVES = 3
+__all__ = ["Run", "distance", "follow", "misfit", "monitored", "network_of", "relative_miss", "relative_residual"]
+__all__ += ["solution_of", "system_of", "wave_velocity"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,22 +73,14 @@ class Run:
         return float(self.network.breaks[-1])
 
 
-def follow(
-    evolution: Evolution,
-    design: Design,
-    fineness: float,
-    tol: float,
-    rng: np.random.Generator,
-    allowed: float,
-) -> Run:
-    """Solve on features of a fineness, with so much tolerance for the integrator, and so many operations."""
-    system = system_of(evolution, design, fineness, rng)
-    basis = system.basis
+def follow(system: Galerkin, design: Design, fineness: float, tol: float, allowed: float) -> Run:
+    """Solve on features of a design, with so much tolerance for the integrator, and so many operations."""
+    evolution, basis = system.evolution, system.basis
     first, last = evolution.limits
     integrator = Integrator(system, tol, allowed, system.preparation)
     ended = None
     try:
-        reach = system.reach(np.linspace(first, last, _TIMES))
+        reach = system.reach(np.linspace(first, last, SETTINGS.times))
         trajectory = integrator.run(first, last, system.initial(), reach, brief_times(evolution))
     except IntegrationError as error:
         if error.partial is None:
@@ -96,9 +92,8 @@ def follow(
 
 def network_of(system: Galerkin, trajectory: Trajectory) -> EvolvedNetwork:
     """Return a trajectory of the coefficients of a system as a network."""
-    basis, expanded = system.basis, system.expanded(trajectory)
-    shape = (*expanded.coefficients.shape[:2], len(system.evolution.problem.fields), basis.size)
-    return EvolvedNetwork(basis.network, basis.transform, expanded.breaks, expanded.coefficients.reshape(shape))
+    basis = system.basis
+    return EvolvedNetwork(basis.network, basis.transform, trajectory.breaks, expanded(system, trajectory))
 
 
 def system_of(evolution: Evolution, design: Design, fineness: float, rng: np.random.Generator) -> Galerkin:
@@ -109,14 +104,11 @@ def system_of(evolution: Evolution, design: Design, fineness: float, rng: np.ran
     return Galerkin(evolution, compressed(*design.draw(fineness, rng)))
 
 
-def misfit(
-    evolution: Evolution, design: Design, fineness: float, rng: np.random.Generator
-) -> tuple[FloatArray, FloatArray]:
+def misfit(system: Galerkin) -> tuple[FloatArray, FloatArray]:
     """Return the points of the rule, and the share of each in the squared relative L2 error of the initial values."""
-    system = system_of(evolution, design, fineness, rng)
     state, weights = system.initial(), system.basis.rule.weights
     share = np.zeros(len(weights))
-    for name in evolution.orders:
+    for name in system.evolution.orders:
         wanted, found = system.initial_values(name, state)
         size = float(weights @ wanted**2)
         share = np.maximum(share, weights * (wanted - found) ** 2 / (size if size > 0 else 1.0))
@@ -128,41 +120,24 @@ def distance(problem: Problem, coarse: Run, fine: Run, share: float = 1.0) -> fl
 
     That of the worst field.
     """
-    step = max(1, len(fine.rule.weights) // _POINTS)
+    step = max(1, len(fine.rule.weights) // SETTINGS.most_points)
     X, weights = fine.rule.points[::step], fine.rule.weights[::step]
     first = float(fine.network.breaks[0])
     last = first + share * (min(coarse.reached, fine.reached) - first)
-    times, spans = _times_within(np.concatenate([run.network.breaks for run in (coarse, fine)]), first, last)
+    times, spans = times_within(np.concatenate([run.network.breaks for run in (coarse, fine)]), first, last)
     zero = (0,) * X.shape[1]
     a, b = (run.network.on_grid(X, times, zero) for run in (coarse, fine))
     errors, own = (np.sqrt(np.einsum("ptf,p,t->f", values**2, weights, spans)) for values in (a - b, b))
     return float(np.max(errors / field_scales(problem, own)))
 
 
-def _times_within(breaks: FloatArray, first: float, last: float) -> tuple[FloatArray, FloatArray]:
-    """Return times and the span of each: close to each other where steps are short, as after a sudden start.
-
-    >>> times, spans = _times_within(np.array([0.0, 1e-6, 1e-3, 1.0]), 0.0, 1.0)
-    >>> bool(times[0] < 1e-6 < times[1] < 1e-3), len(times), round(float(spans.sum()), 12)
-    (True, 82, 1.0)
-    """
-    inner = np.unique(breaks[(breaks > first) & (breaks < last)])
-    inner = inner[:: len(inner) // (3 * _TIMES) + 1]
-    edges = np.concatenate([[first], inner, [last]])
-    counts = np.ceil(np.diff(edges) / (last - first) * _TIMES * (1.0 - 1e-9)).astype(int)
-    spans = np.repeat(np.diff(edges) / counts, counts)
-    # Irrational places: regular ones could always hit the same phase of an oscillation.
-    places = np.mod(0.5 + np.arange(len(spans)) * (np.sqrt(5.0) - 1.0) / 2.0, 1.0)
-    return first + np.cumsum(spans) - spans + spans * places, spans
-
-
 def monitored(run: Run, velocity: float = 0.0) -> Monitor:
     """Return how steep a solution on a line gets where, relative to its range; as seen from a line that moves."""
-    step = max(1, len(run.rule.weights) // (2 * _POINTS))
+    step = max(1, len(run.rule.weights) // (2 * SETTINGS.most_points))
     X, breaks, half = run.rule.points[::step], run.network.breaks, run.design.half[0]
-    times = np.unique(np.concatenate([breaks, np.linspace(breaks[0], breaks[-1], _TIMES)]))
-    if len(times) > 3 * _TIMES:
-        times = times[:: len(times) // (3 * _TIMES) + 1]
+    times = np.unique(np.concatenate([breaks, np.linspace(breaks[0], breaks[-1], SETTINGS.times)]))
+    if len(times) > 3 * SETTINGS.times:
+        times = times[:: len(times) // (3 * SETTINGS.times) + 1]
     span = np.maximum(np.ptp(run.network.on_grid(X, times, (0,)), axis=(0, 1)), 1e-300)
     slopes = (np.abs(run.network.on_grid(X, times, (1,))) * half / span).max(axis=2)
     for column, time in enumerate(times if velocity else []):
@@ -177,12 +152,52 @@ def wave_velocity(run: Run) -> float:
 
     These are right even where a front is not resolved at all.
     """
-    times = np.linspace(run.network.breaks[0], run.network.breaks[-1], 2 * _TIMES)
+    times = np.linspace(run.network.breaks[0], run.network.breaks[-1], 2 * SETTINGS.times)
     values = run.network.on_grid(run.rule.points, times, (0,))
-    waves = np.pi / run.design.half[0] * np.arange(1, _WAVES + 1)
+    waves = np.pi / run.design.half[0] * np.arange(1, SETTINGS.waves + 1)
     kernel = run.rule.weights * np.exp(-1j * np.outer(waves, run.rule.points[:, 0]))
     amplitudes = np.einsum("kp,ptf->tkf", kernel, values).reshape(len(times), -1)
     phases = np.unwrap(np.angle(amplitudes), axis=0)
     speeds = -np.polyfit(times, phases, 1)[0] / np.repeat(waves, values.shape[2])
     energy = np.mean(np.abs(amplitudes) ** 2, axis=0)
     return float(speeds @ energy / max(float(energy.sum()), 1e-300))
+
+
+def solution_of(evolution: Evolution, run: Run, seed: int) -> Solution:
+    """Return a run as a solution whose error is not known yet."""
+    settings = {
+        "fineness": round(run.fineness, 3),
+        "coefficients": run.size,
+        "steps": len(run.network.coefficients),
+        "velocity": round(evolution.velocity, 6),
+        "steepest": None if run.design.monitor is None else round(run.design.monitor.peak, 1),
+    }
+    size = (run.width, run.points)
+    record = Diagnostics("Lines", settings, seed, *size, "Radau IIA of order 13", None, None, {})
+    network = replace(run.network, frame=evolution.frame)
+    return Solution(evolution.problem, network, np.eye(len(evolution.problem.fields)), Status.STALLED, record)
+
+
+def relative_residual(solution: Solution, until: float) -> float:
+    """Return the residual of the equations up to a time, relative to their largest term."""
+    where = solution.problem.domain.sample(SETTINGS.points, "kronecker", 1)
+    where[:, -1] = np.minimum(where[:, -1], until)
+    worst = 0.0
+    for statement in solution.problem.statements:
+        if statement.is_equation:
+            keys = [(term.field, term.multi_index) for term in statement.form.terms]
+            largest = max(root_mean_square(values) for values in solution.evaluate(where, keys))
+            found = root_mean_square(ResidualFunction(solution, statement)(where))
+            worst = max(worst, found / largest if largest > 0 else found)
+    return worst
+
+
+def relative_miss(solution: Solution, statement: Statement) -> float:
+    """Return how far a solution is from keeping a condition, relative to the largest part of it."""
+    form, part = statement.form, statement.place
+    assert isinstance(part, OnPart)
+    X, normals = part.part.sample(SETTINGS.points, "kronecker", 1)
+    state = solution.evaluate(X, [(term.field, term.multi_index) for term in form.terms])
+    parts = [f(X, normals) * own for f, own in zip(form.coefficient_functions, state, strict=True)]
+    size = max(root_mean_square(own) for own in [form.source_function(X, normals), *parts])
+    return root_mean_square(form.residual_at(X, normals, state)) / size if size > 0 else 0.0

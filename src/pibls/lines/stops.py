@@ -13,15 +13,13 @@ import sympy as sp
 from sympy.core.relational import Relational
 
 from pibls.errors import ProblemError
+from pibls.lines.accuracy import SETTINGS
 from pibls.lines.form import Evolution, compiled
 
 __all__ = ["brief_times"]
 
 _SUDDEN = (sp.sign, sp.Heaviside, sp.Abs)
 _SWITCHES = (sp.tanh, sp.erf, sp.erfc, sp.atan, *_SUDDEN)
-_GRID, _ZOOM, _ROUNDS = 513, 33, 12
-_STEEP = 15.0  # an argument that varies by less is no narrower than steps are
-_MOST = 100
 
 
 def brief_times(evolution: Evolution) -> list[float]:
@@ -44,20 +42,20 @@ def brief_times(evolution: Evolution) -> list[float]:
         if expression.free_symbols != {coordinates[-1]}:
             continue
         height = compiled(expression, (coordinates[-1],))
-        grid = np.linspace(first, last, _GRID)
+        grid = np.linspace(first, last, SETTINGS.grid)
         try:
             values = height(grid[:, None])
         except ProblemError:  # not finite somewhere: the integrator will tell
             continue
         top = np.flatnonzero((values[1:-1] >= values[:-2]) & (values[1:-1] > values[2:])) + 1
-        for place in top if sudden or np.ptp(values) >= _STEEP else []:
+        for place in top if sudden or np.ptp(values) >= SETTINGS.brief else []:
             low, high = grid[place - 1], grid[place + 1]
-            for _ in range(_ROUNDS):
-                near = np.linspace(low, high, _ZOOM)
-                best = int(np.clip(np.argmax(height(near[:, None])), 1, _ZOOM - 2))
+            for _ in range(SETTINGS.rounds):
+                near = np.linspace(low, high, SETTINGS.grid)
+                best = int(np.clip(np.argmax(height(near[:, None])), 1, SETTINGS.grid - 2))
                 low, high = near[best - 1], near[best + 1]
             found.add(float((low + high) / 2))
-    return sorted(found)[:_MOST]
+    return sorted(found)[: SETTINGS.times]
 
 
 def _heights(expression: sp.Expr) -> Iterator[tuple[sp.Expr, bool]]:

@@ -13,6 +13,7 @@ from pibls.budget import Budget
 from pibls.cells import solve_cells, solve_cells_nonlinear
 from pibls.cells.fitters import Fitter, Linear
 from pibls.cells.linear import Start, start_of
+from pibls.cells.loop import Diagnose
 from pibls.features.reference import SINES, Cells
 from pibls.lines import Evolution, find_evolution
 from pibls.problem import Across, OnPart, Problem
@@ -67,9 +68,13 @@ def solve_by_cells(
         first = start_of(problem, tol, budget, seed, nodes)
         if assume_well_posed:
             return solve_cells(problem, tol, budget, start=first, undetermined=np.inf, **common)
-        glanced = partial(solve_cells, budget=budget.part(most=_GLANCE), **common)
-        common |= {"start": first, "diagnose": partial(_flaw, tol, budget, seed)}
-        return _told_at_once(first, tol, glanced) or solve_cells(problem, tol, budget, **common)
+
+        def glanced(at: Problem, tol: float, diagnose: Diagnose | None = None) -> Solution:
+            return solve_cells(at, tol, budget.part(most=_GLANCE), diagnose=diagnose, **common)
+
+        told = _told_at_once(first, tol, glanced)
+        diagnose = partial(_flaw, tol, budget, seed)
+        return told or solve_cells(problem, tol, budget, start=first, diagnose=diagnose, **common)
 
 
 def _told_at_once(start: Start, tol: float, glanced: Callable[..., Solution]) -> Solution | None:
