@@ -16,7 +16,7 @@ import pibls as pb
 from pibls import PiblsError, Status, lines
 from pibls.budget import Budget
 from pibls.errors import DeadlineError, InputError, SolveError
-from pibls.lines import Unsuitable
+from pibls.evolution import Unsuitable
 from pibls.problems import bratu_unforced, evolving
 from pibls.refinement.stopping import more_budget
 from pibls.solution import Diagnostics, Stage
