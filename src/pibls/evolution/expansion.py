@@ -56,7 +56,7 @@ def lifted(system: Galerkin, breaks: FloatArray) -> FloatArray:
 
 
 def widened(system: Galerkin, pieces: FloatArray) -> FloatArray:
-    """Return sensitivities in the whole basis: from (k, degree + 1, n, sides) to (k, degree + 1, sides and fields, m)."""
+    """Return sensitivities in the whole basis: (k, degree + 1, n, sides) to (k, degree + 1, sides and fields, m)."""
     names = system.evolution.problem.field_names
     every = [system.traces[name].kernel @ pieces[:, :, system.spans[name, 0]] for name in names]
     found = np.moveaxis(np.stack(every, axis=2), 4, 2)

@@ -18,7 +18,7 @@ from pibls.cells.parts import CellPart
 from pibls.cells.rows import Rows
 from pibls.cells.solve import Fit, Glue
 from pibls.cells.state import TreeState, projected
-from pibls.cells.tree import Cell
+from pibls.cells.tree import Cell, leaves
 from pibls.checks import FloatArray
 from pibls.features.reference import draw_reference
 from pibls.inverse.parametric import Parametric
@@ -118,16 +118,7 @@ class CellForward(Forward):
 
     def _parts(self) -> list[CellPart]:
         """Return all parts in the order of the network."""
-        found: list[CellPart] = []
-
-        def walk(cell: Cell) -> None:
-            for half in cell.halves:
-                walk(half)
-            if not cell.halves:
-                found.extend(self.layout.parts(cell))
-
-        walk(self.root)
-        return found
+        return [part for leaf in leaves(self.root) for part in self.layout.parts(leaf)]
 
     def respond(self, vector: FloatArray, near: CellResponse | None = None) -> CellResponse:
         """Return the solution and its sensitivities, from the response nearby if there is one."""
