@@ -13,6 +13,7 @@ from pibls.problem.conditions import residual_of
 from pibls.problem.domain import DomainLike
 from pibls.problem.evaluate import compile_function
 from pibls.problem.lowering import Form
+from pibls.problem.measured import expanded
 from pibls.problem.operators import Divergence, Laplacian, SpaceDerivative, resolve
 from pibls.problem.symbols import Field, normal
 
@@ -28,7 +29,7 @@ def normal_flux(equation: object, space: tuple[sp.Symbol, ...]) -> sp.Expr | Non
     >>> resolve(normal_flux(sp.Eq(-div(x * grad(u)), 1), (x, y)), (x, y))
     -n_x*x*Derivative(u(x, y), x) - n_y*x*Derivative(u(x, y), y)
     """
-    residual = sp.expand(residual_of(equation, "the equation"))
+    residual = expanded(residual_of(equation, "the equation"))
     flux, rest = sp.S.Zero, residual
     for operator in sorted(residual.atoms(Divergence, Laplacian), key=sp.default_sort_key):
         factor = residual.coeff(operator)
@@ -44,7 +45,7 @@ def normal_flux(equation: object, space: tuple[sp.Symbol, ...]) -> sp.Expr | Non
     if flux == 0 or rest.has(Divergence, Laplacian):
         return None
     rest = resolve(rest, space)
-    return None if any(d.derivative_count > 1 for d in rest.atoms(sp.Derivative)) else sp.expand(flux)
+    return None if any(d.derivative_count > 1 for d in rest.atoms(sp.Derivative)) else expanded(flux)
 
 
 def carriers(forms: Sequence[Form], names: Sequence[str], space: int) -> dict[str, int]:
@@ -104,4 +105,4 @@ def flux_of(field: Any, equations: Sequence[object], forms: Sequence[Form], doma
     # Where a coefficient depends on the solution, its sign is that at one.
     plain = sum(own).xreplace(dict.fromkeys(values, sp.S.One))
     size = float(np.mean(compile_function(plain, symbols)(domain.sample(_SAMPLES, "kronecker"))))
-    return flux if size >= 0 else sp.expand(-flux)
+    return flux if size >= 0 else expanded(-flux)

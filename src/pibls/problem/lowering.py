@@ -18,6 +18,7 @@ import sympy as sp
 from pibls.checks import FloatArray
 from pibls.errors import ProblemError
 from pibls.problem.evaluate import Function, compile_function
+from pibls.problem.measured import expanded_terms
 from pibls.problem.printing import text
 from pibls.problem.symbols import Data, Field, Normal
 
@@ -167,12 +168,14 @@ def _slots(expression: sp.Expr, coordinates: tuple[sp.Symbol, ...]) -> dict[sp.E
 
 
 def _free_of(expression: sp.Expr, slots: set[sp.Symbol]) -> tuple[bool, sp.Expr]:
-    """Tell whether an expression does not depend on the slots, simplifying only if it seems to and may not."""
-    if not expression.free_symbols & slots:
+    """Tell whether an expression does not depend on the slots, rewriting only a short one that seems to and may not."""
+    left = expression.free_symbols & slots
+    if not left:
         return True, expression
+    if _varies(expression, left) or expanded_terms(expression) > _SIMPLIFY_LIMIT:
+        return False, expression
     expanded = sp.expand(expression)
-    left = expanded.free_symbols & slots
-    if left and not _varies(expanded, left) and expanded.count_ops() <= _SIMPLIFY_LIMIT:
+    if expanded.free_symbols & slots and expanded.count_ops() <= _SIMPLIFY_LIMIT:
         expanded = sp.simplify(expanded)
     free = not expanded.free_symbols & slots
     return free, expanded if free else expression
@@ -180,7 +183,8 @@ def _free_of(expression: sp.Expr, slots: set[sp.Symbol]) -> tuple[bool, sp.Expr]
 
 def _slope(residual: sp.Expr, slot: sp.Symbol) -> sp.Expr:
     """Return the derivative by an unknown as it is almost everywhere: where a sign changes, no step could use it."""
-    slope = sp.diff(residual, slot)
+    # Summand by summand: most of a long residual is free of any one slot.
+    slope = sp.Add(*(sp.diff(part, slot) for part in sp.Add.make_args(residual) if slot in part.free_symbols))
     spikes = {spike for spike in slope.atoms(sp.DiracDelta) if slot in spike.free_symbols}
     return slope.xreplace(dict.fromkeys(spikes, sp.S.Zero))
 

@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 import sympy as sp
 
-from pibls.checks import FloatArray
-from pibls.errors import GeometryError, ProblemError
+from pibls.checks import FloatArray, cut
+from pibls.errors import GeometryError, PiblsError, ProblemError
 from pibls.problem.conditions import INITIAL, Condition, Mean, Periodic, residual_of
 from pibls.problem.domain import DomainLike
 from pibls.problem.fluxes import flux_of
@@ -93,6 +93,12 @@ def lowered(equation: object, domain: DomainLike, owner: str, *, normals: bool) 
         raise ProblemError(
             f"{owner} is nested too deeply for SymPy. Simplify it, or wrap the part without unknowns as pibls.data."
         ) from None
+    except (ArithmeticError, TypeError, ValueError, AttributeError, NotImplementedError) as error:
+        if isinstance(error, PiblsError):
+            raise
+        raise ProblemError(
+            f"{owner} is no equation that SymPy can differentiate ({cut(str(error))}). Write it in another form."
+        ) from error
 
 
 def _lowered(equation: object, domain: DomainLike, owner: str, normals: bool) -> Form:

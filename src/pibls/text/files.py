@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import sympy as sp
 
 from pibls.checks import WAYS, check_bytes, check_choice, shorten
 from pibls.errors import InputError, PiblsError, TextError
-from pibls.problem import AnyCondition, Problem
-from pibls.problem.measured import Measured
+from pibls.problem import AnyCondition, Condition, Interface, Problem
+from pibls.problem.measured import Measured, Written
 from pibls.problem.symbols import data as data_function
 from pibls.text.condition_tables import read_conditions
 from pibls.text.document import Table, parse_document
@@ -150,11 +151,20 @@ def _read(source: str, name: str | None, folder: Path | None, folders: tuple[Pat
     equations = [read_equation(piece, names) for piece in _formulas(table, "equations")]
     conditions = read_conditions(table, place, names)
     exact = _exact(table, names)
+    written = Written(len(names.coordinates))
     try:
+        for expression in (*equations, *(part for condition in conditions for part in _expressions(condition))):
+            written.add(expression)
         problem = Problem(equations, place.domain, conditions, exact, read_truth(table, names))
     except PiblsError as error:
         raise table.document.error(_culprit(str(error), conditions), str(error)) from error
     return ProblemFile(table.string("title"), problem, _options(table, names, problem), _outputs(table))
+
+
+def _expressions(condition: AnyCondition) -> Sequence[sp.Basic]:
+    if isinstance(condition, Interface):
+        return condition.equations
+    return [condition.equation if isinstance(condition, Condition) else condition.u]
 
 
 def _culprit(message: str, conditions: list[AnyCondition]) -> tuple[str | int, ...]:

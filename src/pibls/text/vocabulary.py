@@ -51,7 +51,7 @@ class Names:
             if name == symbol.name:
                 return Measured(symbol)
         if name in self.fields:
-            return Measured(self.fields[name], terms=1, plain=True)
+            return Measured(self.fields[name])
         if name in self.values:
             return self.values[name]
         if name in CONSTANTS:

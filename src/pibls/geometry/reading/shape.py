@@ -17,6 +17,7 @@ from pibls.geometry.implicit import Implicit
 from pibls.geometry.reading.geojson import from_geojson, load_geojson
 from pibls.geometry.reading.meshes import MESHES, from_mesh, from_mesh_file
 from pibls.geometry.reading.raster import from_mask
+from pibls.geometry.reading.source import guarded
 from pibls.geometry.reading.surfaces import from_surface_file, from_triangles
 from pibls.geometry.reading.svg import from_svg
 
@@ -86,7 +87,9 @@ def read_shape(
     if region is not None and not isinstance(region, str):
         raise InputError(f"The 'region' parameter of read_shape must be text. Got {shorten(region)} instead.")
     if isinstance(source, str | os.PathLike):
-        return _from_file(Path(source), symbols, tolerance, region)
+        path = Path(source)
+        with guarded(path.name, f"a file of the format {path.suffix.lstrip('.').upper()}"), np.errstate(all="ignore"):
+            return _from_file(path, symbols, tolerance, region)
     return _from_object(source, symbols, bounds, tolerance, region, origin, cells)
 
 
