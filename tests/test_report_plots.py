@@ -344,7 +344,7 @@ def test_nothing_global_is_touched_and_notebooks_get_a_picture():
     code = (
         "import sys, pibls.report\n"
         "assert 'matplotlib.figure' not in sys.modules\n"
-        "import pibls.report.figures\n"
+        "import pibls.report.figure_panels\n"
         "assert 'matplotlib.pyplot' not in sys.modules\n"
     )
     subprocess.run([sys.executable, "-c", code], check=True)

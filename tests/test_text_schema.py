@@ -17,7 +17,7 @@ from pibls.geometry.reading.shape import EXTENSIONS
 from pibls.text import read_file
 from pibls.text.condition_tables import KINDS
 from pibls.text.domains import SHAPES
-from pibls.text.files import WAYS
+from pibls.text.problem_files import WAYS
 
 ROOT = Path(__file__).parent.parent
 SCHEMA = json.loads((Path(pibls.__file__).parent / "text" / "schema.json").read_text())

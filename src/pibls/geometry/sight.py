@@ -63,8 +63,7 @@ def owners_in_sight(
         return np.full(len(X), owners[0])
     from scipy.spatial import cKDTree  # takes as long to import as all of the geometry
 
-    finder = cKDTree(samples / scale)
-    found = owners[finder.query(X / scale)[1]]
+    found = owners[cKDTree(samples / scale).query(X / scale)[1]]
     if clear is None or not len(X):
         return found
     rows = np.arange(len(X))
@@ -81,7 +80,7 @@ def owners_in_sight(
             rows[left[seen]] = -1
         rows = rows[rows >= 0]
         if not len(rows):
-            return found
+            break
     if strict:
         found[rows] = -1
     return found
