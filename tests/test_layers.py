@@ -33,7 +33,7 @@ ORDER = [
     {"methods", "report"},
     {"cells"},
     {"wellposed"},
-    {"lines"},
+    {"evolution"},
     {"inverse"},
     {"tuning"},
     {"paper"},

@@ -11,7 +11,7 @@ import sympy as sp
 
 import pibls as pb
 from pibls.cells.linear import start_of
-from pibls.lines import find_evolution, transits
+from pibls.evolution import find_evolution, transits
 from pibls.problem.analysis import analysis_of
 from pibls.wellposed.compatibility import incompatibility
 

@@ -12,15 +12,15 @@ from scipy.special import stdtrit
 
 from pibls.budget import Budget
 from pibls.checks import FloatArray
+from pibls.inverse.coordinates import Coordinates
 from pibls.inverse.descent import Descent, place_at
-from pibls.inverse.identify import Undetermined, find_undetermined
-from pibls.inverse.judge import alike, size_of, too_large
+from pibls.inverse.identifiability import Undetermined, find_undetermined
 from pibls.inverse.measurements import Measurements, Weighed
+from pibls.inverse.noise_tests import alike, size_of, too_large
 from pibls.inverse.parametric import substituted
 from pibls.inverse.response import Forward, finer, forwarded
 from pibls.inverse.spread import Spread
 from pibls.inverse.thresholds import SETTINGS
-from pibls.inverse.unknowns import Coordinates
 from pibls.problem import MultiIndex
 from pibls.solution import Solution
 from pibls.solution.parameters import Parameter, Parameters
@@ -73,10 +73,10 @@ class Answer:
         place, error = found.place, _error(measurements, found.forward)
         first = Spread.of(measurements, place)
         # What solutions are wrong by, and unknowns do not make up for, is no noise: it moves unknowns by itself.
-        left = place.residual - error + place.slopes @ (first.answers @ error)
+        left = place.residual - error + place.slopes @ (first.gain @ error)
         rest = replace(measurements, floor=SETTINGS.negligible * measurements.floor)
         spread = Spread.of(rest, replace(place, residual=left))
-        free, shift = spread.free + measurements.taken, spread.answers @ error
+        free, shift = spread.free + measurements.taken, spread.gain @ error
         return cls(measurements, spread.weighed, found, free, spread.covariance, shift, error, tol)
 
     @property

@@ -11,11 +11,11 @@ import numpy as np
 
 from pibls.checks import FloatArray
 from pibls.errors import SolveError
+from pibls.inverse.aliasing import turns
 from pibls.inverse.descent import Descent, place_at, search
-from pibls.inverse.forwards import Fits
+from pibls.inverse.fitting_unknowns import Fits
 from pibls.inverse.response import Forward, Plain, forwarded
 from pibls.inverse.thresholds import SETTINGS
-from pibls.inverse.unseen import turns
 from pibls.problem import AtPoints
 
 __all__ = ["Attempts"]

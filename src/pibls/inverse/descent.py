@@ -13,10 +13,10 @@ import numpy as np
 
 from pibls.checks import FloatArray
 from pibls.errors import PiblsError
+from pibls.inverse.coordinates import Coordinates
 from pibls.inverse.measurements import Measurements, Weighed
 from pibls.inverse.response import Forward
 from pibls.inverse.thresholds import SETTINGS
-from pibls.inverse.unknowns import Coordinates
 from pibls.newton import End, descend
 
 __all__ = ["Descent", "Place", "Damping", "place_at", "search"]
@@ -31,7 +31,7 @@ class Place:
     point
         The unknowns, in coordinates.
     response
-        The solution there, and its answers.
+        The solution there, and its sensitivities.
     residual
         Predictions less measurements.
     slopes
@@ -202,7 +202,7 @@ class _Search:
                 # Not the model of the step is wrong: solutions are not smoother than that.
                 return None
             if here.response.is_aged:
-                # Old answers may be what is wrong: make new ones before steps become shorter.
+                # Old sensitivities may be what is wrong: make new ones before steps become shorter.
                 return place_at(self.forward, self.measurements, here.point, None)
             self.damping, self.reach, hopeful = max(8.0 * self.damping, self.rule.least), 1.0, False
         return None

@@ -14,9 +14,9 @@ from pibls.cells import solve_cells_nonlinear, suits_cells
 from pibls.cells.loop import UNDETERMINED
 from pibls.checks import FloatArray
 from pibls.errors import ProblemError
+from pibls.inverse.coordinates import first_guess
 from pibls.inverse.parametric import substituted
 from pibls.inverse.thresholds import SETTINGS
-from pibls.inverse.unknowns import first_guess
 from pibls.problem import Problem, Unknown, field
 from pibls.solution import Solution
 from pibls.solution.parameters import Parameter, Parameters

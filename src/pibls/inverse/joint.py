@@ -29,19 +29,19 @@ from pibls.cells.state import projected, values_of
 from pibls.cells.tree import Cell, leaves, refined
 from pibls.checks import BoolArray, FloatArray
 from pibls.errors import ProblemError, SolveError
+from pibls.evolution import Evolution, find_evolution
 from pibls.features.reference import draw_reference
+from pibls.inverse.aliasing import turns
 from pibls.inverse.answer import Answer
+from pibls.inverse.coordinates import Coordinates
 from pibls.inverse.descent import Damping, Descent, place_at, search
-from pibls.inverse.judge import alike, size_of
 from pibls.inverse.measurements import Measurements
+from pibls.inverse.noise_tests import alike, size_of
+from pibls.inverse.open_boundary import OpenBoundary
 from pibls.inverse.parametric import Parametric
 from pibls.inverse.response import Forward
 from pibls.inverse.spread import Spread
 from pibls.inverse.thresholds import SETTINGS
-from pibls.inverse.unknowns import Coordinates
-from pibls.inverse.unseen import turns
-from pibls.inverse.window import Window
-from pibls.lines import Evolution, find_evolution
 from pibls.problem import AtPoints, Interior, Problem
 from pibls.refinement import Course, refine
 from pibls.refinement.patience import WINDOWS
@@ -162,16 +162,16 @@ class Joint:
                 break
         return min(every, key=lambda found: (not found.settled, float(self._sizes(found).max())))
 
-    def _window(self, root: Cell, first: Mapping[CellPart, FloatArray], point: FloatArray) -> Window:
+    def _window(self, root: Cell, first: Mapping[CellPart, FloatArray], point: FloatArray) -> OpenBoundary:
         parametric = replace(self.parametric, shares=self._shares())
         vector = self.coordinates.vector(point)
         layout = self.layout.restated(parametric.at(vector))
         fit = Fit(root, tuple(first), dict(first), {}, 0, 0)
         found = Compared(fit, layout, fit, layout, self.error, 1.0)
         start = solution_of(found, self.error, Status.FITTED, "", layout.seed)
-        return Window(parametric, start, vector, self.error, self.budget, layout, root, {}, first, self._glues)
+        return OpenBoundary(parametric, start, vector, self.error, self.budget, layout, root, {}, first, self._glues)
 
-    def _searched(self, window: Window, point: FloatArray) -> Descent:
+    def _searched(self, window: OpenBoundary, point: FloatArray) -> Descent:
         measurements = self.measurements(window)
         here = place_at(window, measurements, point, None)
         if here is None:
@@ -287,12 +287,12 @@ class Joint:
         found = self.reached[fit]
         return np.sqrt(np.diag(Spread.of(self.measurements(found.forward), found.place).covariance))
 
-    def _window_of(self, fit: Fit) -> Window:
+    def _window_of(self, fit: Fit) -> OpenBoundary:
         window = self.reached[fit].forward
-        assert isinstance(window, Window)
+        assert isinstance(window, OpenBoundary)
         return window
 
-    def told(self, found: Compared, loop: Loop, tol: float) -> Solution:
+    def verdict(self, found: Compared, loop: Loop, tol: float) -> Solution:
         """Return the finer one of two solutions, with the numbers, and how uncertain both are."""
         found, beyond = self._stricter(found)
         better = replace(found, fit=found.other, own=found.layout, other=found.fit, layout=found.own)
@@ -380,4 +380,4 @@ def solve_jointly(problem: Problem, tol: float, budget: Budget, seed: int, repor
             "conditions on the boundary and at the start; what is not known there may be unknown numbers or functions."
         )
     refine(loop, fit, course)
-    return joint.told(_chosen(course.every), loop, tol)
+    return joint.verdict(_chosen(course.every), loop, tol)

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from pibls.checks import BoolArray, FloatArray
-from pibls.inverse.judge import size_of
+from pibls.inverse.coordinates import Coordinates
+from pibls.inverse.noise_tests import size_of
 from pibls.inverse.parametric import Parametric
 from pibls.inverse.response import Response, predicted
 from pibls.inverse.thresholds import SETTINGS
-from pibls.inverse.unknowns import Coordinates
 from pibls.problem import AtPoints, Statement
 
 if TYPE_CHECKING:

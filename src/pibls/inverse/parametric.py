@@ -13,7 +13,7 @@ import sympy as sp
 
 from pibls.checks import FloatArray
 from pibls.errors import ProblemError
-from pibls.inverse.basis import Basis
+from pibls.inverse.cosines import Cosines
 from pibls.inverse.thresholds import SETTINGS
 from pibls.problem import AtPoints, Condition, Field, MultiIndex, OnPart, Problem, Statement, data
 from pibls.problem.evaluate import Function, compile_function
@@ -40,7 +40,7 @@ class Parametric:
     """
 
     problem: Problem
-    bases: tuple[Basis, ...] = ()
+    bases: tuple[Cosines, ...] = ()
     shares: tuple[FloatArray, ...] = ()
 
     @property
@@ -204,7 +204,7 @@ class Dependence:
         return tuple((t.field, t.multi_index) for t in self.terms if t.field in self.parametric.names)
 
     @cached_property
-    def _functions(self) -> tuple[tuple[int, Term, Basis, slice], ...]:
+    def _functions(self) -> tuple[tuple[int, Term, Cosines, slice], ...]:
         """The terms of unknown functions."""
         bases = {
             basis.name: (basis, span)

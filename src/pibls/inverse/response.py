@@ -24,10 +24,10 @@ class Response(Protocol):
 
     @property
     def is_aged(self) -> bool:
-        """Whether the answers are those at other values nearby."""
+        """Whether the sensitivities are those at other values nearby."""
 
     def evaluate(self, X: FloatArray, indices: Iterable[MultiIndex]) -> dict[MultiIndex, FloatArray]:
-        """Return derivatives at points, shape (n, 1 + unknowns, fields): the fields first, then their answers."""
+        """Return derivatives at points, shape (n, 1 + unknowns, fields): the fields first, then their sensitivities."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,7 +66,7 @@ class Forward(ABC):
 
     @abstractmethod
     def respond(self, vector: FloatArray, near: Any = None) -> Response:
-        """Return the solution and its answers, from the response nearby if there is one."""
+        """Return the solution and its sensitivities, from the response nearby if there is one."""
 
     @abstractmethod
     def usable(self, near: Any) -> Any:

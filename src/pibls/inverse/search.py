@@ -11,12 +11,12 @@ from pibls.budget import Budget
 from pibls.errors import ProblemError
 from pibls.inverse.answer import Answer
 from pibls.inverse.attempts import Attempts
-from pibls.inverse.by_lines import ByLines
 from pibls.inverse.descent import Descent, Place, place_at
+from pibls.inverse.evolution_forward import EvolutionForward
+from pibls.inverse.fitting_unknowns import Fits, LeftOpenError
 from pibls.inverse.fixed import is_fixed, solve_fixed, unmeasured
-from pibls.inverse.forwards import Fits, LeftOpenError
 from pibls.inverse.joint import leaves_open, solve_jointly, suits_joint
-from pibls.inverse.profile import Profile
+from pibls.inverse.likelihood import LikelihoodProfile
 from pibls.inverse.response import Forward
 from pibls.inverse.thresholds import SETTINGS
 from pibls.problem import Problem
@@ -79,7 +79,7 @@ class Search:
         course: Course[Answer] = Course(fits.budget, UNKNOWNS, self.report)
         refine(self, attempts.run(), course)
         answer = self.compare(self._renewed(course.every[-1].found))
-        far, sides = Profile(answer.measurements, answer.found, answer.covariance).farthest()
+        far, sides = LikelihoodProfile(answer.measurements, answer.found, answer.covariance).farthest()
         if far is not answer.found:
             answer = self.compare(self._renewed(far))
         answer = replace(answer, sides=frozenset(sides))
@@ -117,7 +117,7 @@ class Search:
 
     def _finest(self, forward: Forward) -> float:
         """Return the smallest tolerance of solutions; unknown functions are known to fewer digits."""
-        return max(forward.finest, ByLines.finest) if self.fits.parametric.bases else forward.finest
+        return max(forward.finest, EvolutionForward.finest) if self.fits.parametric.bases else forward.finest
 
     def _renewed(self, found: Descent) -> Descent:
         """Return the end of a search with sensitivities made there: old ones do for steps, but not for deviations."""

@@ -28,14 +28,14 @@ class Spread:
         How many unknowns the data determine.
     covariance
         Of the coordinates.
-    answers
+    gain
         By how much each coordinate moves with each of the data, shape (coordinates, data).
     """
 
     weighed: Weighed
     free: float
     covariance: FloatArray
-    answers: FloatArray
+    gain: FloatArray
 
     @classmethod
     def of(cls, measurements: Measurements, place: Place) -> Spread:
@@ -59,8 +59,8 @@ class Spread:
         seen = plain @ root
         # Directions that no row sees stay as open as they are.
         middle = np.eye(root.shape[1]) + (seen.T * (pull - say)) @ seen
-        answers = root @ (seen.T * (say / weighed.noise))
-        return cls(weighed, free, np.asarray(root @ middle @ root.T), np.asarray(answers))
+        gain = root @ (seen.T * (say / weighed.noise))
+        return cls(weighed, free, np.asarray(root @ middle @ root.T), np.asarray(gain))
 
 
 def _inverse_root(rows: FloatArray) -> FloatArray:

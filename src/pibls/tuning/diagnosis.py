@@ -14,8 +14,8 @@ from pibls.cells import solve_cells, solve_cells_nonlinear
 from pibls.cells.fitters import Fitter, Linear
 from pibls.cells.linear import Start, start_of
 from pibls.cells.loop import Diagnose
+from pibls.evolution import Evolution, find_evolution
 from pibls.features.reference import SINES, Cells
-from pibls.lines import Evolution, find_evolution
 from pibls.problem import Across, OnPart, Problem
 from pibls.problem.analysis import analysis_of
 from pibls.runtime import blas_threads

@@ -12,10 +12,10 @@ from pibls.budget import Budget
 from pibls.cells import suits_cells
 from pibls.checks import shorten
 from pibls.errors import InputError, PiblsError
+from pibls.evolution import Evolution, Unsuitable, evolve, find_evolution, suits_lines
 from pibls.features.reference import SINES, Cells
 from pibls.geometry.across import check_interfaces
 from pibls.limits import in_words
-from pibls.lines import Evolution, Unsuitable, evolve, find_evolution, suits_lines
 from pibls.problem import Problem
 from pibls.solution import Solution
 from pibls.status import Status
