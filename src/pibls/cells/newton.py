@@ -36,8 +36,7 @@ from pibls.status import Status
 
 __all__ = ["COARSE", "solve_cells_nonlinear"]
 
-COARSE = 1e-3
-"""Tolerance at which a solution is looked for, on a tree that resolves data as well."""
+COARSE = 1e-3  # tolerance at which a solution is looked for, on a tree that resolves data as well
 _LOOSE = 1e10  # layers move nearly freely, and still have their place
 
 

@@ -16,10 +16,8 @@ from pibls.status import Status
 
 __all__ = ["ROUNDING", "VISIBLE", "Cost", "Patience", "Reason", "Stop", "more_budget", "verdict"]
 
-VISIBLE = 0.03
-"""Share of a solution that shows on a plot: where less is missed, a solution is plausible."""
-ROUNDING = 1e-10
-"""Estimates below this are limited by round-off, where refinement no longer pays."""
+VISIBLE = 0.03  # share of a solution that shows on a plot: where less is missed, a solution is plausible
+ROUNDING = 1e-10  # estimates below are limited by round-off, where refinement no longer pays
 _HELPS = 0.8  # share of the error of a stage that the next one may leave, if a larger budget is to help
 _TELLS = 0.1  # errors above this are those of solutions that are not resolved yet, and tell nothing
 _MORE = 10.0  # times as much budget is proposed
