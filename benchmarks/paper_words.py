@@ -146,7 +146,7 @@ def points() -> str:
 
 def claims_table() -> str:
     """Return the paper's claims with the verdicts."""
-    lines = [[claim.claim, f"**{claim.verdict}**", claim.why] for claim in claims(_found())]
+    lines = [[claim.claim, f"**{claim.verdict}**", claim.plain] for claim in claims(_found())]
     return _table(("claim of the paper", "verdict", "what it rests on"), lines)
 
 

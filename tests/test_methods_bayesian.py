@@ -9,9 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import pibls as pb
+from internals import Group, NoisyRows, Precisions, maximise
 from pibls.errors import InputError, ProblemError
 from pibls.geometry import Points
-from pibls.methods.marginal_likelihood import Group, Precisions, Rows, maximise
 
 
 def groups(seed, rows=(30, 12), columns=8, noise=(0.1, 0.5)):
@@ -34,7 +34,7 @@ def stacked(made, betas):
 @given(st.integers(0, 99), st.sampled_from([(30, 12), (3, 2), (4, 40)]), st.floats(0.01, 100), st.floats(0.1, 10))
 def test_mean_covariance_and_evidence_are_the_closed_forms(seed, rows, alpha, beta):
     made, betas = groups(seed, rows), (beta, 3 * beta)
-    found = Rows(made).infer(Precisions(alpha, betas))
+    found = NoisyRows(made).infer(Precisions(alpha, betas))
     H, z = stacked(made, betas)
     covariance = np.linalg.inv(H.T @ H + alpha * np.eye(8))
     np.testing.assert_allclose(found.factor @ found.factor.T, covariance, rtol=1e-8, atol=1e-10)
@@ -58,7 +58,7 @@ def test_evidence_never_falls_and_ends_at_a_maximum(seed):
     alpha, betas = found.precisions.alpha, found.precisions.betas
     for factors in ((2, 1, 1), (0.5, 1, 1), (1, 2, 1), (1, 0.5, 1), (1, 1, 2), (1, 1, 0.5)):
         other = Precisions(alpha * factors[0], (betas[0] * factors[1], betas[1] * factors[2]))
-        assert Rows(made).infer(other).evidence < found.evidence + 0.01
+        assert NoisyRows(made).infer(other).evidence < found.evidence + 0.01
 
 
 def test_noise_of_both_groups_is_recovered():

@@ -5,13 +5,11 @@ from __future__ import annotations
 import random
 
 import pytest
-from benchmarks.check_study import Page, caught, mutated, nameless, same, wrong_numbers
+from benchmarks.check_numbers import same
+from benchmarks.check_study import Check, Page, escaped, mutated, nameless, of_stored
 
+from internals import Findings, Ledger, render
 from paper_report_helpers import PAPER, made_up_cells
-from pibls.paper.cells import Store
-from pibls.paper.findings import Findings
-from pibls.paper.ledger import Ledger
-from pibls.paper.report import render
 
 
 @pytest.fixture(scope="module")
@@ -48,14 +46,19 @@ def test_every_number_of_the_page_has_a_name_and_is_right(found, page):
     kinds = {name.partition("|")[0] for name in names}
     assert kinds >= {"accuracy", "time", "beyond", "solve", "savings", "duel", "growth", "speed", "theorem", "coverage"}
     assert kinds >= {"choice", "choices", "verdicts", "claim", "published", "gap", "larger", "factors", "nodes"}
-    assert list(wrong_numbers(page, found)) == []
-    assert nameless(page) == []
+    assert kinds >= {"standing", "comparisons", "best", "reductions", "checks", "verdict", "held", "count"}
+    assert list(Check(found).faults(page)) == []
 
 
 def test_two_methods_exchanged_are_found(found, page):
     first, second = (f'"accuracy|advection|{method}|30|exact|test|rmse|median"' for method in ("PI-BLS", "PI-ELM"))
     changed = page.replace(first, "@").replace(second, first).replace("@", second)
-    assert {name.split("|")[2] for name, *_ in wrong_numbers(changed, found)} == {"PI-BLS", "PI-ELM"}
+    assert {name.split("|")[2] for name, *_ in Check(found).wrong(changed)} == {"PI-BLS", "PI-ELM"}
+
+
+def test_a_word_beside_the_names_is_found(found, page):
+    assert Check(found).strange(page.replace("uniform in angle", "uniform in area", 1)) == [("area", "angle")]
+    assert len(Check(found).strange(page.replace("uniform in angle", "uniform", 1))) == 1
 
 
 def test_a_number_without_a_name_is_found(page):
@@ -64,14 +67,11 @@ def test_a_number_without_a_name_is_found(page):
 
 
 def test_mutations_are_found(found, page):
-    assert caught(page, found, 25) >= 25
+    assert escaped(page, Check(found), 25) == []
     rng = random.Random(1)
     assert len({mutated(page, rng) for _ in range(10)}) == 10
 
 
-def test_the_page_of_the_stored_study_is_right(tmp_path):
-    Store(tmp_path).folder.mkdir()
-    stored = Findings.of(tmp_path, "quick")
-    page = render(stored, {})
-    assert list(wrong_numbers(page, stored)) == []
-    assert nameless(page) == []
+def test_the_page_of_the_stored_study_is_right():
+    stored, page = of_stored("quick")
+    assert list(Check(stored).faults(page)) == []

@@ -39,7 +39,9 @@ if TYPE_CHECKING:
         per_region,
         read_shape,
     )
-    from pibls.methods import PIBLS, PIELM, PINN, BayesianPIELM, Cells
+    from pibls.methods import PIBLS, PIELM, BayesianPIELM, Cells
+    from pibls.paper.cross_validation import cross_validate
+    from pibls.paper.pinn import PINN
     from pibls.problem import (
         Absorbing,
         Condition,
@@ -74,7 +76,6 @@ if TYPE_CHECKING:
     from pibls.status import Status
     from pibls.text import parse, read_problem
     from pibls.tuning import solve
-    from pibls.tuning.cross_validation import cross_validate
 
     __version__: str
 
@@ -150,9 +151,10 @@ _HOMES: dict[str, tuple[str, ...]] = {
     "status": ("Status",),
     "text": ("parse", "read_problem"),
     "solution": ("Solution", "load"),
-    "methods": ("PIBLS", "PIELM", "PINN", "BayesianPIELM", "Cells"),
+    "methods": ("PIBLS", "PIELM", "BayesianPIELM", "Cells"),
     "tuning": ("solve",),
-    "tuning.cross_validation": ("cross_validate",),
+    "paper.cross_validation": ("cross_validate",),
+    "paper.pinn": ("PINN",),
     "report": ("metrics",),
     "problem": (),
     "geometry": (),
@@ -173,7 +175,7 @@ def _find(name: str) -> Any:
     if name in __all__:
         own = [home for home, names in _HOMES.items() if name in names]
         for module in (import_module(f"pibls.{home}") for home in own or ("problem", "geometry")):
-            if name in module.__all__:
+            if hasattr(module, name):
                 return getattr(module, name)
     raise AttributeError(f"module 'pibls' has no attribute {name!r}")
 

@@ -52,29 +52,15 @@ Step: TypeAlias = tuple[Precisions, float]
 
 @dataclass(frozen=True, eq=False)
 class Inference:
-    """The posterior for given precisions, and the numbers that the next ones follow from.
+    """The posterior for given precisions, and the numbers that the next ones follow from."""
 
-    Attributes
-    ----------
-    precisions
-        What it is for.
-    mean
-        Of the weights.
-    evidence
-        Logarithm of the probability density of the right-hand sides.
-    determined
-        Number of weights that the rows determine rather than the prior (γ), as a share of each group.
-    residuals
-        Sum of the squared residuals of each group.
-    singular_values, directions
-        Of the rows times √β; one column of ``directions`` per value.
-    """
-
-    precisions: Precisions
-    mean: FloatArray
-    evidence: float
+    precisions: Precisions  # what it is for
+    mean: FloatArray  # of the weights
+    evidence: float  # logarithm of the probability density of the right-hand sides
+    # number of weights that the rows determine rather than the prior (γ), as a share of each group
     determined: tuple[float, ...]
-    residuals: tuple[float, ...]
+    residuals: tuple[float, ...]  # sum of the squared residuals of each group
+    # singular_values, directions: of the rows times √β; one column of directions per value
     singular_values: FloatArray
     directions: FloatArray
 
@@ -92,14 +78,17 @@ class Inference:
 class NoisyRows:
     """Groups prepared so that an inference costs one decomposition, or none if all rows share one noise.
 
+    ``weights`` is how many weights the columns stand for, where these are a basis of the space that rows span.
+
     >>> found = NoisyRows([Group(np.eye(2), np.array([1.0, 2.0]))]).infer(Precisions(1.0, (3.0,)))
     >>> found.mean, found.variances
     (array([0.75, 1.5 ]), array([0.25, 0.25]))
     """
 
-    def __init__(self, groups: Sequence[Group]) -> None:
+    def __init__(self, groups: Sequence[Group], weights: int = 0) -> None:
         self.groups = tuple(groups)
         self.columns = groups[0].matrix.shape[1]
+        self.weights = max(weights, self.columns)
         self._pieces = [_compressed(np.column_stack([g.matrix, g.rhs])) for g in groups]
         self._even = self._decomposed((1.0,) * len(groups))
 
@@ -146,7 +135,7 @@ class NoisyRows:
         count, the evidence would have a maximum that fits the right-hand sides by them, and which of the maxima is the
         highest would differ from machine to machine.
         """
-        size = max(self.columns, sum(group.count for group in self.groups))
+        size = max(self.weights, sum(group.count for group in self.groups))
         return float(max(_RANGE[0], (size * _EPS * float(self._even[1][0])) ** 2))
 
     def start(self) -> Precisions:
@@ -180,20 +169,20 @@ def _compressed(rows: FloatArray) -> FloatArray:
     return np.asarray(scipy.linalg.qr(rows, mode="r")[0][: rows.shape[1]])
 
 
-def maximise(groups: Sequence[Group], iterations: int) -> tuple[Inference, list[Step]]:
+def maximise(groups: Sequence[Group], iterations: int, weights: int = 0) -> tuple[Inference, list[Step]]:
     """Return the inference at the best precisions found, and the steps to it, of rising evidence.
 
     The fixed point of MacKay is fast but may overshoot; the step of expectation maximisation, which cannot, is taken
     where it does.
     """
-    rows = NoisyRows(groups)
+    rows = NoisyRows(groups, weights)
     least = _ceiling(groups), rows.rounding
     now = rows.infer(_limited(rows.start(), groups, *least))
     course = [(now.precisions, now.evidence)]
     while len(course) < iterations:
         following = rows.infer(_limited(_fixed_point(now, groups), groups, *least))
         if not following.evidence > now.evidence:
-            following = rows.infer(_limited(_expectation(now, groups), groups, *least))
+            following = rows.infer(_limited(_expectation(now, rows), groups, *least))
         if not following.evidence > now.evidence:
             break
         gain, now = following.evidence - now.evidence, following
@@ -216,11 +205,13 @@ def _fixed_point(now: Inference, groups: Sequence[Group]) -> Precisions:
     return Precisions(_ratio(sum(now.determined), square), betas)
 
 
-def _expectation(now: Inference, groups: Sequence[Group]) -> Precisions:
-    square = float(now.mean @ now.mean) + float(now.variances.sum())
-    known = zip(groups, now.determined, now.residuals, now.precisions.betas, strict=True)
+def _expectation(now: Inference, rows: NoisyRows) -> Precisions:
+    # Weights beyond the space of the rows have the variance of the prior.
+    unseen = (rows.weights - rows.columns) / now.precisions.alpha
+    square = float(now.mean @ now.mean) + float(now.variances.sum()) + unseen
+    known = zip(rows.groups, now.determined, now.residuals, now.precisions.betas, strict=True)
     betas = tuple(_ratio(group.count, rest + used / beta) for group, used, rest, beta in known)
-    return Precisions(_ratio(len(now.mean), square), betas)
+    return Precisions(_ratio(rows.weights, square), betas)
 
 
 def _ratio(numerator: float, denominator: float) -> float:

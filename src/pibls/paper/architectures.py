@@ -15,11 +15,8 @@ from pibls.paper.pictures import INK, STYLES, new_figure
 from pibls.problem import Problem
 from pibls.problems import catalogue
 
-__all__ = ["ARCHITECTURES", "draw_architecture", "draw_architectures"]
-
 ARCHITECTURES = {"1": "BLS", "2": "PINN", "3": "PI-BLS"}
 _FEATURES, _MORE, _OTHER = STYLES["PI-BLS"]["color"], STYLES["PINN"]["color"], "0.35"
-_GAP = 0.6  # between groups, in distances of nodes
 
 Column = Sequence[tuple[float, str]]
 """Heights and labels of nodes."""
@@ -96,7 +93,7 @@ def _column(groups: Sequence[Sequence[str]]) -> Column:
         for text in group:
             found.append((height, text))
             height -= 1.0
-        height -= _GAP
+        height -= 0.6
     middle = (found[0][0] + found[-1][0]) / 2
     return [(height - middle, text) for height, text in found]
 

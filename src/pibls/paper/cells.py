@@ -16,8 +16,6 @@ from typing import Any
 from pibls.checks import cut, shorten
 from pibls.errors import FileFormatError
 
-__all__ = ["Cell", "Notes", "Spec", "Store", "read_cells", "versions"]
-
 Cell = dict[str, Any]
 # Part of every key: cells of another way of computing them are not mistaken for these.
 _FORMAT = 3

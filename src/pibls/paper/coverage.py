@@ -14,11 +14,10 @@ from pibls.geometry import Points
 from pibls.methods import BayesianPIELM
 from pibls.methods.fit import recorded
 from pibls.paper.grids import scales
+from pibls.paper.protocol import GRAPH
 from pibls.paper.setting import Setting
 from pibls.problem import Observation, Problem
 from pibls.solution import Solution
-
-__all__ = ["LEVELS", "NOISE", "REPETITIONS", "Measured", "chosen", "coverage_cell"]
 
 NOISE = 0.05
 LEVELS = (0.5, 0.68, 0.8, 0.9, 0.95, 0.99)
@@ -27,7 +26,6 @@ REPETITIONS = 100
 # can represent, so that there must be enough of them.
 _NODES = {1: 100, 2: 300}
 _TEST = 1000
-_GRAPH = 201
 
 
 @dataclass(frozen=True)
@@ -127,7 +125,7 @@ def _run(data: Measured, method: BayesianPIELM) -> dict[str, Any]:
 def _curve(data: Measured, method: BayesianPIELM) -> Mapping[str, list[float]]:
     """Return measurements, solution and band of one repetition along a line."""
     ((low, high),) = data.problem.domain.bounds
-    x = np.linspace(low, high, _GRAPH)
+    x = np.linspace(low, high, GRAPH)
     solution = data.fit(method)
     lower, upper = solution.credible_band(x[:, None])
     arrays = {"x": x, "exact": data.exact(x[:, None]), "predicted": solution(x[:, None]), "low": lower, "high": upper}

@@ -18,8 +18,6 @@ from pibls.paper.ledger import PROBLEMS, Ledger, label
 from pibls.paper.pictures import EXACT, INK, STYLES, draw_solutions, legend, new_figure, style_axes
 from pibls.paper.published import METHODS
 
-__all__ = ["ERROR_FIGURES", "SOLUTION_FIGURES", "draw_all", "draw_coverage", "draw_error_curves", "draw_overview"]
-
 ERROR_FIGURES = {"advection": "4", "poisson_star": "6a", "poisson_square": "6b", "diffusion_reaction": "8"}
 SOLUTION_FIGURES = {"advection": "5", "poisson_star": "6c", "poisson_square": "6d", "diffusion_reaction": "7"}
 _METRICS = {"mse": "MSE", "rmse": "RMSE", "mae": "MAE"}

@@ -13,8 +13,6 @@ import numpy as np
 from pibls.paper.ledger import Cell, Ledger
 from pibls.paper.records import Record
 
-__all__ = ["write_files"]
-
 _CURVES = ("exact", "predicted", "source_exact", "source_predicted", "residual")
 _WHERE = ("kind", "problem", "method", "score", "n_train", "seed")
 _COUNTS, _SECONDS = ("parameters", "configurations"), ("seconds", "search_seconds")

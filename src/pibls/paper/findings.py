@@ -27,8 +27,6 @@ from pibls.paper.theorems import CHECKS
 from pibls.problems import catalogue
 from pibls.report.metrics import METRICS
 
-__all__ = ["Findings", "Theorem"]
-
 _TABLES = {"advection": "6", "poisson_star": "7a", "poisson_square": "7b", "diffusion_reaction": "8"}
 
 
@@ -52,6 +50,11 @@ class Theorem:
         pairs = [(values["measured"], values["sharp_bound"]) for values in self.found]
         ratios = (value / bound if bound else math.inf if value else 0.0 for value, bound in pairs)
         return summarise(ratios, stored=self.stored)
+
+    @property
+    def excess(self) -> list[float]:
+        """By how much those that do not hold exceed their bounds."""
+        return [values["measured"] / values["sharp_bound"] for values in self.found if not values["holds"]]
 
     @property
     def printed(self) -> float | None:

@@ -16,22 +16,11 @@ from itertools import product
 from typing import Any
 
 from pibls.checks import check_choice
-from pibls.methods import PIBLS, PIELM, PINN, BayesianPIELM
+from pibls.methods import PIBLS, PIELM, BayesianPIELM
+from pibls.paper.pinn import PINN
 from pibls.paper.published import METHODS, published
 from pibls.problem import Problem
 from pibls.tuning.automatic import Method
-
-__all__ = [
-    "BEYOND",
-    "CLASSES",
-    "EVALUATIONS",
-    "SPACE_SCALES",
-    "TIME_SCALES",
-    "Grid",
-    "grid",
-    "lengths",
-    "scales",
-]
 
 # Radians across half the domain: from nearly linear nodes to some eight waves.
 SPACE_SCALES = (1.0, 1.5, 2.0, 3.0, 4.0, 6.0, 8.0, 12.0, 16.0, 24.0)

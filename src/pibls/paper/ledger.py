@@ -9,8 +9,6 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["PROBLEMS", "Cell", "Ledger", "Summary", "label", "summarise"]
-
 Cell = Mapping[str, Any]
 
 PROBLEMS = {

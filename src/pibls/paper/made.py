@@ -13,8 +13,6 @@ from pathlib import Path
 from pibls.paper.selecting import device_name, training_device
 from pibls.runtime import available_cores
 
-__all__ = ["made", "processor"]
-
 _CPU = Path("/proc/cpuinfo")
 _COMMIT = "PIBLS_COMMIT"  # names the commit where the code is a copy without its history
 

@@ -18,8 +18,6 @@ from pibls.report.colours import Scale, decades, magnitude_scale, value_scale
 from pibls.report.drawing import add_colour_bar, draw_map
 from pibls.report.views import View
 
-__all__ = ["EXACT", "INK", "STYLES", "draw_solutions", "legend", "new_figure", "style_axes"]
-
 INK = "0.25"
 # Colours that stay apart for colour-blind readers; markers and dashes stay apart in black and white.
 STYLES: dict[str, dict[str, Any]] = {
@@ -31,7 +29,6 @@ STYLES: dict[str, dict[str, Any]] = {
     "solve": {"color": "#222222", "marker": "P", "linestyle": "-"},
 }
 EXACT: dict[str, Any] = {"color": "0.72", "linewidth": 4.5, "solid_capstyle": "round"}
-_SHARPEST = 1e-16
 
 # What a curve cell holds: values of one method over the grid of the figure, NaN outside the domain.
 Picture = Mapping[str, FloatArray]
@@ -145,5 +142,5 @@ def _common_decades(values: list[FloatArray]) -> Scale:
     if not limits:
         return magnitude_scale(np.zeros(1))
     scale = magnitude_scale(np.array([max(high for _, high in limits)]))
-    scale.norm.vmin = max(min(low for low, _ in limits), _SHARPEST)
+    scale.norm.vmin = max(min(low for low, _ in limits), float(np.finfo(np.float64).eps))
     return scale

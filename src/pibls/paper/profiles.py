@@ -7,8 +7,6 @@ from dataclasses import dataclass
 
 from pibls.paper.published import METHODS, PAPER_NAMES
 
-__all__ = ["PROFILES", "Profile"]
-
 _MANY, _FEW = 10, 3  # seeds
 
 

@@ -10,10 +10,9 @@ from typing import Any
 import numpy as np
 
 from pibls.checks import FloatArray
-from pibls.methods import PINN
 from pibls.methods.fit import recorded, row_scaling
-from pibls.methods.pinn import PinnFit, fit_together
 from pibls.paper.grids import CLASSES, Grid
+from pibls.paper.pinn import PINN, PinnFit, fit_together
 from pibls.paper.selecting import device_name, training_device
 from pibls.paper.setting import Setting
 from pibls.paper.theorems import LeastSquaresProblem, check_theorems
@@ -26,20 +25,7 @@ from pibls.status import Status
 from pibls.system import assemble
 from pibls.tuning.automatic import Method, solve
 
-__all__ = [
-    "Fitted",
-    "checked",
-    "curves",
-    "error_as_searched",
-    "fit_all",
-    "fit_timed",
-    "parameters",
-    "rebuilt",
-    "solve_cell",
-    "time_all",
-]
-
-_GRAPH, _MAP = 201, 61
+GRAPH, _MAP = 201, 61  # points of a curve, and along each side of a map
 _SHORT, _LONG = 200, 600  # evaluations of two trainings whose difference in time tells that of an evaluation
 
 
@@ -63,7 +49,7 @@ def curves(solution: Solution) -> dict[str, Any]:
     """
     problem = solution.problem
     axes = tuple(range(len(problem.domain.coordinates)))
-    view = View(problem.domain, axes, {}, _GRAPH if len(axes) == 1 else _MAP)
+    view = View(problem.domain, axes, {}, GRAPH if len(axes) == 1 else _MAP)
     form = problem.statements[0].form
     residual = view.evaluate(solution.residual(0))
     source = view.evaluate(lambda X: -np.asarray(form.source_function(X, None)) * np.ones(len(X)))

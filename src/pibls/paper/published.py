@@ -12,8 +12,6 @@ from typing import Any
 from pibls.checks import shorten
 from pibls.errors import InputError
 
-__all__ = ["METHODS", "PAPER_NAMES", "Published", "published"]
-
 METHODS = ("PI-BLS", "PINN", "PI-ELM", "BPI-ELM")
 # The paper has one Poisson equation; its statement and its table belong to two different ones.
 PAPER_NAMES: Mapping[str, str] = {

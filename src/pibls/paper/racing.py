@@ -13,11 +13,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from pibls.paper.cells import Notes
+from pibls.paper.cross_validation import Candidate, SearchJob, first_of_the_best, search_all
 from pibls.paper.grids import lengths
 from pibls.paper.setting import Setting
-from pibls.tuning.cross_validation import Candidate, SearchJob, first_of_the_best, search_all
-
-__all__ = ["LENGTHS", "Entry", "Raced", "race"]
 
 LENGTHS = (250, 1000, 4000, 16_000)
 _KEPT, _FEWEST = 4, 2  # one of so many goes on, and so many at least

@@ -8,8 +8,6 @@ from dataclasses import dataclass, replace
 
 from pibls.paper.ledger import Summary
 
-__all__ = ["MORE_IS_BETTER", "VERDICTS", "Record", "held", "own_numbers", "tally"]
-
 VERDICTS = ("beat", "reproduce", "miss")
 _FACTOR = 2.0
 _SQUARED = ("mse", "relative_mse", "r2")

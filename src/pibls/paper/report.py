@@ -14,11 +14,12 @@ from pathlib import Path
 from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup, escape
 
 from pibls.paper import coverage, grids
 from pibls.paper.architectures import ARCHITECTURES
 from pibls.paper.cells import versions
-from pibls.paper.conclusions import claims, standings
+from pibls.paper.conclusions import NAMED, claims, standings
 from pibls.paper.figures import ERROR_FIGURES, SOLUTION_FIGURES, draw_all
 from pibls.paper.files import write_files
 from pibls.paper.findings import Findings
@@ -30,8 +31,6 @@ from pibls.paper.records import Record, held, own_numbers, tally
 from pibls.paper.selecting import FOLDS
 from pibls.paper.stored import stored
 from pibls.runtime import available_cores, available_memory, format_bytes
-
-__all__ = ["errata", "render", "write_numbers", "write_report"]
 
 # How a quantity is written as measured, and as published; others in three digits, and in the paper's five.
 _SHOWN = {"parameters": ".0f", "reduction": ".2f", "factor": ".2f"}
@@ -81,7 +80,7 @@ def render(found: Findings, figures: Mapping[str, bytes]) -> str:
         undefined=StrictUndefined,
         extensions=["jinja2.ext.do"],
     )
-    named = (each, held, label, listed, own_numbers, printed, shown, spread_words, summarise, tally)
+    named = (each, held, label, listed, own_numbers, printed, shown, spans, spread_words, summarise, tally)
     page.filters |= {function.__name__: function for function in named}
     text = page.get_template("report.html.j2").render(
         found=found,
@@ -125,6 +124,15 @@ def machine(book: Ledger) -> dict[str, str]:
         found = sorted({str(one[name]) for one in stored if name in one})
         facts |= {f"cells: {name}": ", ".join(found)} if found != [used.get(name)] else {}
     return facts
+
+
+def spans(text: str) -> Markup:
+    """Return a text whose numbers have names as HTML, each number in a span of its name.
+
+    >>> print(spans("in [[comparisons|all]]3[[]] cases"))
+    in <span data-n="comparisons|all">3</span> cases
+    """
+    return Markup(NAMED.sub(r'<span data-n="\1">\2</span>', str(escape(text))))  # noqa: S704 - escaped before
 
 
 def number(value: float) -> str:

@@ -29,8 +29,6 @@ from pibls.paper.tasks import Task, plan
 from pibls.runtime import available_cores, blas_threads
 from pibls.tuning.progress import reporter
 
-__all__ = ["StudyProgress", "run_study"]
-
 _ENDED = "A process was ended from outside, perhaps for want of memory; run again, with fewer workers."
 
 

@@ -10,13 +10,11 @@ from typing import Any
 from pibls.errors import PiblsError
 from pibls.features import activation
 from pibls.paper.cells import Notes
+from pibls.paper.cross_validation import CrossValidation, first_of_the_best, search
 from pibls.paper.grids import Grid, scales
 from pibls.paper.racing import LENGTHS, Entry, Raced, race
 from pibls.paper.setting import Setting
 from pibls.tuning.automatic import Method
-from pibls.tuning.cross_validation import CrossValidation, first_of_the_best, search
-
-__all__ = ["FOLDS", "SCORES", "Selection", "select", "device_name", "select_all", "training_device"]
 
 FOLDS = 5
 SCORES = ("exact", "residual")

@@ -17,8 +17,6 @@ from pibls.problem import Problem
 from pibls.report import metrics
 from pibls.solution import Solution
 
-__all__ = ["Setting"]
-
 # The paper says how many points are inside, not how many are on the boundary and at the first time.
 # The paper's smallest ridge needs many boundary rows to be felt little; in time, half as many tell as much.
 _CONDITIONS_PER_INTERIOR = {"advection": 1.0, "poisson": 2.0, "diffusion_reaction": 0.5}

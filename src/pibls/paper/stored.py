@@ -15,8 +15,6 @@ from typing import Any
 from pibls.errors import FileFormatError
 from pibls.paper.cells import Cell
 
-__all__ = ["Stored", "completed", "stored", "twins", "write_stored"]
-
 FILE = "stored.json.xz"
 _FORMAT = 2
 _DIGITS = 7

@@ -20,8 +20,6 @@ from pibls.paper.published import METHODS, PAPER_NAMES, published
 from pibls.paper.selecting import SCORES, Selection, select_all
 from pibls.paper.setting import Setting
 
-__all__ = ["Task", "plan"]
-
 Where = tuple[int, int]
 """Number of points and seed."""
 

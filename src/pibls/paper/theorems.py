@@ -19,8 +19,6 @@ import scipy.linalg
 
 from pibls.checks import FloatArray
 
-__all__ = ["CHECKS", "Check", "LeastSquaresProblem", "Solve", "check_theorems"]
-
 Solve = Callable[[FloatArray, float], FloatArray]
 """From a right-hand side and a ridge to weights."""
 
