@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+
 from internals import bracketed, climbed, held_ranges, narrowed, projected
 
 
