@@ -314,18 +314,10 @@ _EDGE = 1.5  # the same where all corners are on the boundary: larger ones span 
 
 @dataclass(frozen=True, eq=False)
 class Filling:
-    """The space between points, in one to four coordinates.
+    """The space between points, in one to four coordinates."""
 
-    Attributes
-    ----------
-    triangulation
-        Of all points, or None where there is none: too few, all in a plane, or too many coordinates.
-    filled
-        Which of its simplices belong to the domain.
-    """
-
-    triangulation: Any
-    filled: BoolArray
+    triangulation: Any  # of all points, or None where there is none: too few, all in a plane, or too many coordinates
+    filled: BoolArray  # which of its simplices belong to the domain
 
     @classmethod
     def of(cls, interior: FloatArray, boundary: FloatArray) -> Filling:

@@ -46,30 +46,14 @@ class Term:
 
 @dataclass(frozen=True)
 class Form:
-    """A residual lowered to terms and a source.
+    """A residual lowered to terms and a source."""
 
-    Attributes
-    ----------
-    expression
-        The residual as written, with operators resolved.
-    residual
-        The residual with slots in place of fields and their derivatives.
-    terms
-        Terms of its Fréchet derivative.
-    source
-        The residual at zero state: for a linear form, ``residual = Σ terms + source``.
-    coordinates
-        Coordinates of the domain, in the order of the multi-indices.
-    is_linear
-        Whether the coefficients are free of the unknowns.
-    """
-
-    expression: sp.Expr
-    residual: sp.Expr
-    terms: tuple[Term, ...]
-    source: sp.Expr
-    coordinates: tuple[sp.Symbol, ...]
-    is_linear: bool
+    expression: sp.Expr  # the residual as written, with operators resolved
+    residual: sp.Expr  # the residual with slots in place of fields and their derivatives
+    terms: tuple[Term, ...]  # terms of its Fréchet derivative
+    source: sp.Expr  # the residual at zero state: for a linear form, residual = Σ terms + source
+    coordinates: tuple[sp.Symbol, ...]  # coordinates of the domain, in the order of the multi-indices
+    is_linear: bool  # whether the coefficients are free of the unknowns
 
     def __getstate__(self) -> dict[str, Any]:
         """Leave out compiled functions, which cannot be pickled."""

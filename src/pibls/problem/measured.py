@@ -23,23 +23,12 @@ class Measured:
 
     SymPy carries out what it is given, however long that takes: every number and every size is therefore known in
     advance, from the measures of the operands.
-
-    Attributes
-    ----------
-    expression
-        What SymPy made.
-    number
-        Its value in double precision if it is a constant.
-    size
-        Bound for the number of nodes of its tree.
-    order
-        Order of the derivatives that operators such as ``laplacian`` still have to take.
     """
 
-    expression: Any
-    number: float | None = None
-    size: int = 1
-    order: int = 0
+    expression: Any  # what SymPy made
+    number: float | None = None  # its value in double precision if it is a constant
+    size: int = 1  # bound for the number of nodes of its tree
+    order: int = 0  # order of the derivatives that operators such as laplacian still have to take
 
     @property
     def kind(self) -> str:

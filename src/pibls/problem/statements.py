@@ -42,37 +42,18 @@ from pibls.problem.unknown_numbers import Unknown
 
 @dataclass(frozen=True, eq=False)
 class Statement:
-    """A residual that shall vanish somewhere.
+    """A residual that shall vanish somewhere."""
 
-    Attributes
-    ----------
-    name
-        What it is called in messages, diagnostics and residual tables.
-    source
-        Index of the point set it lives on: equations first, then conditions.
-    form
-        The lowered residual.
-    place
-        Where it holds.
-    weight, exact
-        As given on the condition.
-    targets
-        Measured values the form shall equal, or None for zero.
-    noise
-        Standard deviation per target, or None.
-    loss
-        How misfits to the targets count: ``"squares"`` or ``"huber"``.
-    """
-
-    name: str
-    source: int
-    form: Form
-    place: Place
+    name: str  # what it is called in messages, diagnostics and residual tables
+    source: int  # index of the point set it lives on: equations first, then conditions
+    form: Form  # the lowered residual
+    place: Place  # where it holds
+    # weight, exact: as given on the condition
     weight: float = 1.0
     exact: bool = False
-    targets: FloatArray | None = None
-    noise: FloatArray | None = None
-    loss: str = "squares"
+    targets: FloatArray | None = None  # measured values the form shall equal, or None for zero
+    noise: FloatArray | None = None  # standard deviation per target, or None
+    loss: str = "squares"  # how misfits to the targets count: "squares" or "huber"
 
     @property
     def is_equation(self) -> bool:

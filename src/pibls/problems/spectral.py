@@ -29,31 +29,18 @@ _CHUNK = 100
 
 @dataclass(frozen=True, eq=False)
 class SemiLinear:
-    """u_t = L u + ∂^k N(u) on a periodic interval, for :func:`etdrk4`.
+    """u_t = L u + ∂^k N(u) on a periodic interval, for :func:`etdrk4`."""
 
-    Attributes
-    ----------
-    low, length
-        The interval.
-    symbol
-        L as a function of the wave numbers.
-    nonlinear, order
-        N, applied to values, and how often its result is differentiated.
-    initial
-        The initial value as a function of x.
-    stop
-        The last time.
-    modes, steps
-        Number of grid points, and of time steps.
-    """
-
+    # low, length: the interval
     low: float
     length: float
-    symbol: Callable[[FloatArray], FloatArray]
+    symbol: Callable[[FloatArray], FloatArray]  # L as a function of the wave numbers
+    # nonlinear, order: N, applied to values, and how often its result is differentiated
     nonlinear: Callable[[FloatArray], FloatArray]
     order: int
-    initial: Callable[[FloatArray], FloatArray]
-    stop: float
+    initial: Callable[[FloatArray], FloatArray]  # the initial value as a function of x
+    stop: float  # the last time
+    # modes, steps: number of grid points, and of time steps
     modes: int
     steps: int
 
