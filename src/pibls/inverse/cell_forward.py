@@ -94,7 +94,7 @@ class CellForward(Forward):
             found.append(loop.told)
             return "", ""
 
-        common: Any = {"budget": budget.part(share), "seed": seed, "report": _silent, "diagnose": keep}
+        common: Any = {"budget": budget.part(share), "seed": seed, "report": lambda *_: None, "diagnose": keep}
         if problem.is_linear:
             solution = solve_cells(problem, tol, **common)
         else:
@@ -248,7 +248,3 @@ def banding(fields: int, columns: int) -> Posterior:
     for number in range(fields):
         factor[number, fields + number :: fields, :][:columns, :] = np.eye(columns)
     return Posterior(factor.reshape(fields * size, columns), 0.0, {}, 0.0)
-
-
-def _silent(*_: object) -> None:
-    """Report nothing: a solve on the way is no stage."""
