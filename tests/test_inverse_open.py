@@ -9,7 +9,7 @@ from scipy.integrate import quad, solve_ivp
 from scipy.optimize import brentq
 
 import pibls as pb
-from pibls.problems.inverse import flaws
+from internals import symmetric_sensors
 
 X, T = pb.coordinates("x t")
 U, V = pb.field("u", X), pb.field("u", X, T)
@@ -38,7 +38,7 @@ def test_a_sensor_in_the_middle_does_not_tell_left_from_right():
 @pytest.mark.parametrize("tol", [1e-3, 1e-4, 1e-8])
 def test_a_number_that_sensors_sit_still_for_is_open_at_every_tolerance(tol):
     """What errors of solutions make of it on the line of symmetry, times some millions, would fit."""
-    found = pb.solve(flaws.symmetric_sensors(), tol=tol)
+    found = pb.solve(symmetric_sensors(), tol=tol)
     assert found.status == "ill-posed"
     assert not found.parameters["b"].is_determined
     assert found.parameters["a"].value == pytest.approx(2.0, abs=2e-3)
