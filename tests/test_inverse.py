@@ -9,17 +9,21 @@ from scipy.integrate import solve_ivp
 from scipy.special import ndtri
 
 import pibls as pb
+from internals import (
+    CellForward,
+    Cosines,
+    EvolutionForward,
+    LinearisedData,
+    Parametric,
+    Place,
+    Smoothness,
+    most_probable,
+    predicted,
+)
+from internals import problems_values_of as values_of
 from pibls.budget import Budget
 from pibls.errors import InputError, ProblemError
-from pibls.inverse.basis import Basis
-from pibls.inverse.by_cells import ByCells
-from pibls.inverse.by_lines import ByLines
-from pibls.inverse.descent import Place
-from pibls.inverse.evidence import Linear, Smoothness, most_probable
-from pibls.inverse.parametric import Parametric
-from pibls.inverse.response import predicted
 from pibls.problems import inverse
-from pibls.problems.inverse.data import values_of
 
 X, T = pb.coordinates("x t")
 U = pb.field("u", X)
@@ -62,7 +66,7 @@ def heat(k):
 def test_answers_on_cells_are_derivatives():
     problem, where, _ = heat(pb.unknown("k"))
     parametric, vector = Parametric(problem), np.array([0.15])
-    forward = ByCells.around(parametric, np.array([0.1]), 1e-9, Budget(10.0), 0, None)
+    forward = CellForward.around(parametric, np.array([0.1]), 1e-9, Budget(10.0), 0, None)
     found = predicted(parametric, parametric.observations[0], forward.respond(vector), vector)
     values = np.sin(np.pi * where[:, 0]) * np.exp(-0.15 * np.pi**2 * where[:, 1])
     assert np.abs(found.values - values).max() < 1e-8
@@ -74,7 +78,7 @@ def test_answers_after_a_long_step_are_those_there():
     k = pb.unknown("k", bounds=(0, None))
     stated = pb.Problem(-k * U.diff(X, 2) - 1, LINE, [pb.Dirichlet(U, 0), pb.Observation(U, {X: PLACES}, SHAPE)])
     parametric = Parametric(stated)
-    forward = ByCells.around(parametric, np.array([1.0]), 1e-9, Budget(10.0), 0, None)
+    forward = CellForward.around(parametric, np.array([1.0]), 1e-9, Budget(10.0), 0, None)
     there = forward.respond(np.array([3.0]), forward.respond(np.array([1.0])))
     found = predicted(parametric, parametric.observations[0], there, np.array([3.0]))
     assert found.slopes[:, 0] == pytest.approx(-SHAPE / 9, rel=1e-6)
@@ -87,7 +91,7 @@ def test_answers_by_lines_are_derivatives():
     conditions = [pb.Initial(y, 1), pb.Observation(y, times[:, None], times)]
     problem = pb.Problem(y.diff(t) + k * y**2, pb.TimeInterval(t, 0, 2), conditions)
     parametric, vector = Parametric(problem), np.array([0.7])
-    forward = ByLines.around(parametric, np.array([0.5]), 1e-8, Budget(10.0), 0, np.ones(1))
+    forward = EvolutionForward.around(parametric, np.array([0.5]), 1e-8, Budget(10.0), 0, np.ones(1))
     found = predicted(parametric, parametric.observations[0], forward.respond(vector), vector)
     assert np.abs(found.values - 1 / (1 + 0.7 * times)).max() < 1e-8
     assert np.abs(found.slopes[:, 0] + times / (1 + 0.7 * times) ** 2).max() < 1e-5
@@ -106,7 +110,7 @@ def test_answers_of_nonlinear_evolutions_are_exact():
     conditions = [pb.Initial(u, first), pb.Initial(v, 0), *observed]
     equations = [u.diff(T) - rate * u * (1 - u / most), v.diff(T) - u]
     parametric = Parametric(pb.Problem(equations, pb.TimeInterval(T, 0, 5), conditions))
-    forward = ByLines.around(parametric, numbers, 1e-9, Budget(10.0), 0, np.ones(3))
+    forward = EvolutionForward.around(parametric, numbers, 1e-9, Budget(10.0), 0, np.ones(3))
     response = forward.respond(numbers)
     for number, observation in enumerate(parametric.observations):
         found = predicted(parametric, observation, response, numbers)
@@ -124,7 +128,7 @@ def test_answers_to_a_boundary_value_that_is_nearly_nothing():
     conditions = [pb.Dirichlet(u, c * t), pb.Initial(u, sp.sin(sp.pi * x)), pb.Observation(u, where, PLACES)]
     parametric = Parametric(pb.Problem(u.diff(t) - u.diff(x, 2), LINE * pb.TimeInterval(t, 0, 0.3), conditions))
     nearly = np.array([1e-14])
-    forward = ByLines.around(parametric, nearly, 1e-6, Budget(10.0), 0, np.ones(1))
+    forward = EvolutionForward.around(parametric, nearly, 1e-6, Budget(10.0), 0, np.ones(1))
     found = predicted(parametric, parametric.observations[0], forward.respond(nearly), nearly)
     fading = 4 / np.pi**3 * np.sin(np.pi * PLACES) * np.exp(-0.3 * np.pi**2)
     assert found.slopes[:, 0] == pytest.approx(0.3 - SHAPE + fading, abs=1e-4)
@@ -136,7 +140,7 @@ def test_answers_of_linear_evolutions_are_exact():
     times, numbers = np.linspace(0.3, 3.0, 7), np.array([2.0, 8.0])
     conditions = [pb.Initial(u, 1), pb.Initial(u.diff(T), 0), pb.Observation(u, times[:, None], times)]
     parametric = Parametric(pb.Problem(c * u.diff(T, 2) + k * u, pb.TimeInterval(T, 0, 3), conditions))
-    forward = ByLines.around(parametric, numbers, 1e-9, Budget(10.0), 0, np.ones(2))
+    forward = EvolutionForward.around(parametric, numbers, 1e-9, Budget(10.0), 0, np.ones(2))
     found = predicted(parametric, parametric.observations[0], forward.respond(numbers), numbers)
     by_rate = -times * np.sin(2 * times)
     assert found.values == pytest.approx(np.cos(2 * times), abs=1e-9)
@@ -513,12 +517,12 @@ def test_without_noise_intervals_and_bands_are_those_of_discretisation(name):
 
 @pytest.mark.parametrize("supposed", [1e-3, 1.0, 1e3])
 def test_how_much_a_function_varies_does_not_depend_on_the_noise_that_was_supposed(supposed):
-    basis = Basis.of(pb.field("k", X, prior=pb.Smooth()), LINE)
+    basis = Cosines.of(pb.field("k", X, prior=pb.Smooth()), LINE)
     prior, rng = Smoothness(0.7, 0.3, 3.5), np.random.default_rng(5)
     rows = basis.values(np.linspace(0, 1, 200)[:, None], (0,))
     data = rows[:, 1:] @ (np.sqrt(prior.variances(basis)) * rng.standard_normal(basis.size - 1))
     noisy = data + 1e-3 * rng.standard_normal(200)
-    linear = Linear.of(rows[:, 1:] / supposed, noisy / supposed, rows[:, :1] / supposed)
+    linear = LinearisedData.of(rows[:, 1:] / supposed, noisy / supposed, rows[:, :1] / supposed)
     (found,) = most_probable(linear, (basis,), [Smoothness(1.0, 0.5, 3.5)], [(None, None)], 1e-12)
     assert 0.2 < found.size / prior.size < 5
     assert 0.3 < found.length / prior.length < 3

@@ -11,9 +11,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import pibls as pb
-from pibls.errors import FileFormatError
-from pibls.problem.encoding import _CONSTANTS, _FUNCTIONS, decode, encode
-from pibls.problem.operators import Divergence, SpaceDerivative
+from internals import _CONSTANTS, _FUNCTIONS, Divergence, SpaceDerivative, Written, decode, encode
+from pibls.errors import FileFormatError, ProblemError
 
 X, Y = pb.coordinates("x y")
 U = pb.field("u", X, Y)
@@ -262,8 +261,8 @@ def test_operators_within_operators_are_limited():
     tree = ["Mul", ["field", "u", ["coordinate", "x"], ["coordinate", "y"]], ["coordinate", "x"]]
     for _ in range(7):
         tree = ["Laplacian", tree]
-    with pytest.raises(FileFormatError, match="too large"):
-        decode(tree, COORDINATES)
+    with pytest.raises(ProblemError, match="too large"):
+        Written(2).add(decode(tree, COORDINATES))
 
 
 def nested(depth):

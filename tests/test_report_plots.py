@@ -12,6 +12,7 @@ from matplotlib.collections import LineCollection
 from matplotlib.colors import LogNorm
 from matplotlib.figure import Figure
 
+from internals import View, choose_views, decades, magnitude_scale, value_scale
 from pibls.errors import InputError, ProblemError
 from pibls.geometry import (
     Ball,
@@ -27,8 +28,6 @@ from pibls.geometry import (
 )
 from pibls.problem import Dirichlet, Problem, coordinates, div, field, grad, laplacian
 from pibls.report import plot
-from pibls.report.colours import decades, magnitude_scale, value_scale
-from pibls.report.views import View, choose_views
 from report_helpers import fitted
 
 x, y, z, t = coordinates("x y z t")
@@ -344,7 +343,7 @@ def test_nothing_global_is_touched_and_notebooks_get_a_picture():
     code = (
         "import sys, pibls.report\n"
         "assert 'matplotlib.figure' not in sys.modules\n"
-        "import pibls.report.figures\n"
+        "import pibls.report.figure_panels\n"
         "assert 'matplotlib.pyplot' not in sys.modules\n"
     )
     subprocess.run([sys.executable, "-c", code], check=True)

@@ -6,7 +6,9 @@ import json
 import random
 import resource
 import struct
+import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -50,6 +52,7 @@ PLANE_FILES = {
     "open.geojson": (polygon(OPEN), r"is not closed: .* goes from \[0.0, 0.0\] to \[0.0, 1.0\]"),
     "short.geojson": (polygon([[0, 0], [1, 0], [0, 0]]), "is not closed"),
     "line.geojson": (polygon([[0, 0], [1, 0], [2, 0], [0, 0]]), "encloses no area"),
+    "many.geojson": (polygon(SQUARE, *[SQUARE] * 2000), "meets edge"),
     "bowtie.geojson": (polygon(BOWTIE), "simple polygon|encloses no area"),
     "twice.geojson": (polygon(TWICE), "simple polygon. Edge . meets edge ."),
     "crossing.geojson": (
@@ -73,6 +76,10 @@ PLANE_FILES = {
         "declares entities",
     ),
     "outer.svg": ('<!DOCTYPE x [<!ENTITY a SYSTEM "file:///etc/passwd">]><svg>&a;</svg>', "declares entities"),
+    "tiny.svg": (
+        '<svg><path d="M0 0 A 1e-300 1e-300 0 0 1 1e300 1 Z"/></svg>',
+        "cannot be read as a file of the format SVG",
+    ),
     "letters.svg": ('<svg><path d="M 0 0 L 1 x"/></svg>', "path number 1: the path cannot be read from character 10"),
     "short.svg": ('<svg><path d="M 0 0 L 1 0 1"/></svg>', "ends in the middle of a command"),
     "gap.svg": ('<svg><path d="M 0 0 L 1 Z"/></svg>', "too few numbers before character 10"),
@@ -106,7 +113,10 @@ SPACE_FILES = {
     "cut.stl": (stl(*CUBE)[:-70], "It is damaged or cut short"),
     "longer.stl": (stl(*CUBE) + b"12345", "It is damaged or cut short"),
     "cut text.stl": (text_stl(*CUBE)[:-300], "does not end with endsolid"),
-    "letters.stl": (text_stl(*CUBE).replace("vertex 1.0", "vertex one", 1), "cannot be read as STL|not finite|leaks"),
+    "letters.stl": (
+        text_stl(*CUBE).replace("vertex 1.0", "vertex one", 1),
+        "cannot be read as a file of the format STL|not finite|leaks",
+    ),
     "none.stl": (b"\0" * 84, "announces 0 triangles"),
     "leaking.stl": (stl(CUBE[0], CUBE[1][:-1]), "leaks: 3 edges have a triangle on one side only, the first from"),
     "nan.stl": (stl(NOT_FINITE, CUBE[1]), "is not finite"),
@@ -120,26 +130,29 @@ SPACE_FILES = {
     "points.stl": (stl(CUBE[0] * 0 + 1, CUBE[1]), "must span a size"),
     "empty.obj": ("", "is empty"),
     "none.obj": ("v 0 0 0\n", "has no faces"),
-    "numbers.obj": ("v 0 0 0\nf 1 2 3\n", "cannot be read as OBJ|must have numbers of vertices"),
+    "numbers.obj": ("v 0 0 0\nf 1 2 3\n", "cannot be read as a file of the format OBJ|must have numbers of vertices"),
     "binary.obj": (b"v 0 0 0\n\0\0\0f 1 1 1\n", "is no text"),
     "material.obj": ("mtllib ../../secret.mtl\n" + obj(CUBE[0], CUBE[1][:-1]), "leaks"),
     "empty.ply": ("", "is empty"),
     "header.ply": ("ply\nformat ascii 1.0\n", "has no PLY header"),
     "dishonest.ply": (ply(*CUBE).replace("vertex 8", "vertex 1000000000"), "announces 1000000000 elements"),
-    "more.ply": (ply(*CUBE).replace("vertex 8", "vertex 80"), "no triangles in space|cannot be read as PLY|leaks"),
-    "cut.ply": (ply(*CUBE)[:-40], "cannot be read as PLY|leaks|must have|finite"),
+    "more.ply": (
+        ply(*CUBE).replace("vertex 8", "vertex 80"),
+        "no triangles in space|cannot be read as a file of the format PLY|leaks",
+    ),
+    "cut.ply": (ply(*CUBE)[:-40], "cannot be read as a file of the format PLY|leaks|must have|finite"),
     "empty.msh": ("", "is empty"),
-    "text.msh": ("no mesh", "cannot be read as a mesh of the format gmsh"),
+    "text.msh": ("no mesh", "cannot be read as a file of the format MSH"),
     "dishonest.msh": (
         "$MeshFormat\n2.2 0 8\n$EndMeshFormat\n$Nodes\n1000000000\n1 0 0 0\n$EndNodes\n",
-        "announces 1000000000 nodes or cells",
+        "a list ends too early|cannot be read",
     ),
     "cut.msh": ("$MeshFormat\n2.2 0 8\n$EndMeshFormat\n$Nodes\n3\n1 0 0 0\n", "cannot be read"),
     "nodes.msh": ("$MeshFormat\n2.2 0 8\n$EndMeshFormat\n$Nodes\n1\n1 0 0 0\n$EndNodes\n", "no cells|cannot be read"),
     "corners.msh": (
         "$MeshFormat\n2.2 0 8\n$EndMeshFormat\n$Nodes\n4\n1 0 0 0\n2 1 0 0\n3 0 1 0\n4 0 0 1\n$EndNodes\n"
         "$Elements\n1\n1 4 2 ",
-        "cannot be read as a mesh",
+        "cannot be read as a file",
     ),
     "numbers.msh": (
         "$MeshFormat\n2.2 0 8\n$EndMeshFormat\n$Nodes\n1\n1 0 0 0\n$EndNodes\n"
@@ -230,6 +243,20 @@ def test_nothing_is_printed_about_damaged_files(tmp_path, capfd):
         with pytest.raises(PiblsError):
             read_shape(write(tmp_path, name, SPACE_FILES[name][0]), (x, y, z))
     assert capfd.readouterr() == ("", "")
+
+
+def test_standard_output_is_left_alone_by_readers_in_threads(tmp_path):
+    pytest.importorskip("meshio")
+    paths = [write(tmp_path, f"{k}.inp", SPACE_FILES["text.inp"][0]) for k in range(40)]
+    streams = sys.stdout, sys.stderr
+
+    def read(path):
+        with pytest.raises(PiblsError):
+            read_shape(path, (x, y, z))
+
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(read, paths))
+    assert (sys.stdout, sys.stderr) == streams
 
 
 def test_large_files_are_refused_before_they_are_read(tmp_path):

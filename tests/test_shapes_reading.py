@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import resource
 import struct
 
 import numpy as np
@@ -13,10 +14,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import pibls as pb
-from pibls.errors import GeometryError, InputError
+from internals import Domain, read_gmsh, simplified
+from pibls.errors import FileFormatError, GeometryError, InputError
 from pibls.geometry import Implicit, Outline, Polygon, Rectangle, Solid, read_shape
-from pibls.geometry.base import Domain
-from pibls.geometry.reading.raster import simplified
 
 x, y, z = sp.symbols("x y z")
 SQUARE = [[0, 0], [4, 0], [4, 4], [0, 4], [0, 0]]
@@ -457,7 +457,6 @@ $EndElements
 
 
 def test_meshes_as_gmsh_itself_writes_them(tmp_path):
-    pytest.importorskip("meshio")
     path = tmp_path / "square.msh"
     path.write_text(GMSH.lstrip())
     square = read_shape(path, (x, y))
@@ -465,6 +464,53 @@ def test_meshes_as_gmsh_itself_writes_them(tmp_path):
     assert square.inflow.measure == pytest.approx(1)
     assert square.wall.measure == pytest.approx(3)
     assert read_shape(path, (x, y), region="plate").measure == pytest.approx(1)
+
+
+@pytest.mark.parametrize("version", ["2.2", "4.0", "4.1"])
+@pytest.mark.parametrize("binary", [False, True])
+def test_gmsh_files_have_the_nodes_and_cells_that_meshio_wrote(tmp_path, version, binary):
+    meshio = pytest.importorskip("meshio")
+    from meshio.gmsh import _gmsh22, _gmsh40, _gmsh41
+
+    points = np.array([[0, 0, 0], [1, 0, 0], [1, 1, 0], [0, 1, 0], [2, 0, 0], [2, 1, 0]], dtype=float)
+    mesh = meshio.Mesh(
+        points,
+        [("triangle", [[0, 1, 2], [0, 2, 3]]), ("quad", [[1, 4, 5, 2]])],
+        cell_data={
+            "gmsh:physical": [np.array([2, 2]), np.array([3])],
+            "gmsh:geometrical": [np.array([1, 1]), np.array([2])],
+        },
+        field_data={"steel": np.array([2, 2]), "copper": np.array([3, 2])},
+        # Format 4.1 tells of entities by their points.
+        point_data={"gmsh:dim_tags": np.array([[2, 1]] * 4 + [[2, 2]] * 2)} if version == "4.1" else {},
+    )
+    path = tmp_path / "plate.msh"
+    {"2.2": _gmsh22, "4.0": _gmsh40, "4.1": _gmsh41}[version].write(path, mesh, binary=binary)
+    found, groups = read_gmsh(path.read_bytes())
+    assert np.array_equal(found, points)
+    assert [(kind, cells.tolist()) for kind, cells, _ in groups] == [
+        ("triangle", [[0, 1, 2], [0, 2, 3]]),
+        ("quad", [[1, 4, 5, 2]]),
+    ]
+    if version != "4.0":  # of which meshio writes no entities
+        assert [names for _, _, names in groups] == [["steel"] * 2, ["copper"]]
+
+
+def test_numbers_of_gmsh_nodes_may_be_as_large_as_they_like(tmp_path):
+    path = tmp_path / "square.msh"
+    numbers = {1: 7, 2: 10**15, 3: 10**9, 4: 10**12}
+    nodes = "".join(f"{numbers[k + 1]} {a} {b} 0\n" for k, (a, b) in enumerate([(0, 0), (1, 0), (1, 1), (0, 1)]))
+    cells = "".join(
+        f"{k} 2 2 0 1 {' '.join(str(numbers[n]) for n in c)}\n" for k, c in ((1, (1, 2, 3)), (2, (1, 3, 4)))
+    )
+    head = "$MeshFormat\n2.2 0 8\n$EndMeshFormat\n"
+    path.write_text(f"{head}$Nodes\n4\n{nodes}$EndNodes\n$Elements\n2\n{cells}$EndElements\n")
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    assert read_shape(path, (x, y)).measure == pytest.approx(1)
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 50_000
+    path.write_text(path.read_text().replace(f"{10**9} 1 1", "7 1 1"))
+    with pytest.raises(FileFormatError, match="same number"):
+        read_shape(path, (x, y))
 
 
 @pytest.mark.parametrize("extension", ["msh", "vtk", "vtu", "mesh", "inp", "su2"])

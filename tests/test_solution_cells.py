@@ -15,13 +15,10 @@ import sympy as sp
 from matplotlib.collections import LineCollection
 
 import pibls as pb
-from pibls.cells.linear import solve_cells
+from internals import CellNetwork, cell_walls, celled, choose_views, solve_cells
 from pibls.errors import FeatureError, FileFormatError, InputError
 from pibls.features import draw_network
-from pibls.report.drawing import cell_walls
-from pibls.report.views import choose_views
-from pibls.solution import Diagnostics, Solution, Stage, celled
-from pibls.solution.celled import CellNetwork
+from pibls.solution import Diagnostics, Solution, Stage
 
 x, y, z = pb.coordinates("x y z")
 
@@ -214,7 +211,7 @@ def test_derivatives_that_overflow_are_refused(crowd):
 )
 def test_arrays_that_do_not_fit_are_refused(crowd, change):
     with pytest.raises(FeatureError, match="must fit together: 15 boxes, 8 parts in 2 coordinates"):
-        replace(crowd, **change(crowd))
+        replace(crowd, **change(crowd)).checked()
 
 
 # Files

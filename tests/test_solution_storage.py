@@ -9,6 +9,7 @@ import os
 import pickle
 import subprocess
 import sys
+import time
 import zipfile
 from dataclasses import replace
 
@@ -19,11 +20,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import pibls as pb
+from internals import FORMAT, VERSION
 from pibls.errors import FileFormatError, GeometryError, ProblemError
 from pibls.geometry import Points
 from pibls.problem import Interior
 from pibls.solution import save
-from pibls.solution.storage import FORMAT, VERSION
 
 METHOD = pb.PIBLS(feature_groups=2, feature_nodes=8, enhancement_nodes=4, activation=["sin", "tanh"], scale=2.0)
 ZOO = [
@@ -425,3 +426,14 @@ def test_what_cannot_be_stored_is_refused_before_the_file_is_touched(tmp_path):
         solution.save(tmp_path / "a")
     assert not list(tmp_path.iterdir())
     assert FORMAT == "pibls-solution"
+
+
+def test_records_with_very_many_statements_or_lists_are_refused_before_they_are_made(raw, tmp_path):
+    def longer(key):
+        return edited(raw, lambda record: record["problem"].update({key: record["problem"][key] * 5000}))
+
+    started = time.process_time()
+    refused(tmp_path / "a.pibls", longer("equations"), "written out")
+    refused(tmp_path / "a.pibls", longer("conditions"), "written out")
+    refused(tmp_path / "a.pibls", edited(raw, lambda record: record.update(more=[[]] * 1_000_000)), "too many lists")
+    assert time.process_time() - started < 10

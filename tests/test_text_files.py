@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import time
 import tomllib
 
 import numpy as np
@@ -9,9 +11,9 @@ import pytest
 import sympy as sp
 
 import pibls as pb
+from internals import find_places
 from pibls.errors import InputError, PiblsError, TextError
 from pibls.text import ProblemFile, read_file, read_text
-from pibls.text.positions import find_places
 
 x, y, z, t = pb.coordinates("x y z t")
 u = pb.field("u", x, y)
@@ -520,3 +522,39 @@ def test_every_value_of_a_file_is_found():
             assert tomllib.loads(f"k = {written}")["k"] == value
     assert ODD[places["c", 1].start :].startswith('[[c]]\nk = "last"')
     assert ODD[places["p", "q", "w", "#key"].start : places["p", "q", "w", "#key"].stop] == "w"
+
+
+GROWING = (
+    "(u + x)**500",
+    "laplacian(laplacian(laplacian(sin(u)*u)))",
+    "(u + u_x + u_xx)**30*(1 + u*x)**20 - (u + u_x + u_xx)**29*(1 + u*x)**20*(u + u_x + u_xx)",
+    "laplacian(laplacian((u + x*y)**50))",
+    "tan(" * 35 + "u" + ")" * 35,
+    "laplacian(" + "*".join(f"(x + {k})" for k in range(250)) + "*u)",
+    "atan2(dot(grad(cosh(u) + u), grad(laplacian(u_x))), hermite(9, dot(grad(u + u), grad(y))))",
+    "where(diff(2, x, 2) < gamma(u), u, u_x)",
+)
+
+
+@pytest.mark.parametrize("formula", GROWING, ids=lambda formula: formula[:30])
+def test_equations_that_would_grow_are_read_or_refused_at_once(formula):
+    started = time.process_time()
+    with contextlib.suppress(TextError):
+        read_text(with_domain('[domain]\nshape = "rectangle"\nx = [0, 1]\ny = [0, 1]', f"laplacian(u) + {formula} = 1"))
+    assert time.process_time() - started < 4
+
+
+def test_files_with_very_many_equations_derivatives_or_terms_are_refused():
+    box = '[domain]\nshape = "box"\n' + "".join(f"x{k} = [0, 1]\n" for k in range(50))
+    with pytest.raises(TextError, match="written out"):
+        read_text(with_domain(box, "laplacian(laplacian(u)) = 1"))
+    many = ", ".join(f'"u_xx = {k}"' for k in range(2000))
+    with pytest.raises(TextError, match="written out"):
+        read_text(
+            with_domain('[domain]\nshape = "interval"\nx = [0, 1]').replace('["laplacian(u) = 1"]', f"[\n{many}]")
+        )
+    side = '[[conditions]]\nkind = "interface"\non = "x < 0.5"\n'
+    side += 'equations = ["(1 + x)**60*(2 + x*y + y)**60*inside(u) = 1"]\n'
+    plane = '[domain]\nshape = "rectangle"\nx = [0, 1]\ny = [0, 1]'
+    with pytest.raises(TextError, match="Multiplied out"):
+        read_text(with_domain(plane, rest=side))

@@ -12,9 +12,8 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 import pibls as pb
+from internals import FUNCTIONS, write_expression
 from pibls.errors import InputError, PiblsError, TextError
-from pibls.text.formula_writer import write_expression
-from pibls.text.vocabulary import FUNCTIONS
 
 x, y, t = pb.coordinates("x y t")
 u, v = pb.field("u", x, y, t), pb.field("v", x, y, t)
@@ -137,10 +136,7 @@ ATTACKS = {
     "loggamma(10**9)": (1, 1, "too large"),
     "besselj(10**9, x)": (1, 1, "whole number"),
     "legendre(x, x)": (1, 1, "whole number"),
-    "(u + v + x)**500": (1, 1, "exponent of an unknown"),
-    "(u + v + u_x)**50": (1, 1, "Multiplied out"),
     "legendre(9, " + "x + " * 20 + "x)": (1, 1, "more than 20 parts"),
-    "laplacian(laplacian(laplacian(sin(u)*u)))": (1, 1, "nested too deeply"),
     "diff(exp(sin(u)*u)*cos(v*x), x, 4)": (1, 1, "too large"),
     "diff(sin(x), x, 50)": (1, 1, "order 50"),
     "u_" + "x" * 101: (1, 1, "There is no"),

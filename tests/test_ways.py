@@ -13,16 +13,13 @@ import pytest
 import sympy as sp
 
 import pibls as pb
-from pibls import PiblsError, Status, lines
+from internals import more_budget, solve_by_cells, solve_wide, strategy
+from pibls import PiblsError, Status, evolution
 from pibls.budget import Budget
 from pibls.errors import DeadlineError, InputError, SolveError
-from pibls.lines import Unsuitable
+from pibls.evolution import Unsuitable
 from pibls.problems import bratu_unforced, evolving
-from pibls.refinement.stopping import more_budget
 from pibls.solution import Diagnostics, Stage
-from pibls.tuning import strategy
-from pibls.tuning.diagnosis import solve_by_cells
-from pibls.tuning.wide import solve_wide
 
 
 def with_method(method, interior=60):
@@ -243,7 +240,7 @@ def test_a_second_way_that_fails_keeps_the_first_solution(stalling, answer, word
 def test_a_second_way_that_succeeds_tells_of_the_first(stalling):
     instead, _ = stalling
     other = pb.solve(pb.problems.heat_robin(), tol=1e-5, time="lines")
-    solution = instead(lambda budget: lines.evolve(pb.problems.heat_robin(), tol=1e-5, budget=budget))
+    solution = instead(lambda budget: evolution.evolve(pb.problems.heat_robin(), tol=1e-5, budget=budget))
     seconds = solution.diagnostics.seconds
     assert set(seconds) == {"cells", "lines"}
     assert re.search(

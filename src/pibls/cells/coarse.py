@@ -14,7 +14,7 @@ import numpy as np
 
 from pibls.budget import Budget
 from pibls.cells.error_marking import ErrorMarking
-from pibls.cells.iterate import MOST_STEPS, PLAUSIBLE, Iterated, Newton
+from pibls.cells.iterate import MOST_STEPS, Iterated, Newton
 from pibls.cells.measure import distances
 from pibls.cells.outcome import field_sizes
 from pibls.cells.solve import Fit
@@ -22,19 +22,19 @@ from pibls.cells.starts import bump, diffusion_lack, harmonic, scaled, simple_st
 from pibls.cells.state import Values, projected, values_of
 from pibls.cells.tree import Cell, refined
 from pibls.errors import PiblsError, ProblemError
+from pibls.refinement import VISIBLE
 from pibls.runtime import RATE
 from pibls.solution.start_states import zero
 
 __all__ = ["Starts", "Coarse"]
 
 _ROUGH = 0.2  # share of the solution that rows lack where cells tell little of it
-_RESOLVED = 0.03  # the same of a linear problem: with more, finer cells help more than other starts
 _SHARP = 0.01  # the same while layers get thinner: on cells that barely tell them, fronts have steps and are held there
 _LEVELS = 4
 _SHARE = 0.3  # of the budget: after which no other start is tried
 _FIRST_SHARE, _SHORTEST_SHARE, _QUICKER = 0.2, 0.01, 1.6
 _DIFFERENT, _STAYS = 0.1, 0.2
-_FEW_STEPS, _FOLLOWING = 12, 8
+_FEW_STEPS = 12  # where a start is near a solution, or gives one up
 _WIDER = 5
 _LOOSE = 10.0  # solutions that answer more strongly than this can be moved nearly freely
 _BRANCH_WORK, _BRANCH_SHARE = 0.5, 0.02  # in terms of what the solution has cost, and of the budget: the larger one
@@ -70,12 +70,12 @@ class Coarse:
     @property
     def solved(self) -> bool:
         """Whether it is a solution, as far as so few cells resolve it."""
-        return self.descent.settled and self.descent.residual < PLAUSIBLE
+        return self.descent.settled and self.descent.residual < VISIBLE
 
     @property
     def resolved(self) -> bool:
-        """Whether the cells resolve the linear problem of the last step."""
-        return self.descent.linear < _RESOLVED
+        """Whether cells resolve the linear problem of the last step: else finer ones help more than other starts."""
+        return self.descent.linear < VISIBLE
 
 
 @dataclass(eq=False)
@@ -203,8 +203,8 @@ class Starts:
         while share < 1.0 and length >= _SHORTEST_SHARE and not self.late:
             aim = min(1.0, share + length)
             try:
-                trial = newton.descend(root, here.fit.weights, share=aim, most=_FOLLOWING)
-                followed = trial.settled and trial.residual < PLAUSIBLE
+                trial = newton.descend(root, here.fit.weights, share=aim, most=_FEW_STEPS)
+                followed = trial.settled and trial.residual < VISIBLE
             except PiblsError:
                 followed = False
             if followed:

@@ -18,12 +18,12 @@ from pibls.checks import FloatArray
 from pibls.errors import ProblemError
 from pibls.features.reference import rule_count
 from pibls.geometry.rules import gauss, tensor
+from pibls.refinement import VISIBLE
 
 __all__ = ["DataRefinement"]
 
 _DATA_SHARE = 100.0  # data need not be better than this many tolerances: solving smooths them
 _WAVE_SHARE = 1000.0  # waves need not either: richer cells make up for that, and coarser ones do not find them
-_ROUGHEST = 0.03  # of their size, however large the tolerance is
 _SLOWLY = 3.0  # what is missed, over what halves of a cell make of it: integrals may converge slowly
 _FEW = 4  # points along an axis, to look at coefficients
 _PAYS = 0.75  # what halves of a cell may miss of an integral, over what the cell does
@@ -63,7 +63,7 @@ class DataRefinement:
         ):
             return root
         first, count = root, self.rows.layout.least_degree + 1
-        share = min(_WAVE_SHARE * tol, _ROUGHEST)
+        share = min(_WAVE_SHARE * tol, VISIBLE)
         # What polynomials miss of a wave, by half a cell in radians: (e h / 2n)^n.
         longest = 2.0 * count / math.e * share ** (1.0 / count)
         while True:
@@ -112,7 +112,8 @@ class DataRefinement:
             for (number, index), value in terms.items():
                 axis, order = int(np.argmax(index)), sum(index)
                 rest = terms.get((number, (0,) * len(index)))
-                if rest is None or order != max(index) or order % 2 or order < self.rows.orders[number, axis]:
+                even = order > 0 and order == max(index) and order % 2 == 0
+                if rest is None or not even or order < self.rows.orders[number, axis]:
                     continue
                 with np.errstate(all="ignore"):
                     powers = np.nan_to_num((-1) ** (order // 2 + 1) * np.asarray(rest) / value, posinf=0.0)
@@ -132,13 +133,14 @@ class DataRefinement:
             splits: Splits = {
                 cell: cuts_along(own, 1.0) for cell, own in zip(cells, tails, strict=True) if own.max() > 1.0
             }
-            before, root = root, refined(root, splits)
-            if root is before or len(cells) + sum(2 ** len(s) for s in splits.values()) > most:
-                return before
+            few = len(cells) + sum(2 ** len(s) for s in splits.values()) <= most
+            before, root = root, refined(root, splits) if splits and few else root
+            if root is before:
+                return root
 
     def _limits(self, cells: list[Cell], tol: float) -> tuple[float, float]:
         """Return how rough data may be, and coefficients."""
-        share = min(_DATA_SHARE * tol, _ROUGHEST)
+        share = min(_DATA_SHARE * tol, VISIBLE)
         scale = float(np.sqrt(sum(found.square for found in self.roughness.of(cells))))
         return share * scale, share * float(np.sqrt(np.prod(self.rows.layout.root.size)))
 

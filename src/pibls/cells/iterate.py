@@ -19,15 +19,14 @@ from pibls.cells.tree import Cell, contacts, leaves
 from pibls.checks import FloatArray
 from pibls.errors import PiblsError
 from pibls.newton import End, crawls, descend, record, shortened
+from pibls.refinement import VISIBLE
 from pibls.solution.sizes import field_scales
 
-__all__ = ["MOST_STEPS", "PLAUSIBLE", "Iterated", "Newton", "faces_of", "residuals"]
+__all__ = ["MOST_STEPS", "Iterated", "Newton", "faces_of", "residuals"]
 
-PLAUSIBLE = 0.03  # share of a solution that rows may lack
 _CONTRACTING = (1.0, 0.4, 0.16, 0.064)  # lengths of steps that are tried where residuals do not fall
-_STATIONARY = 0.02  # share of the residual that no step removes any more
 _TOLERATED = 0.01  # of the tolerance: an iteration that goes on would change nothing
-_SETTLED = 0.02  # of what rows lack: likewise
+_SETTLED = 0.02  # of what rows lack: likewise, and if no step removes more of it
 _UNRESOLVED = 0.05  # rows that lack more than this share of the solution say nothing of what is enough
 _CONTRACTION = 0.1  # share by which the next step must be shorter, after a whole one
 _SHORT = 0.1  # steps that are shorter may crawl along a valley
@@ -112,7 +111,7 @@ class Newton:
     def doubt(self, fit: Fit) -> str:
         """Return why a fit may be no solution at all, as a sentence, or an empty string."""
         found = self._reached[fit]
-        if found.settled and found.residual < PLAUSIBLE:
+        if found.settled and found.residual < VISIBLE:
             return ""
         fact = "The equations keep" if found.settled else "The nonlinear iteration does not settle and keeps"
         return (
@@ -250,7 +249,7 @@ class _Walk:
         step, goal = model.distance, model.goal
         # Of short steps the next is known to change nothing, whichever way rounding moves residuals.
         last = step <= goal or (step <= _SURE and self._expected(step) <= goal)
-        if not last and (model.removable > _STATIONARY * here.norm or step > max(_DIGITS, goal)):
+        if not last and (model.removable > _SETTLED * here.norm or step > max(_DIGITS, goal)):
             return None
         found = self._point(TreeState(self.rows.layout, model.full.weights), model.full.residuals)
         self._note(found, model, 1.0)

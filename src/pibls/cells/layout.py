@@ -61,7 +61,8 @@ class Layout:
 
     def trimmed(self, root: Cell) -> Cell:
         """Return a tree whose leaves end at flat faces of the domain if there is nothing of it beyond them."""
-        while cuts := {leaf: [cut] for leaf in leaves(root) if (cut := self.cutter.overhang(leaf)) is not None}:
+        ends = self.cutter.overhang
+        while self.ground.sides and (cuts := {leaf: [cut] for leaf in leaves(root) if (cut := ends(leaf)) is not None}):
             root = refined(root, cuts)
         return root
 

@@ -50,7 +50,9 @@ def first_tree(data: DataRefinement, tol: float, root: Cell | None = None, *, bu
         root = rows.layout.root
         for axis in rows.periodic:
             root = refined(root, {leaf: [(axis, None)] for leaf in leaves(root)})
-        root = rows.layout.trimmed(split_along_lines(root))
+        if len(root.edges) or len(root.folds):
+            root = split_along_lines(root)
+        root = rows.layout.trimmed(root)
         space = slice(len(rows.problem.domain.space))
         while long := {
             leaf: [(int(leaf.size[space].argmax()), None)]
@@ -61,10 +63,11 @@ def first_tree(data: DataRefinement, tol: float, root: Cell | None = None, *, bu
             root = refined(root, long)
             if len(leaves(root)) > _FEWEST_CELLS:
                 break
-        root = split_at_planes(root)
+        root = split_at_planes(root) if len(root.marks) else root
     cells = budget * RATE / (PER_CELL + _PER_WEIGHT * rows.width**3)
     most, waves = (max(_FEWEST_CELLS, int(share * cells)) for share in (_DATA_BUDGET, _WAVE_BUDGET))
-    root = graded(root, *rows.layout.ground.hollows, most)
+    hollows = rows.layout.ground.hollows
+    root = graded(root, *hollows, most) if len(hollows[0]) else root
     return rows.layout.trimmed(data.followed(data.waved(root, tol, waves), tol, most))
 
 

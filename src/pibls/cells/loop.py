@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
@@ -16,7 +17,7 @@ from pibls.cells.solve import Fit
 from pibls.cells.tree import Cell
 from pibls.checks import FloatArray
 from pibls.limits import STOPS, in_words
-from pibls.refinement import Cost, Course, Reason, Stop, extrapolated, refine, verdict
+from pibls.refinement import ROUNDING, VISIBLE, Cost, Course, Reason, Stop, extrapolated, refine, verdict
 from pibls.runtime import available_memory
 from pibls.solution import Solution, Stage
 from pibls.solution.sizes import field_scales
@@ -28,20 +29,19 @@ _HIGHEST = {1: 0, 2: 19, 3: 16}  # degrees up to which cells become richer in th
 _DOUBTFUL = 8  # so many trees in a row without a solution: there is none, or none can be found
 UNDETERMINED = 1e9  # answers beyond this are those of a solution to which something can be added
 _ORDINARY, _GROWS = 1.0, 2.0  # stronger answers are those of the problem once they no longer grow with finer cells
-_UNMET, _PLAIN, _MUCH, _STAYS, _STAYS_THERE = 100.0, 1e-3, 0.03, 0.5, 0.9
-_ROUNDING, _MANY_DIGITS = 1e-10, 1e-6
-_PAYS = 0.5  # share of an estimate that richer cells must leave at most, to become richer still
+_UNMET, _PLAIN = 100.0, 1e-3  # residuals that are large: in tolerances, and however small the tolerance is
+_FALLS = 0.5  # share of a residual or an estimate that a better solution leaves at most, if it pays
+_STAYS_THERE = 0.9  # the same at a point
+_MANY_DIGITS = 1e-6  # estimates below may be limited by rounding
 _RICHER = 2.0  # power of the number of functions that the work of a cell goes with
-_MORE, _TRIES = 1.25, 60  # steps in which numbers of cells are tried
+_MORE = 1.25  # steps in which numbers of cells are tried
 _GROWTH = 1.5  # what the next tree may cost at least, over what the last one does: less brings little
 _STRONG, _STRONGEST = 1e2, 1e6  # answers that magnify what cells cannot tell; more of that is not made up for
 _MAGNIFIED = 0.01  # share of the worst case, in which all that rows lack is magnified most; all of it beyond that
-_EPSILON = 2e-16
-_STEADY, _CAUTION = 0.5, 2.0  # a fall from tree to tree that can be relied on, and how far
+_CAUTION = 2.0  # how far a steady fall from tree to tree is relied on
 _SLOWEST = 0.8  # share of an error that is left on the next tree
 _HOPE = 3.0  # what coefficients promise is less than what comes of it
 _FRONTS = 2.0  # more cells also share more with each other
-_VISIBLE = 0.03  # of the largest value: an error that is seen, at however few points
 _SUMMED = 0.1  # of the tolerance: what cells may miss of the integral of a source
 
 
@@ -112,19 +112,16 @@ class Loop:
             self.doubt = self._unseen(found.fit)
         if found.estimate > self.tol or self.doubt or not self._is_settled(found):
             return False
-        # An error that is seen on a plot is worth another tree, if there can be one.
-        return not self._is_seen() or self.course.limit(self, found) is not None
+        # An error that shows on a plot is worth another tree, if there can be one; where values jump it does not fall.
+        falls = len(self._peaks) < 2 or self._peaks[-1] < _STAYS_THERE * self._peaks[-2]
+        seen = falls and self._peaks[-1] > max(VISIBLE, 3.0 * self.tol)
+        return not seen or self.course.limit(self, found) is not None
 
     def _is_settled(self, found: Compared) -> bool:
         """Tell whether the sensitivity has stopped growing, or is too small for residuals to matter."""
         before, now = self.answers[-2:]
         grows = now > max(_ORDINARY, _GROWS * before) and now * found.fit.residual > self.tol * found.size
         return now < self.undetermined and not grows
-
-    def _is_seen(self) -> bool:
-        """Tell whether the error at some point shows on a plot, and falls: where values jump it does not."""
-        falls = len(self._peaks) < 2 or self._peaks[-1] < _STAYS_THERE * self._peaks[-2]
-        return falls and self._peaks[-1] > max(_VISIBLE, 3.0 * self.tol)
 
     def _more_cells(self, fit: Fit, sizes: FloatArray, goal: float = 1.0, times: float = 1.0) -> tuple[Fit, float]:
         """Return the solution on a finer tree, and the share of the roughness in the cells that are split for it."""
@@ -148,13 +145,11 @@ class Loop:
         """
         cells = len(fit.parts)
         work = 1.0 if self.course.stages else float(cells)
-        for _ in range(_TRIES):
-            more = _MORE * work
-            if not self.course.budget.affords(times * self.fitter.work(cells + more, more)):
-                break
-            work = more
-        memory = cells * (available_memory() / (_FRONTS * max(self.fitter.held, 1.0)) - 1.0)
-        return min(work, max(memory, 1.0))
+        memory = max(1.0, cells * (available_memory() / (_FRONTS * max(self.fitter.held, 1.0)) - 1.0))
+        affords = self.course.budget.affords
+        while work < memory and affords(times * self.fitter.work(cells + _MORE * work, _MORE * work)):
+            work *= _MORE
+        return min(work, memory)
 
     def _affords_richer(self, fit: Fit, times: float = 1.0) -> bool:
         """Tell whether a solution can be had with two degrees more on the same tree, beside others of its cost."""
@@ -170,7 +165,7 @@ class Loop:
         """Return a comparison whose estimate is not less than rounding, residuals and integrals allow."""
         residual = found.other.residual / found.size
         share = _MAGNIFIED if found.answer < _STRONGEST else 1.0
-        least = found.answer * (share * residual + _EPSILON) if found.answer > _STRONG else 0.0
+        least = found.answer * (share * residual + sys.float_info.epsilon) if found.answer > _STRONG else 0.0
         unsure = average_error(found.own, found.fit)
         if self.data is not None:
             unsure = max(unsure, self.data.left_out(found.fit.root))
@@ -216,7 +211,7 @@ class Loop:
         The rate is known where two trees in a row came closer to the next one at a steady pace.
         """
         slowest = max(self._falls[-2:], default=1.0)
-        if len(self._falls) < 2 or slowest > _STEADY:
+        if len(self._falls) < 2 or slowest > _FALLS:
             return None
         left = _CAUTION * self._apart * slowest / (1.0 - slowest)
         found = replace(last, fit=last.other, own=last.layout, other=last.fit, layout=last.own, estimate=left)
@@ -235,7 +230,7 @@ class Loop:
         if found.layout is found.own:
             return True
         # What coefficients promise need not come: where degrees brought nothing, cells are split.
-        paid = self._enriched is None or found.estimate <= _PAYS * self._enriched
+        paid = self._enriched is None or found.estimate <= _FALLS * self._enriched
         self._enriched = None
         richer = self.fitter.richer() if paid else None
         old, new = found.own.reference, found.layout.reference
@@ -302,8 +297,8 @@ class Loop:
     def _unmet(self, found: Compared) -> str:
         """Return a sentence where residuals are large, and no smaller on the finer tree."""
         fit, other = found.fit, found.other
-        much = other.residual > min(max(_UNMET * self.tol, _PLAIN), _MUCH) * found.size
-        stays = much and other.residual > _STAYS * fit.residual
+        much = other.residual > min(max(_UNMET * self.tol, _PLAIN), VISIBLE) * found.size
+        stays = much and other.residual > _FALLS * fit.residual
         # On a line there are no corners: what ends contradict goes into a cell that is smaller on every tree.
         if self.fitter.layout.reference.dimension == 1 and not stays:
             volume = self.fitter.layout.volume
@@ -312,7 +307,7 @@ class Loop:
                 max(value * math.sqrt(volume / part.volume) for part, value in one.residuals.items()) / found.size
                 for one in (fit, other)
             )
-            stays = after > max(self.tol, _ROUNDING) and after > _STAYS_THERE * before
+            stays = after > max(self.tol, ROUNDING) and after > _STAYS_THERE * before
         if stays:
             return (
                 f"The residual does not fall under refinement ({fit.residual:.1e}, then {other.residual:.1e}): "

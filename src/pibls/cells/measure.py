@@ -19,7 +19,7 @@ from pibls.problem import Average
 __all__ = ["Tails", "ancestor_values", "average_error", "distances", "missed_along", "shares_of", "stacked", "tails_of"]
 
 _TAIL = 0.75
-_SPARSE = 7
+_SPARSE = 7  # points along each axis of a part, to compare solutions at
 _SMOOTH = 0.2  # coefficients of functions that are singular nearby fall more slowly
 _NOTHING = 1e-12
 _PLAIN, _SOME = 2, 10.0  # degree of polynomials that show what functions miss, and how much more says nothing
@@ -163,16 +163,6 @@ def stacked(fit: Fit) -> tuple[FloatArray, FloatArray]:
     return np.array([part.half for part in fit.parts]), np.array([fit.weights[part] for part in fit.parts])
 
 
-def _samples(part: CellPart) -> tuple[FloatArray, FloatArray]:
-    """Return a few points of a part with weights."""
-    if part.whole:
-        U, weights = _sparse_rule(len(part.half))
-        return part.center + part.half * U, weights * float(np.prod(part.half))
-    step = max(1, len(part.points) // 64)
-    X = part.points[::step]
-    return X, np.full(len(X), part.volume / len(X))
-
-
 def distances(layout: Layout, coarse: Fit, finer: Layout, fine: Fit) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Return the L2 distance of two solutions and the size of the finer one, per field, and their largest distance.
 
@@ -180,22 +170,28 @@ def distances(layout: Layout, coarse: Fit, finer: Layout, fine: Fit) -> tuple[Fl
     the pressure beside the end of a moving lid: both are weighted with the distance from where it is infinite, in
     terms of the domain.
     """
-    apart, size, peaks, largest = [], [], [], []
-    cells = {part.cell for part in coarse.parts}
-    d = layout.reference.dimension
-    known, finely = (own.reference.evaluate_again(_sparse_rule(d)[0], [(0,) * d])[(0,) * d] for own in (layout, finer))
-    for part in fine.parts:
-        X, weights = _samples(part)
-        new = finely @ fine.weights[part].T if part.whole else part_values(finer.reference, part, fine.weights[part], X)
-        if part in coarse.weights:
-            own = coarse.weights[part]
-            old = known @ own.T if part.whole else part_values(layout.reference, part, own, X)
-        else:
-            old = ancestor_values(layout, coarse, cells, part, X)
-        apart.append(weights @ np.square(new - old))
-        size.append(weights @ np.square(new))
-        peaks.append(np.abs(new - old).max(axis=0))
-        largest.append(np.abs(new).max(axis=0))
+    d, fields = layout.reference.dimension, len(layout.problem.field_names)
+    U, weights = _sparse_rule(d)
+    known, finely = (own.reference.evaluate_again(U, [(0,) * d])[(0,) * d] for own in (layout, finer))
+    held, cells = {part.cell: part for part in coarse.parts if part.whole}, {part.cell for part in coarse.parts}
+    apart, size, peaks, largest = np.empty((4, len(fine.parts), fields))
+    same = [number for number, part in enumerate(fine.parts) if part.whole and part.cell in held]
+    if same:
+        parts = [fine.parts[number] for number in same]
+        new = np.array([fine.weights[part] for part in parts]) @ finely.T
+        gap = new - np.array([coarse.weights[held[part.cell]] for part in parts]) @ known.T
+        volumes = np.prod([part.half for part in parts], axis=1)[:, None]
+        apart[same], size[same] = volumes * (np.square(gap) @ weights), volumes * (np.square(new) @ weights)
+        peaks[same], largest[same] = np.abs(gap).max(axis=2), np.abs(new).max(axis=2)
+    for number in sorted(set(range(len(fine.parts))) - set(same)):
+        part = fine.parts[number]
+        # A few points of the part are enough.
+        X = part.center + part.half * U if part.whole else part.points[:: max(1, len(part.points) // len(U))]
+        share = weights * float(np.prod(part.half)) if part.whole else np.full(len(X), part.volume / len(X))
+        new = part_values(finer.reference, part, fine.weights[part], X)
+        gap = new - ancestor_values(layout, coarse, cells, part, X)
+        apart[number], size[number] = share @ np.square(gap), share @ np.square(new)
+        peaks[number], largest[number] = np.abs(gap).max(axis=0), np.abs(new).max(axis=0)
     shares = shares_of(layout, fine)
     most, scale = np.max(peaks, axis=0), np.max(largest, axis=0)
     bounded = (shares.min(axis=0) == 1.0) & (scale > 0.0)

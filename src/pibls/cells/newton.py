@@ -34,12 +34,10 @@ from pibls.solution import Solution
 from pibls.solution.start_states import checked_continuation, given_start
 from pibls.status import Status
 
-__all__ = ["solve_cells_nonlinear"]
+__all__ = ["COARSE", "solve_cells_nonlinear"]
 
-_COARSE = 1e-3  # tolerance at which a solution is looked for
-_FIRST_DATA = 1e-3
+COARSE = 1e-3  # tolerance at which a solution is looked for, on a tree that resolves data as well
 _LOOSE = 1e10  # layers move nearly freely, and still have their place
-_TOLD = 1e-3  # share of a solution that may be missed when it is told in other functions
 
 
 def solve_cells_nonlinear(
@@ -66,8 +64,8 @@ def solve_cells_nonlinear(
     """
     shared = Budget.of(budget)
     for easier in checked_continuation(continuation, problem):
-        start = solve_cells_nonlinear(easier, max(tol, _COARSE), shared, seed, report, start=start, nodes=nodes)
-    newton = Newton(_layout(problem, max(tol, _COARSE), seed, nodes), max(tol, _COARSE), shared)
+        start = solve_cells_nonlinear(easier, max(tol, COARSE), shared, seed, report, start=start, nodes=nodes)
+    newton = Newton(_layout(problem, max(tol, COARSE), seed, nodes), max(tol, COARSE), shared)
     course: Course[Compared] = Course(shared, TREES, report)
     loop = Loop(newton, tol, course, seed, undetermined=np.inf if assume_well_posed else _LOOSE, diagnose=diagnose)
     return _solved(loop, newton, start)
@@ -79,7 +77,7 @@ def _solved(loop: Loop, newton: Newton, start: object) -> Solution:
     d = len(problem.domain.coordinates)
     loop.course.tell("scan", 0)
     loop.data = DataRefinement(Rows(newton.layout))
-    root = first_tree(loop.data, max(tol, _FIRST_DATA))
+    root = first_tree(loop.data, max(tol, COARSE))
     given = None if start is None else values_from(given_start(start, problem), problem)
     coarse = Starts(newton, loop.course.budget, seed).solution(root, given)
     if coarse.failure:
@@ -107,7 +105,7 @@ def _carried(newton: Newton, richer: Newton, fit: Fit, trees: Sequence[Cell]) ->
     for tree in trees:
         root = first_tree(data, richer.tol, tree)
         weights = projected(richer.layout, root, values)
-        if missed(richer.layout, weights, values) < _TOLD:
+        if missed(richer.layout, weights, values) < COARSE:
             break
     return richer.settle(root, values, weights).fit
 

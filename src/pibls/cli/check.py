@@ -24,24 +24,12 @@ _MET = 1e-6
 
 @dataclass(frozen=True)
 class Finding:
-    """The findings in one file.
+    """The findings in one file."""
 
-    Attributes
-    ----------
-    file
-        Its name.
-    error
-        What is wrong with it, or None.
-    ill_posed
-        Why its problem has no solution or more than one; empty if nothing speaks against it.
-    warnings
-        What is odd.
-    """
-
-    file: str
-    error: PiblsError | OSError | None = None
-    ill_posed: str = ""
-    warnings: tuple[str, ...] = ()
+    file: str  # its name
+    error: PiblsError | OSError | None = None  # what is wrong with it, or None
+    ill_posed: str = ""  # why its problem has no solution or more than one; empty if nothing speaks against it
+    warnings: tuple[str, ...] = ()  # what is odd
 
     @property
     def code(self) -> int:
@@ -111,8 +99,6 @@ def _say(finding: Finding) -> None:
 def examine(problem: Problem) -> tuple[str, tuple[str, ...]]:
     """Return why a problem is ill-posed, or nothing, and warnings.
 
-    Examples
-    --------
     >>> from pibls import problems
     >>> examine(problems.poisson())
     ('', ())

@@ -17,20 +17,11 @@ _POINTS = {1: 2, 2: 1500, 3: 600}
 
 @dataclass(frozen=True, eq=False)
 class Mark:
-    """A place, and all conditions that hold there.
+    """A place, and all conditions that hold there."""
 
-    Attributes
-    ----------
-    sign
-        The character that stands for it.
-    conditions
-        The conditions in words.
-    points
-        Points of the place in the coordinates that are shown; None for what has no place there, such as an average.
-    """
-
-    sign: str
-    conditions: tuple[str, ...]
+    sign: str  # the character that stands for it
+    conditions: tuple[str, ...]  # the conditions in words
+    # points of the place in the coordinates that are shown; None for what has no place there, such as an average
     points: FloatArray | None
 
 

@@ -16,11 +16,9 @@ from pibls.writing import replaced
 
 if TYPE_CHECKING:
     from pibls.checks import FloatArray
+    from pibls.cli.sources import Source
     from pibls.problem.domain import DomainLike
     from pibls.solution import Solution
-
-if TYPE_CHECKING:
-    from pibls.cli.sources import Source
 
 
 PICTURES = (".png", ".pdf", ".svg")

@@ -32,33 +32,15 @@ _WIDTH = 100
 
 @dataclass(frozen=True, eq=False)
 class Result:
-    """A solved problem with how it was asked for.
-
-    Attributes
-    ----------
-    source
-        The problem.
-    solution
-        Its solution.
-    options
-        Tolerance, seed, budget and other options of the solve.
-    true_error
-        Relative L2 error, where it is known.
-    seconds
-        Wall-clock time of the solve.
-    files
-        What was written, by kind.
-    failed
-        What could not be written, by kind, and why.
-    """
+    """A solved problem with how it was asked for."""
 
     source: Source
     solution: Solution
-    options: Mapping[str, Any]
-    true_error: float | None
-    seconds: float
-    files: Mapping[str, Path] = field(default_factory=dict)
-    failed: Mapping[str, str] = field(default_factory=dict)
+    options: Mapping[str, Any]  # tolerance, seed, budget and other options of the solve
+    true_error: float | None  # relative L2 error, where it is known
+    seconds: float  # wall-clock time of the solve
+    files: Mapping[str, Path] = field(default_factory=dict)  # what was written, by kind
+    failed: Mapping[str, str] = field(default_factory=dict)  # what could not be written, by kind, and why
 
     @property
     def code(self) -> int:

@@ -26,34 +26,17 @@ _LARGEST = 2_000_000
 
 @dataclass(frozen=True, eq=False)
 class Source:
-    """A problem with the options that came with it.
+    """A problem with the options that came with it."""
 
-    Attributes
-    ----------
-    name
-        As it was asked for.
-    title
-        What it is called.
-    problem
-        The problem.
-    solve, output
-        Solver options and outputs that the file names.
-    folder
-        Where the outputs that a file names belong.
-    path
-        The file, if it is one.
-    reference
-        Values at points, for problems of the zoo without a closed form.
-    """
-
-    name: str
-    title: str
+    name: str  # as it was asked for
+    title: str  # what it is called
     problem: Problem
+    # solve, output: solver options and outputs that the file names
     solve: SolveOptions
     output: Outputs
-    folder: Path = field(default_factory=Path)
-    path: Path | None = None
-    reference: Reference | None = None
+    folder: Path = field(default_factory=Path)  # where the outputs that a file names belong
+    path: Path | None = None  # the file, if it is one
+    reference: Reference | None = None  # values at points, for problems of the zoo without a closed form
 
 
 def read_source(name: str) -> Source:

@@ -239,8 +239,6 @@ def _told_apart(name: str, degree: int) -> float:
 def draw_reference(dimension: int, degree: int, seed: int = 0, nodes: Cells = SINES) -> Reference:
     """Draw the reference network of a number of coordinates.
 
-    Examples
-    --------
     >>> reference = draw_reference(2, 6)
     >>> reference.size
     28

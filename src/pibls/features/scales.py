@@ -98,8 +98,6 @@ def draw_sparse_features(
     Functions of many variables are often sums of functions of few; such nodes resolve them with a number of nodes
     that does not grow with the dimension to a power.
 
-    Examples
-    --------
     >>> group = draw_sparse_features(np.random.default_rng(0), [1.0] * 6, "sin", 50, scale=1.0)
     >>> sorted(set((group.weights != 0).sum(axis=0).tolist()))
     [1, 2]
@@ -157,8 +155,6 @@ def draw_enhancement(
     Wᵉ ~ N(0, 2 scale²/P): features have a mean square near 1/2, so that the input y of a node has a standard
     deviation near ``scale``. The bias is U(−scale, scale), or a uniform phase for a periodic activation.
 
-    Examples
-    --------
     >>> draw_enhancement(np.random.default_rng(0), "tanh", 100, 5, scale=1.0).weights.shape
     (100, 5)
     """

@@ -26,8 +26,6 @@ _ENOUGH = 200  # points of an interface: of a small one, few starts find any
 def points_across(condition: sp.Basic, domain: DomainLike, count: int, owner: str) -> Samples:
     """Return points of a domain on the edge of where a condition holds; normals point to where it does not.
 
-    Examples
-    --------
     >>> from pibls.geometry import Rectangle
     >>> x, y = sp.symbols("x y", real=True)
     >>> X, normals = points_across(x**2 + y**2 < 1, Rectangle((x, -2, 2), (y, -2, 2)), 50, "Interface")

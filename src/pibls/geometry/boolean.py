@@ -38,8 +38,6 @@ class Combination(Region):
     The measure is exact (about 1e-10) in one and two dimensions and wherever the boundaries do not cross; otherwise it
     is a quasi-Monte Carlo estimate on 131072 points, good to a few 1e-4.
 
-    Examples
-    --------
     >>> from pibls.geometry import Disk, Rectangle
     >>> x, y = sp.symbols("x y")
     >>> square, disk = Rectangle((x, -1, 1), (y, -1, 1)), Disk((x, y), (0, 0), 0.5)

@@ -19,8 +19,6 @@ class BoxTree:
 
     All questions are asked at once: going down the tree, what is kept are pairs of a question and a box, as arrays.
 
-    Examples
-    --------
     >>> starts = np.arange(10.0)[:, None]
     >>> tree = BoxTree(starts, starts + 1)
     >>> points = np.array([[0.5], [8.5]])
@@ -59,26 +57,28 @@ class BoxTree:
         self._order = np.concatenate(order)
 
     def pairs(self, count: int, meets: Meets) -> Iterator[tuple[IntArray, IntArray]]:
-        """Yield numbers of questions, 0 to ``count`` - 1, and of items in the leaves that they meet, level by level.
+        """Yield numbers of questions, 0 to ``count`` - 1, and of items in the leaves that they meet, some at a time.
 
         ``meets`` gets numbers of questions, and the low and high ends of as many boxes.
         """
-        for start in range(0, count, _BATCH):
-            row = np.arange(start, min(start + _BATCH, count))
-            node = np.zeros(len(row), dtype=np.int64)
-            while len(row):
-                kept = meets(row, self._low[node], self._high[node])
-                row, node = row[kept], node[kept]
-                sizes = self._count[node]
-                leaf = sizes > 0
-                if leaf.any():
-                    rows = np.repeat(row[leaf], sizes[leaf])
-                    # The position of each item within its leaf.
-                    ends = np.cumsum(sizes[leaf])
-                    place = np.arange(ends[-1]) - np.repeat(ends - sizes[leaf], sizes[leaf])
-                    yield rows, self._order[np.repeat(self._first[node[leaf]], sizes[leaf]) + place]
-                row, node = np.repeat(row[~leaf], 2), np.repeat(self._child[node[~leaf]], 2)
-                node[1::2] += 1
+        todo = [(np.arange(k, min(k + _BATCH, count)), np.zeros(1, dtype=np.int64)) for k in range(0, count, _BATCH)]
+        while todo:
+            row, node = np.broadcast_arrays(*todo.pop())
+            kept = meets(row, self._low[node], self._high[node])
+            row, node = row[kept], node[kept]
+            sizes = self._count[node]
+            leaf = sizes > 0
+            if leaf.any():
+                rows = np.repeat(row[leaf], sizes[leaf])
+                # The position of each item within its leaf.
+                ends = np.cumsum(sizes[leaf])
+                place = np.arange(ends[-1]) - np.repeat(ends - sizes[leaf], sizes[leaf])
+                yield rows, self._order[np.repeat(self._first[node[leaf]], sizes[leaf]) + place]
+            row, node = np.repeat(row[~leaf], 2), np.repeat(self._child[node[~leaf]], 2)
+            node[1::2] += 1
+            # A level at once, but for boxes that lie over one another, of which there are as many as there are pairs.
+            pieces = range(0, len(row), 8 * _BATCH)
+            todo += [(row[k : k + 8 * _BATCH], node[k : k + 8 * _BATCH]) for k in pieces]
 
     def overlapping(self, low: FloatArray, high: FloatArray) -> Iterator[tuple[IntArray, IntArray]]:
         """Yield numbers of given boxes and of items in leaves that they overlap."""

@@ -19,7 +19,7 @@ from pibls.geometry.description import Argument, Arguments, Kind
 from pibls.geometry.marching import zero_set
 from pibls.geometry.part import Part
 from pibls.geometry.slices import slices
-from pibls.geometry.zeros import Field, ImplicitPatch
+from pibls.geometry.zeros import ImplicitPatch, LevelField
 
 _CELLS = {2: 96, 3: 24}
 _MOST_CELLS = {2: 1000, 3: 100}
@@ -111,9 +111,9 @@ class Implicit(Region):
         return f"Implicit({self.coordinates}, {name}, {[list(pair) for pair in self.limits]})"
 
     @cached_property
-    def _field(self) -> Field:
+    def _field(self) -> LevelField:
         sizes = [high - low for low, high in self.limits]
-        return Field(self.function, self.coordinates, _STEP * min(sizes))
+        return LevelField(self.function, self.coordinates, _STEP * min(sizes))
 
     @cached_property
     def _simplices(self) -> FloatArray:

@@ -96,8 +96,6 @@ def has_inner_edges(domain: Domain) -> bool:
     Samples of the boundary are compared with their nearest neighbours: beside such an edge one lies before the other's
     plane, and their normals differ.
 
-    Examples
-    --------
     >>> import sympy as sp
     >>> from pibls.geometry import Box
     >>> x, y, z = sp.symbols("x y z")

@@ -27,8 +27,6 @@ class Part(FieldState):
     Parts come from domains (``square.left``, ``disk.boundary``) and from other parts (``part.where(...)``,
     ``part | part``); they are not built by hand.
 
-    Examples
-    --------
     >>> import sympy as sp
     >>> from pibls.geometry import Rectangle
     >>> x, y = sp.symbols("x y")

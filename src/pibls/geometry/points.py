@@ -32,27 +32,14 @@ def interior_points(domain: Any, n: int, method: str, seed: Any) -> FloatArray:
 
 @dataclass(frozen=True, eq=False)
 class PointSet:
-    """Points where one equation or condition is imposed.
+    """Points where one equation or condition is imposed."""
 
-    Attributes
-    ----------
-    points
-        Array of shape ``(n, d)``.
-    normals
-        Outward unit normals there, on a boundary.
-    partner
-        The matching points on the opposite face, for a periodic condition.
-    weights
-        Quadrature weights, for conditions on averages; those of each average sum to one.
-    ends
-        Where the points of each average end; one average over all points if left out.
-    """
-
-    points: FloatArray
-    normals: FloatArray | None = None
-    partner: FloatArray | None = None
+    points: FloatArray  # array of shape (n, d)
+    normals: FloatArray | None = None  # outward unit normals there, on a boundary
+    partner: FloatArray | None = None  # the matching points on the opposite face, for a periodic condition
+    # quadrature weights, for conditions on averages; those of each average sum to one
     weights: FloatArray | None = None
-    ends: tuple[int, ...] = ()
+    ends: tuple[int, ...] = ()  # where the points of each average end; one average over all points if left out
 
     def __len__(self) -> int:
         return len(self.points)

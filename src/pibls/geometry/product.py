@@ -248,8 +248,6 @@ class Product(Drawn):
 
     Its boundary is that of space at all times; ``initial`` and ``final`` are the faces in time.
 
-    Examples
-    --------
     >>> from pibls.geometry import Interval
     >>> x, t = sp.symbols("x t")
     >>> cylinder = Interval((x, 0, 1)) * TimeInterval(t, 0, 2)

@@ -2,16 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
-from pibls.checks import FloatArray, IntArray
+from pibls.checks import BoolArray, FloatArray, IntArray
 
 _NEAREST = 16
 _BETWEEN = (0.5, 0.25, 0.75)
 _LOOKS = 32
+
+
+def _seen(
+    here: FloatArray, there: FloatArray, shares: Sequence[float], clear: Callable[[FloatArray], Any]
+) -> BoolArray:
+    """Tell for which pairs of points the places between them can be seen through."""
+    seen = np.ones(len(here), dtype=np.bool_)
+    for share in shares:
+        seen[seen] = clear((here + share * (there - here))[seen])
+    return seen
 
 
 def owners_in_sight(
@@ -53,8 +63,7 @@ def owners_in_sight(
         return np.full(len(X), owners[0])
     from scipy.spatial import cKDTree  # takes as long to import as all of the geometry
 
-    finder = cKDTree(samples / scale)
-    found = owners[finder.query(X / scale)[1]]
+    found = owners[cKDTree(samples / scale).query(X / scale)[1]]
     if clear is None or not len(X):
         return found
     rows = np.arange(len(X))
@@ -66,15 +75,12 @@ def owners_in_sight(
             left = np.flatnonzero(rows >= 0)
             if not len(left):
                 break
-            here, there = X[rows[left]], samples[column[left]]
-            seen = np.ones(len(left), dtype=np.bool_)
-            for share in _BETWEEN:
-                seen[seen] = clear((here + share * (there - here))[seen])
+            seen = _seen(X[rows[left]], samples[column[left]], _BETWEEN, clear)
             found[rows[left[seen]]] = owners[column[left[seen]]]
             rows[left[seen]] = -1
         rows = rows[rows >= 0]
         if not len(rows):
-            return found
+            break
     if strict:
         found[rows] = -1
     return found
@@ -85,8 +91,6 @@ def joined_in_sight(
 ) -> IntArray:
     """Return owners with those of pieces that see each other made one: along a sharp edge a grid leaves specks.
 
-    Examples
-    --------
     >>> samples, owners = np.array([[0.0, 0.0], [1.0, 1.0], [1.0, 4.0]]), np.array([1, 2, 3])
     >>> joined_in_sight(samples, owners, np.ones(2), lambda X: X[:, 1] < 2).tolist()
     [2, 2, 3]
@@ -100,10 +104,7 @@ def joined_in_sight(
             continue
         gaps, nearest = cKDTree(samples[~own] / scale).query(samples[own] / scale)
         looks = np.argsort(gaps)[:_LOOKS]
-        here, there = samples[own][looks], samples[~own][nearest[looks]]
-        seen = np.ones(len(looks), dtype=np.bool_)
-        for share in np.arange(1, 8) / 8:
-            seen[seen] = clear((here + share * (there - here))[seen])
+        seen = _seen(samples[own][looks], samples[~own][nearest[looks]], [k / 8 for k in range(1, 8)], clear)
         if seen.any():
             found[own] = found[~own][nearest[looks[seen][0]]]
     return found

@@ -32,8 +32,6 @@ _SAME = 1e-9
 def slices(shape: Region, n: int, area: float) -> tuple[FloatArray, FloatArray]:
     """Return points and weights of a rule with about ``n`` nodes for integrals over a plane shape of a given area.
 
-    Examples
-    --------
     >>> import sympy as sp
     >>> from pibls.geometry import Disk, Rectangle
     >>> x, y = sp.symbols("x y")

@@ -22,7 +22,7 @@ _NEWTON = 8
 
 
 @dataclass(frozen=True)
-class Field(FieldState):
+class LevelField(FieldState):
     """A function of points and its gradient."""
 
     function: sp.Expr | Callable[[FloatArray], object]
@@ -94,7 +94,7 @@ class Field(FieldState):
 class ImplicitPatch(Patch):
     """Some simplices near a zero set, projected onto it."""
 
-    field: Field
+    field: LevelField
     corners: FloatArray  # (n, d, d): vertices of edges in the plane, of triangles in space
 
     @property

@@ -12,14 +12,15 @@ from scipy.special import stdtrit
 
 from pibls.budget import Budget
 from pibls.checks import FloatArray
+from pibls.inverse.coordinates import Coordinates
 from pibls.inverse.descent import Descent, place_at
-from pibls.inverse.identify import LARGEST, Undetermined, find_undetermined
-from pibls.inverse.judge import alike, size_of, too_large
+from pibls.inverse.identifiability import Undetermined, find_undetermined
 from pibls.inverse.measurements import Measurements, Weighed
+from pibls.inverse.noise_tests import alike, size_of, too_large
+from pibls.inverse.parametric import substituted
 from pibls.inverse.response import Forward, finer, forwarded
 from pibls.inverse.spread import Spread
-from pibls.inverse.substituted import substituted
-from pibls.inverse.unknowns import Coordinates
+from pibls.inverse.thresholds import SETTINGS
 from pibls.problem import MultiIndex
 from pibls.solution import Solution
 from pibls.solution.parameters import Parameter, Parameters
@@ -27,16 +28,6 @@ from pibls.solution.residuals import ResidualTable
 from pibls.status import Status
 
 __all__ = ["Answer"]
-
-_ACCURACY = 100.0  # answers below so many times the error of solutions may be errors
-_FINEST = 1e-9
-_REST = 0.1  # of the error of solutions that may count as noise, if most of it is known
-_TELLS = 5.0  # residuals of more than so many times the error of solutions are those of the model
-_BASIS = 1e-4  # of what was measured, that the basis of an unknown function may miss
-_SHORTEST = 0.75  # of the most waves of a basis, that the shortest ones have more than
-_MOST_NODES = 60  # nodes that bands are made of: what is left has next to no share in them
-_RANK = 1e-12
-_SEEN = 1.0  # in units of the noise: changes by as much show in data
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,13 +37,9 @@ class Answer:
     Attributes
     ----------
     measurements, weighed
-        What was measured, and how noisy it is.
+        All measurements, and how noisy they are.
     found
         Where the search ended.
-    forward
-        What it solved with.
-    coordinates
-        What it searched in.
     free
         How many unknowns the data determine.
     covariance
@@ -72,8 +59,6 @@ class Answer:
     measurements: Measurements
     weighed: Weighed
     found: Descent
-    forward: Forward
-    coordinates: Coordinates
     free: float
     covariance: FloatArray
     shift: FloatArray
@@ -83,28 +68,26 @@ class Answer:
     sides: frozenset[tuple[int, float]] = frozenset()
 
     @classmethod
-    def of(
-        cls, measurements: Measurements, found: Descent, forward: Forward, coordinates: Coordinates, tol: float
-    ) -> Answer:
+    def of(cls, measurements: Measurements, found: Descent, tol: float) -> Answer:
         """Linearise about the end of a search."""
-        place, error = found.place, _error(measurements, forward)
-        first = Spread.of(measurements, place, coordinates)
+        place, error = found.place, _error(measurements, found.forward)
+        first = Spread.of(measurements, place)
         # What solutions are wrong by, and unknowns do not make up for, is no noise: it moves unknowns by itself.
-        left = place.residual - error + place.slopes @ (first.answers @ error)
-        rest = replace(measurements, floor=_REST * measurements.floor)
-        spread = Spread.of(rest, replace(place, residual=left), coordinates)
-        return cls(
-            measurements,
-            spread.weighed,
-            found,
-            forward,
-            coordinates,
-            spread.free + measurements.taken,
-            spread.covariance,
-            spread.answers @ error,
-            error,
-            tol,
-        )
+        left = place.residual - error + place.slopes @ (first.gain @ error)
+        rest = replace(measurements, floor=SETTINGS.negligible * measurements.floor)
+        spread = Spread.of(rest, replace(place, residual=left))
+        free, shift = spread.free + measurements.taken, spread.gain @ error
+        return cls(measurements, spread.weighed, found, free, spread.covariance, shift, error, tol)
+
+    @property
+    def forward(self) -> Forward:
+        """The cells or features that solutions were made with."""
+        return self.found.forward
+
+    @property
+    def coordinates(self) -> Coordinates:
+        """Coordinates of the unknowns."""
+        return self.measurements.coordinates
 
     @property
     def _degrees(self) -> float:
@@ -122,7 +105,7 @@ class Answer:
         return float(np.sqrt(np.mean(np.square(residual / self.measurements.sizes)))) if len(residual) else 0.0
 
     @property
-    def shift_share(self) -> float:
+    def estimate(self) -> float:
         """The largest shift by the error of solutions, in standard deviations."""
         deviations = np.sqrt(np.diag(self.covariance))
         return float((np.abs(self.shift) / np.maximum(deviations, 1e-300)).max(initial=0.0))
@@ -132,13 +115,13 @@ class Answer:
         """Directions that the data do not determine."""
         place, numbers = self.found.place, len(self._names)
         sizes = self.coordinates.sizes(place.point)
-        rows = self.weighed.rows(place, self.coordinates)[0] * sizes
+        rows = self.weighed.rows(place)[0] * sizes
         own, others = rows[:, :numbers], rows[:, numbers:]
         # Unknown functions may make up for what numbers do.
         basis = _basis(np.column_stack([others, self._resized(rows)]))
         alone, own = own, own - basis @ (basis.T @ own)
         estimate = self.forward.solution.error_estimate or 0.0
-        doubtful = max(_ACCURACY * estimate, _FINEST) * self.measurements.sizes / self.weighed.noise
+        doubtful = SETTINGS.accuracy * max(estimate, SETTINGS.finest) * self.measurements.sizes / self.weighed.noise
         accuracy = float(np.linalg.norm(doubtful)) if len(place.residual) else 0.0
         accuracy = accuracy if self.accuracy is None else self.accuracy
         vector, rates = self.coordinates.vector(place.point), self.coordinates.rates(place.point) * sizes
@@ -146,17 +129,19 @@ class Answer:
 
         def change(moved: FloatArray) -> float:
             point = self.coordinates.point(np.concatenate([moved, vector[numbers:]]))
-            there = place_at(self.forward, self.measurements, self.coordinates, point, place.response)
+            there = place_at(self.forward, self.measurements, point, place.response)
             if there is None:
                 return np.inf
-            gap = self.weighed.rows(there, self.coordinates)[1] - self.weighed.rows(place, self.coordinates)[1]
+            gap = self.weighed.rows(there)[1] - self.weighed.rows(place)[1]
             return float(np.linalg.norm(gap - basis @ (basis.T @ gap)))
 
-        replaced = np.linalg.norm(alone, axis=0) > max(accuracy, _SEEN)
+        replaced = np.linalg.norm(alone, axis=0) > max(accuracy, 1.0)
         found = find_undetermined(
             own, accuracy, self._names, vector[:numbers], rates[:numbers], logarithmic, change, replaced
         )
-        found = replace(found, remarks=(*found.remarks, *self._open_functions(rows / sizes, accuracy / _ACCURACY)))
+        found = replace(
+            found, remarks=(*found.remarks, *self._open_functions(rows / sizes, accuracy / SETTINGS.accuracy))
+        )
         if not found.remarks or not self.misfits:
             return found
         ended = ", ".join(f"{n} = {v:.4g}" for n, v in zip(self._names, vector, strict=False))
@@ -171,7 +156,7 @@ class Answer:
             size = max(float(np.linalg.norm(v)) for v in (point[span], m.deviations[waves]))
             others = _basis(np.delete(rows, span.start, axis=1))
             own = size * rows[:, span.start]
-            if np.linalg.norm(own - others @ (others.T @ own)) <= max(accuracy, 1.0 / LARGEST):
+            if np.linalg.norm(own - others @ (others.T @ own)) <= max(accuracy, 1.0 / SETTINGS.largest):
                 seen = np.linalg.norm(size * rows[data, span]) > accuracy
                 yield (
                     f"The data do not determine {basis.name}: what is the same everywhere may be added to it."
@@ -202,8 +187,9 @@ class Answer:
         for i, name in enumerate(self._names):
             open_ends = np.array([-np.inf if (i, -1.0) in self.sides else 0, np.inf if (i, 1.0) in self.sides else 0])
             ends = place.point[i] + factor * deviations[i] * np.array([-1.0, 1.0]) + open_ends
-            ends = np.clip(ends, *self._bounds(i))
-            low, high = (float(self.coordinates.vector(_with(place.point, i, end))[i]) for end in ends)
+            ends = np.clip(ends, self.coordinates.low[i], self.coordinates.high[i])
+            moved = (np.where(np.arange(len(place.point)) == i, end, place.point) for end in ends)
+            low, high = (float(self.coordinates.vector(point)[i]) for point in moved)
             value, deviation = float(self.coordinates.vector(place.point)[i]), float(deviations[i] * rates[i])
             if np.isinf(factor):
                 deviation = factor  # as many unknowns as data, which then do not tell how noisy they are
@@ -217,9 +203,6 @@ class Answer:
         lacks = self.undetermined
         return Parameters(tuple(entries), self._correlation(lost), lacks.remarks, lacks.directions, self._noise())
 
-    def _bounds(self, number: int) -> tuple[float, float]:
-        return float(self.coordinates.low[number]), float(self.coordinates.high[number])
-
     def _correlation(self, lost: Any) -> FloatArray:
         numbers = len(lost)
         shift = self.shift[:numbers]
@@ -231,22 +214,20 @@ class Answer:
         return np.asarray(found)
 
     def _noise(self) -> dict[str, float]:
-        pairs = zip(self.measurements.parametric.measured, self.measurements.spans, strict=False)
-        return {s.name: float(np.sqrt(np.mean(np.square(self.weighed.noise[span])))) for s, span in pairs}
+        noise = self.weighed.noise
+        return {s.name: float(np.sqrt(np.mean(np.square(noise[span])))) for s, span in self.measurements.measured}
 
     @cached_property
     def misfits(self) -> list[str]:
         """Say which residuals do not look like noise."""
         residual, found = self.found.place.residual, []
-        domain = self.measurements.parametric.problem.domain
-        extents = np.ptp(np.asarray(domain.bounds), axis=1)
-        least = max(self.tol, _BASIS) if self.measurements.parametric.bases else self.tol
-        for s, span in zip(self.measurements.parametric.measured, self.measurements.spans, strict=False):
+        least = max(self.tol, SETTINGS.coarse) if self.measurements.parametric.bases else self.tol
+        for s, span in self.measurements.measured:
             own, noise = residual[span], self.weighed.noise[span]
             robust = s.loss == "huber"
             size = size_of(own, robust)
             error = float(np.sqrt(np.mean(np.square(self.error[span]))))
-            if size <= max(_TELLS * error, least * float(self.measurements.sizes[span][0])):
+            if size <= max(SETTINGS.sure * error, least * float(self.measurements.sizes[span][0])):
                 continue
             if s.exact:
                 found.append(f"values of {s.name}, which have no noise, are missed by {size:.1g}")
@@ -255,7 +236,7 @@ class Answer:
             if s.noise is not None and too_large(own / noise, free, robust):
                 times = size_of(own / noise, robust) / np.sqrt(max(1.0 - free / len(own), 1.0 / len(own)))
                 found.append(f"residuals of {s.name} are {times:.2g} times as large as the stated noise")
-            elif alike(s, own, extents):
+            elif alike(s, own, self.measurements.parametric.problem.domain):
                 found.append(f"residuals of {s.name} have the same sign in whole regions, which noise does not")
         return found
 
@@ -297,8 +278,9 @@ class Answer:
         rates = self.coordinates.rates(self.found.place.point)
         rates[: len(self._names)][self.undetermined.numbers] = 0.0
         values, vectors = np.linalg.eigh(self.covariance * np.outer(rates, rates))
-        most = np.argsort(values)[::-1][:_MOST_NODES]
-        found = np.column_stack([-self.shift * rates, vectors[:, most] * np.sqrt(np.maximum(values[most], 0.0))])
+        # Eigenvalues rise: the first ones have next to no share in the sum.
+        kept = np.cumsum(np.maximum(values, 0.0)) > SETTINGS.coarse * values.sum()
+        found = np.column_stack([-self.shift * rates, (vectors * np.sqrt(np.maximum(values, 0.0)))[:, kept][:, ::-1]])
         # A place for what fields and functions have beyond what they are made of.
         return np.column_stack([found, np.zeros(len(found))])
 
@@ -307,7 +289,7 @@ class Answer:
         m, found, numbers = self.measurements, [], len(self._names)
         for basis, span, prior in zip(m.parametric.bases, m.parametric.spans(), m.left_out, strict=True):
             lengths = np.linalg.norm(basis.waves, axis=1)
-            own = span.start + np.flatnonzero(lengths > _SHORTEST * lengths.max())
+            own = span.start + np.flatnonzero(lengths > SETTINGS.most * lengths.max())
             squares = np.square(self.found.place.point[own] - m.means[own - numbers]) + np.diag(self.covariance)[own]
             found.append(prior * float(np.sqrt(np.mean(squares / np.square(m.deviations[own - numbers])))))
         return found
@@ -332,7 +314,7 @@ class Answer:
         known = f"The estimated error of the solution is {estimate:.1e}." if estimate is not None else ""
         told = ", ".join(str(entry) for entry in self.parameters.entries if entry.is_determined)
         remarks = self.undetermined.remarks
-        accurate = self.accuracy is not None or (estimate is not None and _ACCURACY * estimate < 1.0)
+        accurate = self.accuracy is not None or (estimate is not None and SETTINGS.accuracy * estimate < 1.0)
         if remarks and not accurate:
             remarks = ("Solutions are too inaccurate to tell whether the data determine all unknowns.",)
         words = [f"{told}." if told else "", *remarks]
@@ -372,13 +354,7 @@ def _basis(columns: FloatArray) -> FloatArray:
     """Return an orthonormal basis of the span of columns."""
     sizes = np.linalg.norm(columns, axis=0)
     left, values, _ = np.linalg.svd(columns[:, sizes > 0] / sizes[sizes > 0], full_matrices=False)
-    return np.asarray(left[:, values > _RANK * values.max(initial=0.0)])
-
-
-def _with(point: FloatArray, number: int, value: float) -> FloatArray:
-    moved = point.copy()
-    moved[number] = value
-    return moved
+    return np.asarray(left[:, values > SETTINGS.rounding * values.max(initial=0.0)])
 
 
 def _error(measurements: Measurements, forward: Forward) -> FloatArray:

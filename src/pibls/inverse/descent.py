@@ -13,19 +13,13 @@ import numpy as np
 
 from pibls.checks import FloatArray
 from pibls.errors import PiblsError
+from pibls.inverse.coordinates import Coordinates
 from pibls.inverse.measurements import Measurements, Weighed
 from pibls.inverse.response import Forward
-from pibls.inverse.unknowns import Coordinates
+from pibls.inverse.thresholds import SETTINGS
 from pibls.newton import End, descend
 
 __all__ = ["Descent", "Place", "Damping", "place_at", "search"]
-
-_CHANCE = 9.0  # square of the standard deviations that chance may make up
-_FITS = 1e-6  # square of residuals, by that of the noise, that are better than data deserve
-_NEGLIGIBLE = 1e-3  # of the length of steps that change nothing: damped ones below are not tried
-_LONGEST = 1.5  # logarithms change by no more in a step, and others by no more than twice as many scales
-_FARTHER, _FORETOLD = 10.0, 0.1  # steps may be so many times as long after one that gained what was promised, nearly
-_LEAST_CURVATURE = 1e-6  # of the largest, that damping acts as if every unknown had
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,7 +31,7 @@ class Place:
     point
         The unknowns, in coordinates.
     response
-        The solution there, and its answers.
+        The solution there, and its sensitivities.
     residual
         Predictions less measurements.
     slopes
@@ -62,23 +56,22 @@ class Descent:
 
     Attributes
     ----------
+    forward
+        The cells or features that solutions were made with.
     place
         The best place.
-    misfit
-        Square sum of all rows there.
     settled
         Whether more steps would not change it.
     """
 
+    forward: Forward
     place: Place
-    misfit: float
     settled: bool
 
 
-def place_at(
-    forward: Forward, measurements: Measurements, coordinates: Coordinates, point: FloatArray, near: Any
-) -> Place | None:
+def place_at(forward: Forward, measurements: Measurements, point: FloatArray, near: Any) -> Place | None:
     """Solve at a point; return the place, or None where the problem cannot be solved."""
+    coordinates = measurements.coordinates
     vector = coordinates.vector(point)
     if not np.isfinite(vector).all():
         return None
@@ -109,7 +102,7 @@ class _Step:
 
         Where data are far off, steps that are short for a start gain next to nothing, but more and more.
         """
-        return self.hoped > min(_CHANCE, 0.5 * self.misfit) and self.promised > 2.0 * before
+        return self.hoped > min(SETTINGS.sure**2, 0.5 * self.misfit) and self.promised > 2.0 * before
 
 
 def step_from(
@@ -117,15 +110,15 @@ def step_from(
 ) -> _Step:
     """Return a damped step, taken no farther than the model is to be trusted: the more where it foretold the last."""
     sizes = np.linalg.norm(rows, axis=0)
-    sizes = np.maximum(sizes, _LEAST_CURVATURE * max(float(sizes.max(initial=0.0)), 1e-300))
+    sizes = np.maximum(sizes, SETTINGS.coarse * max(float(sizes.max(initial=0.0)), 1e-300))
     scaled, own = rows / sizes, right
     if damping:
         scaled = np.vstack([scaled, np.sqrt(damping) * np.eye(len(sizes))])
         right = np.concatenate([right, np.zeros(len(sizes))])
-    full = -np.linalg.lstsq(scaled, right, rcond=1e-12)[0] / sizes
+    full = -np.linalg.lstsq(scaled, right, rcond=SETTINGS.rounding)[0] / sizes
     free = ~(((here.point <= coordinates.low) & (full < 0)) | ((here.point >= coordinates.high) & (full > 0)))
     full = np.where(free, full, 0.0)
-    limits = np.where(coordinates.logarithmic, _LONGEST, 2.0 * reach * np.maximum(1.0, np.abs(here.point)))
+    limits = np.where(coordinates.logarithmic, SETTINGS.longest, 2.0 * reach * np.maximum(1.0, np.abs(here.point)))
     taken = full / max(1.0, float((np.abs(full) / limits).max(initial=0.0)))
     promised, hoped = (float(-2.0 * own @ change - change @ change) for change in (rows @ taken, rows @ full))
     return _Step(taken, full, promised, hoped, float(own @ own))
@@ -170,7 +163,6 @@ class _Search:
 
     forward: Forward
     measurements: Measurements
-    coordinates: Coordinates
     rule: Damping
     rough: bool
     damping: float
@@ -180,12 +172,12 @@ class _Search:
     def linearise(self, here: Place) -> _Whole:
         """Weigh measurements by the residuals at a place; solve for the step."""
         weighed = self.measurements.weighed(here.residual)
-        rows, right = weighed.rows(here, self.coordinates)
-        return _Whole(weighed, rows, right, step_from(rows, right, 0.0, here, self.coordinates))
+        rows, right = weighed.rows(here)
+        return _Whole(weighed, rows, right, step_from(rows, right, 0.0, here, self.measurements.coordinates))
 
     def settled(self, here: Place, model: _Whole) -> Place | None:
         """Return the place if data are met, or a step changes less than noise does or solutions are wrong by."""
-        fits = float(model.right @ model.right) <= _FITS * len(model.right)
+        fits = float(model.right @ model.right) <= SETTINGS.slight**2 * len(model.right)
         idle = model.whole.promised <= self.rule.enough and not model.whole.is_hopeful(self.last)
         rough = self.rough and self.measurements.within_error(here.slopes @ model.whole.full)
         return here if fits or idle or rough else None
@@ -193,31 +185,31 @@ class _Search:
     def step(self, here: Place, model: _Whole) -> Place | None:
         """Damp the step until the square sum falls."""
         hopeful, self.last = model.whole.is_hopeful(self.last), model.whole.promised
-        before = model.weighed.misfit(here, self.coordinates)
+        before = model.weighed.misfit(here)
         while self.damping < self.rule.most:
-            step = step_from(model.rows, model.right, self.damping, here, self.coordinates, self.reach)
-            if step.promised <= self.rule.enough * _NEGLIGIBLE and not hopeful:
+            step = step_from(model.rows, model.right, self.damping, here, self.measurements.coordinates, self.reach)
+            if step.promised <= self.rule.enough * SETTINGS.slight and not hopeful:
                 return None
             there = self._trial(here, step)
-            after = np.inf if there is None else model.weighed.misfit(there, self.coordinates)
+            after = np.inf if there is None else model.weighed.misfit(there)
             if after < self.rule.worse * before:
                 self.damping /= 10.0 if before - after > 0.5 * step.promised else 1.5
                 self.damping = self.damping if self.damping >= self.rule.least else 0.0
-                foretold = abs((before - after) / step.promised - 1.0) < _FORETOLD
-                self.reach = _FARTHER * self.reach if foretold else 1.0
+                foretold = abs((before - after) / step.promised - 1.0) < SETTINGS.negligible
+                self.reach = self.reach / SETTINGS.negligible if foretold else 1.0
                 return there
             if self.measurements.within_error(here.slopes @ step.full):
                 # Not the model of the step is wrong: solutions are not smoother than that.
                 return None
             if here.response.is_aged:
-                # Old answers may be what is wrong: make new ones before steps become shorter.
-                return place_at(self.forward, self.measurements, self.coordinates, here.point, None)
+                # Old sensitivities may be what is wrong: make new ones before steps become shorter.
+                return place_at(self.forward, self.measurements, here.point, None)
             self.damping, self.reach, hopeful = max(8.0 * self.damping, self.rule.least), 1.0, False
         return None
 
     def _trial(self, here: Place, step: _Step) -> Place | None:
-        target = np.clip(here.point + step.taken, self.coordinates.low, self.coordinates.high)
-        there = place_at(self.forward, self.measurements, self.coordinates, target, here.response)
+        target = self.measurements.coordinates.within(here.point + step.taken)
+        there = place_at(self.forward, self.measurements, target, here.response)
         return there.corrected(here) if there is not None and there.response.is_aged else there
 
     def judged(self, before: Place, model: _Whole, here: Place | None) -> End | None:
@@ -231,7 +223,6 @@ class _Search:
 def search(
     forward: Forward,
     measurements: Measurements,
-    coordinates: Coordinates,
     here: Place,
     *,
     rough: bool = False,
@@ -242,6 +233,6 @@ def search(
 
     A ``rough`` search ends where steps change less than solutions are wrong by.
     """
-    target = _Search(forward, measurements, coordinates, rule, rough, 0.0 if nearby else rule.first)
+    target = _Search(forward, measurements, rule, rough, 0.0 if nearby else rule.first)
     here, end = descend(target, here, rule.steps)
-    return Descent(here, measurements.weighed(here.residual).misfit(here, coordinates), end is End.SETTLED)
+    return Descent(forward, here, end is End.SETTLED)

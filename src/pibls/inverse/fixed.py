@@ -7,24 +7,22 @@ from dataclasses import replace
 
 import numpy as np
 import sympy as sp
+from scipy.special import ndtri
 
 from pibls.budget import Budget
 from pibls.cells import solve_cells_nonlinear, suits_cells
+from pibls.cells.loop import UNDETERMINED
 from pibls.checks import FloatArray
 from pibls.errors import ProblemError
-from pibls.inverse.substituted import substituted
-from pibls.inverse.unknowns import first_guess
+from pibls.inverse.coordinates import first_guess
+from pibls.inverse.parametric import substituted
+from pibls.inverse.thresholds import SETTINGS
 from pibls.problem import Problem, Unknown, field
 from pibls.solution import Solution
 from pibls.solution.parameters import Parameter, Parameters
 from pibls.status import Status
 
 __all__ = ["is_fixed", "solve_fixed", "unmeasured"]
-
-_POINTS = 200
-_OPEN = 1e9  # answers to changes of the data beyond this are those of a solution that nothing determines
-_NO_DIGIT = 0.5  # estimated error of a solution that is none
-_SURE = 1.959964  # standard deviations to each side of 95 %
 
 
 def is_fixed(problem: Problem) -> bool:
@@ -57,7 +55,7 @@ def solve_fixed(problem: Problem, tol: float, budget: Budget, seed: int, report:
     found = solve_cells_nonlinear(larger, tol, budget, seed, report) if suits_cells(larger) else None
     if found is None or _is_open(found):
         raise ProblemError(unmeasured(problem))
-    X = problem.domain.sample(_POINTS, "kronecker", 0)
+    X = problem.domain.sample(SETTINGS.points, "kronecker", 0)
     columns = found.evaluate(X, [(k.name, (0,) * X.shape[1]) for k in problem.parameters])
     rows = zip(problem.parameters, guesses, sizes, columns, strict=True)
     entries = tuple(_entry(k, guess + size * own, found.error_estimate) for k, guess, size, own in rows)
@@ -78,7 +76,7 @@ def solve_fixed(problem: Problem, tol: float, budget: Budget, seed: int, report:
 def _is_open(found: Solution) -> bool:
     """Tell whether something can be added to a solution that did not converge."""
     answers = [stage.answer for stage in found.diagnostics.stages if stage.answer is not None]
-    endless = min(answers[-2:], default=0.0) > _OPEN or (found.error_estimate or 0.0) > _NO_DIGIT
+    endless = min(answers[-2:], default=0.0) > UNDETERMINED or (found.error_estimate or 0.0) > SETTINGS.most
     return found.status == Status.ILL_POSED or (endless and found.status != Status.CONVERGED)
 
 
@@ -95,7 +93,8 @@ def _entry(number: Unknown, values: FloatArray, estimate: float | None) -> Param
     """Return a number from its values at points, which should all be the same."""
     value = float(np.mean(values))
     error = max(float(np.std(values)), (1.0 if estimate is None else estimate) * abs(value))
-    found = Parameter(number.name, value, error, (value - _SURE * error, value + _SURE * error), error)
+    sure = float(ndtri(0.975))
+    found = Parameter(number.name, value, error, (value - sure * error, value + sure * error), error)
     low, high = number.bounds or (None, None)
     if (low is not None and value < low) or (high is not None and value > high):
         raise ProblemError(

@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import NamedTuple
 
 import numpy as np
 
@@ -21,7 +20,7 @@ from pibls.cells.error_marking import ErrorMarking
 from pibls.cells.fitters import degree_for
 from pibls.cells.layout import Layout
 from pibls.cells.linear import first_tree
-from pibls.cells.loop import Loop
+from pibls.cells.loop import UNDETERMINED, Loop
 from pibls.cells.outcome import Compared, solution_of
 from pibls.cells.parts import CellPart
 from pibls.cells.rows import Rows
@@ -30,17 +29,19 @@ from pibls.cells.state import projected, values_of
 from pibls.cells.tree import Cell, leaves, refined
 from pibls.checks import BoolArray, FloatArray
 from pibls.errors import ProblemError, SolveError
+from pibls.evolution import Evolution, find_evolution
 from pibls.features.reference import draw_reference
+from pibls.inverse.aliasing import turns
 from pibls.inverse.answer import Answer
+from pibls.inverse.coordinates import Coordinates
 from pibls.inverse.descent import Damping, Descent, place_at, search
-from pibls.inverse.judge import alike, size_of
 from pibls.inverse.measurements import Measurements
+from pibls.inverse.noise_tests import alike, size_of
+from pibls.inverse.open_boundary import OpenBoundary
 from pibls.inverse.parametric import Parametric
+from pibls.inverse.response import Forward
 from pibls.inverse.spread import Spread
-from pibls.inverse.unknowns import Coordinates
-from pibls.inverse.unseen import turns
-from pibls.inverse.window import Window
-from pibls.lines import Evolution, find_evolution
+from pibls.inverse.thresholds import SETTINGS
 from pibls.problem import AtPoints, Interior, Problem
 from pibls.refinement import Course, refine
 from pibls.refinement.patience import WINDOWS
@@ -49,23 +50,10 @@ from pibls.status import Status
 
 __all__ = ["leaves_open", "solve_jointly", "suits_joint"]
 
-_STEPS = 3.0  # eliminations on a tree, from the solution on the last one
-_FIRST = 1e-2  # tolerance of the first solution
-_COARSE = 1e-4  # of cells, whose functions do for less: noise is more than that
-_BULK = 0.98  # of all that is rough (squared), in the cells that are split
-_STRICTER, _STRICTEST = 4.0, 256.0  # times as much as before, and as measurements, that equations count
-_OPEN = 1e9  # answers to changes beyond this are those of fields that measurements leave open
-_MOST_STARTS = 8
+_STRICTEST = SETTINGS.stricter**SETTINGS.rounds
 # On the first tree, and on others. Square sums may rise: fields follow numbers by and by.
 _FIRST_RULE = Damping(steps=12, enough=0.02, worse=2.0, least=1e-3, most=1e3)
 _RULE = replace(_FIRST_RULE, steps=3)
-_SHOWN = 1.0  # turns from one measurement to the next
-_ROUNDING = 1e-11  # of the measurements: changes below are rounding
-_NO_DIGIT = 0.1  # estimated error of fields that are none
-_STAYS = 0.5  # of the residual on the first tree
-_UNSEEN = 1.0  # standard deviations of the noise: numbers that change all data by less when they double are open
-_BETTER = 0.95  # of a standard deviation, that it must fall to
-_SETTLED = 0.3  # standard deviations that numbers may move by on a finer tree
 
 
 def suits_joint(problem: Problem) -> bool:
@@ -85,14 +73,6 @@ def leaves_open(problem: Problem) -> bool:
     return isinstance(evolution, Evolution) and bool(evolution.lacks)
 
 
-class Reached(NamedTuple):
-    """The end of a search on a tree, and the noise there."""
-
-    descent: Descent
-    window: Window
-    sizes: FloatArray
-
-
 @dataclass(eq=False)
 class Joint:
     """Finds numbers and fields on one tree after another.
@@ -100,7 +80,7 @@ class Joint:
     Attributes
     ----------
     parametric, coordinates
-        The problem, and what is searched in.
+        The problem, and coordinates of its unknowns.
     layout
         The domain.
     budget
@@ -112,7 +92,7 @@ class Joint:
     starts
         How many were tried.
     reached
-        Where the searches ended, with the size of residuals in every set.
+        Where the searches ended, by the fields there.
     """
 
     parametric: Parametric
@@ -122,7 +102,7 @@ class Joint:
     error: float = 1.0
     strict: float = 1.0
     starts: int = 0
-    reached: dict[Fit, Reached] = field(default_factory=dict)
+    reached: dict[Fit, Descent] = field(default_factory=dict)
     _glues: list[Glue] = field(default_factory=list)
     _noise: FloatArray | None = None  # of every set, as far as it is known
     _weights: list[FloatArray] = field(default_factory=list)  # of all measurements: outliers count less
@@ -131,7 +111,7 @@ class Joint:
     def work(self, cells: float, new: float) -> float:
         """Return the operations that a tree of so many cells takes: some steps, in each of which all cells are new."""
         del new
-        return _STEPS * self._glues[0].work(cells, cells)
+        return _RULE.steps * self._glues[0].work(cells, cells)
 
     @property
     def held(self) -> float:
@@ -159,56 +139,59 @@ class Joint:
         if near is None:
             found = self._found(root)
         else:
-            start = self.reached[near].descent.place.point
+            start = self.reached[near].place.point
             first = projected(self.layout, root, values_of(self.layout, near), near.weights)
             found = self._searched(self._window(root, first, start), start)
-        fit: Fit = found.descent.place.response.fit
+        return self._kept(found)
+
+    def _kept(self, found: Descent) -> Fit:
+        fit: Fit = found.place.response.fit
         self.reached[fit] = found
         return fit
 
-    def _found(self, root: Cell) -> Reached:
+    def _found(self, root: Cell) -> Descent:
         """Search on a first tree, from other starts if the first one comes to nothing."""
         shape = (len(self.parametric.names), self.layout.reference.size)
         first = {part: np.zeros(shape) for leaf in leaves(root) for part in self.layout.parts(leaf)}
         count = len(self.parametric.problem.parameters)
-        best: Reached | None = None
-        for start in [self.coordinates.start, *self.coordinates.others(count, min(2 + 2 * count, _MOST_STARTS))]:
-            found = self._searched(self._window(root, first, start), start)
+        every: list[Descent] = []
+        for start in [self.coordinates.start, *self.coordinates.others(count, min(2 + 2 * count, SETTINGS.starts))]:
+            every.append(self._searched(self._window(root, first, start), start))
             self.starts += 1
-            if best is None or (found.descent.settled, -found.sizes.max()) > (best.descent.settled, -best.sizes.max()):
-                best = found
-            if best.descent.settled or self.budget.left == 0.0:
+            if every[-1].settled or self.budget.left == 0.0:
                 break
-        assert best is not None
-        return best
+        return min(every, key=lambda found: (not found.settled, float(self._sizes(found).max())))
 
-    def _window(self, root: Cell, first: Mapping[CellPart, FloatArray], point: FloatArray) -> Window:
+    def _window(self, root: Cell, first: Mapping[CellPart, FloatArray], point: FloatArray) -> OpenBoundary:
         parametric = replace(self.parametric, shares=self._shares())
         vector = self.coordinates.vector(point)
         layout = self.layout.restated(parametric.at(vector))
         fit = Fit(root, tuple(first), dict(first), {}, 0, 0)
         found = Compared(fit, layout, fit, layout, self.error, 1.0)
         start = solution_of(found, self.error, Status.FITTED, "", layout.seed)
-        return Window(parametric, start, vector, self.error, self.budget, layout, root, {}, first, self._glues)
+        return OpenBoundary(parametric, start, vector, self.error, self.budget, layout, root, {}, first, self._glues)
 
-    def _searched(self, window: Window, point: FloatArray) -> Reached:
+    def _searched(self, window: OpenBoundary, point: FloatArray) -> Descent:
         measurements = self.measurements(window)
-        here = place_at(window, measurements, self.coordinates, point, None)
+        here = place_at(window, measurements, point, None)
         if here is None:
             raise SolveError("No fields come near equations and measurements. Check units, or give other starts.")
         rule = _FIRST_RULE if not self.reached else _RULE
-        exact = replace(measurements, floor=_ROUNDING)
-        found = search(window, exact, self.coordinates, here, rough=True, nearby=True, rule=rule)
+        exact = replace(measurements, floor=SETTINGS.rounding)
+        found = search(window, exact, here, rough=True, nearby=True, rule=rule)
         # What turns more often than measurements can show may be something slower.
-        shown = turns(window.parametric, found.place.response) <= _SHOWN
-        found = replace(found, settled=found.settled and shown)
-        pairs = zip(window.parametric.measured, measurements.spans, strict=True)
-        relative = found.place.residual / measurements.sizes
-        return Reached(found, window, np.array([size_of(relative[span], s.loss == "huber") for s, span in pairs]))
+        shown = turns(window.parametric, found.place.response) <= 1.0
+        return replace(found, settled=found.settled and shown)
 
-    def measurements(self, window: Window) -> Measurements:
+    def _sizes(self, found: Descent) -> FloatArray:
+        """Return the size of residuals in every set, relative to its measurements."""
+        measurements = self.measurements(found.forward)
+        relative = found.place.residual / measurements.sizes
+        return np.array([size_of(relative[span], s.loss == "huber") for s, span in measurements.sets])
+
+    def measurements(self, window: Forward) -> Measurements:
         """Return the measurements for a search in a window."""
-        return Measurements(window.parametric, 0.0, np.zeros(0), np.zeros(0))
+        return Measurements(window.parametric, self.coordinates)
 
     def _shares(self) -> tuple[FloatArray, ...]:
         """Return how much every measurement counts beside equations: the most exact ones as much, if they are strict.
@@ -225,29 +208,31 @@ class Joint:
 
     def _relative(self) -> list[FloatArray]:
         """Return the noise of every measurement by the size of its set; zeros where it is not known."""
-        plain = Measurements(self.parametric, 0.0, np.zeros(0), np.zeros(0))
+        plain = Measurements(self.parametric, self.coordinates)
         learned = np.zeros(len(plain.spans)) if self._noise is None else self._noise
-        sets = zip(self.parametric.measured, plain.spans, learned.tolist(), strict=True)
         return [
             np.full(span.stop - span.start, own) if s.noise is None else s.noise / plain.sizes[span]
-            for s, span, own in sets
+            for (s, span), own in zip(plain.sets, learned.tolist(), strict=True)
         ]
 
     def _learn(self, found: Compared) -> None:
         """Learn the noise from the last tree."""
-        descent, window, sizes = self.reached[found.other]
-        noise, measurements = self._looks_like_noise(found.other), self.measurements(window)
-        self._noise = np.where(noise, sizes, 0.0)
+        descent, noise = self.reached[found.other], self._looks_like_noise(found.other)
+        measurements = self.measurements(descent.forward)
+        self._noise = np.where(noise, self._sizes(descent), 0.0)
         self._weights = [measurements.weighed(descent.place.residual).weights[span] for span in measurements.spans]
-        self.strict = min(_STRICTER * self.strict, _STRICTEST) if noise.all() else max(self.strict / _STRICTER, 1.0)
+        self.strict = (
+            min(SETTINGS.stricter * self.strict, _STRICTEST)
+            if noise.all()
+            else max(self.strict / SETTINGS.stricter, 1.0)
+        )
         self.error = min(self.error, found.estimate)
 
     def _looks_like_noise(self, fit: Fit) -> BoolArray:
         """Tell of which sets the residuals of neighbours have nothing in common."""
-        descent, window, _ = self.reached[fit]
-        extents = np.ptp(np.asarray(self.parametric.problem.domain.bounds), axis=1)
-        pairs = zip(window.parametric.measured, self.measurements(window).spans, strict=True)
-        return np.array([not alike(s, descent.place.residual[span], extents) for s, span in pairs])
+        residual, domain = self.reached[fit].place.residual, self.parametric.problem.domain
+        sets = self.measurements(self.reached[fit].forward).sets
+        return np.array([not alike(s, residual[span], domain) for s, span in sets])
 
     def is_enough(self, found: Compared, tol: float) -> bool:
         """Tell whether fields are within the tolerance, or numbers move less than noise moves them."""
@@ -255,14 +240,14 @@ class Joint:
         return found.estimate <= tol or (found.estimate <= self._floor and self._is_settled(found))
 
     def _is_settled(self, found: Compared) -> bool:
-        if (np.abs(self._shift(found, found.other)) > _SETTLED * self._deviations(found.other)).any():
+        if (np.abs(self._shift(found, found.other)) > SETTINGS.settled * self._deviations(found.other)).any():
             return False
         best, beyond = self._stricter(found)
-        return bool((np.abs(self._shift(best, beyond)) <= _SETTLED * self._deviations(best.other)).all())
+        return bool((np.abs(self._shift(best, beyond)) <= SETTINGS.settled * self._deviations(best.other)).all())
 
     def _shift(self, found: Compared, beyond: Fit) -> FloatArray:
         """Return how far numbers are from those on a coarser tree, or from others on the same one, if that is more."""
-        here, *others = (self.reached[own].descent.place.point for own in (found.other, found.fit, beyond))
+        here, *others = (self.reached[own].place.point for own in (found.other, found.fit, beyond))
         one, two = (other - here for other in others)
         return np.where(np.abs(one) > np.abs(two), one, two)
 
@@ -282,39 +267,43 @@ class Joint:
             fit = self._beyond(found.other)
             before, after = (self._deviations(own) for own in (found.other, fit))
             noise = self._looks_like_noise(found.other).all() and self._looks_like_noise(fit).all()
-            strictest = max(float(own.max()) for own in self.reached[fit].window.parametric.shares) < 1.0 / _STRICTEST
-            if not noise or (after > _BETTER * before).all() or strictest:
+            strictest = max(float(own.max()) for own in self.reached[fit].forward.parametric.shares) < 1.0 / _STRICTEST
+            if not noise or (after > (1.0 - SETTINGS.negligible) * before).all() or strictest:
                 return found, fit
             found = replace(found, other=fit)
 
     def _beyond(self, fit: Fit) -> Fit:
         """Return fields on the same tree where equations count more."""
         if fit not in self._further:
-            descent, window, _ = self.reached[fit]
-            shares = tuple(share / _STRICTER for share in window.parametric.shares)
+            descent, window = self.reached[fit], self._window_of(fit)
+            shares = tuple(share / SETTINGS.stricter for share in window.parametric.shares)
             parametric = replace(window.parametric, shares=shares)
             found = self._searched(replace(window, parametric=parametric, first=fit.weights), descent.place.point)
-            self._further[fit] = further = found.descent.place.response.fit
-            self.reached[further] = found
+            self._further[fit] = self._kept(found)
         return self._further[fit]
 
     def _deviations(self, fit: Fit) -> FloatArray:
         """Return the standard deviations of the numbers by a search."""
-        descent, window, _ = self.reached[fit]
-        return np.sqrt(np.diag(Spread.of(self.measurements(window), descent.place, self.coordinates).covariance))
+        found = self.reached[fit]
+        return np.sqrt(np.diag(Spread.of(self.measurements(found.forward), found.place).covariance))
 
-    def told(self, found: Compared, loop: Loop, tol: float) -> Solution:
+    def _window_of(self, fit: Fit) -> OpenBoundary:
+        window = self.reached[fit].forward
+        assert isinstance(window, OpenBoundary)
+        return window
+
+    def verdict(self, found: Compared, loop: Loop, tol: float) -> Solution:
         """Return the finer one of two solutions, with the numbers, and how uncertain both are."""
         found, beyond = self._stricter(found)
         better = replace(found, fit=found.other, own=found.layout, other=found.fit, layout=found.own)
         solution = loop.solution(better, found.estimate, Status.FITTED, "")
-        descent, window, _ = self.reached[found.other]
-        window, plain = replace(window, solution=solution), self.measurements(window)
+        descent, window = self.reached[found.other], replace(self._window_of(found.other), solution=solution)
+        plain = self.measurements(window)
         noise = plain.weighed(descent.place.residual).noise
-        noisy, taken = window.drawn(descent.place.response, noise)
+        noisy, taken = window.drawn(descent.place.response, noise, plain.sets)
         # Fields are not known better than what they are known from.
         asked = max(tol, self._floor)
-        answer = Answer.of(replace(plain, taken=taken), descent, window, self.coordinates, asked)
+        answer = Answer.of(replace(plain, taken=taken), replace(descent, forward=window), asked)
         shift = self._shift(found, beyond)
         # Fields made residuals smaller than noise is.
         factor = float(np.median(answer.weighed.noise / noise))
@@ -326,8 +315,8 @@ class Joint:
             answer,
             covariance=few * answer.covariance,
             shift=shift,
-            accuracy=_UNSEEN if spare else np.inf,
-            forward=replace(window, noisy=noisy),
+            accuracy=1.0 if spare else np.inf,
+            found=replace(descent, forward=replace(window, noisy=noisy)),
         )
         return answer.solution([], self.starts, self.budget, {})
 
@@ -342,11 +331,11 @@ def _split(marker: ErrorMarking, fit: Fit, sizes: FloatArray, most: float) -> tu
     total, held = sum(squares.values()), 0.0
     splits: dict[Cell, list[tuple[int, float | None]]] = {}
     for part in sorted(squares, key=squares.__getitem__, reverse=True):
-        if splits and (len(splits) >= most or held >= _BULK * total):
+        if splits and (len(splits) >= most or held >= (1.0 - SETTINGS.slight) * total):
             break
         splits[part.cell] = [(int(rough[part].argmax()), None)]
         held += squares[part]
-    return refined(fit.root, splits), min(held / (_BULK * total), 1.0) if total > 0 else 1.0
+    return refined(fit.root, splits), min(held / ((1.0 - SETTINGS.slight) * total), 1.0) if total > 0 else 1.0
 
 
 def _chosen(every: list[Compared]) -> Compared:
@@ -355,7 +344,7 @@ def _chosen(every: list[Compared]) -> Compared:
     More cells would follow measurements against equations, and not show that they contradict each other.
     """
     first, last = every[0], every[-1]
-    stays = last.estimate > _NO_DIGIT and last.fit.residual > _STAYS * first.fit.residual
+    stays = last.estimate > SETTINGS.negligible and last.fit.residual > SETTINGS.most * first.fit.residual
     return first if stays else last
 
 
@@ -377,18 +366,18 @@ def solve_jointly(problem: Problem, tol: float, budget: Budget, seed: int, repor
     parametric = Parametric(problem)
     coordinates = Coordinates.of(parametric, np.zeros(0))
     dimension = len(problem.domain.coordinates)
-    shape = draw_reference(dimension, degree_for(dimension, max(tol, _COARSE)), seed)
+    shape = draw_reference(dimension, degree_for(dimension, max(tol, SETTINGS.coarse)), seed)
     layout = Layout(parametric.at(coordinates.vector(coordinates.start)), shape, seed)
     joint = Joint(parametric, coordinates, layout, budget)
     course: Course[Compared] = Course(budget, WINDOWS, report)
     loop = Loop(joint, tol, course, seed, splitting=_split, confirmed=partial(joint.is_enough, tol=tol))
-    fit = joint.fit(first_tree(DataRefinement(Rows(layout)), _FIRST, budget=budget.left), None)
+    fit = joint.fit(first_tree(DataRefinement(Rows(layout)), SETTINGS.slight, budget=budget.left), None)
     loop.answers.append(joint.answer())
-    if loop.answers[0] > _OPEN:
+    if loop.answers[0] > UNDETERMINED:
         names = ", ".join([*parametric.names, *map(str, problem.parameters)])
         raise ProblemError(
             f"Equations and measurements together do not determine {names}: these are too few. Give more of them, or "
             "conditions on the boundary and at the start; what is not known there may be unknown numbers or functions."
         )
     refine(loop, fit, course)
-    return joint.told(_chosen(course.every), loop, tol)
+    return joint.verdict(_chosen(course.every), loop, tol)

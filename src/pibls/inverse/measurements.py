@@ -2,29 +2,24 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from pibls.checks import BoolArray, FloatArray
-from pibls.inverse.judge import size_of
+from pibls.inverse.coordinates import Coordinates
+from pibls.inverse.noise_tests import size_of
 from pibls.inverse.parametric import Parametric
 from pibls.inverse.response import Response, predicted
-from pibls.inverse.unknowns import Coordinates
+from pibls.inverse.thresholds import SETTINGS
 from pibls.problem import AtPoints, Statement
 
 if TYPE_CHECKING:
     from pibls.inverse.descent import Place
 
-__all__ = ["HUBER", "Measurements", "Weighed"]
-
-HUBER = 1.345  # standard deviations beyond which a residual counts by its size: 95 % as efficient without outliers
-_LEAST = 1e-14  # of the measurements: rounding
-_NOTHING = 1e-12  # of the largest answer to an unknown: rounding
-_POINTS = 200
-_FEWEST = 4  # values of a set that tell how noisy it is
+__all__ = ["Measurements", "Weighed"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,8 +28,8 @@ class Measurements:
 
     Attributes
     ----------
-    parametric
-        The problem.
+    parametric, coordinates
+        The problem, and coordinates of its unknowns.
     floor
         Share of the size of measurements that solutions are wrong by: no noise is less.
     means, deviations
@@ -48,9 +43,10 @@ class Measurements:
     """
 
     parametric: Parametric
-    floor: float
-    means: FloatArray
-    deviations: FloatArray
+    coordinates: Coordinates
+    floor: float = 0.0
+    means: FloatArray = field(default_factory=lambda: np.zeros(0))
+    deviations: FloatArray = field(default_factory=lambda: np.zeros(0))
     until: float = np.inf
     left_out: tuple[float, ...] = ()
     taken: float = 0.0
@@ -71,6 +67,16 @@ class Measurements:
         ends = np.cumsum([0, *(len(s.targets) for s in self.parametric.observations if s.targets is not None)])
         return tuple(slice(a, b) for a, b in zip(ends.tolist(), ends.tolist()[1:], strict=False))
 
+    @property
+    def sets(self) -> list[tuple[Statement, slice]]:
+        """Every set, measurements first, and where its rows stand."""
+        return list(zip(self.parametric.observations, self.spans, strict=True))
+
+    @property
+    def measured(self) -> list[tuple[Statement, slice]]:
+        """The measurements alone, and where their rows stand."""
+        return self.sets[: len(self.parametric.measured)]
+
     @cached_property
     def targets(self) -> FloatArray:
         """All that was measured."""
@@ -81,8 +87,7 @@ class Measurements:
     @cached_property
     def robust(self) -> BoolArray:
         """Which rows may be outliers."""
-        sets = zip(self.parametric.observations, self.spans, strict=True)
-        huber = [np.full(span.stop - span.start, s.loss == "huber") for s, span in sets]
+        huber = [np.full(span.stop - span.start, s.loss == "huber") for s, span in self.sets]
         return np.concatenate([np.empty(0, dtype=bool), *huber])
 
     @cached_property
@@ -101,25 +106,25 @@ class Measurements:
         """Return predictions less measurements, and the derivative of these by the unknowns."""
         found = [predicted(self.parametric, s, response, vector) for s in self.parametric.observations]
         # Where an unknown is out of reach, solutions answer to it by their errors alone.
-        least = max(self.floor, _NOTHING)
+        least = max(self.floor, SETTINGS.rounding)
         slopes = [
-            np.where(np.abs(own.slopes) > least * self._reach(s, response, vector), own.slopes, 0.0)
-            for s, own in zip(self.parametric.observations, found, strict=True)
+            np.where(np.abs(own) > least * self._reach(s, response, vector), own, 0.0)
+            for s, (_, own) in zip(self.parametric.observations, found, strict=True)
         ]
-        return np.concatenate([own.values for own in found]) - self.targets, np.vstack(slopes)
+        return np.concatenate([values for values, _ in found]) - self.targets, np.vstack(slopes)
 
     def _reach(self, statement: Statement, response: Response, vector: FloatArray) -> FloatArray:
         """Return the largest sensitivity of a measured quantity to each unknown, anywhere in the domain."""
         if not isinstance(statement.place, AtPoints):
             return np.zeros(self.parametric.size)
-        slopes = np.abs(predicted(self.parametric, statement, response, vector, self._about).slopes)
+        slopes = np.abs(predicted(self.parametric, statement, response, vector, self._about)[1])
         return np.asarray(np.where(np.isfinite(slopes), slopes, 0.0).max(axis=0))
 
     @cached_property
     def _about(self) -> FloatArray:
         """Points all over the domain and at its first time, but for times that are left aside."""
         domain = self.parametric.problem.domain
-        X = domain.sample(_POINTS, "kronecker", 0)
+        X = domain.sample(SETTINGS.points, "kronecker", 0)
         if domain.time is None:
             return X
         axis, first = domain.coordinates.index(domain.time), X.copy()
@@ -129,7 +134,7 @@ class Measurements:
 
     def within_error(self, change: FloatArray) -> bool:
         """Tell whether predictions change by less than solutions are wrong by."""
-        share = max(self.floor, _LEAST)
+        share = max(self.floor, SETTINGS.rounding)
         return bool(np.mean(np.square(change / self.sizes)[self.kept]) <= share**2)
 
     def weighed(self, residual: FloatArray, free: float = 0.0) -> Weighed:
@@ -137,19 +142,18 @@ class Measurements:
 
         ``free`` is how many unknowns were fitted, which made residuals smaller than the noise, as fields did.
         """
-        noise = max(self.floor, _LEAST) * self.sizes
+        noise = max(self.floor, SETTINGS.rounding) * self.sizes
         count = max(len(residual), 1)
         share = max(1.0 - (free + self.taken) / count, 1.0 / count)
         relative = residual / self.sizes
-        sets = list(zip(self.parametric.observations, self.spans, strict=True))
-        every = [np.empty(0), *(relative[span][self.kept[span]] for s, span in sets if _is_estimated(s))]
-        for statement, span in sets:
+        every = [np.empty(0), *(relative[span][self.kept[span]] for s, span in self.sets if _is_estimated(s))]
+        for statement, span in self.sets:
             if statement.noise is not None:
                 noise[span] = statement.noise / np.sqrt(statement.weight)
             elif _is_estimated(statement):
                 own = relative[span][self.kept[span]] if self.kept[span].any() else relative[span]
                 # So few values do not tell their own noise, but all together may.
-                own = own if len(own) >= _FEWEST else np.concatenate(every)
+                own = own if len(own) >= SETTINGS.rounds else np.concatenate(every)
                 size = size_of(own, statement.loss == "huber") / np.sqrt(share)
                 noise[span] = np.maximum(size * self.sizes[span], noise[span])
         return Weighed(self, noise, np.where(self.robust, _huber_weights(residual / noise), 1.0) * self.kept)
@@ -163,15 +167,15 @@ class Weighed:
     noise: FloatArray
     weights: FloatArray
 
-    def rows(self, here: Place, coordinates: Coordinates) -> tuple[FloatArray, FloatArray]:
+    def rows(self, here: Place) -> tuple[FloatArray, FloatArray]:
         """Return the rows of a step in coordinates, and their residuals: data first, then priors."""
         factors = np.sqrt(self.weights) / self.noise
-        priors, missing = self.prior(here.point, coordinates)
+        priors, missing = self.prior(here.point)
         return np.vstack([here.slopes * factors[:, None], priors]), np.concatenate([here.residual * factors, missing])
 
-    def prior(self, point: FloatArray, coordinates: Coordinates) -> tuple[FloatArray, FloatArray]:
+    def prior(self, point: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return the rows of priors, and their residuals."""
-        m = self.measurements
+        m, coordinates = self.measurements, self.measurements.coordinates
         numbers = len(m.parametric.problem.parameters)
         vector = coordinates.vector(point)
         deviations = np.concatenate([coordinates.deviations[:numbers], m.deviations])
@@ -181,13 +185,13 @@ class Weighed:
         rows[np.arange(len(with_prior)), with_prior] = (coordinates.rates(point) / deviations)[with_prior]
         return rows, ((vector - means) / deviations)[with_prior]
 
-    def misfit(self, here: Place, coordinates: Coordinates) -> float:
+    def misfit(self, here: Place) -> float:
         """Return the square sum of all rows; outliers count by their size."""
         sizes = np.abs(here.residual / self.noise)
         squares = np.square(sizes)
-        outside = self.measurements.robust & (sizes > HUBER)
-        squares = np.where(outside, 2.0 * HUBER * sizes - HUBER**2, squares)
-        return float(squares[self.measurements.kept].sum() + np.square(self.prior(here.point, coordinates)[1]).sum())
+        outside = self.measurements.robust & (sizes > SETTINGS.huber)
+        squares = np.where(outside, 2.0 * SETTINGS.huber * sizes - SETTINGS.huber**2, squares)
+        return float(squares[self.measurements.kept].sum() + np.square(self.prior(here.point)[1]).sum())
 
 
 def _is_estimated(statement: Statement) -> bool:
@@ -201,4 +205,4 @@ def _huber_weights(scaled: FloatArray) -> FloatArray:
     >>> _huber_weights(np.array([0.5, -2.69]))
     array([1. , 0.5])
     """
-    return HUBER / np.maximum(np.abs(scaled), HUBER)
+    return SETTINGS.huber / np.maximum(np.abs(scaled), SETTINGS.huber)

@@ -3,23 +3,23 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import sympy as sp
 
 from pibls.checks import FloatArray
 from pibls.errors import ProblemError
-from pibls.inverse.basis import Basis
-from pibls.problem import AtPoints, Field, MultiIndex, OnPart, Problem, Statement, data
+from pibls.inverse.cosines import Cosines
+from pibls.inverse.thresholds import SETTINGS
+from pibls.problem import AtPoints, Condition, Field, MultiIndex, OnPart, Problem, Statement, data
 from pibls.problem.evaluate import Function, compile_function
 from pibls.problem.lowering import Form, Term, lower
 
-__all__ = ["Dependence", "Parametric"]
-
-_GIVEN, _CERTAIN = 100, 1e-3  # points at which functions are given, and how certain they are there
+__all__ = ["Dependence", "Parametric", "substituted"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,7 +40,7 @@ class Parametric:
     """
 
     problem: Problem
-    bases: tuple[Basis, ...] = ()
+    bases: tuple[Cosines, ...] = ()
     shares: tuple[FloatArray, ...] = ()
 
     @property
@@ -77,7 +77,7 @@ class Parametric:
     def _as_measured(self, statement: Statement) -> Statement:
         place = statement.place
         if isinstance(place, OnPart):
-            points, normals = place.part.sample(_GIVEN, "kronecker", 0)
+            points, normals = place.part.sample(SETTINGS.points, "kronecker", 0)
         elif isinstance(place, AtPoints):
             points, normals = place.points, None
         else:
@@ -87,7 +87,7 @@ class Parametric:
             )
         size = float(np.abs(statement.form.source_function(points, normals)).max()) or 1.0
         zeros = np.zeros(len(points))
-        return replace(statement, place=AtPoints(points), targets=zeros, noise=zeros + _CERTAIN * size)
+        return replace(statement, place=AtPoints(points), targets=zeros, noise=zeros + SETTINGS.certain * size)
 
     def spans(self) -> list[slice]:
         """Return where the coefficients of every function stand in the vector."""
@@ -133,6 +133,22 @@ class Parametric:
                 basis, span = functions[inner.label]
                 found[node] = basis.known(node, vector[span], data)
         return expression.xreplace(found)
+
+    @cached_property
+    def is_separable(self) -> bool:
+        """Whether no unknown multiplies a field: sensitivities are then the same at all states."""
+        return all(not t.coefficient.free_symbols & self._open(s.form) for s in self.stated for t in s.form.terms)
+
+    @cached_property
+    def is_affine(self) -> bool:
+        """Whether solutions move in proportion to unknowns: these stand in sources only, and linearly."""
+        numbers = self.problem.parameters
+        slopes = ((s.form, sp.diff(s.form.residual, k).free_symbols) for s in self.stated for k in numbers)
+        return self.is_separable and all(not symbols & self._open(form) for form, symbols in slopes)
+
+    def _open(self, form: Form) -> set[sp.Symbol]:
+        """Return the symbols of a form that stand for fields and unknowns."""
+        return {*form.slots, *self.problem.parameters}
 
     @cached_property
     def _dependences(self) -> dict[int, Dependence]:
@@ -188,7 +204,7 @@ class Dependence:
         return tuple((t.field, t.multi_index) for t in self.terms if t.field in self.parametric.names)
 
     @cached_property
-    def _functions(self) -> tuple[tuple[int, Term, Basis, slice], ...]:
+    def _functions(self) -> tuple[tuple[int, Term, Cosines, slice], ...]:
         """The terms of unknown functions."""
         bases = {
             basis.name: (basis, span)
@@ -199,14 +215,8 @@ class Dependence:
     def values(self, X: FloatArray, state: Sequence[FloatArray], vector: FloatArray) -> list[FloatArray]:
         """Return the values of all terms and numbers, from those of the ``wanted`` derivatives."""
         given = iter(state)
-        functions = {i: (t, basis, span) for i, t, basis, span in self._functions}
-        found = []
-        for i, _ in enumerate(self.terms):
-            if i in functions:
-                term, basis, span = functions[i]
-                found.append(basis.values(X, term.multi_index) @ vector[span])
-            else:
-                found.append(next(given))
+        functions = {i: basis.values(X, t.multi_index) @ vector[span] for i, t, basis, span in self._functions}
+        found = [functions[i] if i in functions else next(given) for i in range(len(self.terms))]
         return [*found, *(np.full(len(X), float(v)) for v in vector[: len(self.by_number)])]
 
     def slopes(self, X: FloatArray, normals: FloatArray | None, values: list[FloatArray]) -> FloatArray:
@@ -217,3 +227,31 @@ class Dependence:
         for i, term, basis, span in self._functions:
             found[:, span] += self.by_term[i](X, normals, values)[:, None] * basis.values(X, term.multi_index)
         return found
+
+
+def substituted(problem: Problem, values: Mapping[sp.Symbol, sp.Expr], further: Sequence[sp.Expr] = ()) -> Problem:
+    """Return a problem with expressions for its unknown numbers, and further equations if these have fields.
+
+    Unknown functions stay what they are.
+
+    >>> from pibls.geometry import Interval
+    >>> from pibls.problem import Dirichlet, coordinates, field, unknown
+    >>> x = coordinates("x")
+    >>> u = field("u", x)
+    >>> k = unknown("k")
+    >>> problem = Problem(u.diff(x, 2) + k * u, Interval((x, 0, 1)), [Dirichlet(u, 1)])
+    >>> substituted(problem, {k: sp.Float(2.5)}).equations[0]
+    2.5*u(x) + Derivative(u(x), (x, 2))
+    """
+
+    def condition(own: Any) -> Any:
+        name = "equation" if isinstance(own, Condition) else "u"
+        return replace(own, **{name: getattr(own, name).xreplace(values)})
+
+    return Problem(
+        [*(equation.xreplace(values) for equation in problem.equations), *further],
+        problem.domain,
+        [condition(own) for own in problem.conditions],
+        # Further fields are not part of what is known to be true.
+        None if further else problem.exact,
+    )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar, NamedTuple, Protocol
 
 import numpy as np
 
@@ -16,7 +16,7 @@ from pibls.problem import AtPoints, Averages, MultiIndex, Statement
 from pibls.solution import Solution
 from pibls.solution.posterior import Posterior
 
-__all__ = ["Forward", "Plain", "Predicted", "Response", "finer", "followed", "forwarded", "predicted"]
+__all__ = ["Forward", "Plain", "Response", "finer", "forwarded", "of_fields", "predicted"]
 
 
 class Response(Protocol):
@@ -24,10 +24,10 @@ class Response(Protocol):
 
     @property
     def is_aged(self) -> bool:
-        """Whether the answers are those at other values nearby."""
+        """Whether the sensitivities are those at other values nearby."""
 
     def evaluate(self, X: FloatArray, indices: Iterable[MultiIndex]) -> dict[MultiIndex, FloatArray]:
-        """Return derivatives at points, shape (n, 1 + unknowns, fields): the fields first, then their answers."""
+        """Return derivatives at points, shape (n, 1 + unknowns, fields): the fields first, then their sensitivities."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,7 +66,7 @@ class Forward(ABC):
 
     @abstractmethod
     def respond(self, vector: FloatArray, near: Any = None) -> Response:
-        """Return the solution and its answers, from the response nearby if there is one."""
+        """Return the solution and its sensitivities, from the response nearby if there is one."""
 
     @abstractmethod
     def usable(self, near: Any) -> Any:
@@ -81,32 +81,23 @@ class Forward(ABC):
         """
 
 
-@dataclass(frozen=True, eq=False)
-class Predicted:
+class Predicted(NamedTuple):
     """Predicted measurements, and their derivative by the unknowns."""
 
     values: FloatArray
     slopes: FloatArray
 
 
-def followed(
-    parametric: Parametric,
-    statement: Statement,
-    response: Response,
-    vector: FloatArray,
-    elsewhere: FloatArray | None = None,
+def of_fields(
+    parametric: Parametric, statement: Statement, response: Response, vector: FloatArray, X: FloatArray
 ) -> tuple[list[FloatArray], FloatArray]:
-    """Return the values of all terms of a statement and of the numbers, and how its residual follows fields alone."""
-    place, dependence = statement.place, parametric.dependence(statement)
-    assert isinstance(place, AtPoints | Averages)
-    X, normals = place.points, place.normals if isinstance(place, Averages) else None
-    if elsewhere is not None:
-        X = elsewhere
+    """Return all terms of a statement and the numbers at points, and the change of its residual by fields alone."""
+    dependence, normals = parametric.dependence(statement), getattr(statement.place, "normals", None)
     found = response.evaluate(X, dict.fromkeys(index for _, index in dependence.wanted))
     terms = [found[index][:, :, parametric.names.index(name)] for name, index in dependence.wanted]
     values = dependence.values(X, [own[:, 0] for own in terms], vector)
-    of_fields = [f for t, f in zip(dependence.terms, dependence.by_term, strict=True) if t.field in parametric.names]
-    pairs = zip(of_fields, terms, strict=True)
+    slopes = [f for t, f in zip(dependence.terms, dependence.by_term, strict=True) if t.field in parametric.names]
+    pairs = zip(slopes, terms, strict=True)
     return values, np.asarray(sum(function(X, normals, values)[:, None] * own[:, 1:] for function, own in pairs))
 
 
@@ -118,20 +109,16 @@ def predicted(
     elsewhere: FloatArray | None = None,
 ) -> Predicted:
     """Return the predictions of a response for one set of measurements, or for the same at other points."""
-    place = statement.place
+    place, dependence = statement.place, parametric.dependence(statement)
     assert isinstance(place, AtPoints | Averages)
-    X, normals = place.points, place.normals if isinstance(place, Averages) else None
-    if elsewhere is not None:
-        X = elsewhere
-    dependence = parametric.dependence(statement)
-    values, of_fields = followed(parametric, statement, response, vector, elsewhere)
-    slopes = dependence.slopes(X, normals, values) + of_fields
-    made = Predicted(np.asarray(dependence.residual(X, normals, values)), slopes)
+    X, normals = place.points if elsewhere is None else elsewhere, getattr(place, "normals", None)
+    terms, slopes = of_fields(parametric, statement, response, vector, X)
+    slopes = dependence.slopes(X, normals, terms) + slopes
+    values = np.asarray(dependence.residual(X, normals, terms))
     if isinstance(place, AtPoints):
-        return made
+        return Predicted(values, slopes)
     starts = [0, *place.ends[:-1]]
-    sums = (np.add.reduceat((place.weights * own.T).T, starts, axis=0) for own in (made.values, made.slopes))
-    return Predicted(*sums)
+    return Predicted(*(np.add.reduceat((place.weights * own.T).T, starts, axis=0) for own in (values, slopes)))
 
 
 def finer(solution: Solution) -> Solution:
@@ -144,7 +131,7 @@ def finer(solution: Solution) -> Solution:
 def forwarded(parametric: Parametric, solution: Solution, vector: FloatArray) -> FloatArray:
     """Return the predictions of a solution for all measurements."""
     plain = Plain(solution, parametric.size)
-    return np.concatenate([predicted(parametric, s, plain, vector).values for s in parametric.observations])
+    return np.concatenate([predicted(parametric, s, plain, vector)[0] for s in parametric.observations])
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,14 +10,10 @@ from scipy.special import ndtr
 
 from pibls.checks import FloatArray
 from pibls.inverse.descent import Place
-from pibls.inverse.measurements import HUBER, Measurements, Weighed
-from pibls.inverse.unknowns import Coordinates
+from pibls.inverse.measurements import Measurements, Weighed
+from pibls.inverse.thresholds import SETTINGS
 
 __all__ = ["Spread"]
-
-_RANK = 1e-13
-_LEAST_SAY = 0.02  # of an outlier: it has next to none
-_NORMAL = 0.7102  # mean square of normal noise that is cut off at HUBER
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,46 +28,46 @@ class Spread:
         How many unknowns the data determine.
     covariance
         Of the coordinates.
-    answers
+    gain
         By how much each coordinate moves with each of the data, shape (coordinates, data).
     """
 
     weighed: Weighed
     free: float
     covariance: FloatArray
-    answers: FloatArray
+    gain: FloatArray
 
     @classmethod
-    def of(cls, measurements: Measurements, place: Place, coordinates: Coordinates) -> Spread:
+    def of(cls, measurements: Measurements, place: Place) -> Spread:
         """Linearise about a place.
 
         Of a loss with outliers, the curvature is what determines the unknowns: a datum takes part in it with the
         probability that its true residual is not cut off. It pulls with a variance of its own all the same.
         """
         count = len(place.residual)
-        rows = measurements.weighed(place.residual).rows(place, coordinates)[0]
+        rows = measurements.weighed(place.residual).rows(place)[0]
         free = float(np.square(rows[:count] @ _inverse_root(rows)).sum())
         weighed = measurements.weighed(place.residual, free)
-        root = _inverse_root(weighed.rows(place, coordinates)[0])
+        root = _inverse_root(weighed.rows(place)[0])
         plain = place.slopes / weighed.noise[:, None]
         say, pull = np.ones(count), np.ones(count)
         if measurements.robust.any():
             scaled = place.residual / weighed.noise
             say = np.where(measurements.robust, _say(scaled, np.linalg.norm(plain @ root, axis=1)), 1.0)
             pull = _pull(measurements, scaled, free)
-            root = _inverse_root(np.vstack([plain * np.sqrt(say)[:, None], weighed.prior(place.point, coordinates)[0]]))
+            root = _inverse_root(np.vstack([plain * np.sqrt(say)[:, None], weighed.prior(place.point)[0]]))
         seen = plain @ root
         # Directions that no row sees stay as open as they are.
         middle = np.eye(root.shape[1]) + (seen.T * (pull - say)) @ seen
-        answers = root @ (seen.T * (say / weighed.noise))
-        return cls(weighed, free, np.asarray(root @ middle @ root.T), np.asarray(answers))
+        gain = root @ (seen.T * (say / weighed.noise))
+        return cls(weighed, free, np.asarray(root @ middle @ root.T), np.asarray(gain))
 
 
 def _inverse_root(rows: FloatArray) -> FloatArray:
     """Return R⁻¹ of the rows, with next to nothing in the place of directions that they do not see."""
     sizes = np.linalg.norm(rows, axis=0)
     sizes = np.where(sizes > 0, sizes, 1.0)
-    padded = np.vstack([rows / sizes, _RANK * np.eye(len(sizes))])
+    padded = np.vstack([rows / sizes, SETTINGS.rounding * np.eye(len(sizes))])
     upper = np.linalg.qr(padded, mode="r")
     return np.asarray(solve_triangular(upper, np.eye(len(sizes))) / sizes[:, None])
 
@@ -79,18 +75,21 @@ def _inverse_root(rows: FloatArray) -> FloatArray:
 def _say(scaled: FloatArray, doubt: FloatArray) -> FloatArray:
     """Return how probably residuals are not cut off, if predictions are as doubtful as that, in units of the noise.
 
-    >>> _say(np.array([0.0, HUBER, 20.0]), np.array([0.1, 0.1, 0.1])).tolist()
-    [1.0, 0.5, 0.02]
+    >>> _say(np.array([0.0, SETTINGS.huber, 20.0]), np.array([0.1, 0.1, 0.1])).tolist()
+    [1.0, 0.5, 0.01]
     """
-    return np.asarray(np.maximum(ndtr((HUBER - np.abs(scaled)) / np.maximum(doubt, 1e-300)), _LEAST_SAY))
+    return np.asarray(np.maximum(ndtr((SETTINGS.huber - np.abs(scaled)) / np.maximum(doubt, 1e-300)), SETTINGS.slight))
 
 
 def _pull(measurements: Measurements, scaled: FloatArray, free: float) -> FloatArray:
     """Return the mean square of residuals with outliers cut off, set by set: not less than that of normal noise."""
+    cut = SETTINGS.huber
+    # The mean square of normal noise that is cut off.
+    normal = 1.0 + 2.0 * ((cut**2 - 1.0) * ndtr(-cut) - cut * np.exp(-(cut**2) / 2.0) / np.sqrt(2.0 * np.pi))
     found = np.ones(len(scaled))
     share = max(1.0 - free / len(scaled), 1.0 / len(scaled))
     for span in measurements.spans:
         if measurements.robust[span].any():
-            mean = float(np.mean(np.square(np.clip(scaled[span], -HUBER, HUBER))))
-            found[span] = max(mean / share, _NORMAL)
+            mean = float(np.mean(np.square(np.clip(scaled[span], -cut, cut))))
+            found[span] = max(mean / share, normal)
     return found

@@ -52,29 +52,15 @@ Step: TypeAlias = tuple[Precisions, float]
 
 @dataclass(frozen=True, eq=False)
 class Inference:
-    """The posterior for given precisions, and the numbers that the next ones follow from.
+    """The posterior for given precisions, and the numbers that the next ones follow from."""
 
-    Attributes
-    ----------
-    precisions
-        What it is for.
-    mean
-        Of the weights.
-    evidence
-        Logarithm of the probability density of the right-hand sides.
-    determined
-        Number of weights that the rows determine rather than the prior (γ), as a share of each group.
-    residuals
-        Sum of the squared residuals of each group.
-    singular_values, directions
-        Of the rows times √β; one column of ``directions`` per value.
-    """
-
-    precisions: Precisions
-    mean: FloatArray
-    evidence: float
+    precisions: Precisions  # what it is for
+    mean: FloatArray  # of the weights
+    evidence: float  # logarithm of the probability density of the right-hand sides
+    # number of weights that the rows determine rather than the prior (γ), as a share of each group
     determined: tuple[float, ...]
-    residuals: tuple[float, ...]
+    residuals: tuple[float, ...]  # sum of the squared residuals of each group
+    # singular_values, directions: of the rows times √β; one column of directions per value
     singular_values: FloatArray
     directions: FloatArray
 

@@ -238,8 +238,6 @@ def fit_together(
 ) -> list[Solution]:
     """Return what the fits of networks, one by one, would give; they are trained side by side.
 
-    Examples
-    --------
     >>> from pibls import problems
     >>> problem = problems.advection()
     >>> points = Points.sample(problem, interior=20)

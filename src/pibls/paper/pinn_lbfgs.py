@@ -98,8 +98,6 @@ class Lbfgs:
     One that finds none forgets the past, which can spoil every direction; if the gradient alone does not help either,
     the minimisation has stopped.
 
-    Examples
-    --------
     >>> import torch
     >>> state = Lbfgs.start(lambda x: ((x**4).sum(1), 4 * x**3), torch.ones(1, 2, dtype=torch.float64))
     >>> for _ in range(30):

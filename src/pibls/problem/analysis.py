@@ -30,8 +30,6 @@ from pibls.problem.switches import (
 def analysis_of(problem: Problem) -> Analysis:
     """Return the analysis of a problem; a second call returns the same.
 
-    Examples
-    --------
     >>> from pibls.problems import poisson, stokes
     >>> problem = poisson()
     >>> found = analysis_of(problem)

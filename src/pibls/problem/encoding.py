@@ -31,8 +31,6 @@ _EXPONENT = 1_000
 # SymPy writes these out: one term per order, each with the whole argument.
 _POLYNOMIALS = ("legendre", "hermite", "chebyshevt")
 _HIGHEST_DEGREE, _LARGEST_ARGUMENT = 50, 20
-# Operators over space are carried out later, and each derivative of a product has more terms.
-_DEEPEST, _MOST_DERIVED = 12, 200_000
 
 SCALARS = (
     *(sp.sin, sp.cos, sp.tan, sp.cot, sp.sec, sp.csc, sp.asin, sp.acos, sp.atan, sp.atan2),
@@ -53,10 +51,7 @@ _FUNCTIONS = _TESTS | {
 _LOGIC = {"And", "Or", "Not", "Xor"}
 # Here SymPy would look for relations between arguments, for minutes if they are large. They were sought on writing.
 SEARCHING = {*_TESTS, "Abs", "sign", "Heaviside", "Min", "Max", "floor", "ceiling", "Mod"}
-_ORDERS = {
-    **{"Laplacian": 2, "Divergence": 1, "NormalDerivative": 1, "SpaceDerivative": 1, "Flux": 1},
-    **{"Inside": 0, "Outside": 0},
-}
+_OPERATORS = ("Laplacian", "Divergence", "NormalDerivative", "SpaceDerivative", "Flux", "Inside", "Outside")
 _CONSTANTS = {
     "pi": sp.pi, "E": sp.E, "EulerGamma": sp.EulerGamma, "GoldenRatio": sp.GoldenRatio,
     "true": sp.true, "false": sp.false,
@@ -264,19 +259,17 @@ def _finite(number: float) -> float:
 def _measured(kind: str, parts: list[Measured], expression: Any = None) -> Measured:
     """Return the measures of a node from those of its parts, or refuse the node."""
     size = 1 + sum(part.size for part in parts)
-    inner = max((part.order for part in parts), default=0)
-    order = inner + _ORDERS.get(kind, 0)
     degree = parts[0].number if kind in _POLYNOMIALS and parts else None
     if degree is not None and (degree > _HIGHEST_DEGREE or size > _LARGEST_ARGUMENT):
         raise _too_large(kind, parts, f"a polynomial of degree {_HIGHEST_DEGREE} of a short argument")
     size *= 1 if degree is None else 2 * (int(degree) + 1)
-    if size > _NODES or order > _DEEPEST or (order and size * 2**order > _MOST_DERIVED):
-        raise _too_large(kind, parts, f"{_NODES} parts, fewer inside operators")
+    if size > _NODES:
+        raise _too_large(kind, parts, f"{_NODES} parts")
     if kind == "Pow" and len(parts) == 2:
         _check_power(*parts)
-    is_number = kind in _FUNCTIONS and kind not in _ORDERS and kind not in _TESTS
+    is_number = kind in _FUNCTIONS and kind not in _OPERATORS and kind not in _TESTS
     number = _number(kind, parts) if is_number else None
-    return Measured(expression, number, size, order=order)
+    return Measured(expression, number, size)
 
 
 def _check_power(base: Measured, exponent: Measured) -> None:

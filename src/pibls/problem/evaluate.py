@@ -138,8 +138,6 @@ def compile_function(
 ) -> Function:
     """Compile an expression of the coordinates, of normal components and of extra symbols.
 
-    Examples
-    --------
     >>> x, y = sp.symbols("x y", real=True)
     >>> compile_function(x * sp.cos(y), (x, y))(np.array([[2.0, 0.0], [3.0, np.pi]]))
     array([ 2., -3.])

@@ -13,6 +13,7 @@ from pibls.problem.conditions import residual_of
 from pibls.problem.domain import DomainLike
 from pibls.problem.evaluate import compile_function
 from pibls.problem.lowering import Form
+from pibls.problem.measured import expanded
 from pibls.problem.operators import Divergence, Laplacian, SpaceDerivative, resolve
 from pibls.problem.symbols import Field, normal
 
@@ -22,15 +23,13 @@ _SAMPLES = 64
 def normal_flux(equation: object, space: tuple[sp.Symbol, ...]) -> sp.Expr | None:
     """Return the flux of an equation along the normal, or None if its divergences alone do not tell.
 
-    Examples
-    --------
     >>> from pibls import coordinates, div, field, grad
     >>> x, y = coordinates("x y")
     >>> u = field("u", x, y)
     >>> resolve(normal_flux(sp.Eq(-div(x * grad(u)), 1), (x, y)), (x, y))
     -n_x*x*Derivative(u(x, y), x) - n_y*x*Derivative(u(x, y), y)
     """
-    residual = sp.expand(residual_of(equation, "the equation"))
+    residual = expanded(residual_of(equation, "the equation"))
     flux, rest = sp.S.Zero, residual
     for operator in sorted(residual.atoms(Divergence, Laplacian), key=sp.default_sort_key):
         factor = residual.coeff(operator)
@@ -46,14 +45,12 @@ def normal_flux(equation: object, space: tuple[sp.Symbol, ...]) -> sp.Expr | Non
     if flux == 0 or rest.has(Divergence, Laplacian):
         return None
     rest = resolve(rest, space)
-    return None if any(d.derivative_count > 1 for d in rest.atoms(sp.Derivative)) else sp.expand(flux)
+    return None if any(d.derivative_count > 1 for d in rest.atoms(sp.Derivative)) else expanded(flux)
 
 
 def carriers(forms: Sequence[Form], names: Sequence[str], space: int) -> dict[str, int]:
     """Return for every field whose equation is of second order in space the number of the equation by which it flows.
 
-    Examples
-    --------
     >>> from pibls.problems import everyday
     >>> problem = everyday()["cantilever"]()
     >>> carriers([s.form for s in problem.statements if s.is_equation], problem.field_names, 2)
@@ -74,8 +71,6 @@ def carriers(forms: Sequence[Form], names: Sequence[str], space: int) -> dict[st
 def flux_of(field: Any, equations: Sequence[object], forms: Sequence[Form], domain: DomainLike) -> sp.Expr:
     """Return the flux of a field along the normal, with a sign by which it grows with the field's own slope.
 
-    Examples
-    --------
     >>> from pibls.problems import poisson
     >>> problem = poisson()
     >>> forms = [s.form for s in problem.statements if s.is_equation]
@@ -110,4 +105,4 @@ def flux_of(field: Any, equations: Sequence[object], forms: Sequence[Form], doma
     # Where a coefficient depends on the solution, its sign is that at one.
     plain = sum(own).xreplace(dict.fromkeys(values, sp.S.One))
     size = float(np.mean(compile_function(plain, symbols)(domain.sample(_SAMPLES, "kronecker"))))
-    return flux if size >= 0 else sp.expand(-flux)
+    return flux if size >= 0 else expanded(-flux)

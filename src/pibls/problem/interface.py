@@ -13,6 +13,7 @@ from pibls.checks import check_number, shorten
 from pibls.errors import ProblemError
 from pibls.problem.conditions import HEAVIEST, Condition, Mean, Periodic, as_value, residual_of
 from pibls.problem.domain import is_domain
+from pibls.problem.measured import expanded
 from pibls.problem.observation import Observation
 from pibls.problem.printing import text
 from pibls.problem.symbols import Field
@@ -212,7 +213,7 @@ def split_sides(equation: sp.Eq | sp.Expr, flows: Callable[[sp.Expr], sp.Expr]) 
     plain = residual.xreplace(stand_ins)
     own, other = ({s: d for s, d in stand_ins.items() if isinstance(s, kind)} for kind in (Inside, Outside))
     for symbol in own.values():
-        if sp.expand(plain.diff(symbol)).free_symbols & set(other.values()):
+        if expanded(plain.diff(symbol)).free_symbols & set(other.values()):
             raise ProblemError(
                 f"An equation of Interface multiplies both sides with each other: {text(residual)} = 0. It must be a "
                 "sum of what is inside and what is outside."
@@ -222,7 +223,7 @@ def split_sides(equation: sp.Eq | sp.Expr, flows: Callable[[sp.Expr], sp.Expr]) 
     for mine, theirs in ((own, other), (other, own)):
         alone = plain.xreplace(dict.fromkeys(theirs.values(), sp.S.Zero)) - known
         back = {dummy: side.args[0].replace(Flux, flows) for side, dummy in mine.items()}
-        sides.append(sp.expand(alone).xreplace(back))
+        sides.append(expanded(alone).xreplace(back))
     return (sides[0] + known, sides[1]) if own else (sides[0], sides[1] + known)
 
 

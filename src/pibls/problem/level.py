@@ -20,8 +20,6 @@ _DIFFERENCE = 1e-6
 class Level:
     """A function of points with its gradient, of which one asks where it is zero.
 
-    Examples
-    --------
     >>> x, y = sp.symbols("x y", real=True)
     >>> Level.of(x * y, (x, y)).gradient(np.array([[2.0, 3.0]]))
     array([[3., 2.]])

@@ -18,6 +18,7 @@ import sympy as sp
 from pibls.checks import FloatArray
 from pibls.errors import ProblemError
 from pibls.problem.evaluate import Function, compile_function
+from pibls.problem.measured import expanded_terms
 from pibls.problem.printing import text
 from pibls.problem.symbols import Data, Field, Normal
 
@@ -45,30 +46,14 @@ class Term:
 
 @dataclass(frozen=True)
 class Form:
-    """A residual lowered to terms and a source.
+    """A residual lowered to terms and a source."""
 
-    Attributes
-    ----------
-    expression
-        The residual as written, with operators resolved.
-    residual
-        The residual with slots in place of fields and their derivatives.
-    terms
-        Terms of its Fréchet derivative.
-    source
-        The residual at zero state: for a linear form, ``residual = Σ terms + source``.
-    coordinates
-        Coordinates of the domain, in the order of the multi-indices.
-    is_linear
-        Whether the coefficients are free of the unknowns.
-    """
-
-    expression: sp.Expr
-    residual: sp.Expr
-    terms: tuple[Term, ...]
-    source: sp.Expr
-    coordinates: tuple[sp.Symbol, ...]
-    is_linear: bool
+    expression: sp.Expr  # the residual as written, with operators resolved
+    residual: sp.Expr  # the residual with slots in place of fields and their derivatives
+    terms: tuple[Term, ...]  # terms of its Fréchet derivative
+    source: sp.Expr  # the residual at zero state: for a linear form, residual = Σ terms + source
+    coordinates: tuple[sp.Symbol, ...]  # coordinates of the domain, in the order of the multi-indices
+    is_linear: bool  # whether the coefficients are free of the unknowns
 
     def __getstate__(self) -> dict[str, Any]:
         """Leave out compiled functions, which cannot be pickled."""
@@ -167,12 +152,14 @@ def _slots(expression: sp.Expr, coordinates: tuple[sp.Symbol, ...]) -> dict[sp.E
 
 
 def _free_of(expression: sp.Expr, slots: set[sp.Symbol]) -> tuple[bool, sp.Expr]:
-    """Tell whether an expression does not depend on the slots, simplifying only if it seems to and may not."""
-    if not expression.free_symbols & slots:
+    """Tell whether an expression does not depend on the slots, rewriting only a short one that seems to and may not."""
+    left = expression.free_symbols & slots
+    if not left:
         return True, expression
+    if _varies(expression, left) or expanded_terms(expression) > _SIMPLIFY_LIMIT:
+        return False, expression
     expanded = sp.expand(expression)
-    left = expanded.free_symbols & slots
-    if left and not _varies(expanded, left) and expanded.count_ops() <= _SIMPLIFY_LIMIT:
+    if expanded.free_symbols & slots and expanded.count_ops() <= _SIMPLIFY_LIMIT:
         expanded = sp.simplify(expanded)
     free = not expanded.free_symbols & slots
     return free, expanded if free else expression
@@ -180,7 +167,8 @@ def _free_of(expression: sp.Expr, slots: set[sp.Symbol]) -> tuple[bool, sp.Expr]
 
 def _slope(residual: sp.Expr, slot: sp.Symbol) -> sp.Expr:
     """Return the derivative by an unknown as it is almost everywhere: where a sign changes, no step could use it."""
-    slope = sp.diff(residual, slot)
+    # Summand by summand: most of a long residual is free of any one slot.
+    slope = sp.Add(*(sp.diff(part, slot) for part in sp.Add.make_args(residual) if slot in part.free_symbols))
     spikes = {spike for spike in slope.atoms(sp.DiracDelta) if slot in spike.free_symbols}
     return slope.xreplace(dict.fromkeys(spikes, sp.S.Zero))
 
@@ -204,8 +192,6 @@ def _varies(expression: sp.Expr, slots: set[sp.Symbol]) -> bool:
 def lower(expression: sp.Expr, coordinates: tuple[sp.Symbol, ...]) -> Form:
     """Lower a resolved residual to a :class:`Form`.
 
-    Examples
-    --------
     >>> from pibls.problem import coordinates, field
     >>> x, y = coordinates("x y")
     >>> u = field("u", x, y)

@@ -166,8 +166,6 @@ def normal_derivative(u: sp.Expr) -> Any:
 def resolve(expression: sp.Expr, space: tuple[sp.Symbol, ...]) -> sp.Expr:
     """Write out every operator of an expression over the given space coordinates and carry out derivatives.
 
-    Examples
-    --------
     >>> from pibls.problem import coordinates, field
     >>> x, t = coordinates("x t")
     >>> resolve(laplacian(field("u", x, t)), (x,))

@@ -53,22 +53,13 @@ class Average:
 
 @dataclass(frozen=True, eq=False)
 class Averages:
-    """Averaged over regions: sums of weighted values at points.
+    """Averaged over regions: sums of weighted values at points."""
 
-    Attributes
-    ----------
-    points, weights
-        The rules of all regions, one after the other; the weights of each sum to one.
-    ends
-        Where the rule of each region ends.
-    normals
-        Outward normals, if the regions are parts of the boundary.
-    """
-
+    # points, weights: the rules of all regions, one after the other; the weights of each sum to one
     points: FloatArray
     weights: FloatArray
-    ends: tuple[int, ...]
-    normals: FloatArray | None = None
+    ends: tuple[int, ...]  # where the rule of each region ends
+    normals: FloatArray | None = None  # outward normals, if the regions are parts of the boundary
 
 
 @dataclass(frozen=True, eq=False)

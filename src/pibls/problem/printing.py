@@ -73,8 +73,6 @@ class _LatexPrinter(LatexPrinter):  # type: ignore[misc]
 def text(expression: sp.Basic) -> str:
     """Return an expression as one line of text.
 
-    Examples
-    --------
     >>> from pibls.problem import coordinates, field
     >>> x, t = coordinates("x t")
     >>> u = field("u", x, t)
@@ -91,8 +89,6 @@ def text(expression: sp.Basic) -> str:
 def latex(expression: sp.Basic) -> str:
     r"""Return an expression as LaTeX.
 
-    Examples
-    --------
     >>> from pibls.problem import coordinates, field
     >>> x, t = coordinates("x t")
     >>> latex(field("u", x, t).diff(x, 2))

@@ -16,7 +16,6 @@ from pibls.problem.conditions import Condition
 from pibls.problem.domain import DomainLike, is_domain
 from pibls.problem.evaluate import Function, compile_function
 from pibls.problem.interface import AnyCondition, Interface
-from pibls.problem.lowering import Form
 from pibls.problem.names import described, find_fields, find_functions, find_numbers
 from pibls.problem.places import Interior, OnPart
 from pibls.problem.printing import latex, text
@@ -175,11 +174,7 @@ class Problem:
     @cached_property
     def is_linear(self) -> bool:
         """Whether every equation and condition is linear in the unknowns."""
-        return not self.parameters and all(form.is_linear for form in self._forms)
-
-    @property
-    def _forms(self) -> tuple[Form, ...]:
-        return tuple(form for statement in self.statements for form in statement.forms)
+        return not self.parameters and all(form.is_linear for own in self.statements for form in own.forms)
 
     @cached_property
     def field_names(self) -> tuple[str, ...]:
@@ -189,7 +184,7 @@ class Problem:
     @cached_property
     def data(self) -> Mapping[str, Data]:
         """Functions known only as Python callables, by name."""
-        nodes = {n for form in self._forms for n in form.expression.atoms(Data)}
+        nodes = {n for own in self.statements for form in own.forms for n in form.expression.atoms(Data)}
         return {n.label: n for n in sorted(nodes, key=str)}
 
     @cached_property

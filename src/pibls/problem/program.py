@@ -93,15 +93,6 @@ _NUMBER = "number"
 class Program:
     """Expressions of some symbols as operations on numbered values: the arguments come first, then one per step.
 
-    Attributes
-    ----------
-    inputs
-        How many arguments it takes.
-    steps
-        Names of operations with the numbers of the values that each takes, or "number" with a constant.
-    outputs
-        Which values are returned.
-
     Examples
     --------
     >>> x, y = sp.symbols("x y")
@@ -110,9 +101,10 @@ class Program:
     [array([ 1.08060461, -1.24844051]), array([1. , 0.5])]
     """
 
-    inputs: int
+    inputs: int  # how many arguments it takes
+    # names of operations with the numbers of the values that each takes, or "number" with a constant
     steps: tuple[tuple[str, tuple[Any, ...]], ...]
-    outputs: tuple[int, ...]
+    outputs: tuple[int, ...]  # which values are returned
 
     @classmethod
     def of(cls, expressions: Sequence[sp.Basic], symbols: Sequence[sp.Basic]) -> Program:

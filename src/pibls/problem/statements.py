@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 import sympy as sp
 
-from pibls.checks import FloatArray
-from pibls.errors import GeometryError, ProblemError
+from pibls.checks import FloatArray, cut
+from pibls.errors import GeometryError, PiblsError, ProblemError
 from pibls.problem.conditions import INITIAL, Condition, Mean, Periodic, residual_of
 from pibls.problem.domain import DomainLike
 from pibls.problem.fluxes import flux_of
@@ -42,37 +42,18 @@ from pibls.problem.unknown_numbers import Unknown
 
 @dataclass(frozen=True, eq=False)
 class Statement:
-    """A residual that shall vanish somewhere.
+    """A residual that shall vanish somewhere."""
 
-    Attributes
-    ----------
-    name
-        What it is called in messages, diagnostics and residual tables.
-    source
-        Index of the point set it lives on: equations first, then conditions.
-    form
-        The lowered residual.
-    place
-        Where it holds.
-    weight, exact
-        As given on the condition.
-    targets
-        Measured values the form shall equal, or None for zero.
-    noise
-        Standard deviation per target, or None.
-    loss
-        How misfits to the targets count: ``"squares"`` or ``"huber"``.
-    """
-
-    name: str
-    source: int
-    form: Form
-    place: Place
+    name: str  # what it is called in messages, diagnostics and residual tables
+    source: int  # index of the point set it lives on: equations first, then conditions
+    form: Form  # the lowered residual
+    place: Place  # where it holds
+    # weight, exact: as given on the condition
     weight: float = 1.0
     exact: bool = False
-    targets: FloatArray | None = None
-    noise: FloatArray | None = None
-    loss: str = "squares"
+    targets: FloatArray | None = None  # measured values the form shall equal, or None for zero
+    noise: FloatArray | None = None  # standard deviation per target, or None
+    loss: str = "squares"  # how misfits to the targets count: "squares" or "huber"
 
     @property
     def is_equation(self) -> bool:
@@ -93,6 +74,12 @@ def lowered(equation: object, domain: DomainLike, owner: str, *, normals: bool) 
         raise ProblemError(
             f"{owner} is nested too deeply for SymPy. Simplify it, or wrap the part without unknowns as pibls.data."
         ) from None
+    except (ArithmeticError, TypeError, ValueError, AttributeError, NotImplementedError) as error:
+        if isinstance(error, PiblsError):
+            raise
+        raise ProblemError(
+            f"{owner} is no equation that SymPy can differentiate ({cut(str(error))}). Write it in another form."
+        ) from error
 
 
 def _lowered(equation: object, domain: DomainLike, owner: str, normals: bool) -> Form:

@@ -30,8 +30,6 @@ def switching_planes(problem: Problem, *, conditions: bool = True) -> FloatArray
 
     Those of conditions can be left out.
 
-    Examples
-    --------
     >>> from pibls import Dirichlet, Interval, coordinates, field
     >>> x = coordinates("x")
     >>> u = field("u", x)
@@ -57,8 +55,6 @@ def switching_planes(problem: Problem, *, conditions: bool = True) -> FloatArray
 def switching_edges(problem: Problem, *, several: bool = True) -> tuple[sp.Expr, ...]:
     """Return the smooth functions of several coordinates, or of one, at whose zeros equations switch.
 
-    Examples
-    --------
     >>> from pibls import Dirichlet, Rectangle, coordinates, field, laplacian
     >>> x, y = coordinates("x y")
     >>> u = field("u", x, y)
@@ -92,8 +88,6 @@ def has_branches(expression: sp.Basic) -> bool:
 def has_jumps(problem: Problem) -> bool:
     """Tell whether the coefficient of a highest derivative in space jumps anywhere.
 
-    Examples
-    --------
     >>> from pibls.problems import everyday, poisson
     >>> [has_jumps(problem) for problem in (poisson(), everyday()["two_plates"]())]
     [False, True]
@@ -111,8 +105,6 @@ def _top_jumps(equation: Statement, space: int) -> bool:
 def reading_of_jumps(problem: Problem) -> str:
     """Say which flux is taken to be continuous where the coefficient of a second derivative jumps outside a divergence.
 
-    Examples
-    --------
     >>> import pibls as pb
     >>> x = pb.coordinates("x")
     >>> u, rod = pb.field("u", x), pb.Interval((x, 0, 1))
@@ -136,8 +128,6 @@ def reading_of_jumps(problem: Problem) -> str:
 def branch_number(problem: Problem) -> sp.Expr:
     """Return a number that differs between any two places at which equations take different branches.
 
-    Examples
-    --------
     >>> from pibls import Dirichlet, Rectangle, coordinates, field, laplacian
     >>> x, y = coordinates("x y")
     >>> u = field("u", x, y)

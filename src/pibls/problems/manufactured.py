@@ -27,8 +27,6 @@ __all__ = [
 def scalar(names: str) -> tuple[Any, ...]:
     """Return coordinates of these names, and one unknown function u of them.
 
-    Examples
-    --------
     >>> x, t, u = scalar("x t")
     >>> u
     u(x, t)
@@ -48,8 +46,6 @@ def parameter(
 ) -> sp.Expr:
     """Return a parameter of a problem as a SymPy number, whole numbers and SymPy constants exactly.
 
-    Examples
-    --------
     >>> (
     ...     parameter("k", 10.0, "helmholtz", minimum=0, maximum=1000),
     ...     parameter("k", sp.pi, "helmholtz", minimum=0, maximum=9),
@@ -66,8 +62,6 @@ def parameter(
 def layer_width(value: object, owner: str) -> sp.Rational:
     """Return the ``eps`` parameter of a singularly perturbed problem as a fraction.
 
-    Examples
-    --------
     >>> layer_width(1e-3, "convection_diffusion")
     1/1000
     """
@@ -78,8 +72,6 @@ def layer_width(value: object, owner: str) -> sp.Rational:
 def layer(x: sp.Symbol, width: sp.Rational) -> sp.Expr:
     """Return (e^(x/ε) − 1) / (e^(1/ε) − 1), which rises from 0 to 1 within ε of x = 1; nothing in it overflows.
 
-    Examples
-    --------
     >>> x = sp.Symbol("x", real=True)
     >>> [round(float(layer(x, sp.Rational(1, 1000)).subs(x, value)), 3) for value in (0, 0.999, 1)]
     [0.0, 0.368, 1.0]
@@ -92,8 +84,6 @@ def applied(expression: sp.Expr, exact: Mapping[Field, sp.Expr], domain: Domain)
 
     Normal components stay symbols, so the result can be the value of a Neumann condition on any boundary.
 
-    Examples
-    --------
     >>> from pibls.geometry import Rectangle
     >>> from pibls.problem import coordinates, field, laplacian, normal_derivative
     >>> x, y = coordinates("x y")
@@ -108,8 +98,6 @@ def applied(expression: sp.Expr, exact: Mapping[Field, sp.Expr], domain: Domain)
 def manufactured(operator: sp.Expr, exact: Mapping[Field, sp.Expr], domain: Domain) -> sp.Eq:
     """Return the equation ``operator = source`` whose source is the operator applied to the exact solution.
 
-    Examples
-    --------
     >>> from pibls.geometry import Interval
     >>> from pibls.problem import coordinates, field
     >>> x = coordinates("x")
@@ -125,8 +113,6 @@ def dirichlet_problem(operator: sp.Expr, u: Field, exact: sp.Expr, domain: Domai
 
     ``boundary`` is what the exact solution amounts to there, where that is simpler (zero, say).
 
-    Examples
-    --------
     >>> from pibls.geometry import Interval
     >>> from pibls.problem import coordinates, field
     >>> x = coordinates("x")
@@ -143,8 +129,6 @@ def dirichlet_problem(operator: sp.Expr, u: Field, exact: sp.Expr, domain: Domai
 def plane_stress(u: Field, v: Field, poisson_ratio: sp.Expr) -> tuple[tuple[sp.Expr, ...], tuple[sp.Expr, ...]]:
     """Return the forces −∇·σ and the tractions σ·n of a sheet with Young's modulus 1 and displacement (u, v).
 
-    Examples
-    --------
     >>> from pibls.problem import coordinates, field
     >>> x, y = coordinates("x y")
     >>> forces, tractions = plane_stress(field("u", x, y), field("v", x, y), sp.S.Zero)

@@ -29,31 +29,18 @@ _CHUNK = 100
 
 @dataclass(frozen=True, eq=False)
 class SemiLinear:
-    """u_t = L u + ∂^k N(u) on a periodic interval, for :func:`etdrk4`.
+    """u_t = L u + ∂^k N(u) on a periodic interval, for :func:`etdrk4`."""
 
-    Attributes
-    ----------
-    low, length
-        The interval.
-    symbol
-        L as a function of the wave numbers.
-    nonlinear, order
-        N, applied to values, and how often its result is differentiated.
-    initial
-        The initial value as a function of x.
-    stop
-        The last time.
-    modes, steps
-        Number of grid points, and of time steps.
-    """
-
+    # low, length: the interval
     low: float
     length: float
-    symbol: Callable[[FloatArray], FloatArray]
+    symbol: Callable[[FloatArray], FloatArray]  # L as a function of the wave numbers
+    # nonlinear, order: N, applied to values, and how often its result is differentiated
     nonlinear: Callable[[FloatArray], FloatArray]
     order: int
-    initial: Callable[[FloatArray], FloatArray]
-    stop: float
+    initial: Callable[[FloatArray], FloatArray]  # the initial value as a function of x
+    stop: float  # the last time
+    # modes, steps: number of grid points, and of time steps
     modes: int
     steps: int
 
@@ -63,8 +50,6 @@ def etdrk4(problem: SemiLinear) -> Callable[[FloatArray, FloatArray], FloatArray
 
     Between the steps it is interpolated by polynomials of degree seven.
 
-    Examples
-    --------
     >>> heat = SemiLinear(0.0, 2 * np.pi, lambda k: -(k**2), lambda u: 0 * u, 0, np.sin, 1.0, 16, 64)
     >>> u = etdrk4(heat)
     >>> float((u(np.array([0.5]), np.array([0.7])) - np.exp(-0.7) * np.sin(0.5)).round(12)[0])
@@ -255,8 +240,6 @@ def cole_hopf(
     The integrands are entire and vanish at the ends of the range of integration, so that the trapezoid rule converges
     faster than any power of its step.
 
-    Examples
-    --------
     >>> u = cole_hopf(0.1)
     >>> start, later = u(np.array([0.5, 0.0]), np.array([0.0, 1.0]))
     >>> float(start), bool(abs(later) < 1e-12)

@@ -5,9 +5,11 @@ The driver decides when to go on.
 """
 
 from pibls.refinement.driver import Course, Discretisation, Estimated, extrapolated, refine
-from pibls.refinement.stopping import Cost, Patience, Reason, Stop, verdict
+from pibls.refinement.stopping import ROUNDING, VISIBLE, Cost, Patience, Reason, Stop, verdict
 
 __all__ = [
+    "ROUNDING",
+    "VISIBLE",
     "Cost",
     "Course",
     "Discretisation",

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sys
 
-from pibls.refinement.stopping import Patience
+from pibls.refinement.stopping import ROUNDING, Patience
 
 __all__ = ["NETWORKS", "RUNS", "TREES", "UNKNOWNS", "WINDOWS"]
 
@@ -18,7 +18,7 @@ TREES = Patience(
     "the error does not come from the size of cells",
     window=4,
     pays=0.5,
-    rounding=1e-10,
+    rounding=ROUNDING,
     unresolved=0.1,
     least=sys.maxsize,
     means=True,
@@ -30,7 +30,7 @@ RUNS = Patience(
     "the solution may have jumps, or depend chaotically on its start",
     window=2,
     pays=0.5,
-    rounding=1e-10,
+    rounding=ROUNDING,
     unresolved=0.0,
     least=6,
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
@@ -13,9 +14,10 @@ from pibls.runtime import available_memory, format_bytes
 from pibls.solution import Stage
 from pibls.status import Status
 
-__all__ = ["Cost", "Patience", "Reason", "Stop", "more_budget", "verdict"]
+__all__ = ["ROUNDING", "VISIBLE", "Cost", "Patience", "Reason", "Stop", "more_budget", "verdict"]
 
-_LEAST = 2e-16  # estimates below are zero
+VISIBLE = 0.03  # share of a solution that shows on a plot: where less is missed, a solution is plausible
+ROUNDING = 1e-10  # estimates below are limited by round-off, where refinement no longer pays
 _HELPS = 0.8  # share of the error of a stage that the next one may leave, if a larger budget is to help
 _TELLS = 0.1  # errors above this are those of solutions that are not resolved yet, and tell nothing
 _MORE = 10.0  # times as much budget is proposed
@@ -130,7 +132,7 @@ class Patience:
         Refinement no longer pays: the solution may have a jump.
         >>> patience.limit([Stage(0.0, estimate=e) for e in (1e-3, 9e-4, 1e-4)])
         """
-        estimates = [max(s.estimate, _LEAST) for s in stages if s.estimate is not None]
+        estimates = [max(s.estimate, sys.float_info.epsilon) for s in stages if s.estimate is not None]
         if not self._stagnates(estimates):
             return None
         if min(estimates) < self.rounding:

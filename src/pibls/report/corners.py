@@ -20,8 +20,6 @@ _POINTS = 200
 def draw_corner(parameters: Parameters) -> Picture:
     """Draw the distribution of every number that is determined, and ellipses for every two.
 
-    Examples
-    --------
     >>> pair = Parameter("a", 1.0, 0.1, (0.8, 1.2)), Parameter("b", 2.0, 0.3, (1.4, 2.6))
     >>> figure = draw_corner(Parameters(pair, np.array([[1.0, -0.6], [-0.6, 1.0]])))
     >>> [axes.get_title() for axes in figure.axes]

@@ -59,8 +59,6 @@ def draw_fit(solution: Solution) -> Picture:
 
     Along a line, both are over the coordinate; elsewhere, over what the solution says.
 
-    Examples
-    --------
     >>> from pibls import problems, solve
     >>> figure = draw_fit(solve(problems.inverse.heat_diffusivity(noise=0.01)))
     >>> [axes.get_title() for axes in figure.axes]

@@ -12,7 +12,7 @@ import sympy as sp
 from pibls.checks import FloatArray, check_points, check_seed, shorten
 from pibls.errors import InputError
 from pibls.problem import Problem
-from pibls.report.comparison import as_evaluator, as_values, call, field_label, given_per_field
+from pibls.report.quantities import as_evaluator, as_values, call, field_label, given_per_field
 from pibls.solution import FieldFunction, Solution
 
 METRICS = ("mse", "rmse", "mae", "relative_mse", "relative_rmse", "relative_mae", "linf", "relative_linf", "r2")

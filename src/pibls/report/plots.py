@@ -10,7 +10,7 @@ import numpy as np
 from pibls.checks import check_choice, check_integer, check_number, refusal, shorten
 from pibls.errors import InputError
 from pibls.problem.analysis import analysis_of
-from pibls.report.panels import WHAT, choose_panels
+from pibls.report.panels import WHAT, Panel, choose_panels
 from pibls.report.quantities import choose_fields, exact_functions, quantities
 from pibls.report.views import cell_walls, choose_views
 from pibls.solution import Solution
@@ -88,16 +88,23 @@ def plot(
         return draw_fit(solution)
     if n is not None:
         check_integer("n", n, "plot", minimum=2, maximum=4000)
-    contours = _check_levels(levels)
     if _check_flag("surface", surface):
-        fields, known = choose_fields(solution, field, "plot"), exact_functions(solution, exact, "plot")
-        from pibls.report.figures import draw_surfaces
+        return _surface(solution, what, field, exact, n)
+    views = choose_views(solution.problem.domain, at, n, "plot")
+    rows = choose_panels(solution, what, field, exact, views, "plot")
+    return _composed(solution, rows, _check_levels(levels), _check_cells(cells, solution), axes)
 
-        return draw_surfaces(solution.problem.domain, quantities(solution, what, fields, known), n)
-    walls = _check_cells(cells, solution)
-    rows = choose_panels(solution, what, field, exact, choose_views(solution.problem.domain, at, n, "plot"), "plot")
+
+def _surface(solution: Solution, what: str, field: Any, exact: Any, n: int | None) -> Figure:
+    fields, known = choose_fields(solution, field, "plot"), exact_functions(solution, exact, "plot")
+    from pibls.report.figure_panels import draw_surfaces
+
+    return draw_surfaces(solution.problem.domain, quantities(solution, what, fields, known), n)
+
+
+def _composed(solution: Solution, rows: list[list[Panel]], contours: Any, walls: Any, axes: Any) -> Figure:
     # Matplotlib takes a while to import, and most runs draw nothing.
-    from pibls.report.figures import Over, draw_panels, given_axes, new_figure
+    from pibls.report.figure_panels import Over, draw_panels, given_axes, new_figure
 
     figure, places = new_figure(rows) if axes is None else given_axes(rows, axes, "plot")
     draw_panels(rows, places, contours, Over(walls, _materials(solution)))

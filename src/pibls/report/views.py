@@ -21,24 +21,12 @@ LINES = 5
 
 @dataclass(frozen=True, eq=False)
 class View:
-    """A line or plane through a domain with a regular grid on it.
-
-    Attributes
-    ----------
-    domain
-        The domain.
-    axes
-        Numbers of the one or two coordinates that vary, horizontal first.
-    fixed
-        Values of the other coordinates, by number.
-    n
-        Grid points along each varying coordinate.
-    """
+    """A line or plane through a domain with a regular grid on it."""
 
     domain: DomainLike
-    axes: tuple[int, ...]
-    fixed: Mapping[int, float]
-    n: int
+    axes: tuple[int, ...]  # numbers of the one or two coordinates that vary, horizontal first
+    fixed: Mapping[int, float]  # values of the other coordinates, by number
+    n: int  # grid points along each varying coordinate
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -197,8 +185,6 @@ def choose_views(domain: DomainLike, at: object, n: int | None, owner: str) -> t
     One view, or several along one coordinate: those the user listed, or a few times of a problem in two or more space
     dimensions.
 
-    Examples
-    --------
     >>> from pibls.geometry import Box, TimeInterval
     >>> x, y, z, t = sp.symbols("x y z t")
     >>> box = Box((x, 0, 1), (y, 0, 1), (z, 0, 2))

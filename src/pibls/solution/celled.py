@@ -78,12 +78,14 @@ class CellNetwork:
     kinds: IntArray = field(default_factory=lambda: np.empty(0, dtype=np.int64))
     branch: Function | None = None
 
-    def __post_init__(self) -> None:
+    def checked(self) -> CellNetwork:
+        """Return the network, or refuse arrays that do not belong together, as those of a file may not."""
         if not (self._fits() and self._is_tree()):
             raise FeatureError(
                 f"The arrays of CellNetwork must fit together: {len(self.tree)} boxes, {len(self.centers)} parts "
                 f"in {self.dimension} coordinates, weights of shape {self.weights.shape}. Use those of one solve."
             )
+        return self
 
     def _fits(self) -> bool:
         """Tell whether shapes, types and sizes of the arrays belong together."""

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -94,16 +95,15 @@ class EvolvedNetwork:
         """Return derivatives of the fields at points: one array (n, fields) per multi-index."""
         X, wanted = np.asarray(X, dtype=np.float64), list(multi_indices)
         result = {index: np.empty((len(X), self.size)) for index in wanted}
-        step = max(1, _CHUNK // max(self.features, self.size * self.transform.shape[1]))
+        step = max(1, _CHUNK // max(self.features, self.size * self.coefficients.shape[1]))
+        terms = {index: self._terms(index) for index in wanted}
+        needed = sorted({space for parts in terms.values() for _, space, _ in parts})
         for start in range(0, len(X), step):
             rows = slice(start, start + step)
-            terms = {index: self._terms(index) for index in wanted}
-            needed = sorted({space for parts in terms.values() for _, space, _ in parts})
             functions = self._functions(self._carried(X[rows]), needed)
-            states = {order: self.states(X[rows, -1], order) for parts in terms.values() for _, _, order in parts}
             for index, parts in terms.items():
                 result[index][rows] = sum(
-                    factor * np.einsum("nm,nfm->nf", functions[space], states[order]) for factor, space, order in parts
+                    factor * self._combined(functions[space], X[rows, -1], order) for factor, space, order in parts
                 )
         return result
 
@@ -128,6 +128,15 @@ class EvolvedNetwork:
         nodes = self.space.evaluate(X, multi_indices)
         return {index: nodes[index] @ self.transform for index in multi_indices}
 
+    def _combined(self, functions: FloatArray, times: FloatArray, order: int) -> FloatArray:
+        """Return the fields, or derivatives in time, from functions of space at as many times: shape (n, fields)."""
+        found = np.empty((len(times), self.size))
+        # Space first: states would have as many numbers per point as fields have coefficients.
+        for rows, polynomials, own in _series(self.breaks, self.coefficients, times, order):
+            places = (functions[rows] @ own.reshape(-1, own.shape[-1]).T).reshape(len(rows), len(own), -1)
+            found[rows] = np.einsum("nd,ndf->nf", polynomials, places)
+        return found
+
     def states(self, times: FloatArray, order: int = 0) -> FloatArray:
         """Return the coefficients, or their derivatives in time, at times: shape (n, fields, m)."""
         return piecewise(self.breaks, self.coefficients, times, order)
@@ -144,15 +153,21 @@ def piecewise(breaks: FloatArray, coefficients: FloatArray, times: FloatArray, o
     >>> piecewise(np.array([0.0, 2.0]), np.array([[[1.0], [3.0]]]), np.array([0.0, 1.0, 2.0])).ravel()
     array([-2.,  1.,  4.])
     """
+    values = np.empty((len(times), *coefficients.shape[2:]))
+    for rows, polynomials, own in _series(breaks, coefficients, times, order):
+        values[rows] = np.tensordot(polynomials, own, axes=1)
+    return values
+
+
+def _series(
+    breaks: FloatArray, coefficients: FloatArray, times: FloatArray, order: int
+) -> Iterator[tuple[Any, FloatArray, FloatArray]]:
+    """Yield, piece by piece, which times are in it, polynomials there, and their coefficients, differentiated."""
     times = np.clip(times, breaks[0], breaks[-1])
     pieces = np.clip(np.searchsorted(breaks, times, side="right") - 1, 0, len(coefficients) - 1)
-    widths = np.diff(breaks)
-    values = np.zeros((len(times), *coefficients.shape[2:]))
     for piece in np.unique(pieces):
-        rows = np.flatnonzero(pieces == piece)
-        own = coefficients[piece]
+        rows, width, own = np.flatnonzero(pieces == piece), breaks[piece + 1] - breaks[piece], coefficients[piece]
         if order:
-            own = np.polynomial.legendre.legder(own, order) * (2.0 / widths[piece]) ** order
-        place = 2.0 * (times[rows] - breaks[piece]) / widths[piece] - 1.0
-        values[rows] = np.tensordot(np.polynomial.legendre.legvander(place, len(own) - 1), own, axes=1)
-    return values
+            own = np.polynomial.legendre.legder(own, order) * (2.0 / width) ** order
+        place = 2.0 * (times[rows] - breaks[piece]) / width - 1.0
+        yield rows, np.polynomial.legendre.legvander(place, len(own) - 1), own

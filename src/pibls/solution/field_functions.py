@@ -12,7 +12,22 @@ from pibls.checks import FloatArray, as_reals, check_choice, check_integer, chec
 from pibls.errors import InputError
 from pibls.geometry.across import BESIDE, points_across
 from pibls.geometry.points import PointSet, interior_points
-from pibls.problem import Across, AtPoints, Average, Averages, Interior, MultiIndex, OnPart, Opposite, Statement
+from pibls.problem import (
+    Across,
+    AnyCondition,
+    AtPoints,
+    Average,
+    Averages,
+    Field,
+    Interior,
+    MultiIndex,
+    OnPart,
+    Opposite,
+    Problem,
+    Statement,
+    Unknown,
+)
+from pibls.problem.statements import condition_statements, lowered
 
 if TYPE_CHECKING:
     from pibls.solution.solution import Solution
@@ -156,3 +171,26 @@ class ResidualFunction:
     def __repr__(self) -> str:
         values = self.values()
         return f"Residual({cut(self.statement.name)}: {np.sqrt(np.mean(values**2)):.1e} rms at {values.size} points)"
+
+
+def statement_of(problem: Problem, condition: Any) -> Statement:
+    """Return the statement of a condition, an equation, or the position of an equation of a problem."""
+    if isinstance(condition, int) and not isinstance(condition, bool):
+        if not -len(problem.equations) <= condition < len(problem.equations):
+            raise InputError(f"There are {len(problem.equations)} equations. Got the position {condition} instead.")
+        condition = problem.equations[condition]
+    if isinstance(condition, AnyCondition):
+        equations = tuple(s for s in problem.statements if s.is_equation)
+        statement = condition_statements(condition, 0, problem.domain, equations, problem.equations)[0]
+    else:
+        form = lowered(condition, problem.domain, "residual", normals=False)
+        statement = Statement("equation", 0, form, Interior())
+    calls = {call for form in statement.forms for call in form.expression.atoms(Field)}
+    foreign = {call.label for call in calls - set(problem.fields)}
+    foreign |= {str(s) for s in statement.form.expression.free_symbols if isinstance(s, Unknown)}
+    if foreign:
+        raise InputError(
+            f"The residual of {statement.name} needs {', '.join(sorted(foreign))}; this solution has only "
+            f"{problem.field_names}; write it with the fields of the problem."
+        )
+    return statement

@@ -20,6 +20,7 @@ from pibls.problem.conditions import INITIAL
 from pibls.problem.domain import is_part
 from pibls.problem.encoding import decode, encode
 from pibls.problem.evaluate import compile_function
+from pibls.problem.measured import Written
 from pibls.problem.unknown_numbers import check_name
 from pibls.solution.celled import CellNetwork
 from pibls.solution.evolved import EvolvedNetwork
@@ -67,10 +68,10 @@ def _cells_from(
     tree, cuts, centers, halves, weights, samples, owners = (arrays[f"cell_{name}"] for name in _CELLS)
     network = CellNetwork(reference, _whole(tree), cuts, centers, halves, weights, samples, _whole(owners))
     if "kinds" not in record:
-        return network
+        return network.checked()
     symbols = _symbols(record["kinds"]["coordinates"])
     branch = compile_function(decode(record["kinds"]["branch"], symbols, functions), symbols)
-    return replace(network, kinds=_whole(arrays["cell_kinds"]), branch=branch)
+    return replace(network, kinds=_whole(arrays["cell_kinds"]), branch=branch).checked()
 
 
 def _symbols(names: Any) -> tuple[sp.Symbol, ...]:
@@ -186,8 +187,12 @@ def problem_from(
     """Rebuild a problem from :func:`problem_record`."""
     symbols = _symbols(record["coordinates"])
 
+    written = Written(len(symbols))
+
     def read(tree: Any) -> Any:
-        return decode(tree, symbols, functions)
+        expression = decode(tree, symbols, functions)
+        written.add(expression)
+        return expression
 
     domain = Domain.from_dict(record["domain"], symbols, _decode_shape)
     conditions = [

@@ -25,8 +25,6 @@ class ResidualTable(Mapping[str, Residual]):
     A solve does not need these numbers, and a small one takes as long as finding them. Copies and pickles hold the
     numbers alone.
 
-    Examples
-    --------
     >>> from pibls import problems, solve
     >>> residuals = solve(problems.advection()).diagnostics.residuals
     >>> list(residuals), residuals["the equation"].rows

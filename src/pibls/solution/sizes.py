@@ -23,8 +23,6 @@ _POINTS = 50
 def reference_sizes(problem: Problem, sizes: Mapping[str, float]) -> dict[str, float]:
     """Return the size that the error of each field is relative to, from the sizes of all fields.
 
-    Examples
-    --------
     >>> from pibls import Rectangle, coordinates, field
     >>> x, y = coordinates("x y")
     >>> u, v = field("u", x, y), field("v", x, y)

@@ -15,12 +15,11 @@ import sympy as sp
 from pibls.checks import HIGHEST_ORDER, FloatArray, check_integer, check_points, refusal, shorten
 from pibls.errors import InputError, ProblemError
 from pibls.geometry.points import Points, interior_points
-from pibls.problem import AnyCondition, Field, Interior, MultiIndex, Problem, Statement, Unknown
-from pibls.problem.statements import condition_statements, lowered
+from pibls.problem import Field, MultiIndex, Problem
 from pibls.runtime import blas_threads
 from pibls.solution.celled import CellNetwork
 from pibls.solution.diagnostics import Diagnostics
-from pibls.solution.field_functions import FieldFunction, ResidualFunction, gather
+from pibls.solution.field_functions import FieldFunction, ResidualFunction, gather, statement_of
 from pibls.solution.json_records import Network, RicherNetwork
 from pibls.solution.parameters import Parameters
 from pibls.solution.posterior import CHUNK_ENTRIES, Posterior, credible_factor, deviations, draws, known_posterior
@@ -246,32 +245,7 @@ class Solution:
         >>> bool(np.abs(solution.residual()([0.2, 0.7])).max() < 1e-6)
         True
         """
-        return ResidualFunction(self, self._statement(condition))
-
-    def _statement(self, condition: Any) -> Statement:
-        problem = self.problem
-        if isinstance(condition, int) and not isinstance(condition, bool):
-            if not -len(problem.equations) <= condition < len(problem.equations):
-                raise InputError(f"There are {len(problem.equations)} equations. Got the position {condition} instead.")
-            condition = problem.equations[condition]
-        if isinstance(condition, AnyCondition):
-            equations = tuple(s for s in problem.statements if s.is_equation)
-            statement = condition_statements(condition, 0, problem.domain, equations, problem.equations)[0]
-        else:
-            form = lowered(condition, problem.domain, "residual", normals=False)
-            statement = Statement("equation", 0, form, Interior())
-        self._check_known(statement)
-        return statement
-
-    def _check_known(self, statement: Statement) -> None:
-        calls = {call for form in statement.forms for call in form.expression.atoms(Field)}
-        foreign = {call.label for call in calls - set(self.problem.fields)}
-        unknowns = {str(s) for s in statement.form.expression.free_symbols if isinstance(s, Unknown)}
-        if foreign or unknowns:
-            raise InputError(
-                f"The residual of {statement.name} needs {', '.join(sorted(foreign | unknowns))}; this solution has "
-                f"only {self.problem.field_names}; write it with the fields of the problem."
-            )
+        return ResidualFunction(self, statement_of(self.problem, condition))
 
     def error_field(self, X: Any = None, *, outside: str = "nan", **named: Any) -> Any:
         """Return the estimated absolute error at points: the distance to the richer network of the error estimate.

@@ -42,8 +42,6 @@ def scaled(state: Evaluate, factor: float) -> Evaluate:
 def given_start(start: object, problem: Problem) -> Evaluate:
     """Return the function a user gives to start from: a solution, an expression, or one expression per field.
 
-    Examples
-    --------
     >>> from pibls.problems import poisson
     >>> problem = poisson()
     >>> x, y = problem.domain.coordinates

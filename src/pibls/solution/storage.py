@@ -224,6 +224,8 @@ def _read(source: Path) -> dict[str, bytes]:
             _check_entries(entries, size, source)
             require_memory(2.0 * size, f"Reading {source}", "Close other programs.")
             members = {entry.filename: archive.read(entry) for entry in entries}
+    except FileFormatError:
+        raise
     except FileNotFoundError:
         raise FileFormatError(f"There is no file {source}.") from None
     except OSError as error:
@@ -261,6 +263,8 @@ def _check_entries(entries: list[zipfile.ZipInfo], size: int, source: Path) -> N
 
 def _json(content: bytes, source: Path) -> dict[str, Any]:
     try:
+        if content.count(b"[") + content.count(b"{") > _LARGEST_RECORD // 40:
+            raise ValueError("it has too many lists")
         value = json.loads(content, parse_constant=_refuse_constant, parse_float=_finite_number)
     except (ValueError, RecursionError) as error:
         raise FileFormatError(f"{source} is damaged: its record is not JSON ({error}).") from error

@@ -18,8 +18,8 @@ On the way a text passes :mod:`~pibls.text.scan` (characters, brackets, lengths)
 sizes, before SymPy sees them). ``schema.json`` beside this file describes problem files to editors.
 """
 
-from pibls.text.files import Outputs, ProblemFile, SolveOptions, read_file, read_problem, read_text
 from pibls.text.formulas import parse
+from pibls.text.problem_files import Outputs, ProblemFile, SolveOptions, read_file, read_problem, read_text
 from pibls.text.writer import to_text
 
 __all__ = ["Outputs", "ProblemFile", "SolveOptions", "parse", "read_file", "read_problem", "read_text", "to_text"]

@@ -18,16 +18,13 @@ from pibls.text.vocabulary import NamedFunction
 
 _LARGEST = 1e300
 _MOST_NODES = 4_000
-_MOST_TERMS = 500
 _LARGEST_EXPONENT = 1_000
-_LARGEST_UNKNOWN_EXPONENT = 50
 _LARGEST_ARGUMENT = 20
 _MOST_BITS = 4_096
 _SEARCHABLE = 40
 _MOST_DERIVED = 1_000
 _MOST_BRANCHED = 100
 _DEEPEST_COMPOSITE = 4
-_DEEPEST_PLAIN = 12
 # Terms are added one by one, as Python does; beyond this many SymPy would take seconds for it.
 _ONE_BY_ONE = 50
 
@@ -75,8 +72,6 @@ def _made(measures: Measured, make: Callable[[], Any]) -> Measured:
 def _checked(result: Measured) -> Measured:
     if result.size > _MOST_NODES:
         raise RefusedError(f"The formula grows beyond {_MOST_NODES} parts; split it up, or use fewer parameters in it.")
-    if result.terms > _MOST_TERMS:
-        raise RefusedError(f"Multiplied out, this has more than {_MOST_TERMS} terms with unknowns; simplify it.")
     expression = result.expression
     if isinstance(expression, sp.Expr) and expression in (sp.zoo, sp.nan, sp.oo, -sp.oo):
         raise RefusedError("This is not finite.")
@@ -107,8 +102,7 @@ def add(operands: Sequence[Measured], signs: Sequence[int]) -> Measured:
     number = _value(lambda *values: sum(s * v for s, v in zip(signs, values, strict=True)), operands)
     pairs = list(zip(signs, operands, strict=True))
     size = sum(operand.size + (sign < 0) for sign, operand in pairs) + 1
-    terms, plain = sum(operand.terms for operand in operands), all(operand.plain for operand in operands)
-    return _made(Measured(sp.S.Zero, number, size, terms, _order(operands), plain), lambda: _total(pairs))
+    return _made(Measured(sp.S.Zero, number, size, _order(operands)), lambda: _total(pairs))
 
 
 def _total(pairs: Sequence[tuple[int, Measured]]) -> Any:
@@ -126,14 +120,8 @@ def multiply(left: Measured, right: Measured) -> Measured:
     if left.kind == right.kind == "vector":
         raise RefusedError("This multiplies two vectors. Did you mean dot(a, b)?")
     number = _value(lambda a, b: a * b, (left, right))
-    result = Measured(
-        sp.S.Zero,
-        number,
-        _size((left, right)) * (3 if "vector" in (left.kind, right.kind) else 1),
-        (max(left.terms, 1) * max(right.terms, 1)) if left.terms or right.terms else 0,
-        _order((left, right)),
-        (left.plain and right.number is not None) or (right.plain and left.number is not None),
-    )
+    size = _size((left, right)) * (3 if "vector" in (left.kind, right.kind) else 1)
+    result = Measured(sp.S.Zero, number, size, _order((left, right)))
     return _made(result, lambda: left.expression * right.expression)
 
 
@@ -162,8 +150,6 @@ def power(base: Measured, exponent: Measured) -> Measured:
     _only(("number",), (base, exponent), "This takes a power with")
     if exponent.number is not None and abs(exponent.number) > _LARGEST_EXPONENT:
         raise RefusedError(f"The exponent is above {_LARGEST_EXPONENT}; scale the problem, or use exp and log.")
-    if base.terms and exponent.number is not None and abs(exponent.number) > _LARGEST_UNKNOWN_EXPONENT:
-        raise RefusedError(f"The exponent of an unknown is above {_LARGEST_UNKNOWN_EXPONENT}; scale the problem.")
     number = _value(lambda a, b: a**b, (base, exponent))
     if not isinstance(exponent.expression, sp.Integer):
         _check_branches((base, exponent))
@@ -172,18 +158,8 @@ def power(base: Measured, exponent: Measured) -> Measured:
         bits = max(abs(base.expression.p), base.expression.q).bit_length()
         if bits * (abs(whole.p) / whole.q) > _MOST_BITS:
             raise RefusedError("This power has too many digits; write its base with a decimal point.")
-    result = Measured(sp.S.Zero, number, _size((base, exponent)), _terms(base, exponent), _order((base, exponent)))
+    result = Measured(sp.S.Zero, number, _size((base, exponent)), _order((base, exponent)))
     return _made(result, lambda: base.expression**exponent.expression)
-
-
-def _terms(base: Measured, exponent: Measured) -> int:
-    """Count the terms of a power of a sum, multiplied out."""
-    if not base.terms:
-        return int(exponent.terms > 0)
-    count = exponent.number
-    if count is None or count != int(count) or count < 0:
-        return base.terms
-    return math.comb(int(count) + base.terms, int(count)) if base.terms > 1 else 1
 
 
 def product(operands: Sequence[Measured]) -> Measured:
@@ -206,7 +182,7 @@ def apply(function: NamedFunction, name: str, operands: Sequence[Measured]) -> M
         check_size(operands, name)
     _check_branches(operands)
     number = _value(function.value, operands)
-    result = Measured(sp.S.Zero, number, _size(operands), int(any(o.terms for o in operands)), _order(operands))
+    result = Measured(sp.S.Zero, number, _size(operands), _order(operands))
     if function.order:
         if operands[1].size > _LARGEST_ARGUMENT:
             raise RefusedError(f"{name} is given more than {_LARGEST_ARGUMENT} parts; simplify its argument.")
@@ -236,13 +212,8 @@ def operate(name: str, operand: Measured) -> Measured:
     """Return an operator over space, to be carried out when the domain is known."""
     make, order = _OPERATORS[name]
     _only(("vector" if name == "div" else "number",), (operand,), f"{name} is given")
-    total = operand.order + order
-    if total > (_DEEPEST_PLAIN if operand.plain else _DEEPEST_COMPOSITE):
-        raise RefusedError("Operators are nested too deeply here; introduce another unknown for the inner part.")
-    # Each derivative of a composite expression has about as many terms as it has parts.
-    size = operand.size * (1 if operand.plain else 2**order) + 1
-    terms = operand.terms * (1 if operand.plain else 3**order)
-    return _made(Measured(sp.S.Zero, None, size, terms, total, operand.plain), lambda: make(operand.expression))
+    measures = Measured(sp.S.Zero, None, operand.size + 1, operand.order + order)
+    return _made(measures, lambda: make(operand.expression))
 
 
 def differentiate(operand: Measured, orders: Sequence[tuple[sp.Symbol, int]]) -> Measured:
@@ -272,8 +243,7 @@ def differentiate(operand: Measured, orders: Sequence[tuple[sp.Symbol, int]]) ->
                 )
     # At once, as Python would be told to: SymPy gathers factors after several steps.
     expression = sp.diff(operand.expression, *orders)
-    terms = operand.terms and max(operand.terms, len(sp.Add.make_args(expression)))
-    return _checked(_with(Measured(expression, None, size + 1, terms, operand.order, operand.plain), expression))
+    return _checked(_with(Measured(expression, None, size + 1, operand.order), expression))
 
 
 def dot(left: Measured, right: Measured) -> Measured:
@@ -281,8 +251,7 @@ def dot(left: Measured, right: Measured) -> Measured:
     _only(("vector",), (left, right), "dot is given")
     if len(left.expression) != len(right.expression):
         raise RefusedError(f"dot is given vectors of {len(left.expression)} and {len(right.expression)} entries.")
-    terms = max(left.terms, 1) * max(right.terms, 1) * len(left.expression) if left.terms or right.terms else 0
-    result = Measured(sp.S.Zero, None, _size((left, right)), terms, _order((left, right)))
+    result = Measured(sp.S.Zero, None, _size((left, right)), _order((left, right)))
     return _made(result, lambda: left.expression.dot(right.expression))
 
 
@@ -293,5 +262,5 @@ def piecewise(branches: Sequence[tuple[Measured, Measured]]) -> Measured:
     check_size([test for _, test in branches], "piecewise")
     parts = [part for branch in branches for part in branch]
     # SymPy compares every branch with every other.
-    result = Measured(sp.S.Zero, None, 2 * _size(parts), sum(value.terms for value in values), _order(values))
+    result = Measured(sp.S.Zero, None, 2 * _size(parts), _order(values))
     return _made(result, lambda: sp.Piecewise(*((value.expression, test.expression) for value, test in branches)))

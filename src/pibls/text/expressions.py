@@ -137,8 +137,7 @@ class _FormulaReader:
         if ways:
             label, orders = ways[0]
             pairs = [pair for pair in zip(self.names.coordinates, orders, strict=True) if pair[1]]
-            whole = Measured(self.names.fields[label], terms=1, plain=True)
-            return arithmetic.differentiate(whole, pairs)
+            return arithmetic.differentiate(Measured(self.names.fields[label]), pairs)
         raise RefusedError(f"There is no {node.id[:60]!r} here.{self._hint(node.id)}")
 
     def _hint(self, name: str) -> str:
@@ -221,9 +220,7 @@ class _FormulaReader:
         return Measured(
             sp.ImmutableDenseMatrix([entry.expression for entry in entries]),
             size=sum(entry.size for entry in entries) + 1,
-            terms=sum(entry.terms for entry in entries),
             order=max(entry.order for entry in entries),
-            plain=all(entry.plain or entry.expression == 0 for entry in entries),
         )
 
     def read_entry(self, node: ast.Subscript, depth: int) -> Measured:
@@ -239,7 +236,7 @@ class _FormulaReader:
             raise self.error(place, f"An entry of a vector is given by a coordinate ({', '.join(known)}) or a number.")
         if not 0 <= index < len(vector.expression):
             raise self.error(place, f"The vector has {len(vector.expression)} entries, numbered from 0.")
-        return Measured(vector.expression[index], None, vector.size, vector.terms, vector.order, vector.plain)
+        return Measured(vector.expression[index], None, vector.size, vector.order)
 
     def read_call(self, node: ast.Call, depth: int) -> Measured:
         """Read a function or an operator with its arguments."""

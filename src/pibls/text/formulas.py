@@ -106,7 +106,7 @@ def _each(owner: str, value: Any, make: Any, kind: Any) -> Iterable[Any]:
 
 def _parameter(name: str, value: Any) -> Measured:
     if isinstance(value, sp.Expr) and not value.is_number:
-        return Measured(value, None, tree_size(value), terms=int(value.has(Field)))
+        return Measured(value, None, tree_size(value))
     number = check_number(f"parameters[{name!r}]", value, "parse", minimum=-1e300, maximum=1e300)
     if isinstance(value, sp.Expr):
         return Measured(value, number)

@@ -173,24 +173,12 @@ _INDENT = "    "
 
 @dataclass(frozen=True)
 class Text:
-    """A piece of text and its place in a source.
+    """A piece of text and its place in a source."""
 
-    Attributes
-    ----------
-    text
-        The piece itself, escapes resolved.
-    source
-        The whole file, or the piece again if it came from no file.
-    offsets
-        For every character of ``text``, and for its end, the index in ``source``.
-    path
-        Name of the file, if there is one.
-    """
-
-    text: str
-    source: str
-    offsets: Sequence[int]
-    path: str | None = None
+    text: str  # the piece itself, escapes resolved
+    source: str  # the whole file, or the piece again if it came from no file
+    offsets: Sequence[int]  # for every character of text, and for its end, the index in source
+    path: str | None = None  # name of the file, if there is one
 
     @classmethod
     def plain(cls, text: str) -> Text:

@@ -18,20 +18,11 @@ from pibls.problem.symbols import normal
 
 @dataclass(frozen=True)
 class Names:
-    """The names a formula may use besides functions and constants.
-
-    Attributes
-    ----------
-    coordinates
-        The coordinates.
-    fields
-        The unknown functions by name.
-    values
-        Everything else by name: parameters, unknown numbers and data functions.
-    """
+    """The names a formula may use besides functions and constants."""
 
     coordinates: tuple[sp.Symbol, ...]
-    fields: Mapping[str, Any] = field(default_factory=dict)
+    fields: Mapping[str, Any] = field(default_factory=dict)  # the unknown functions by name
+    # everything else by name: parameters, unknown numbers and data functions
     values: Mapping[str, Measured] = field(default_factory=dict)
 
     @property
@@ -51,7 +42,7 @@ class Names:
             if name == symbol.name:
                 return Measured(symbol)
         if name in self.fields:
-            return Measured(self.fields[name], terms=1, plain=True)
+            return Measured(self.fields[name])
         if name in self.values:
             return self.values[name]
         if name in CONSTANTS:
@@ -96,24 +87,15 @@ _LARGEST_ORDER = 50
 
 @dataclass(frozen=True)
 class NamedFunction:
-    """A function of formulas.
+    """A function of formulas."""
 
-    Attributes
-    ----------
-    make
-        Builds the SymPy expression.
-    fewest, most
-        How many arguments it takes.
-    order
-        Whether its first argument counts (a degree or an order), and has to be a whole number up to 50.
-    searches
-        Whether SymPy searches the arguments for relations between them, so that they have to be small.
-    """
-
-    make: Callable[..., Any]
+    make: Callable[..., Any]  # builds the SymPy expression
+    # fewest, most: how many arguments it takes
     fewest: int = 1
     most: int = 1
+    # whether its first argument counts (a degree or an order), and has to be a whole number up to 50
     order: bool = False
+    # whether SymPy searches the arguments for relations between them, so that they have to be small
     searches: bool = False
 
     def value(self, *numbers: float) -> float:

@@ -13,8 +13,10 @@ from pibls.budget import Budget
 from pibls.cells import solve_cells, solve_cells_nonlinear
 from pibls.cells.fitters import Fitter, Linear
 from pibls.cells.linear import Start, start_of
+from pibls.cells.loop import Diagnose
+from pibls.cells.newton import COARSE
+from pibls.evolution import Evolution, find_evolution
 from pibls.features.reference import SINES, Cells
-from pibls.lines import Evolution, find_evolution
 from pibls.problem import Across, OnPart, Problem
 from pibls.problem.analysis import analysis_of
 from pibls.runtime import blas_threads
@@ -23,7 +25,7 @@ from pibls.status import Status
 from pibls.tuning.fitting import Fitting
 from pibls.tuning.progress import Progress
 from pibls.wellposed.compatibility import incompatibility
-from pibls.wellposed.contradiction import clash_beyond, contradiction_of, find_clash
+from pibls.wellposed.contradiction import MET, clash_beyond, contradiction_of, find_clash
 from pibls.wellposed.counting import surplus_on_line
 from pibls.wellposed.sensitivity import sensitivity_of
 from pibls.wellposed.stability import grows_without_bound
@@ -31,12 +33,11 @@ from pibls.wellposed.stability import grows_without_bound
 __all__ = ["solve_by_cells"]
 
 _SENSITIVE = 30.0  # sensitivities of well-posed problems are of the size of one
-_UNMET, _WIDELY = 0.02, 0.25  # share of the size of a statement that it lacks, and share of its points
+_WIDELY = 0.25  # share of the points of a statement at which it is not met
 _PLAINLY = 0.25  # share of its size that a statement lacks of what is called a solution
 _LITTLE = 0.01  # of the size of a solution
 _POINTS = 200
 _GLANCE = 0.3  # nominal seconds for what has no solution, or is to tell whether there is one
-_GLIMPSE = 1e-3  # tolerance of a tree that only has to resolve data
 _PRECISE = 1e-8  # tolerance of solutions whose slopes are to be known
 _RUNAWAY = (
     "The solution is unstable: waves grow the faster the shorter they are, without bound, as in a heat equation run "
@@ -67,9 +68,13 @@ def solve_by_cells(
         first = start_of(problem, tol, budget, seed, nodes)
         if assume_well_posed:
             return solve_cells(problem, tol, budget, start=first, undetermined=np.inf, **common)
-        glanced = partial(solve_cells, budget=budget.part(most=_GLANCE), **common)
-        common |= {"start": first, "diagnose": partial(_flaw, tol, budget, seed)}
-        return _told_at_once(first, tol, glanced) or solve_cells(problem, tol, budget, **common)
+
+        def glanced(at: Problem, tol: float, diagnose: Diagnose | None = None) -> Solution:
+            return solve_cells(at, tol, budget.part(most=_GLANCE), diagnose=diagnose, **common)
+
+        told = _told_at_once(first, tol, glanced)
+        diagnose = partial(_flaw, tol, budget, seed)
+        return told or solve_cells(problem, tol, budget, start=first, diagnose=diagnose, **common)
 
 
 def _told_at_once(start: Start, tol: float, glanced: Callable[..., Solution]) -> Solution | None:
@@ -90,7 +95,7 @@ def _told_at_once(start: Start, tol: float, glanced: Callable[..., Solution]) ->
 def _nonlinear_flaw(tol: float, solution: Solution, _: Fitter) -> tuple[str, str]:
     """Say why a nonlinear problem is ill-posed, if its conditions or its linear equations are."""
     problem, clash = solution.problem, find_clash(solution.problem)
-    lost = incompatibility(problem, tol, lambda: start_of(problem, max(tol, _GLIMPSE)))
+    lost = incompatibility(problem, tol, lambda: start_of(problem, max(tol, COARSE)))
     return lost or ("" if clash is None else clash.in_words(solution, tol)), ""
 
 
@@ -159,7 +164,7 @@ def _unmet(solution: Solution) -> dict[str, float]:
         sizes = (max(np.abs(own).max() for own in pair) for pair in zip(state, inside, strict=True))
         terms = [f(X, normals) * size for f, size in zip(form.coefficient_functions, sizes, strict=True)]
         size = max(np.abs(own).max() for own in [form.source_function(X, normals), *terms])
-        if np.mean(np.abs(left) > _UNMET * size) > _WIDELY:
+        if np.mean(np.abs(left) > MET * size) > _WIDELY:
             found[statement.name] = float(np.sqrt(np.mean(np.square(left)))) / float(size)
     return found
 

@@ -25,7 +25,7 @@ from pibls.solvers import LeastSquares
 from pibls.system import Balanced, Evaluate
 from pibls.tuning.judge import Judge
 
-__all__ = ["Block", "Fitting", "Scale", "estimated_error"]
+__all__ = ["ROWS_PER_NODE", "Block", "Fitting", "Scale", "estimated_error"]
 
 Scale = tuple[float, ...]
 Block = tuple[int, Scale]
@@ -35,7 +35,7 @@ SOLVES_NOTHING = 0.3
 """Relative residual of a network whose distance to another says nothing of its error."""
 
 _PILOT, _PILOT_MANY = {1: 60, 2: 120, 3: 200}, 300
-_ROWS_PER_NODE = 2.2
+ROWS_PER_NODE = 2.2
 _FULL_FACES = 3
 _ROWS_PER_NODE_MANY, _INITIAL_PER_NODE_MANY = 1.3, 0.3
 _FEW_AXES, _SPARSE_SHARE, _SPARSE_AXES = 4, 0.4, 2
@@ -85,7 +85,7 @@ class Fitting:
 
     def points(self, nodes: int) -> Points:
         """Return points for a network of so many nodes."""
-        interior = max(20, int(_ROWS_PER_NODE * nodes))
+        interior = max(20, int(ROWS_PER_NODE * nodes))
         boundary = initial = None
         if self.axes > _FULL_FACES:
             # Most of a box of many dimensions is boundary; left to itself it would take nearly all rows.

@@ -23,11 +23,11 @@ from pibls.solution import Solution
 from pibls.solution.celled import CellNetwork
 from pibls.solvers import LeastSquares
 from pibls.system import Balanced, check_linear
+from pibls.tuning.fitting import ROWS_PER_NODE
 from pibls.tuning.judge import Judge
 
 __all__ = ["grow", "new_nodes", "residual_points", "steepness", "with_nodes"]
 
-_ROWS_PER_NODE = 2.2
 _CANDIDATES = 8  # candidates per point that is chosen
 _FLOOR = 0.2  # share of the points that are spread evenly, so that no part of the domain is left out
 _MONITOR_POINTS = 2000
@@ -70,7 +70,7 @@ def _points(solution: Solution) -> Points:
             "problem. Solve again with a smaller tol, or use PIBLS."
         )
     check_linear(solution.problem)
-    interior = int(_ROWS_PER_NODE * solution.network.size)
+    interior = int(ROWS_PER_NODE * solution.network.size)
     return Points.sample(solution.problem, interior, seed=solution.diagnostics.seed)
 
 

@@ -12,11 +12,12 @@ from pibls.budget import Budget
 from pibls.cells import suits_cells
 from pibls.checks import shorten
 from pibls.errors import InputError, PiblsError
+from pibls.evolution import Evolution, Unsuitable, evolve, find_evolution, suits_lines
 from pibls.features.reference import SINES, Cells
 from pibls.geometry.across import check_interfaces
 from pibls.limits import in_words
-from pibls.lines import Evolution, Unsuitable, evolve, find_evolution, suits_lines
 from pibls.problem import Problem
+from pibls.refinement import ROUNDING
 from pibls.solution import Solution
 from pibls.status import Status
 from pibls.system import check_squares
@@ -34,7 +35,6 @@ _WORDS = {
     "lines": ("Following it in time", "followed in time"),
     "cells": ("Solving it in space and time at once", "solved in space and time at once"),
 }
-_ROUNDING = 1e-10  # what stalls below this is limited by round-off
 
 
 @dataclass(frozen=True, eq=False)
@@ -142,7 +142,7 @@ class Strategy:
 
 def _is_limited(solution: Solution) -> bool:
     """Tell whether a solve stalled, and not for rounding."""
-    return solution.status == Status.STALLED and (solution.error_estimate or 0.0) > _ROUNDING
+    return solution.status == Status.STALLED and (solution.error_estimate or 0.0) > ROUNDING
 
 
 def _better(one: Solution, two: Solution) -> bool:

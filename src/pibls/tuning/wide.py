@@ -13,10 +13,11 @@ from typing import Any, cast
 import numpy as np
 
 from pibls.budget import Budget
+from pibls.cells.newton import COARSE
 from pibls.errors import PiblsError, ProblemError
 from pibls.features import BroadNetwork
 from pibls.problem import Problem
-from pibls.refinement import Cost, Course, Reason, Stop, refine, verdict
+from pibls.refinement import VISIBLE, Cost, Course, Reason, Stop, refine, verdict
 from pibls.refinement.patience import NETWORKS
 from pibls.solution import Solution, Stage
 from pibls.solution.start_states import checked_continuation, given_start, one, zero
@@ -36,7 +37,7 @@ _EASY = 1e-8  # a pilot that does so well leaves a network of twice its width ne
 _MARGIN = 30.0  # a pilot better than the tolerance by so much ends the search
 _QUICK = 3.0  # by so much the error should fall from width to width; else the scale is chosen again
 _MEMORY_SHARE = 0.5
-_COARSE, _PLAUSIBLE, _NO_SOLUTION = 1e-3, 0.03, 1e-2  # residuals of nonlinear problems
+_NO_SOLUTION = 1e-2  # residual of a nonlinear problem that is not solved
 
 
 @dataclass(frozen=True, eq=False)
@@ -124,14 +125,14 @@ class _Widening:
                     break
                 nodes = level * self.fitting.pilot_nodes
                 try:
-                    scale, _ = self._scan(self._linear(state), nodes, _COARSE)
+                    scale, _ = self._scan(self._linear(state), nodes, COARSE)
                     fitted = self._fitted(((nodes, scale),), state, close=False)
                 except PiblsError as error:
                     reason = reason or str(error)
                     break
                 state = fitted.solution.evaluate
                 found.append((fitted.residual, state))
-                if fitted.residual < _PLAUSIBLE:
+                if fitted.residual < VISIBLE:
                     return state
         if not found:
             tried = "zero, one" if start is None else "the given one"
@@ -285,7 +286,7 @@ def solve_wide(
     shared = Budget.of(budget)
     guess = None if start is None else given_start(start, problem)
     for easier in () if problem.is_linear else checked_continuation(continuation, problem):
-        run = _Widening(Fitting(easier, seed, device), max(tol, _COARSE), shared, report, assume_well_posed)
+        run = _Widening(Fitting(easier, seed, device), max(tol, COARSE), shared, report, assume_well_posed)
         guess = run.run(guess).evaluate
     return _Widening(Fitting(problem, seed, device), tol, shared, report, assume_well_posed).run(guess)
 

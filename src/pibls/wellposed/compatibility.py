@@ -27,14 +27,14 @@ from pibls.problem.conditions import residual_of
 from pibls.problem.operators import Divergence, Laplacian
 from pibls.problem.symbols import Field
 
-__all__ = ["incompatibility"]
+__all__ = ["PLAIN", "SAME", "incompatibility"]
 
 Slot = tuple[str, MultiIndex]
 Row = Callable[[FloatArray, FloatArray], FloatArray]
 
-_PLAIN = 1e-3  # share of all sources and fluxes that is a contradiction, however large the tolerance is
+PLAIN = 1e-3  # share of all sources and fluxes that is a contradiction, however large the tolerance is
 _UNSURE = 0.01  # by how much of itself the difference may change with finer cells: rounding changes altogether
-_SAME = 1e-9
+SAME = 1e-9  # relative difference of numbers that are the same
 _SAMPLES, _NODES = 3, 300
 _COVERED = 1e-3  # share of the boundary, by measures that may be estimates
 
@@ -58,7 +58,7 @@ class _Flux:
         X, normals, weights = rule
         sizes = np.abs(self.at(X, normals, list(self.rows))).max(axis=1)
         scale = float(sizes.max()) if scale is None else scale
-        return float(weights[sizes > _SAME * scale].sum()), scale
+        return float(weights[sizes > SAME * scale].sum()), scale
 
 
 def incompatibility(problem: Problem, tol: float, start: Callable[[], Start]) -> str:
@@ -96,7 +96,7 @@ def _difference(problem: Problem, flux: _Flux, tol: float, start: Callable[[], S
     layout = data.rows.layout
     # Rules on cut cells in space have fewer digits.
     exact = layout.ground.is_box or layout.reference.dimension < 3
-    least, missed = min(tol, _PLAIN) if exact else _PLAIN, []
+    least, missed = min(tol, PLAIN) if exact else PLAIN, []
     for tree in (root, _halved(root)):
         made, out, size = _balance(problem, layout, tree, flux)
         missed.append(made - out)
@@ -192,11 +192,11 @@ def _through(
                 rows[here, k, slots.index((term.field, term.multi_index))] += function(X[here], normals[here])
             values[here, k] = -form.source_function(X[here], normals[here])
     shares = np.einsum("pk,pkc->pc", wanted, np.linalg.pinv(rows))
-    if np.abs(wanted - np.einsum("pc,pck->pk", shares, rows)).max() > _SAME * scale:
+    if np.abs(wanted - np.einsum("pc,pck->pk", shares, rows)).max() > SAME * scale:
         return None
     told = np.einsum("pc,pck,pk->p", shares[:, held], rows[:, held], wanted)
     squares = np.square(wanted).sum(axis=1)
-    flows = np.sqrt(squares) > _SAME * scale
+    flows = np.sqrt(squares) > SAME * scale
     return shares[:, held] * values[:, held], np.where(flows, told / np.where(flows, squares, 1.0), 0.0)
 
 

@@ -24,7 +24,8 @@ from pibls.runtime import blas_threads
 from pibls.solution import Solution
 from pibls.solution.residuals import root_mean_square
 from pibls.system import Balanced, assemble
-from pibls.wellposed.sensitivity import DECOMPOSITION
+from pibls.wellposed.compatibility import PLAIN, SAME
+from pibls.wellposed.sensitivity import DECOMPOSITION, RESOLVED, SCALE
 
 if TYPE_CHECKING:
     from pibls.tuning.fitting import Fitting
@@ -35,11 +36,9 @@ Slot = tuple[str, MultiIndex]
 
 _POINTS = 100
 _FEW = 0.02  # share of the places of a condition: two sides of a corner have it in common, and may differ there
-_DIGITS, _SLOPES = 1e-9, 1e-6  # to which values are the same, and what solutions of other conditions give
-_MOST = 1e-3  # of the size of a solution, however large the tolerance is
-_RESOLVED = 1e-10  # directions of a network that are smaller than this are round-off, not functions
+_SLOPES = 1e-6  # to which values are the same that solutions of other conditions give
 _PERTURBED = 0.05
-_SCALE, _WIDENED = 3.0, 1.25  # of the nodes of a small network, and how it grows with every doubling of their number
+_WIDENED = 1.25  # growth of the scale of a small network with every doubling of its nodes
 _STAYS, _APART = 0.7, 0.1
 MET = 0.02
 """Relative residual below which statements count as met."""
@@ -73,7 +72,7 @@ class Clash:
         sizes = (float(np.abs(own).max()) for own in state)
         size = max(factor * own for factor, own in zip(self.slots.values(), sizes, strict=True))
         first, second = self.values
-        if abs(first - second) <= min(tol, _MOST) * max(size, abs(first), abs(second)):
+        if abs(first - second) <= min(tol, PLAIN) * max(size, abs(first), abs(second)):
             return ""
         symbols = solution.problem.domain.coordinates
         place = ", ".join(f"{s.name}={v:.3g}" for s, v in zip(symbols, self.place, strict=True))
@@ -128,10 +127,10 @@ def _clash(one: Statement, two: Statement) -> Clash | None:
         return None
     X, normals = samples.points[shared], samples.normals[shared]
     first, second = (_row(s, slots, X, normals) for s in (one, two))
-    if not np.allclose(first[:-1], second[:-1], atol=_DIGITS):
+    if not np.allclose(first[:-1], second[:-1], atol=SAME):
         return None
     factors = dict(zip(slots, np.abs(first[:-1]).max(axis=1).tolist(), strict=True))
-    return _differing((one.name, two.name), factors, X, (first[-1], second[-1]), _DIGITS)
+    return _differing((one.name, two.name), factors, X, (first[-1], second[-1]), SAME)
 
 
 def _differing(
@@ -173,7 +172,7 @@ def contradiction_of(fitting: Fitting, budget: Budget | None = None) -> str:
     with blas_threads(most=1):
         for doublings in range(3):
             nodes = fitting.pilot_nodes * 2**doublings
-            network = fitting.network([(nodes, (_SCALE * _WIDENED**doublings,) * fitting.axes)])
+            network = fitting.network([(nodes, (SCALE * _WIDENED**doublings,) * fitting.axes)])
             defects.append(joint_defects(problem, fitting.points(nodes), network))
             if budget is not None:
                 budget.spend(DECOMPOSITION * fitting.operations(nodes))
@@ -209,7 +208,7 @@ def joint_defects(problem: Problem, points: Points, network: BroadNetwork) -> tu
     system = assemble(problem, points, network, Balanced())
     alone = [_defect(system.matrix[block.rows], system.rhs[block.rows]) for block in system.blocks]
     size = float(np.sqrt(sum(np.mean(system.rhs[block.rows] ** 2) for block in system.blocks)))
-    weights = linalg.lstsq(system.matrix, system.rhs, cond=_RESOLVED, lapack_driver="gelsy")[0]
+    weights = linalg.lstsq(system.matrix, system.rhs, cond=RESOLVED, lapack_driver="gelsy")[0]
     residual = system.rhs - system.matrix @ weights
     together = float(np.sqrt(sum(np.mean(residual[block.rows] ** 2) for block in system.blocks)))
     return (together / size if size > 0 else 0.0), max(alone, default=0.0)
@@ -244,5 +243,5 @@ def _defect(matrix: FloatArray, rhs: FloatArray) -> float:
     size = float(np.linalg.norm(rhs))
     if size == 0:
         return 0.0
-    weights = linalg.lstsq(matrix, rhs, cond=_RESOLVED, lapack_driver="gelsy")[0]
+    weights = linalg.lstsq(matrix, rhs, cond=RESOLVED, lapack_driver="gelsy")[0]
     return float(np.linalg.norm(rhs - matrix @ weights)) / size

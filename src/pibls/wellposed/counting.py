@@ -19,7 +19,7 @@ from pibls.problem import MultiIndex, OnPart, Problem, Statement
 from pibls.problem.analysis import analysis_of
 
 if TYPE_CHECKING:
-    from pibls.lines.form import Evolution
+    from pibls.evolution.form import Evolution
 
 __all__ = ["conditions_needed", "exceeds", "surplus", "surplus_on_line", "what_lacks"]
 

@@ -34,7 +34,7 @@ from pibls.system import Balanced, assemble
 if TYPE_CHECKING:
     from pibls.tuning.fitting import Fitting
 
-__all__ = ["DECOMPOSITION", "Ambiguity", "Sensitivity", "ambiguity_of", "find_ambiguity", "sensitivity_of"]
+__all__ = ["DECOMPOSITION", "RESOLVED", "SCALE", "Ambiguity", "Sensitivity", "ambiguity_of", "sensitivity_of"]
 
 _DEGREE = {1: 14, 2: 17, 3: 12}  # enough to tell what nothing sees from what is seen little, by many digits
 _DRAWS = 3  # of random right-hand sides
@@ -43,8 +43,8 @@ _UNSEEN = {1: 3e8, 2: 3e8, 3: 1e7}
 _WEAK, _FALLS = 50.0, 10.0
 _ALONE = 0.95
 _INVISIBLE, _DIM, _FALLING = 1e-6, 1e-3, 0.25  # a well-posed problem keeps its visibility when a network widens
-_RESOLVED = 1e-10  # directions of a network that are smaller than this are round-off, not functions
-_SCALE = 3.0
+RESOLVED = 1e-10  # directions of a network that are smaller than this are round-off, not functions
+SCALE = 3.0  # of the nodes of a small network
 DECOMPOSITION = 5.0
 """Operations of a decomposition with singular values, over those of a solve."""
 
@@ -205,7 +205,7 @@ def ambiguity_of(fitting: Fitting, budget: Budget | None = None) -> str:
     nodes = fitting.pilot_nodes * 2 // 3
     with blas_threads(most=1):
         narrow, wide = (
-            find_ambiguity(fitting.problem, fitting.points(n), fitting.network([(n, (_SCALE,) * fitting.axes)]))
+            find_ambiguity(fitting.problem, fitting.points(n), fitting.network([(n, (SCALE,) * fitting.axes)]))
             for n in (nodes, 2 * nodes)
         )
     if budget is not None:
@@ -236,7 +236,7 @@ def find_ambiguity(problem: Problem, points: Points, network: BroadNetwork) -> A
     values = values / np.sqrt(np.mean(np.sum(values**2, axis=1)))
     # An orthonormal basis of the functions themselves, so that sizes are those of functions and not of weights.
     _, sizes, right = linalg.svd(values / np.sqrt(len(values)), full_matrices=False)
-    keep = sizes > _RESOLVED * sizes[0]
+    keep = sizes > RESOLVED * sizes[0]
     basis = right[keep].T / sizes[keep]
     fields = len(problem.fields)
     lifted = np.concatenate([seen[:, i * network.size : (i + 1) * network.size] @ basis for i in range(fields)], axis=1)

@@ -13,7 +13,7 @@ from pibls.problem.evaluate import compile_function
 from pibls.solution.json_records import Network
 
 if TYPE_CHECKING:
-    from pibls.lines.form import Evolution
+    from pibls.evolution.form import Evolution
 
 __all__ = ["grows_without_bound", "leaves_its_bounds"]
 

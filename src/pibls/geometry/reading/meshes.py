@@ -6,7 +6,8 @@ import contextlib
 import io
 import math
 import re
-from collections.abc import Callable, Iterator, Mapping
+import threading
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -17,17 +18,16 @@ import sympy as sp
 from pibls.checks import FloatArray, IntArray, cut
 from pibls.errors import FileFormatError, GeometryError
 from pibls.geometry.base import Region
+from pibls.geometry.reading.gmsh import CORNERS, DIMENSION, Groups, read_gmsh
 from pibls.geometry.reading.plane import NamedRing, make_shape
 from pibls.geometry.reading.source import check_finite, check_known, guarded, missing, named, read_bytes
 from pibls.geometry.rings import OpenRingError, chained
 from pibls.geometry.solid import Solid
 
-Groups = list[tuple[str, IntArray, list[str | None]]]
-
 MESHES = {".msh": "gmsh", ".vtk": "vtk", ".vtu": "vtu", ".inp": "abaqus", ".mesh": "medit", ".su2": "su2"}
+_PRINTING = threading.Lock()
 _LARGEST = 100_000_000
 _MOST_CELLS = 500_000
-_LARGEST_NUMBER = 10_000_000
 # Corner nodes come first in cells of any order; sides with the inside behind them, seen from outside counterclockwise.
 _SIDES: Mapping[str, tuple[tuple[int, ...], ...]] = {
     "triangle": ((0, 1), (1, 2), (2, 0)),
@@ -37,57 +37,29 @@ _SIDES: Mapping[str, tuple[tuple[int, ...], ...]] = {
     "wedge": ((0, 2, 1), (3, 4, 5), (0, 1, 4, 3), (1, 2, 5, 4), (2, 0, 3, 5)),
     "pyramid": ((0, 3, 2, 1), (0, 1, 4), (1, 2, 4), (2, 3, 4), (3, 0, 4)),
 }
-_CORNERS = {"line": 2, "triangle": 3, "quad": 4, "tetra": 4, "hexahedron": 8, "wedge": 6, "pyramid": 5}
-_DIMENSION = {"line": 1, "triangle": 2, "quad": 2} | dict.fromkeys(("tetra", "hexahedron", "wedge", "pyramid"), 3)
 
 
 def from_mesh_file(path: Path, coordinates: tuple[sp.Symbol, ...], region: str | None) -> Region:
     """Return the shape that a mesh covers."""
     content, source = read_bytes(path, _LARGEST), cut(path.name)
+    kind = MESHES[path.suffix.lower()]
+    if kind == "gmsh":
+        return _shape(*read_gmsh(content), coordinates, region, source)
     _check_announced(content, source)
     try:
         import meshio
     except ImportError:
         raise missing("meshio", "meshes") from None
-    kind = MESHES[path.suffix.lower()]
-    with guarded(source, f"a mesh of the format {kind}"), _quiet(), _few_numbers(source), np.errstate(all="ignore"):
+    with _quiet():
         mesh = getattr(meshio, kind).read(str(path))
     return from_mesh(mesh, coordinates, region, source)
 
 
 @contextlib.contextmanager
 def _quiet() -> Iterator[None]:
-    """Silence meshio."""
-    with contextlib.redirect_stderr(io.StringIO()), contextlib.redirect_stdout(io.StringIO()):
+    """Silence meshio, in one thread at a time: all share the streams."""
+    with _PRINTING, contextlib.redirect_stderr(io.StringIO()), contextlib.redirect_stdout(io.StringIO()):
         yield
-
-
-@contextlib.contextmanager
-def _few_numbers(source: str) -> Iterator[None]:
-    """Refuse numbers of gmsh's nodes for which meshio would make a table as long as the largest of them."""
-    from meshio.gmsh import _gmsh22, _gmsh40, _gmsh41
-
-    def checked(read: Callable[..., tuple[Any, ...]]) -> Callable[..., tuple[Any, ...]]:
-        def read_nodes(*arguments: Any) -> tuple[Any, ...]:
-            found = read(*arguments)
-            numbers = np.asarray(found[1])
-            if numbers.size and not 0 <= int(numbers.min()) <= int(numbers.max()) <= _LARGEST_NUMBER:
-                raise FileFormatError(
-                    f"{source} numbers its nodes from {numbers.min()} to {numbers.max()}; 0 to {_LARGEST_NUMBER} are "
-                    "read. Renumber the mesh."
-                )
-            return found
-
-        return read_nodes
-
-    before = [(module, module._read_nodes) for module in (_gmsh22, _gmsh40, _gmsh41)]
-    for module, read in before:
-        module._read_nodes = checked(read)
-    try:
-        yield
-    finally:
-        for module, read in before:
-            module._read_nodes = read
 
 
 def _check_announced(content: bytes, source: str) -> None:
@@ -101,9 +73,7 @@ def _check_announced(content: bytes, source: str) -> None:
     for found in re.finditer(rb"(?im)^[ \t]*DIMENSIONS\s+(\d{1,30})\s+(\d{1,30})\s+(\d{1,30})", content):
         if math.prod(map(int, found.groups())) > 2 * _MOST_CELLS:
             raise FileFormatError(f"{source} has more than {_MOST_CELLS} cells. Write its surface only.")
-    heading = (
-        rb"(?im)^[ \t]*[$<*]?(?:Nodes|Elements|Vertices|POINTS|CELLS|CELL_TYPES|Triangles|Tetrahedra|Edges|NPOIN|NELEM)"
-    )
+    heading = rb"(?im)^[ \t]*[<*]?(?:Vertices|POINTS|CELLS|CELL_TYPES|Triangles|Tetrahedra|Edges|NPOIN|NELEM)"
     for found in re.finditer(heading + rb"[=\s]{1,9}((?:\d{1,30}[ \t]*){1,4})", content):
         largest = max(int(entry) for entry in found[1].split())
         if largest > max(len(content), 1000) * 50:
@@ -113,17 +83,22 @@ def _check_announced(content: bytes, source: str) -> None:
 
 
 def from_mesh(mesh: Any, coordinates: tuple[sp.Symbol, ...], region: str | None, source: str) -> Region:
-    """Return the shape that the cells of highest dimension of a mesh cover."""
+    """Return the shape that the cells of highest dimension of a mesh of meshio cover."""
     with guarded(source, "a mesh"):
-        points = np.asarray(mesh.points, dtype=np.float64)
-        groups = _groups(mesh)
+        return _shape(np.asarray(mesh.points, dtype=np.float64), _groups(mesh), coordinates, region, source)
+
+
+def _shape(
+    points: FloatArray, groups: Groups, coordinates: tuple[sp.Symbol, ...], region: str | None, source: str
+) -> Region:
+    groups = [(kind, cells[:, list(range(CORNERS[kind]))], names) for kind, cells, names in groups]
     if not len(points) or not groups:
         raise FileFormatError(f"{source} has no cells that fill a plane or space. Write the mesh with its cells.")
     check_finite(points, source, "node {}")
     for _, cells, _ in groups:
         if len(cells) and (int(cells.min()) < 0 or int(cells.max()) >= len(points)):
             raise FileFormatError(f"{source} has cells with nodes that it does not have. It is damaged.")
-    top = max(_DIMENSION[kind] for kind, _, _ in groups)
+    top = max(DIMENSION[kind] for kind, _, _ in groups)
     if sum(len(cells) for _, cells, _ in groups) > _MOST_CELLS:
         raise FileFormatError(f"{source} has more than {_MOST_CELLS} cells. Write its surface only.")
     if len(coordinates) == 2:
@@ -139,12 +114,12 @@ def _groups(mesh: Any) -> Groups:
     found: Groups = []
     for k, block in enumerate(mesh.cells):
         kind = re.sub(r"\d+$", "", block.type)
-        if kind not in _DIMENSION:
+        if kind not in DIMENSION:
             continue
-        cells = np.asarray(block.data, dtype=np.int64)[:, list(range(_CORNERS[kind]))]
+        cells = np.asarray(block.data, dtype=np.int64)
         own: list[str | None] = [None] * len(cells)
         if tags is not None:
-            own = [names.get((int(tag), _DIMENSION[kind])) for tag in np.ravel(tags[k])]
+            own = [names.get((int(tag), DIMENSION[kind])) for tag in np.ravel(tags[k])]
         for name, rows in sets.items():
             if not name.startswith("gmsh:") and rows[k] is not None:
                 for row in np.ravel(rows[k]).astype(np.int64):
@@ -155,7 +130,7 @@ def _groups(mesh: Any) -> Groups:
 
 def _chosen(groups: Groups, dimension: int, region: str | None, source: str) -> Groups:
     """Return the cells of a dimension, those of one physical group if it is named."""
-    own = [group for group in groups if _DIMENSION[group[0]] == dimension]
+    own = [group for group in groups if DIMENSION[group[0]] == dimension]
     if region is None:
         return own
     check_known(region, (name for _, _, names in own for name in names), source, "region")
@@ -181,7 +156,7 @@ def _outer(groups: Groups, points: FloatArray) -> list[tuple[int, ...]]:
 
 def _is_turned(kind: str, cells: IntArray, points: FloatArray) -> npt.NDArray[np.bool_]:
     """Tell which cells are mirrored, so that their sides face inward."""
-    d = _DIMENSION[kind]
+    d = DIMENSION[kind]
     spokes = (1, 3, 4) if kind in ("hexahedron", "pyramid") else (1, 3) if kind == "quad" else (1, 2, 3)[:d]
     edges = points[cells[:, list(spokes)], :d] - points[cells[:, :1], :d]
     return np.asarray(np.linalg.det(edges) < 0.0)
@@ -229,7 +204,7 @@ def _space(
     names = {
         frozenset(cell): name
         for kind, cells, titles in groups
-        if _DIMENSION[kind] == 2
+        if DIMENSION[kind] == 2
         for cell, name in zip(cells.tolist(), titles, strict=True)
         if name is not None
     }

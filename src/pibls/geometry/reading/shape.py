@@ -17,6 +17,7 @@ from pibls.geometry.implicit import Implicit
 from pibls.geometry.reading.geojson import from_geojson, load_geojson
 from pibls.geometry.reading.meshes import MESHES, from_mesh, from_mesh_file
 from pibls.geometry.reading.raster import from_mask
+from pibls.geometry.reading.source import guarded
 from pibls.geometry.reading.surfaces import from_surface_file, from_triangles
 from pibls.geometry.reading.svg import from_svg
 
@@ -86,11 +87,9 @@ def read_shape(
     if region is not None and not isinstance(region, str):
         raise InputError(f"The 'region' parameter of read_shape must be text. Got {shorten(region)} instead.")
     if isinstance(source, str | os.PathLike):
-        return _from_file(Path(source), symbols, tolerance, region)
-    if isinstance(source, Mapping):
-        return from_geojson(source, _two(symbols, "GeoJSON"), "The GeoJSON", region)
-    if isinstance(source, sp.Expr):
-        return Implicit(symbols, source, bounds, cells)
+        path = Path(source)
+        with guarded(path.name, f"a file of the format {path.suffix.lstrip('.').upper()}"), np.errstate(all="ignore"):
+            return _from_file(path, symbols, tolerance, region)
     return _from_object(source, symbols, bounds, tolerance, region, origin, cells)
 
 
@@ -132,6 +131,8 @@ def _from_object(
     origin: str,
     cells: int | None,
 ) -> Region:
+    if isinstance(source, Mapping):
+        return from_geojson(source, _two(symbols, "GeoJSON"), "The GeoJSON", region)
     if hasattr(source, "__geo_interface__"):
         return from_geojson(source.__geo_interface__, _two(symbols, "The object"), type(source).__name__, region)
     if hasattr(source, "vertices") and hasattr(source, "faces"):
@@ -140,8 +141,8 @@ def _from_object(
         return from_mesh(source, symbols, region, type(source).__name__)
     if isinstance(source, np.ndarray) and source.dtype == np.bool_:
         return from_mask(source, _two(symbols, "An array"), bounds, tolerance, origin)
-    if callable(source):
-        function: Callable[..., object] = source
+    if callable(source) or isinstance(source, sp.Expr):
+        function: Callable[..., object] | sp.Expr = source
         return Implicit(symbols, function, bounds, cells)
     raise InputError(
         "The 'source' parameter of read_shape must be a path, GeoJSON, an array of booleans, a function, a formula, "

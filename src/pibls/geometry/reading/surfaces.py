@@ -5,8 +5,6 @@ from __future__ import annotations
 import io
 import logging
 import re
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -15,9 +13,10 @@ import sympy as sp
 
 from pibls.checks import as_reals, cut
 from pibls.errors import FileFormatError
-from pibls.geometry.reading.source import check_finite, guarded, missing, named, read_bytes
+from pibls.geometry.reading.source import check_finite, missing, named, read_bytes
 from pibls.geometry.solid import Solid
 
+_SILENT = logging.NullHandler()
 _HEADER = 84
 _TRIANGLE = 50
 _MOST = 200_000
@@ -33,26 +32,11 @@ def from_surface_file(path: Path, coordinates: tuple[sp.Symbol, ...]) -> Solid:
         import trimesh
     except ImportError:
         raise missing("trimesh", "STL, OBJ and PLY files") from None
-    with guarded(source, kind.upper()), _quiet(), np.errstate(all="ignore"):
-        # From memory, so that materials and textures, which a file may name, are not looked for.
-        options: dict[str, Any] = {"skip_materials": True} if kind == "obj" else {}
-        mesh = trimesh.load(io.BytesIO(content), file_type=kind, process=False, force="mesh", **options)
-        vertices, faces = np.array(mesh.vertices), np.array(mesh.faces)
-    return from_triangles(vertices, faces, coordinates, source)
-
-
-@contextmanager
-def _quiet() -> Iterator[None]:
-    """Silence the log of trimesh: faults are raised."""
-    logger, silent = logging.getLogger("trimesh"), logging.NullHandler()
-    before = logger.propagate
-    logger.addHandler(silent)
-    logger.propagate = False
-    try:
-        yield
-    finally:
-        logger.propagate = before
-        logger.removeHandler(silent)
+    logging.getLogger("trimesh").addHandler(_SILENT)  # faults are raised
+    # From memory, so that materials and textures, which a file may name, are not looked for.
+    options: dict[str, Any] = {"skip_materials": True} if kind == "obj" else {}
+    mesh = trimesh.load(io.BytesIO(content), file_type=kind, process=False, force="mesh", **options)
+    return from_triangles(np.array(mesh.vertices), np.array(mesh.faces), coordinates, source)
 
 
 def from_triangles(vertices: Any, faces: Any, coordinates: tuple[sp.Symbol, ...], source: str) -> Solid:

@@ -1,0 +1,10 @@
+"""TIME as an ordinary differential equation: broad features in space, coefficients that follow a stiff integrator.
+
+``evolve`` solves a problem that way, if it is an evolution: u_t = F(t, x, u, u_x, ...), of any order in time.
+"""
+
+from pibls.evolution.evolve import evolve, suits_lines, transits
+from pibls.evolution.form import Evolution, find_evolution
+from pibls.evolution.multipliers import Unsuitable
+
+__all__ = ["Evolution", "Unsuitable", "evolve", "find_evolution", "suits_lines", "transits"]

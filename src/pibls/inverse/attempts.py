@@ -1,0 +1,171 @@
+"""From which starts unknowns are searched: others if the first comes to nothing, slower ones, early data first."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import product
+
+import numpy as np
+
+from pibls.checks import FloatArray
+from pibls.errors import SolveError
+from pibls.inverse.aliasing import turns
+from pibls.inverse.descent import Descent, place_at, search
+from pibls.inverse.fitting_unknowns import Fits
+from pibls.inverse.response import Forward, Plain, forwarded
+from pibls.inverse.thresholds import SETTINGS
+from pibls.problem import AtPoints
+
+__all__ = ["Attempts"]
+
+
+@dataclass(eq=False)
+class Attempts:
+    """Searches from one start after another, with solutions of one tolerance.
+
+    Attributes
+    ----------
+    fits, tol
+        Fits from any start, and the tolerance of solutions.
+    ambiguous
+        Other values that fit as well.
+    slowed
+        Whether the values found are slower than the start.
+    """
+
+    fits: Fits
+    tol: float
+    ambiguous: list[FloatArray] = field(default_factory=list)
+    slowed: bool = False
+
+    def run(self) -> Descent:
+        """Search from the first start, and from others if that comes to nothing or bounds leave room."""
+        fits, numbers = self.fits, self.fits.numbers
+        best = self._from(fits.coordinates.start, slower=True)
+        for start in fits.coordinates.others(numbers, min(2 + 2 * numbers, SETTINGS.starts)) if numbers else []:
+            if best is not None and (fits.is_good(best) or best.forward.is_spent):
+                break
+            fits.starts += 1
+            other = fits.settled(start, self.tol, None)
+            if other is not None and (best is None or self._size(other) < 0.5 * self._size(best)):
+                best = other
+        if best is None:
+            raise SolveError(
+                "The problem cannot be solved at any start of its unknowns. Give starts at which it has a solution, as "
+                "unknown('k', start=1.0), and bounds where it has one."
+            )
+        if fits.is_good(best):
+            self._look_elsewhere(best)
+            if self._turns(best) > 1.0 and (slower := self._slower(best)) is not None:
+                self._compare(best, slower)
+        return best
+
+    def _from(self, start: FloatArray, *, slower: bool = False) -> Descent | None:
+        """Search from a start, with early measurements first where it explains them worse than a constant.
+
+        From ``slower`` starts first where it turns more often than measurements can show, and nothing fits nearby.
+        """
+        best = None
+        first = self.fits.tried(start, self.tol, None)
+        if first is None:
+            return None
+        if slower and turns(self.fits.parametric, Plain(first.solution, 0)) > 1.0:
+            here = self.fits.descended(first, start, None, rough=True)
+            if here is not None and not self.fits.is_good(here):
+                best = self._slower(here)
+                self.slowed = best is not None
+        if best is None and self._astray(first):
+            best = self._by_and_by(start)
+        if best is None or not self.fits.is_good(best):
+            best = self.fits.settled(start, self.tol, None, first) or best
+        return best
+
+    def _turns(self, found: Descent) -> float:
+        return turns(self.fits.parametric, found.place.response)
+
+    def _size(self, found: Descent) -> float:
+        """Return the mean square of residuals, relative to the measurements."""
+        return float(np.mean(np.square(found.place.residual / self.fits.plain().sizes)))
+
+    def _look_elsewhere(self, found: Descent) -> None:
+        """Look for other values that fit as well, where bounds say that a number may be anywhere between."""
+        bounds = [k.bounds for k in self.fits.parametric.problem.parameters]
+        if not any(b is not None and None not in b for b in bounds):
+            return
+        forward, measurements = found.forward, self.fits.measurements(found.forward)
+        for start in self.fits.coordinates.others(self.fits.numbers, SETTINGS.alternatives):
+            here = place_at(forward, measurements, start, None)
+            if here is None or forward.is_spent:
+                continue
+            self.fits.starts += 1
+            self._compare(found, search(forward, measurements, here))
+
+    def _compare(self, found: Descent, other: Descent) -> None:
+        """Keep values that fit as well as those found and are others."""
+        vector = self.fits.coordinates.vector(other.place.point)
+        known = any(np.allclose(vector, one, rtol=SETTINGS.negligible) for one in self.ambiguous)
+        if self.fits.is_good(other) and self._apart(found, other) and not known:
+            self.ambiguous.append(vector)
+
+    def _apart(self, one: Descent, two: Descent) -> bool:
+        """Whether two estimates differ in a direction the data determine."""
+        gap, numbers = two.place.point - one.place.point, self.fits.numbers
+        seen = one.place.slopes @ gap / self.fits.measurements(one.forward).weighed(one.place.residual).noise
+        return bool((np.abs(gap[:numbers]) > SETTINGS.negligible).any() and np.linalg.norm(seen) > 1.0)
+
+    def _slower(self, found: Descent) -> Descent | None:
+        """Search from starts that are slower, for the first one that fits."""
+        for start in self._slower_starts(found):
+            self.fits.starts += 1
+            other = self._from(start)
+            if other is not None and self.fits.is_good(other):
+                return other
+        return None
+
+    def _slower_starts(self, found: Descent) -> Iterator[FloatArray]:
+        """Yield starts where solutions turn seldom enough: every number in turn, halved or doubled till then."""
+        forward, coordinates = found.forward, self.fits.coordinates
+        measurements = self.fits.measurements(forward)
+        for number, factor in product(range(self.fits.numbers), (0.5, 2.0)):
+            point, now = found.place.point, self._turns(found)
+            before = np.inf
+            while SETTINGS.most < now <= (1.0 - SETTINGS.negligible) * before and not forward.is_spent:
+                vector = coordinates.vector(point)
+                vector[number] *= factor
+                point = coordinates.within(coordinates.point(vector))
+                there = place_at(forward, measurements, point, None)
+                before, now = now, np.inf if there is None else turns(self.fits.parametric, there.response)
+            if now <= SETTINGS.most:
+                yield point
+
+    @cached_property
+    def _times(self) -> FloatArray | None:
+        """The times of all measurements in order, if they are known."""
+        parametric, domain = self.fits.parametric, self.fits.parametric.problem.domain
+        points = [s.place.points for s in parametric.observations if isinstance(s.place, AtPoints)]
+        if domain.time is None or len(points) < len(parametric.observations) or parametric.bases:
+            return None
+        return np.sort(np.concatenate([own[:, domain.coordinates.index(domain.time)] for own in points]))
+
+    def _astray(self, forward: Forward) -> bool:
+        """Tell whether a constant would explain measurements better than a solution, where some of them are early."""
+        if self._times is None:
+            return False
+        measurements = self.fits.plain()
+        residual = forwarded(self.fits.parametric, forward.solution, forward.vector) - measurements.targets
+        return any(np.std(residual[span]) > np.std(measurements.targets[span]) for span in measurements.spans)
+
+    def _by_and_by(self, start: FloatArray) -> Descent | None:
+        """Search with early measurements first, then with later ones: solutions that part later are alike at first."""
+        assert self._times is not None
+        found, point, count = None, start, SETTINGS.early * self.fits.parametric.size
+        while count < len(self._times):
+            self.fits.until = float(self._times[count - 1])
+            found = self.fits.settled(point, self.tol, None)
+            if found is None:
+                break
+            point, count = found.place.point, SETTINGS.early * count
+        self.fits.until = np.inf
+        return found and self.fits.settled(point, self.tol, None)

@@ -1,0 +1,252 @@
+"""Sensitivities of a solution by cells: all from one elimination along the tree, as further right-hand sides."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from pibls.budget import Budget
+from pibls.cells import solve_cells, solve_cells_nonlinear
+from pibls.cells.grow import tree_of
+from pibls.cells.iterate import Newton
+from pibls.cells.layout import Layout
+from pibls.cells.outcome import network_of
+from pibls.cells.parts import CellPart
+from pibls.cells.rows import Rows
+from pibls.cells.solve import Fit, Glue
+from pibls.cells.state import TreeState, projected
+from pibls.cells.tree import Cell, leaves
+from pibls.checks import FloatArray
+from pibls.features.reference import draw_reference
+from pibls.inverse.parametric import Parametric
+from pibls.inverse.response import Forward, finer
+from pibls.inverse.thresholds import SETTINGS
+from pibls.problem import Across, MultiIndex, Problem, Statement
+from pibls.problem.analysis import analysis_of
+from pibls.solution import Solution
+from pibls.solution.celled import CellNetwork
+from pibls.solution.posterior import Posterior
+
+__all__ = ["CellForward", "CellResponse", "Known", "banding", "gap_of", "ordering"]
+
+
+Known = Callable[[FloatArray], FloatArray]
+"""Unknown functions at points as they were found, and then, side by side, how uncertain they are: as columns."""
+
+
+@dataclass(frozen=True, eq=False)
+class CellResponse:
+    """Weights of the fields on every part of a tree, and those of their sensitivities."""
+
+    forward: CellForward
+    layout: Layout
+    fit: Fit
+    vector: FloatArray
+
+    is_aged = False
+
+    def evaluate(self, X: FloatArray, indices: Iterable[MultiIndex]) -> dict[MultiIndex, FloatArray]:
+        """Return derivatives at points, shape (n, 1 + unknowns, fields): the fields first, then their sensitivities."""
+        wanted = list(indices)
+        sides, fields = 1 + len(next(iter(self.fit.columns.values()))), len(self.layout.problem.field_names)
+        found = {index: np.empty((len(X), sides, fields)) for index in wanted}
+        for part, rows in self.forward.located(X):
+            nodes = self.layout.nodes(part, X[rows], wanted)
+            weights = np.concatenate([self.fit.weights[part][None], self.fit.columns[part]])
+            for index in wanted:
+                scale = float(np.prod(part.half ** np.array(index)))
+                found[index][rows] = np.einsum("nm,sfm->nsf", nodes[index], weights / scale, optimize=True)
+        return found
+
+    def moved(self, step: FloatArray) -> dict[CellPart, FloatArray]:
+        """Return the weights that are expected after a step of the unknowns."""
+        return {
+            part: own + np.tensordot(step, self.fit.columns[part], axes=1) for part, own in self.fit.weights.items()
+        }
+
+
+@dataclass(frozen=True, eq=False)
+class CellForward(Forward):
+    """Solves on the tree that the solution at some values of the unknowns was found on."""
+
+    layout: Layout
+    root: Cell
+    _located: dict[Any, list[tuple[CellPart, Any]]] = field(default_factory=dict)
+
+    @classmethod
+    def around(
+        cls,
+        parametric: Parametric,
+        vector: FloatArray,
+        tol: float,
+        budget: Budget,
+        seed: int,
+        near: Solution | None,
+        share: float = 1.0,
+    ) -> CellForward:
+        """Solve at some values of the unknowns, with a share of the remaining budget; keep the tree."""
+        problem, own = parametric.at(vector), budget.part(share)
+        if problem.is_linear:
+            solution = solve_cells(problem, tol, own, seed, _silent)
+        else:
+            solution = solve_cells_nonlinear(problem, tol, own, seed, _silent, start=near)
+        network = solution.network
+        assert isinstance(network, CellNetwork)
+        degree = solution.diagnostics.settings["degree"]
+        layout = Layout(problem, draw_reference(network.dimension, degree, seed), seed)
+        return cls(parametric, solution, vector, tol, budget, layout, tree_of(network, layout.root))
+
+    finest = SETTINGS.finest
+
+    def usable(self, near: Any) -> CellResponse | None:
+        """Return a response if its weights belong to this tree."""
+        return near if isinstance(near, CellResponse) and near.forward is self else None
+
+    def located(self, X: FloatArray) -> list[tuple[CellPart, Any]]:
+        """Return the parts that points are in, and which are in each."""
+        key = (X.shape, X.tobytes())
+        if key not in self._located:
+            network = self.solution.network
+            assert isinstance(network, CellNetwork)
+            numbers = network.locate(X)
+            parts = self._parts()
+            self._located[key] = [(parts[n], np.flatnonzero(numbers == n)) for n in np.unique(numbers).tolist()]
+        return self._located[key]
+
+    def _parts(self) -> list[CellPart]:
+        """Return all parts in the order of the network."""
+        return [part for leaf in leaves(self.root) for part in self.layout.parts(leaf)]
+
+    def respond(self, vector: FloatArray, near: CellResponse | None = None) -> CellResponse:
+        """Return the solution and its sensitivities, from the response nearby if there is one."""
+        if near is not None and self.parametric.is_affine:
+            return replace(near, fit=replace(near.fit, weights=near.moved(vector - near.vector)), vector=vector)
+        problem = self.parametric.at(vector)
+        layout = self.layout.restated(problem)
+        state: Mapping[CellPart, FloatArray] | None = None if near is None else near.moved(vector - near.vector)
+        stated, separable = self.parametric.problem, self.parametric.is_separable
+        jumps = analysis_of(stated).jumps or any(isinstance(s.place, Across) for s in stated.statements)
+        if state is None and separable:
+            state = {part: np.zeros((len(self.parametric.names), layout.reference.size)) for part in self._parts()}
+        elif state is None or not problem.is_linear or jumps:
+            state = self._solved(layout, state)
+        if jumps and not separable:
+            return CellResponse(self, layout, self._differences(vector, layout, state), vector)
+        fit = self._with_sensitivity(vector, layout, state)
+        if problem.is_linear and not separable and gap_of(state, fit.weights) > SETTINGS.foretold:
+            # Fields after a long step are not what sensitivities foretold, and sensitivities to those are others.
+            fit = self._with_sensitivity(vector, layout, fit.weights)
+        return CellResponse(self, layout, fit, vector)
+
+    def _with_sensitivity(self, vector: FloatArray, layout: Layout, state: Mapping[CellPart, FloatArray]) -> Fit:
+        """Return fields and sensitivities from one elimination; sensitivities are those at a state."""
+        columns = self._columns(layout.problem, vector, layout, state)
+        sides = 1 + self.parametric.size
+        return self._eliminated(Rows(layout, TreeState(layout, state), columns=columns, sides=sides))
+
+    def _differences(self, vector: FloatArray, layout: Layout, state: Mapping[CellPart, FloatArray]) -> Fit:
+        """Return sensitivities by differences: the flux through a jump depends on the unknowns by itself."""
+        columns: dict[CellPart, list[FloatArray]] = {part: [] for part in state}
+        for number in range(self.parametric.size):
+            moved = vector.copy()
+            moved[number] += SETTINGS.step * (abs(vector[number]) or 1.0)
+            other = self._solved(layout.restated(self.parametric.at(moved)), state)
+            for part, own in columns.items():
+                own.append((other[part] - state[part]) / (moved - vector)[number])
+        sensitivity = {part: np.array(own) for part, own in columns.items()}
+        return Fit(self.root, tuple(state), dict(state), {}, 0, 0, sensitivity)
+
+    def _eliminated(self, rows: Rows) -> Fit:
+        glue = Glue(rows)
+        try:
+            return glue.solve(self.root)
+        finally:
+            self.budget.spend(glue.flops)
+
+    def _solved(self, layout: Layout, state: Mapping[CellPart, FloatArray] | None) -> Mapping[CellPart, FloatArray]:
+        """Return the weights of the fields alone."""
+        if layout.problem.is_linear:
+            return self._eliminated(Rows(layout)).weights
+        newton = Newton(layout, self.tol, self.budget)
+        if state is None:
+            network = self.solution.network
+            zero = (0,) * network.dimension
+            return newton.settle(self.root, lambda _, X: network.evaluate(X, [zero])[zero]).fit.weights
+        return newton.descend(self.root, state).fit.weights
+
+    def _columns(
+        self, problem: Problem, vector: FloatArray, layout: Layout, weights: Mapping[CellPart, FloatArray]
+    ) -> Callable[[Statement, CellPart, FloatArray, FloatArray | None], FloatArray]:
+        """Return the derivatives of residuals by the unknowns as further sources."""
+        stated = {id(own): s for own, s in zip(problem.statements, self.parametric.stated, strict=True)}
+        state = TreeState(layout, weights)
+
+        def columns(statement: Statement, part: CellPart, X: FloatArray, normals: FloatArray | None) -> FloatArray:
+            dependence = self.parametric.dependence(stated[id(statement)])
+            values = dependence.values(X, state(part, X, dependence.wanted), vector)
+            return dependence.slopes(X, normals, values)
+
+        return columns
+
+    def banded(self, response: CellResponse, factor: FloatArray, known: Known) -> tuple[CellNetwork, Posterior]:
+        """Return a response as a network with nodes for its uncertainty, from a factor of the covariance."""
+        fit, layout = response.fit, response.layout
+        wrong = projected(layout, self.root, lambda _, X: self._gaps(X))
+        functions = projected(layout, self.root, lambda _, X: known(X)) if self.parametric.bases else {}
+        order = ordering(self.parametric, 1 + factor.shape[1])
+        weights = {}
+        for part, own in fit.weights.items():
+            sensitivity = np.tensordot(factor.T, fit.columns[part], axes=1)
+            sensitivity[0] += wrong[part]
+            fields = np.concatenate([own, sensitivity.reshape(-1, own.shape[1])])
+            weights[part] = np.concatenate([fields, functions[part]] if functions else [fields])[order]
+        network = network_of(layout, Fit(fit.root, fit.parts, weights, {}, 0, 0))
+        return network, banding(len(self.parametric.problem.fields), factor.shape[1])
+
+    def _gaps(self, X: FloatArray) -> FloatArray:
+        """Return by how much fields are wrong for want of finer cells, as columns."""
+        wanted: list[tuple[str, MultiIndex]] = [(name, (0,) * X.shape[1]) for name in self.parametric.names]
+        one, two = (np.stack(own.evaluate(X, wanted), axis=1) for own in (self.solution, finer(self.solution)))
+        return np.where(np.isfinite(one - two), one - two, 0.0)
+
+
+def gap_of(one: Mapping[CellPart, FloatArray], two: Mapping[CellPart, FloatArray]) -> float:
+    """Return by how much weights differ from others, as a share of these."""
+    gap = sum(float(np.square(one[part] - own).sum()) for part, own in two.items())
+    return float(np.sqrt(gap / max(sum(float(np.square(own).sum()) for own in two.values()), 1e-300)))
+
+
+def ordering(parametric: Parametric, sides: int) -> list[int]:
+    """Return the numbers of nodes in the order of the problem's fields, side by side.
+
+    They come as fields that are solved for, side by side, and then functions, likewise.
+    """
+    names, functions = parametric.names, tuple(basis.name for basis in parametric.bases)
+    after = sides * len(names)
+    return [
+        side * len(names) + names.index(name)
+        if name in names
+        else after + side * len(functions) + functions.index(name)
+        for side in range(sides)
+        for name in parametric.problem.field_names
+    ]
+
+
+def banding(fields: int, columns: int) -> Posterior:
+    """Return the distribution of the weights of a network whose nodes are fields and then, side by side, their changes.
+
+    >>> banding(1, 2).deviations(np.array([[7.0, 3.0, 4.0]]), 0)
+    array([5.])
+    """
+    size = fields * (1 + columns)
+    factor = np.zeros((fields, size, columns))
+    for number in range(fields):
+        factor[number, fields + number :: fields, :][:columns, :] = np.eye(columns)
+    return Posterior(factor.reshape(fields * size, columns), 0.0, {}, 0.0)
+
+
+def _silent(*_: object) -> None:
+    """Report nothing: a solve on the way is no stage."""

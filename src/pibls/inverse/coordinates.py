@@ -1,0 +1,148 @@
+"""Coordinates for the unknowns in which none has a unit: logarithms of positive numbers, multiples of a scale else."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from pibls.checks import BoolArray, FloatArray
+from pibls.inverse.parametric import Parametric
+from pibls.inverse.thresholds import SETTINGS
+from pibls.problem import Unknown
+
+__all__ = ["Coordinates", "first_guess"]
+
+
+@dataclass(frozen=True, eq=False)
+class Coordinates:
+    """A map between the vector of unknowns and coordinates for the search.
+
+    Attributes
+    ----------
+    logarithmic
+        Which unknowns have a logarithmic coordinate.
+    scales
+        What one unit of the other coordinates stands for.
+    low, high
+        Bounds, in coordinates.
+    start
+        Where the search starts, in coordinates.
+    means, deviations
+        Priors of the unknowns themselves; infinite deviations where there is none.
+    """
+
+    logarithmic: BoolArray
+    scales: FloatArray
+    low: FloatArray
+    high: FloatArray
+    start: FloatArray
+    means: FloatArray
+    deviations: FloatArray
+
+    @classmethod
+    def of(cls, parametric: Parametric, functions: FloatArray) -> Coordinates:
+        """Return coordinates for the unknowns of a problem; those of functions start from given coefficients."""
+        numbers = parametric.problem.parameters
+        count = len(functions)
+        positive = np.array([k.positive for k in numbers] + [False] * count, dtype=bool)
+        # Where a coefficient jumps by chance from a number to the same, no solution would see the jump.
+        apart = 1.0 + SETTINGS.step * np.arange(len(numbers))
+        starts = np.array([*(apart * np.array([first_guess(k) for k in numbers])), *functions])
+        scales = np.array([_scale(k) for k in numbers] + [1.0] * count)
+        bounds = [k.bounds or (None, None) for k in numbers] + [(None, None)] * count
+        low = np.array([-np.inf if b[0] is None else b[0] for b in bounds], dtype=float)
+        high = np.array([np.inf if b[1] is None else b[1] for b in bounds], dtype=float)
+        priors = [k.prior or (0.0, np.inf) for k in numbers] + [(0.0, np.inf)] * count
+        means, deviations = np.array(priors, dtype=float).reshape(-1, 2).T
+        with np.errstate(divide="ignore"):
+            low, high, starts = (np.where(positive, np.log(np.maximum(v, 0)), v / scales) for v in (low, high, starts))
+        return cls(positive, scales, low, high, np.clip(starts, low, high), means, deviations)
+
+    def vector(self, point: FloatArray) -> FloatArray:
+        """Return the unknowns of a point in coordinates."""
+        with np.errstate(over="ignore"):
+            return np.where(self.logarithmic, np.exp(np.where(self.logarithmic, point, 0.0)), point * self.scales)
+
+    def point(self, vector: FloatArray) -> FloatArray:
+        """Return the coordinates of unknowns."""
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return np.where(self.logarithmic, np.log(vector), vector / self.scales)
+
+    def within(self, point: FloatArray) -> FloatArray:
+        """Return the nearest point within bounds."""
+        return np.clip(point, self.low, self.high)
+
+    def rates(self, point: FloatArray) -> FloatArray:
+        """Return the derivative of every unknown by its coordinate."""
+        return np.where(self.logarithmic, self.vector(point), self.scales)
+
+    def held(self, number: int, target: FloatArray, deviation: float) -> Coordinates:
+        """Return coordinates with a prior that holds a number next to a target, by a share of a deviation."""
+        means, deviations = self.means.copy(), self.deviations.copy()
+        means[number] = self.vector(target)[number]
+        deviations[number] = SETTINGS.slight * deviation * self.rates(target)[number]
+        return replace(self, means=means, deviations=deviations)
+
+    def sizes(self, point: FloatArray) -> FloatArray:
+        """Return the size of a large change of every coordinate: for unlimited numbers, their own size."""
+        limited = self.logarithmic | np.isfinite(self.deviations) | (np.isfinite(self.low) & np.isfinite(self.high))
+        return np.where(limited, 1.0, np.maximum(1.0, np.abs(point)))
+
+    def others(self, numbers: int, count: int) -> list[FloatArray]:
+        """Return further starts for the numbers, spread evenly over bounds or over decades about the first start."""
+        found = []
+        for sample in range(1, count + 1):
+            # Irrational steps: evenly spread for any number of starts.
+            shares = np.mod(0.5 + sample * _ratios(numbers), 1.0)
+            point = self.start.copy()
+            for i in range(numbers):
+                low, high = self.low[i], self.high[i]
+                if self.logarithmic[i] and np.isneginf(low) and np.isfinite(high):
+                    # From zero to something, as a position: decades below would be all near zero.
+                    point[i] = high + np.log(shares[i])
+                elif self.logarithmic[i]:
+                    low = max(low, self.start[i] - SETTINGS.decades * np.log(10.0))
+                    high = min(high, self.start[i] + SETTINGS.decades * np.log(10.0))
+                    point[i] = low + shares[i] * (high - low)
+                elif np.isfinite(low) and np.isfinite(high):
+                    point[i] = low + shares[i] * (high - low)
+                else:
+                    size = 10.0 ** (SETTINGS.decades * (2.0 * abs(2.0 * shares[i] - 1.0) - 1.0))
+                    sign = 1.0 if low >= 0 or shares[i] > 0.5 else -1.0
+                    point[i] = np.clip(sign * size * max(abs(self.start[i]), 1e-3), low, high)
+            found.append(point)
+        return found
+
+
+def _ratios(count: int) -> FloatArray:
+    """Return steps of an even sequence in so many dimensions."""
+    root = 2.0
+    for _ in range(60):
+        root = (1.0 + root) ** (1.0 / (count + 1))
+    return np.asarray(root ** -np.arange(1.0, count + 1))
+
+
+def first_guess(number: Unknown) -> float:
+    """Return a first guess: the one given, the middle of prior or bounds, or one."""
+    if number.start is not None:
+        return float(number.start)
+    if number.prior is not None:
+        return float(number.prior[0])
+    low, high = number.bounds or (None, None)
+    if low is not None and high is not None:
+        return float(np.sqrt(low * high)) if low > 0 else (low + high) / 2
+    if low is not None:
+        return max(1.0, 2.0 * low)
+    if high is not None:
+        return min(1.0, high - abs(high))
+    return 1.0
+
+
+def _scale(number: Unknown) -> float:
+    low, high = number.bounds or (None, None)
+    if number.prior is not None:
+        return float(number.prior[1])
+    if low is not None and high is not None:
+        return float(high - low)
+    return abs(first_guess(number)) or 1.0
