@@ -63,6 +63,7 @@ BUILTINS = (
 )
 LETTERS = ("\x00", "\x1b[2J", "\u202e", "\ud800", "ａ", "٣", "\n", "é", "\u200b")
 NUMBERS = (0, -1, 1, 2, 3, 50, 51, 1000, 10**6, 10**9, 10**18, 10**300, 0.5, -0.0, 1e300, 1e-300, 5e-324, True, None)
+OWN = ("sympy/polys/monomials.py", "mpmath/libmp/libhyper.py")  # which make code of numbers and kinds of variables
 RUNNING = {"os.system", "os.exec", "subprocess.Popen", "socket.connect"}
 _X, _Y, _Z = sp.symbols("x y z")
 _MOST_PLACES = 50_000  # entries: a record of more is large enough
@@ -80,9 +81,9 @@ def watch(event: str, arguments: tuple[Any, ...]) -> None:
 
 
 def is_own(frame: FrameType | None) -> bool:
-    """Tell whether code is that of a module being imported, or that SymPy makes of the number of variables alone."""
+    """Tell whether code is that of a module being imported, or made of numbers and kinds of variables alone."""
     while frame is not None:
-        if frame.f_code.co_name == "_find_and_load" or frame.f_code.co_filename.endswith("sympy/polys/monomials.py"):
+        if frame.f_code.co_name == "_find_and_load" or frame.f_code.co_filename.endswith(OWN):
             return True
         frame = frame.f_back
     return False

@@ -113,7 +113,7 @@ def test_the_rate_of_the_machine_is_measured():
 
 def test_the_best_solution_is_returned_when_the_time_is_over(clock):
     def tell(progress):
-        clock.now = 1001.0 if progress.estimate is not None else 0.0
+        clock.now = 1001.0 if progress.estimate is not None else clock.now
 
     solution = pb.solve(FRONT, tol=1e-9, budget=1e9, deadline=1000, progress=tell)
     assert solution.status == "stalled"
@@ -320,3 +320,14 @@ def test_solutions_of_easier_problems_on_the_way_are_not_returned(monkeypatch):
     with pytest.raises(KeyboardInterrupt):
         pb.solve(pb.problems.cubic_reaction(), continuation=[easier], progress=False)
     assert len(calls) == 2
+
+
+def test_a_solve_within_a_solve_has_what_is_left_to_the_outer_one():
+    hand = Hand()
+    with guarded(Guard(10.0, memory=1e9, clock=hand)) as outer:
+        hand.now = 4.0
+        with guarded(Guard(clock=hand)) as inner:
+            assert inner.deadline == 6.0
+            assert 0 < inner.memory <= outer.memory
+        with guarded(Guard(5.0, memory=10.0**6, clock=hand)) as inner:
+            assert (inner.deadline, inner.memory) == (5.0, 10.0**6)

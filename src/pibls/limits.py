@@ -122,6 +122,13 @@ class Guard:
         """Bytes that the solve may still take."""
         return np.inf if self.memory is None else max(0.0, self.memory - (self.holds() - self.held))
 
+    def within(self, outer: Guard | None) -> None:
+        """Lower the limits to those that are left to a solve around this one."""
+        if outer is not None and outer.deadline is not None:
+            self.deadline = min(np.inf if self.deadline is None else self.deadline, outer.deadline - outer.elapsed)
+        if outer is not None and outer.memory is not None:
+            self.memory = min(np.inf if self.memory is None else self.memory, outer.room)
+
     def look(self) -> str:
         """Say which limit is reached, if one is; what follows a stop that was noticed has a little more."""
         more = _GRACE + _SHARE * (self.deadline or 0.0) if self.noticed else 0.0
@@ -217,6 +224,7 @@ def guarded(guard: Guard) -> Iterator[Guard]:
     DeadlineError, ResourceError
         Where nothing inside has returned a solution.
     """
+    guard.within(_CURRENT.get())
     token = _CURRENT.set(guard)
     watcher = threading.Thread(target=_watch, args=(guard, _messenger()), daemon=True)
     try:
