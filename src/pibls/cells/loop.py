@@ -78,12 +78,11 @@ class Loop:
 
     def run(self, fit: Fit) -> Solution:
         """Solve, from the solution on a first tree on; an interrupt returns the best solution so far."""
-        self.answers.append(self.fitter.answer())
         try:
+            self.answers.append(self.fitter.answer())
             stop = refine(self, fit, self.course)
         except STOPS as stopped:
-            own = Compared(fit, self.fitter.layout, fit, self.fitter.layout, math.inf, 1.0)
-            return self.solution(own, math.inf, Status.STALLED, f"{in_words(stopped)} Its error was not estimated.")
+            return self.unfinished(self.fitter.layout, fit, in_words(stopped))
         last = self.course.every[-1]
         if stop.reason is Reason.TOLERANCE:
             return self.solution(last, last.estimate, *verdict(self.tol, last.estimate, stop))
@@ -365,6 +364,12 @@ class Loop:
         scale = field_scales(own.problem, size)
         self._peaks.append(float((peak * size / scale).max()))
         return float((apart / scale).max())
+
+    def unfinished(self, layout: Layout, fit: Fit, words: str) -> Solution:
+        """Return a fit that could not be compared with another, and why."""
+        own = Compared(fit, layout, fit, layout, math.inf, 1.0)
+        words = f"{words} Its error was not estimated."
+        return solution_of(own, math.inf, Status.STALLED, words, self.seed, seconds=self.course.budget.elapsed)
 
     def solution(self, found: Compared, estimate: float, status: Status, message: str) -> Solution:
         """Return a fit as a solution, with its record and the verdict on it: the last one."""
