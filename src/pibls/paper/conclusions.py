@@ -158,8 +158,8 @@ def _points(found: Findings) -> Claim:
     counts = {word: sum(pair.word == word for pair in every) for word in ("better", "level", "worse")}
     verdict = "not run" if not every else "confirmed" if counts["better"] == len(every) else "refuted"
     seeds = sorted({pair.seeds for pair in every})
-    counts |= {"all": len(every), "fewest": min(seeds, default=0), "most": max(seeds, default=0)}
-    told = {key: _named(n, f"comparisons|{key}") for key, n in counts.items()}
+    more = {"all": len(every), "fewest": min(seeds, default=0), "most": max(seeds, default=0)}
+    told = {key: _named(n, f"comparisons|{key}") for key, n in (counts | more).items()}
     why = f"of {told['all']} comparisons with another method PI-BLS is better in {told['better']}, "
     why += f"level in {told['level']}, worse in {told['worse']}"
     over = f" ({told['fewest']} to {told['most']} seeds each)" if len(seeds) > 1 else ""
@@ -208,5 +208,4 @@ def _theorems(found: Findings) -> Claim:
             f" Where a check fails, rounding is up to {excess} times that of a stable solver: the paper's closed form "
         )
         why += "computes with HᵀH, which costs digits."
-    claim = "the theorems on residual, stability and sensitivity hold"
-    return Claim(claim, verdict, why if models else "")
+    return Claim("the theorems on residual, stability and sensitivity hold", verdict, why if models else "")
