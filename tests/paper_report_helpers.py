@@ -9,12 +9,10 @@ from typing import Any
 
 import numpy as np
 
+from internals import PAPER_NAMES, Spec, Store, error_metrics, published
 from pibls.checks import FloatArray
-from pibls.paper.cells import Spec, Store
-from pibls.paper.published import PAPER_NAMES, published
 from pibls.problem import Problem
 from pibls.problems import catalogue
-from pibls.report.metrics import error_metrics
 
 PAPER = published()
 LEVELS = {"PI-BLS": 1e-5, "PINN": 1e-2, "PI-ELM": 1e-4, "BPI-ELM": 2e-4}

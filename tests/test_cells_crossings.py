@@ -7,10 +7,7 @@ import pytest
 import sympy as sp
 
 import pibls as pb
-from pibls.cells.crossings import powers
-from pibls.cells.ground import Ground
-from pibls.cells.layout import Layout
-from pibls.features.reference import draw_reference
+from internals import Ground, Layout, draw_reference, powers
 
 R = sp.Rational
 x, y = pb.coordinates("x y")

@@ -5,17 +5,21 @@ import pytest
 import sympy as sp
 
 import pibls as pb
-from pibls.cells.data_refinement import DataRefinement
-from pibls.cells.layout import Layout
-from pibls.cells.linear import first_tree
-from pibls.cells.local import PER_CELL
-from pibls.cells.measure import tails_of
-from pibls.cells.rows import Rows
-from pibls.cells.spots import Spots
-from pibls.cells.tree import Cell, leaves, refined
-from pibls.features.reference import draw_reference
-from pibls.problem.evaluate import compile_function
-from pibls.problem.switches import switching_planes
+from internals import (
+    PER_CELL,
+    Cell,
+    DataRefinement,
+    Layout,
+    Rows,
+    Spots,
+    compile_function,
+    draw_reference,
+    first_tree,
+    leaves,
+    refined,
+    switching_planes,
+    tails_of,
+)
 from pibls.runtime import RATE
 
 R = sp.Rational

@@ -9,15 +9,18 @@ import pytest
 import sympy as sp
 
 import pibls as pb
-from pibls.cells.data_refinement import DataRefinement
-from pibls.cells.edges import borders, inner_edges
-from pibls.cells.layout import Layout
-from pibls.cells.linear import first_tree
-from pibls.cells.parts import part_values
-from pibls.cells.rows import Rows
-from pibls.cells.solve import Glue
-from pibls.cells.tree import leaves
-from pibls.features.reference import draw_reference
+from internals import (
+    DataRefinement,
+    Glue,
+    Layout,
+    Rows,
+    borders,
+    draw_reference,
+    first_tree,
+    inner_edges,
+    leaves,
+    part_values,
+)
 from test_shapes_reading import box
 
 x, y, z = pb.coordinates("x y z")

@@ -5,10 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from pibls.solvers.elimination import DependentError, Factor, Front, Load, System
-from pibls.solvers.grams import Grams, Rotated
-from pibls.solvers.joins import Join
-from pibls.solvers.rotations import Rotations
+from internals import DependentError, Factor, Front, Grams, Join, Load, Rotated, Rotations, System
 
 WAYS = [Grams(), Rotations()]
 

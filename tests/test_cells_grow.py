@@ -9,13 +9,8 @@ import pytest
 import sympy as sp
 
 import pibls as pb
-from pibls.cells.grow import tree_of
-from pibls.cells.layout import Layout
-from pibls.cells.outcome import network_of
-from pibls.cells.rows import Rows
-from pibls.cells.solve import Glue
+from internals import Glue, Layout, Rows, draw_reference, network_of, rule_count, tree_of
 from pibls.errors import InputError, ResourceError
-from pibls.features.reference import draw_reference, rule_count
 
 
 @pytest.fixture(scope="module")

@@ -7,23 +7,34 @@ import pytest
 import sympy as sp
 
 import pibls as pb
+from internals import (
+    DataRefinement,
+    Glue,
+    Layout,
+    Newton,
+    Rows,
+    Starts,
+    TreeState,
+    between,
+    draw_reference,
+    faces_of,
+    first_tree,
+    given_start,
+    leaves,
+    missed,
+    network_of,
+    projected,
+    refined,
+    residuals,
+    simple_starts,
+    solve_cells_nonlinear,
+    values_from,
+    zero,
+)
+from internals import cells_values_of as values_of
 from pibls.budget import Budget
-from pibls.cells.coarse import Starts
-from pibls.cells.data_refinement import DataRefinement
-from pibls.cells.iterate import Newton, faces_of, residuals
-from pibls.cells.layout import Layout
-from pibls.cells.linear import first_tree
-from pibls.cells.newton import solve_cells_nonlinear
-from pibls.cells.outcome import network_of
-from pibls.cells.rows import Rows
-from pibls.cells.solve import Glue
-from pibls.cells.starts import simple_starts, values_from
-from pibls.cells.state import TreeState, between, missed, projected, values_of
-from pibls.cells.tree import leaves, refined
 from pibls.errors import ProblemError
-from pibls.features.reference import draw_reference
 from pibls.problem import laplacian
-from pibls.solution.start_states import given_start, zero
 
 x, y, z = pb.coordinates("x y z")
 w = pb.field("u", x)

@@ -6,7 +6,7 @@ import pytest
 import sympy as sp
 
 import pibls as pb
-from pibls.features.reference import draw_reference
+from internals import draw_reference
 
 KINDS = [pb.Cells(name) for name in ("tanh", "sigmoid", "softplus", "swish", "gaussian", "arctan")]
 KINDS += [pb.Cells("tanh", "tanh"), pb.Cells("sin", "tanh"), pb.Cells("sigmoid", "sin")]

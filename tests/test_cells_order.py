@@ -7,13 +7,7 @@ import pytest
 import sympy as sp
 
 import pibls as pb
-from pibls.cells import branches, order
-from pibls.cells.layout import Layout
-from pibls.cells.outcome import network_of
-from pibls.cells.rows import Rows
-from pibls.cells.solve import Glue
-from pibls.cells.tree import leaves, refined
-from pibls.features.reference import draw_reference
+from internals import Glue, Layout, Rows, branches, draw_reference, leaves, network_of, order, refined
 
 x, y = pb.coordinates("x y")
 u = pb.field("u", x, y)

@@ -7,9 +7,7 @@ import pytest
 import sympy as sp
 
 import pibls as pb
-from pibls.cells.layout import Layout
-from pibls.cells.tree import contacts, leaves, refined
-from pibls.features.reference import draw_reference
+from internals import Layout, contacts, draw_reference, leaves, refined
 
 x, y, z, t = pb.coordinates("x y z t")
 angle = sp.Symbol("angle")

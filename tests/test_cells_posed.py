@@ -8,10 +8,8 @@ import pytest
 import sympy as sp
 
 import pibls as pb
-from pibls.cells.linear import start_of
+from internals import incompatibility, sensitivity_of, start_of
 from pibls.problems import ill_posed
-from pibls.wellposed.compatibility import incompatibility
-from pibls.wellposed.sensitivity import sensitivity_of
 
 WORDS = {"non-unique": "not unique", "unstable": "unstable", "inconsistent": "contradict|no solution"}
 # Those take a search for the statements that contradict each other, which tests/test_tuning_zoo.py waits for.

@@ -5,18 +5,27 @@ import pytest
 import sympy as sp
 
 import pibls as pb
-from pibls.cells.contours import contours
-from pibls.cells.ground import Ground
-from pibls.cells.layout import Layout
-from pibls.cells.rows import Rows
-from pibls.cells.solve import Glue
-from pibls.cells.tree import Cell, contacts, leaves, refined, split_at_planes
-from pibls.features.reference import draw_reference
-from pibls.geometry.regions import inside
-from pibls.problem.fluxes import normal_flux
-from pibls.problem.level import Level
-from pibls.problem.operators import resolve
-from pibls.problem.switches import branch_number, has_jumps, hidden_jump, switching_edges
+from internals import (
+    Cell,
+    Glue,
+    Ground,
+    Layout,
+    Level,
+    Rows,
+    branch_number,
+    contacts,
+    contours,
+    draw_reference,
+    has_jumps,
+    hidden_jump,
+    inside,
+    leaves,
+    normal_flux,
+    refined,
+    resolve,
+    split_at_planes,
+    switching_edges,
+)
 
 R = sp.Rational
 x, y, z, t = pb.coordinates("x y z t")

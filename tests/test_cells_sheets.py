@@ -5,13 +5,7 @@ import pytest
 import sympy as sp
 
 import pibls as pb
-from pibls.cells.layout import Layout
-from pibls.cells.parts import part_values
-from pibls.cells.rows import Rows
-from pibls.cells.solve import Glue
-from pibls.cells.tree import contacts, leaves, refined
-from pibls.features.reference import draw_reference
-from pibls.problem.evaluate import compile_function
+from internals import Glue, Layout, Rows, compile_function, contacts, draw_reference, leaves, part_values, refined
 
 R = sp.Rational
 x, y, z = SPACE = pb.coordinates("x y z")

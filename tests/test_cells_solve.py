@@ -10,17 +10,21 @@ import pytest
 import sympy as sp
 
 import pibls as pb
-from pibls.cells.error_marking import ErrorMarking
-from pibls.cells.layout import Layout
-from pibls.cells.measure import Tails
-from pibls.cells.outcome import field_sizes, network_of
-from pibls.cells.parts import part_values
-from pibls.cells.rows import Rows
-from pibls.cells.solve import Glue
-from pibls.cells.tree import leaves, refined
-from pibls.features.reference import draw_reference
-from pibls.solution.celled import CellNetwork
-from pibls.tuning.progress import Progress
+from internals import (
+    CellNetwork,
+    ErrorMarking,
+    Glue,
+    Layout,
+    Progress,
+    Rows,
+    Tails,
+    draw_reference,
+    field_sizes,
+    leaves,
+    network_of,
+    part_values,
+    refined,
+)
 
 x, y, t = pb.coordinates("x y t")
 u, v = pb.field("u", x, y), pb.field("v", x, y)

@@ -8,7 +8,7 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from pibls.cells.tree import Cell, contacts, leaves, refined
+from internals import Cell, contacts, leaves, refined
 
 
 def random_tree(d, rounds, seed=0):

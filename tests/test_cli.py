@@ -11,9 +11,9 @@ import pytest
 from typer.testing import CliRunner
 
 import pibls
+from internals import report, runner
 from pibls import cli
 from pibls.errors import InputError
-from pibls.paper import report, runner
 
 calls = CliRunner()
 

@@ -9,9 +9,7 @@ import pytest
 
 import pibls as pb
 from cli_helpers import call, call_json
-from pibls.cli import bench
-from pibls.cli.doctor import advice
-from pibls.cli.sources import zoo
+from internals import advice, bench, zoo
 from pibls.runtime import available_cores
 
 HEALTHY = {

@@ -16,10 +16,9 @@ import pytest
 
 import pibls as pb
 from cli_helpers import COSINE, call, call_json
+from internals import emit, outputs
+from internals import outputs as values
 from pibls import writing
-from pibls.cli import outputs
-from pibls.cli import outputs as values
-from pibls.cli.console import emit
 from pibls.errors import InputError
 from pibls.writing import replaced
 

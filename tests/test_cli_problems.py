@@ -9,13 +9,8 @@ import pytest
 
 import pibls as pb
 from cli_helpers import COSINE, call, call_json, plain
+from internals import complete, examine, kinds, marks, picture, sketch, starter, zoo
 from pibls.checks import cut
-from pibls.cli import marks
-from pibls.cli.check import examine
-from pibls.cli.show import picture
-from pibls.cli.sketch import sketch
-from pibls.cli.sources import complete, zoo
-from pibls.cli.zoo import kinds, starter
 from pibls.errors import InputError
 from pibls.text import read_text
 

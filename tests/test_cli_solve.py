@@ -15,10 +15,10 @@ import pytest
 
 import pibls as pb
 from cli_helpers import COSINE, call, call_json, runner
+from internals import Glue
+from internals import solve as plain_solve
 from pibls import tuning
-from pibls.cells.solve import Glue
 from pibls.cli import app
-from pibls.tuning.automatic import solve as plain_solve
 from test_text_files import GOOD, MISTAKES, WHOLE
 from test_text_formulas import ATTACKS
 

@@ -9,10 +9,9 @@ import pytest
 import sympy as sp
 
 import pibls as pb
+from internals import VALUES, Data, with_exact_solution
 from pibls.problem import Problem
-from pibls.problem.symbols import Data
 from pibls.problems import everyday, everyday_error
-from pibls.problems.everyday import VALUES, with_exact_solution
 from test_problems_residuals import defects
 
 NAMES = list(everyday())

@@ -12,12 +12,12 @@ import sympy as sp
 from scipy.special import erfc
 
 import pibls as pb
+from internals import EvolvedNetwork
 from pibls.errors import FeatureError, InputError, SolveError
 from pibls.evolution import evolve
 from pibls.problem import Problem
 from pibls.problems import advection_beta, evolving, heat_2d, klein_gordon, wave
 from pibls.solution import Solution
-from pibls.solution.evolved import EvolvedNetwork
 
 x, t = pb.coordinates("x t")
 u = pb.field("u", x, t)

@@ -7,13 +7,9 @@ import pytest
 import sympy as sp
 
 import pibls as pb
+from internals import Design, Galerkin, compressed, leak, taylor_green, traces_of
 from pibls.evolution import Evolution, Unsuitable, evolve, find_evolution
-from pibls.evolution.basis import compressed
-from pibls.evolution.constraint import leak, traces_of
-from pibls.evolution.design import Design
-from pibls.evolution.galerkin import Galerkin
 from pibls.problem import AnyCondition, Problem
-from pibls.problems.planar import taylor_green
 from pibls.solution import Solution
 
 x, y, t = pb.coordinates("x y t")

@@ -7,8 +7,8 @@ import pytest
 import sympy as sp
 
 import pibls as pb
+from internals import compiled
 from pibls.evolution import Evolution, Unsuitable, evolve, find_evolution
-from pibls.evolution.form import compiled
 from pibls.problem import Problem
 
 x, t = pb.coordinates("x t")

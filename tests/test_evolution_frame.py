@@ -10,14 +10,13 @@ import pytest
 import sympy as sp
 
 import pibls as pb
+from internals import EvolvedNetwork, compiled
 from pibls.errors import FeatureError
 from pibls.evolution import Evolution, evolve, find_evolution
-from pibls.evolution.form import compiled
 from pibls.problem import Problem
 from pibls.problems import evolving, klein_gordon, planar
 from pibls.refinement import Cost
 from pibls.solution import Solution
-from pibls.solution.evolved import EvolvedNetwork
 
 x, t = pb.coordinates("x t")
 u = pb.field("u", x, t)

@@ -7,10 +7,7 @@ import pytest
 import sympy as sp
 
 import pibls as pb
-from pibls.evolution.basis import QuadratureRule, compressed
-from pibls.evolution.design import STEEPEST, Design, Monitor
-from pibls.evolution.form import Evolution, find_evolution
-from pibls.evolution.galerkin import Galerkin
+from internals import STEEPEST, Design, Evolution, Galerkin, Monitor, QuadratureRule, compressed, find_evolution
 from pibls.problem import Problem
 
 x, t = pb.coordinates("x t")

@@ -9,12 +9,11 @@ import pytest
 import sympy as sp
 
 import pibls as pb
+from internals import EvolvedNetwork, grows_without_bound
 from pibls.evolution import Evolution, Unsuitable, evolve, find_evolution
 from pibls.features import BroadNetwork, FeatureGroup, activation
 from pibls.problem import Problem
 from pibls.solution import Solution
-from pibls.solution.evolved import EvolvedNetwork
-from pibls.wellposed.stability import grows_without_bound
 
 x, y, t = pb.coordinates("x y t")
 u, v = pb.field("u", x, t), pb.field("v", x, t)

@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.linalg import expm
 
+from internals import STAGES, IntegrationError, Integrator, legendre_weights, stage_times
 from pibls.checks import FloatArray
-from pibls.evolution.radau import STAGES, IntegrationError, Integrator, legendre_weights, stage_times
 
 
 @dataclass(frozen=True, eq=False)

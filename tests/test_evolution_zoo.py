@@ -12,10 +12,10 @@ import numpy as np
 import pytest
 from scipy.integrate import quad, solve_ivp
 
+from internals import _PERIODIC, cole_hopf, etdrk4, gray_scott_path, periodic_solution
 from pibls.errors import InputError
 from pibls.problem import Problem
 from pibls.problems import evolving, planar
-from pibls.problems.spectral import _PERIODIC, cole_hopf, etdrk4, gray_scott_path, periodic_solution
 from test_problems_residuals import defects
 
 WRITTEN = [

@@ -13,9 +13,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from features_helpers import BACKENDS, EXACT, asarray_of, small_network
+from internals import row_chunks
 from pibls.errors import FeatureError
 from pibls.features import ACTIVATIONS, Activation, BroadNetwork, EnhancementGroup, FeatureGroup, draw_network
-from pibls.features.forms import row_chunks
 
 SMOOTH = list(EXACT)
 # One multi-index of each kind per dimension and order: pure, mixed, spread over all axes.

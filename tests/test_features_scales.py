@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from internals import draw_sparse_features, draw_steep_features
 from pibls.errors import FeatureError
 from pibls.features import ACTIVATIONS, BroadNetwork, draw_enhancement, draw_features, draw_network
-from pibls.features.scales import draw_sparse_features, draw_steep_features
 
 NAMES = st.sampled_from(sorted(ACTIVATIONS))
 

@@ -10,9 +10,9 @@ import sympy as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from internals import corners
 from pibls.errors import GeometryError
 from pibls.geometry import Box, Disk, Interval, Outline, PointCloud, Polygon, Rectangle, Star, TimeInterval
-from pibls.geometry.landmarks import corners
 
 x, y, z, t = sp.symbols("x y z t")
 SQUARE = Rectangle((x, -1, 1), (y, -1, 1))

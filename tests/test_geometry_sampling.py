@@ -6,10 +6,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import qmc
 
+from internals import apportion, fill, gauss, kronecker, periodic, side, tensor, thin
 from pibls.errors import GeometryError, InputError, ResourceError
 from pibls.geometry import METHODS, unit_cube
-from pibls.geometry.rules import gauss, periodic, side, tensor
-from pibls.geometry.sampling import apportion, fill, kronecker, thin
 
 
 @settings(max_examples=60, deadline=None)

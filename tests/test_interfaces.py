@@ -7,8 +7,7 @@ import pytest
 import sympy as sp
 
 import pibls as pb
-from pibls.problem.fluxes import flux_of
-from pibls.problem.operators import resolve
+from internals import flux_of, resolve
 from pibls.text import read_text
 
 R = sp.Rational

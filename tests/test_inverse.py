@@ -9,17 +9,21 @@ from scipy.integrate import solve_ivp
 from scipy.special import ndtri
 
 import pibls as pb
+from internals import (
+    CellForward,
+    Cosines,
+    EvolutionForward,
+    LinearisedData,
+    Parametric,
+    Place,
+    Smoothness,
+    most_probable,
+    predicted,
+)
+from internals import problems_values_of as values_of
 from pibls.budget import Budget
 from pibls.errors import InputError, ProblemError
-from pibls.inverse.cell_forward import CellForward
-from pibls.inverse.cosines import Cosines
-from pibls.inverse.descent import Place
-from pibls.inverse.evolution_forward import EvolutionForward
-from pibls.inverse.parametric import Parametric
-from pibls.inverse.response import predicted
-from pibls.inverse.smoothness import LinearisedData, Smoothness, most_probable
 from pibls.problems import inverse
-from pibls.problems.inverse.data import values_of
 
 X, T = pb.coordinates("x t")
 U = pb.field("u", X)

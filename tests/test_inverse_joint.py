@@ -5,7 +5,7 @@ import pytest
 import sympy as sp
 
 import pibls as pb
-from pibls.problems.spectral import cole_hopf
+from internals import cole_hopf
 
 X, T = pb.coordinates("x t")
 U, W = pb.field("u", X, T), pb.field("w", X)

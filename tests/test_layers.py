@@ -158,3 +158,10 @@ def test_exports_are_the_same_for_people_and_type_checkers():
     assert set(names) == set(pibls.__all__)
     for name, module in names.items():
         assert getattr(importlib.import_module(module), name) is getattr(pibls, name)
+
+
+@pytest.mark.parametrize("path", sorted(Path(__file__).parent.glob("*.py")), ids=lambda path: path.name)
+def test_tests_reach_internals_through_one_module(path):
+    nodes = [node for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.ImportFrom)]
+    inner = {node.module for node in nodes if (node.module or "").startswith("pibls.") and node.module.count(".") > 1}
+    assert not inner, f"import what {path.name} needs of {sorted(inner)} from tests/internals.py, and name it there"

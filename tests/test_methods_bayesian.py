@@ -9,9 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import pibls as pb
+from internals import Group, NoisyRows, Precisions, maximise
 from pibls.errors import InputError, ProblemError
 from pibls.geometry import Points
-from pibls.methods.marginal_likelihood import Group, NoisyRows, Precisions, maximise
 
 
 def groups(seed, rows=(30, 12), columns=8, noise=(0.1, 0.5)):

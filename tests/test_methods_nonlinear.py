@@ -7,12 +7,11 @@ import pytest
 import sympy as sp
 
 import pibls as pb
+from internals import _Model, fit_nonlinear, given_start
 from pibls.errors import ProblemError
 from pibls.features import draw_network
 from pibls.geometry import Points
 from pibls.methods import Recipe
-from pibls.methods.nonlinear_fit import _Model, fit_nonlinear
-from pibls.solution.start_states import given_start
 from pibls.solvers import LeastSquares
 from pibls.system import Balanced, assemble, linearised
 

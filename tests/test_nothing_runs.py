@@ -13,9 +13,8 @@ import pytest
 import sympy as sp
 
 import pibls as pb
+from internals import Program, compile_function
 from pibls.errors import FileFormatError, PiblsError, ProblemError
-from pibls.problem.evaluate import compile_function
-from pibls.problem.program import Program
 from pibls.text import read_text
 
 X, Y = pb.coordinates("x y")

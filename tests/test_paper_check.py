@@ -8,10 +8,8 @@ import pytest
 from benchmarks.check_numbers import same
 from benchmarks.check_study import Check, Page, escaped, mutated, nameless, of_stored
 
+from internals import Findings, Ledger, render
 from paper_report_helpers import PAPER, made_up_cells
-from pibls.paper.findings import Findings
-from pibls.paper.ledger import Ledger
-from pibls.paper.report import render
 
 
 @pytest.fixture(scope="module")

@@ -5,9 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from pibls.paper import coverage
-from pibls.paper.coverage import LEVELS, NOISE, Measured, chosen, coverage_cell
-from pibls.paper.setting import Setting
+from internals import LEVELS, NOISE, Measured, Setting, chosen, coverage, coverage_cell
 
 
 def test_measurements_replace_the_conditions_and_have_the_noise_they_should():

@@ -11,12 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import pibls as pb
-from pibls.paper import cross_validation
-from pibls.paper.cross_validation import SearchJob, search, search_all
-from pibls.paper.folds import split
-from pibls.paper.shared_fits import Scaled
-from pibls.paper.shared_rows import Scorer
-from pibls.tuning.judge import Judge
+from internals import Judge, Scaled, Scorer, SearchJob, cross_validation, search, search_all, split
 
 
 def separately(methods, problem, points, monkeypatch, **options):

@@ -10,18 +10,21 @@ import pytest
 import sympy as sp
 
 import pibls as pb
+from internals import DeepNetwork, lower, propagate
 from pibls.errors import FeatureError, InputError, MissingDependencyError, ProblemError, ResourceError, SolveError
 from pibls.features import ACTIVATIONS, EnhancementGroup, FeatureGroup, activation
-from pibls.features.deep import DeepNetwork, propagate
 from pibls.geometry import Points
-from pibls.problem.lowering import lower
 
 torch = pytest.importorskip("torch")
 
-from pibls.paper.pinn import PinnFit, fit_together  # noqa: E402
-from pibls.paper.pinn_lbfgs import Lbfgs  # noqa: E402
-from pibls.paper.pinn_loss import Loss, differentiable  # noqa: E402
-from pibls.paper.pinn_residual import residual_evaluator  # noqa: E402
+from internals import (  # noqa: E402
+    Lbfgs,
+    Loss,
+    PinnFit,
+    differentiable,
+    fit_together,
+    residual_evaluator,
+)
 
 TINY = pb.PINN(width=6, adam_iterations=2, lbfgs_iterations=2)
 SMOOTH = [name for name, psi in ACTIVATIONS.items() if psi.smoothness > 5]

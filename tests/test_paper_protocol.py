@@ -9,16 +9,26 @@ import numpy as np
 import pytest
 
 import pibls as pb
-from pibls.paper import selecting
-from pibls.paper.cells import Notes
-from pibls.paper.complexity import exponent, growth_cell
-from pibls.paper.cross_validation import search_all
-from pibls.paper.grids import Grid
-from pibls.paper.protocol import curves, fit_timed, parameters, rebuilt, solve_cell, time_all
-from pibls.paper.published import PAPER_NAMES
-from pibls.paper.racing import Entry, race
-from pibls.paper.selecting import select, select_all
-from pibls.paper.setting import Setting
+from internals import (
+    PAPER_NAMES,
+    Entry,
+    Grid,
+    Notes,
+    Setting,
+    curves,
+    exponent,
+    fit_timed,
+    growth_cell,
+    parameters,
+    race,
+    rebuilt,
+    search_all,
+    select,
+    select_all,
+    selecting,
+    solve_cell,
+    time_all,
+)
 
 TOY = Grid(
     "PI-ELM",

@@ -7,8 +7,7 @@ from itertools import product
 import pytest
 
 import pibls as pb
-from pibls.paper.grids import BEYOND, EVALUATIONS, SPACE_SCALES, TIME_SCALES, grid, scales
-from pibls.paper.published import METHODS, PAPER_NAMES, published
+from internals import BEYOND, EVALUATIONS, METHODS, PAPER_NAMES, SPACE_SCALES, TIME_SCALES, grid, published, scales
 
 PAPER = published()
 WIDTHS = range(3, 204, 20)

@@ -15,24 +15,42 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from internals import (
+    METHODS,
+    METRICS,
+    PROBLEMS,
+    Duel,
+    Findings,
+    Ledger,
+    Record,
+    Setting,
+    Store,
+    Stored,
+    claims,
+    draw_coverage,
+    draw_error_curves,
+    draw_graphs,
+    draw_maps,
+    draw_overview,
+    errata,
+    held,
+    machine,
+    number,
+    own_numbers,
+    pictures,
+    plan,
+    render,
+    report,
+    shown,
+    spread_words,
+    summarise,
+    tally,
+    write_files,
+    write_report,
+)
+from internals import findings as findings_module
 from paper_report_helpers import PAPER, cell, made_up_cells, spec, statement, store_cells
 from pibls.errors import FileFormatError, InputError
-from pibls.paper import findings as findings_module
-from pibls.paper import report
-from pibls.paper.cells import Store
-from pibls.paper.conclusions import Duel, claims
-from pibls.paper.figures import draw_coverage, draw_error_curves, draw_overview
-from pibls.paper.files import write_files
-from pibls.paper.findings import Findings
-from pibls.paper.ledger import PROBLEMS, Ledger, summarise
-from pibls.paper.pictures import draw_graphs, draw_maps, pictures
-from pibls.paper.published import METHODS
-from pibls.paper.records import Record, held, own_numbers, tally
-from pibls.paper.report import errata, machine, number, render, shown, spread_words, write_report
-from pibls.paper.setting import Setting
-from pibls.paper.stored import Stored
-from pibls.paper.tasks import plan
-from pibls.report.metrics import METRICS
 
 VOID = {"meta", "img", "br"}
 FIGURES = [

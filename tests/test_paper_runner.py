@@ -12,12 +12,8 @@ import time
 import pytest
 
 import pibls as pb
-from pibls.paper import published, read_cells, run_study, tasks
-from pibls.paper.cells import Spec, Store
-from pibls.paper.grids import Grid
-from pibls.paper.profiles import PROFILES, Profile
-from pibls.paper.report import write_report
-from pibls.paper.tasks import plan
+from internals import PROFILES, Grid, Profile, Spec, Store, plan, tasks, write_report
+from pibls.paper import published, read_cells, run_study
 
 ENTRIES = {
     "kind",

@@ -6,13 +6,21 @@ import lzma
 
 import pytest
 
+from internals import (
+    Findings,
+    Store,
+    Stored,
+    completed,
+    findings,
+    plan,
+    read_stored,
+    report,
+    stored,
+    twins,
+    write_stored,
+)
 from paper_report_helpers import cell, store_cells
 from pibls.errors import FileFormatError
-from pibls.paper import findings, report
-from pibls.paper.cells import Store
-from pibls.paper.findings import Findings
-from pibls.paper.stored import Stored, completed, read_stored, stored, twins, write_stored
-from pibls.paper.tasks import plan
 
 MADE = {"command": "pibls reproduce --profile full", "commit": "abc1234", "machine": "a machine", "date": "2026-01-02"}
 

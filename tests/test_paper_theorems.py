@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from pibls.paper.theorems import CHECKS, Check, LeastSquaresProblem, check_theorems
+from internals import CHECKS, Check, LeastSquaresProblem, check_theorems
 from pibls.solvers import solver
 
 

@@ -7,9 +7,9 @@ import pytest
 import sympy as sp
 
 import pibls as pb
+from internals import interior_points
 from pibls.errors import GeometryError, InputError, PiblsError
 from pibls.geometry import Points, PointSet
-from pibls.geometry.points import interior_points
 
 METHODS = ["sobol", "halton", "lhs", "kronecker", "uniform", "grid"]
 

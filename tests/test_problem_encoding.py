@@ -11,10 +11,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import pibls as pb
+from internals import _CONSTANTS, _FUNCTIONS, Divergence, SpaceDerivative, Written, decode, encode
 from pibls.errors import FileFormatError, ProblemError
-from pibls.problem.encoding import _CONSTANTS, _FUNCTIONS, decode, encode
-from pibls.problem.measured import Written
-from pibls.problem.operators import Divergence, SpaceDerivative
 
 X, Y = pb.coordinates("x y")
 U = pb.field("u", X, Y)

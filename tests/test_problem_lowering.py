@@ -6,11 +6,9 @@ import sympy as sp
 from hypothesis import given
 from hypothesis import strategies as st
 
+from internals import compile_function, lower, resolve
 from pibls.errors import ProblemError
 from pibls.problem import coordinates, data, div, field, grad, laplacian, normal, normal_derivative
-from pibls.problem.evaluate import compile_function
-from pibls.problem.lowering import lower
-from pibls.problem.operators import resolve
 
 x, y, t = coordinates("x y t")
 u = field("u", x, y)

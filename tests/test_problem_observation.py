@@ -5,10 +5,10 @@ import pytest
 import sympy as sp
 
 import pibls as pb
+from internals import problem_from, problem_record
 from pibls.errors import PiblsError
 from pibls.geometry import Points
 from pibls.problem import Averages
-from pibls.solution.json_records import problem_from, problem_record
 
 x, y, t = pb.coordinates("x y t")
 u = pb.field("u", x, t)

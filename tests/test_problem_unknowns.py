@@ -7,9 +7,9 @@ import pytest
 import sympy as sp
 
 import pibls as pb
+from internals import decode, encode
 from pibls.errors import PiblsError
 from pibls.problem import Unknown
-from pibls.problem.encoding import decode, encode
 
 x, y, t = pb.coordinates("x y t")
 u = pb.field("u", x, t)

@@ -13,9 +13,8 @@ from scipy.integrate import solve_bvp
 from scipy.optimize import minimize_scalar
 
 import pibls as pb
+from internals import gaussian_plate, layered_head
 from pibls.problems import inverse
-from pibls.problems.inverse.data import gaussian_plate
-from pibls.problems.inverse.numbers import layered_head
 from pibls.text import read_text
 from test_problems_residuals import defects
 

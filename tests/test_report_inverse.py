@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import pibls as pb
+from internals import Parameter, Parameters
 from pibls.errors import InputError
-from pibls.solution.parameters import Parameter, Parameters
 
 X = pb.coordinates("x")
 U = pb.field("u", X)

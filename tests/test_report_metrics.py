@@ -9,11 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
+from internals import METRICS, error_metrics
 from pibls.errors import GeometryError, InputError, PiblsError
 from pibls.geometry import Interval, PointCloud, Rectangle
 from pibls.problem import Problem, coordinates, field
 from pibls.report import metrics
-from pibls.report.metrics import METRICS, error_metrics
 from report_helpers import fitted
 
 x, y = coordinates("x y")

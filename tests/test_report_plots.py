@@ -12,6 +12,7 @@ from matplotlib.collections import LineCollection
 from matplotlib.colors import LogNorm
 from matplotlib.figure import Figure
 
+from internals import View, choose_views, decades, magnitude_scale, value_scale
 from pibls.errors import InputError, ProblemError
 from pibls.geometry import (
     Ball,
@@ -27,8 +28,6 @@ from pibls.geometry import (
 )
 from pibls.problem import Dirichlet, Problem, coordinates, div, field, grad, laplacian
 from pibls.report import plot
-from pibls.report.colours import decades, magnitude_scale, value_scale
-from pibls.report.views import View, choose_views
 from report_helpers import fitted
 
 x, y, z, t = coordinates("x y z t")

@@ -14,11 +14,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import pibls as pb
+from internals import Domain, read_gmsh, simplified
 from pibls.errors import FileFormatError, GeometryError, InputError
 from pibls.geometry import Implicit, Outline, Polygon, Rectangle, Solid, read_shape
-from pibls.geometry.base import Domain
-from pibls.geometry.reading.gmsh import read_gmsh
-from pibls.geometry.reading.raster import simplified
 
 x, y, z = sp.symbols("x y z")
 SQUARE = [[0, 0], [4, 0], [4, 4], [0, 4], [0, 0]]

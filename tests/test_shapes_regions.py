@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 import sympy as sp
 
+from internals import inside
 from pibls.errors import GeometryError
 from pibls.geometry import Implicit, Solid
-from pibls.geometry.regions import inside
 from test_geometry_shapes import PLANE, SOLID, TURNED
 from test_shapes_reading import box
 

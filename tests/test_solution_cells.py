@@ -15,12 +15,10 @@ import sympy as sp
 from matplotlib.collections import LineCollection
 
 import pibls as pb
-from pibls.cells.linear import solve_cells
+from internals import CellNetwork, cell_walls, celled, choose_views, solve_cells
 from pibls.errors import FeatureError, FileFormatError, InputError
 from pibls.features import draw_network
-from pibls.report.views import cell_walls, choose_views
-from pibls.solution import Diagnostics, Solution, Stage, celled
-from pibls.solution.celled import CellNetwork
+from pibls.solution import Diagnostics, Solution, Stage
 
 x, y, z = pb.coordinates("x y z")
 

@@ -9,9 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import pibls as pb
+from internals import SHARE, natural_sizes, reference_sizes
 from pibls.errors import ProblemError
 from pibls.problem import Problem
-from pibls.solution.sizes import SHARE, natural_sizes, reference_sizes
 
 x, y = pb.coordinates("x y")
 u, v, p = (pb.field(name, x, y) for name in "uvp")

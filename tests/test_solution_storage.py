@@ -20,11 +20,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import pibls as pb
+from internals import FORMAT, VERSION
 from pibls.errors import FileFormatError, GeometryError, ProblemError
 from pibls.geometry import Points
 from pibls.problem import Interior
 from pibls.solution import save
-from pibls.solution.storage import FORMAT, VERSION
 
 METHOD = pb.PIBLS(feature_groups=2, feature_nodes=8, enhancement_nodes=4, activation=["sin", "tanh"], scale=2.0)
 ZOO = [

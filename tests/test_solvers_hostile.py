@@ -8,11 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
+from internals import Dense, Mixing, _Torch, hartley
 from pibls import runtime
 from pibls.errors import InputError, PiblsError, ResourceError, SolveError
 from pibls.solvers import SOLVERS, SVD, LeastSquares, NormalEquations, solver
-from pibls.solvers.dense import Dense, _Torch
-from pibls.solvers.mixing import Mixing, hartley
 
 NAMES = list(SOLVERS)
 

@@ -11,9 +11,9 @@ import pytest
 import sympy as sp
 
 import pibls as pb
+from internals import find_places
 from pibls.errors import InputError, PiblsError, TextError
 from pibls.text import ProblemFile, read_file, read_text
-from pibls.text.positions import find_places
 
 x, y, z, t = pb.coordinates("x y z t")
 u = pb.field("u", x, y)

@@ -12,9 +12,8 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 import pibls as pb
+from internals import FUNCTIONS, write_expression
 from pibls.errors import InputError, PiblsError, TextError
-from pibls.text.formula_writer import write_expression
-from pibls.text.vocabulary import FUNCTIONS
 
 x, y, t = pb.coordinates("x y t")
 u, v = pb.field("u", x, y, t), pb.field("v", x, y, t)

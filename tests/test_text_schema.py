@@ -12,12 +12,9 @@ from pathlib import Path
 import pytest
 
 import pibls
+from internals import EXTENSIONS, KINDS, SHAPES, WAYS
 from pibls import problems
-from pibls.geometry.reading.shape import EXTENSIONS
 from pibls.text import read_file
-from pibls.text.condition_tables import KINDS
-from pibls.text.domains import SHAPES
-from pibls.text.problem_files import WAYS
 
 ROOT = Path(__file__).parent.parent
 SCHEMA = json.loads((Path(pibls.__file__).parent / "text" / "schema.json").read_text())

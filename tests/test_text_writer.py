@@ -7,11 +7,11 @@ import pytest
 import sympy as sp
 
 import pibls as pb
+from internals import write_expression
 from pibls import problems
 from pibls.errors import InputError
 from pibls.runtime import blas_threads
 from pibls.text import read_text, to_text
-from pibls.text.formula_writer import write_expression
 
 x, y, t = pb.coordinates("x y t")
 u = pb.field("u", x, y)

@@ -7,12 +7,11 @@ import pytest
 import sympy as sp
 
 import pibls as pb
+from internals import Fitting, residual_points, steepness
 from pibls.errors import InputError
 from pibls.methods import Recipe, fit
 from pibls.solvers import LeastSquares
 from pibls.system import Balanced
-from pibls.tuning.fitting import Fitting
-from pibls.tuning.grow import residual_points, steepness
 
 
 def test_appended_points_and_nodes_solve_like_those_from_the_start():

@@ -7,8 +7,8 @@ import pytest
 import sympy as sp
 
 import pibls as pb
+from internals import given_start
 from pibls.errors import InputError
-from pibls.solution.start_states import given_start
 
 # Enough on a slow machine too.
 AMPLE = 40.0

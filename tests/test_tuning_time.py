@@ -9,10 +9,9 @@ import pytest
 import sympy as sp
 
 import pibls as pb
-from pibls.cells import loop
+from internals import EvolvedNetwork, loop
 from pibls.errors import InputError
 from pibls.refinement import Reason, Stop
-from pibls.solution.evolved import EvolvedNetwork
 
 
 def test_nonlinear_evolutions_are_solved_by_lines_and_linear_ones_in_space_time():

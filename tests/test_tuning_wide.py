@@ -7,12 +7,9 @@ import pytest
 import sympy as sp
 
 import pibls as pb
+from internals import Fitting, Progress, choose_scale, estimated_error, refine_scale, solve_wide, vertex
 from pibls.errors import InputError, ProblemError
 from pibls.problems import ill_posed
-from pibls.tuning.fitting import Fitting, estimated_error
-from pibls.tuning.progress import Progress
-from pibls.tuning.scales import choose_scale, refine_scale, vertex
-from pibls.tuning.wide import solve_wide
 
 x, y = pb.coordinates("x y")
 u = pb.field("u", x, y)

@@ -6,13 +6,9 @@ import numpy as np
 import pytest
 
 import pibls as pb
+from internals import Fitting, Judge, Progress, find_ambiguity, joint_defects, reporter, root_mean_square
 from pibls.geometry import Points
 from pibls.problems import ill_posed
-from pibls.tuning.fitting import Fitting
-from pibls.tuning.judge import Judge, root_mean_square
-from pibls.tuning.progress import Progress, reporter
-from pibls.wellposed.contradiction import joint_defects
-from pibls.wellposed.sensitivity import find_ambiguity
 
 # Enough on a slow machine too.
 AMPLE = 30.0

@@ -12,11 +12,8 @@ import pytest
 import sympy as sp
 from benchmarks.sets import cases
 
+from internals import Data, compile_function, flux_of, resolve
 from pibls.problem import Across, AtPoints, Form, Interface, MultiIndex, OnPart, Problem, Statement
-from pibls.problem.evaluate import compile_function
-from pibls.problem.fluxes import flux_of
-from pibls.problem.operators import resolve
-from pibls.problem.symbols import Data
 from test_problems_residuals import Derivatives, residual
 
 FloatArray = npt.NDArray[np.float64]

@@ -13,16 +13,13 @@ import pytest
 import sympy as sp
 
 import pibls as pb
+from internals import more_budget, solve_by_cells, solve_wide, strategy
 from pibls import PiblsError, Status, evolution
 from pibls.budget import Budget
 from pibls.errors import DeadlineError, InputError, SolveError
 from pibls.evolution import Unsuitable
 from pibls.problems import bratu_unforced, evolving
-from pibls.refinement.stopping import more_budget
 from pibls.solution import Diagnostics, Stage
-from pibls.tuning import strategy
-from pibls.tuning.diagnosis import solve_by_cells
-from pibls.tuning.wide import solve_wide
 
 
 def with_method(method, interior=60):

@@ -10,10 +10,8 @@ import pytest
 import sympy as sp
 
 import pibls as pb
-from pibls.cells.linear import start_of
+from internals import analysis_of, incompatibility, start_of
 from pibls.evolution import find_evolution, transits
-from pibls.problem.analysis import analysis_of
-from pibls.wellposed.compatibility import incompatibility
 
 x, y, z, t = pb.coordinates("x y z t")
 u, v = pb.field("u", x, y), pb.field("v", x, y)

@@ -112,7 +112,8 @@ class DataRefinement:
             for (number, index), value in terms.items():
                 axis, order = int(np.argmax(index)), sum(index)
                 rest = terms.get((number, (0,) * len(index)))
-                if rest is None or order != max(index) or order % 2 or order < self.rows.orders[number, axis]:
+                even = order > 0 and order == max(index) and order % 2 == 0
+                if rest is None or not even or order < self.rows.orders[number, axis]:
                     continue
                 with np.errstate(all="ignore"):
                     powers = np.nan_to_num((-1) ** (order // 2 + 1) * np.asarray(rest) / value, posinf=0.0)

@@ -66,7 +66,9 @@ class Argument:
     def shown(self, shape: Any) -> str:
         """Return the argument as it is written in Python, empty where it is the default."""
         value = self.of(shape)
-        text = f"[{', '.join(map(written, value))}]" if self.kind is Kind.POINTS else _shown(value)
+        if self.kind is Kind.POINTS:
+            return f"[{', '.join(map(written, value))}]"
+        text = written(value) if isinstance(value, tuple) else describe(value)
         return text if self.default is None else f"{self.name}={text}" * (value != self.default)
 
 
@@ -77,10 +79,6 @@ def _listed(value: Any) -> Any:
     if isinstance(value, np.ndarray):
         return value.tolist()
     return [_listed(entry) for entry in value] if isinstance(value, tuple) else value
-
-
-def _shown(value: Any) -> str:
-    return written(value) if isinstance(value, tuple) else describe(value)
 
 
 def describe(number: float) -> str:
