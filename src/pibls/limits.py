@@ -245,12 +245,10 @@ def _watch(guard: Guard, send: Callable[[], object]) -> None:
     # A short solve ends before the first look, which takes longer than some of them.
     step = _STEP if guard.deadline is None else min(_STEP, guard.deadline)
     while not guard.ended.wait(step) and not guard.over:
-        noticed = guard.noticed
         if words := guard.look():
             guard.words = guard.words or words
-            # A search that ends during the look has more time than it allowed for.
-            if noticed == guard.noticed and (noticed != last or time.monotonic() >= again):
-                last, again = noticed, time.monotonic() + _AGAIN
+            if guard.noticed != last or time.monotonic() >= again:
+                last, again = guard.noticed, time.monotonic() + _AGAIN
                 send()
 
 
@@ -289,7 +287,7 @@ def _uses_signal() -> bool:
 
 
 def _stop(*_: Any) -> None:
-    """Stop the solve that is running; a signal that comes late, or from elsewhere, does nothing."""
+    """Stop the solve that is running; a signal that comes late, from elsewhere, or once more, does nothing."""
     guard = _CURRENT.get()
-    if guard is not None and guard.words and not guard.over:
+    if guard is not None and guard.words and not guard.over and guard.look():
         raise Stopped
