@@ -104,6 +104,7 @@ NAMES = {
     "pibls.problem.symbols": "Data",
     "pibls.problems.everyday": "VALUES with_exact_solution",
     "pibls.problems.inverse.data": "gaussian_plate",
+    "pibls.problems.inverse.flaws": "symmetric_sensors",
     "pibls.problems.inverse.numbers": "layered_head",
     "pibls.problems.planar": "taylor_green",
     "pibls.problems.spectral": "_PERIODIC cole_hopf etdrk4 gray_scott_path periodic_solution",

@@ -84,6 +84,35 @@ def test_answers_after_a_long_step_are_those_there():
     assert found.slopes[:, 0] == pytest.approx(-SHAPE / 9, rel=1e-6)
 
 
+@pytest.mark.parametrize(
+    ("strength", "separable", "affine"),
+    [
+        (lambda q, _: q * sp.sin(3 * X), True, True),
+        (lambda q, _: sp.exp(-((X - q) ** 2)), True, False),
+        (lambda q, _: q * U, False, False),
+        (lambda q, a: q + a, True, True),
+        (lambda q, a: q * a, True, False),
+        (lambda q, a: a * U, False, False),
+    ],
+)
+def test_unknowns_in_sources_alone_are_told_from_others(strength, separable, affine):
+    q, a = pb.unknown("q", start=0.4), pb.field("a", X, prior=pb.Smooth())
+    problem = rod(strength(q, a), SHAPE)
+    found = Parametric(problem, tuple(Cosines.of(f, problem.domain) for f in problem.unknown_functions))
+    assert (found.is_separable, found.is_affine) == (separable, affine)
+
+
+@pytest.mark.parametrize("strength", [lambda q: q * sp.sin(3 * X), lambda q: sp.exp(-((X - q) ** 2))])
+def test_sensitivities_to_sources_are_the_same_from_nearby_and_from_afar(strength):
+    """Factors do not depend on such unknowns, so that no elimination, or one, makes a response."""
+    parametric, near, far = Parametric(rod(strength(pb.unknown("q")), SHAPE)), np.array([0.2]), np.array([1.7])
+    forward = CellForward.around(parametric, near, 1e-10, Budget(10.0), 0, None)
+    one, two = forward.respond(far), forward.respond(far, forward.respond(near))
+    one, two = (predicted(parametric, parametric.observations[0], own, far) for own in (one, two))
+    assert two.values == pytest.approx(one.values, abs=1e-11)
+    assert two.slopes == pytest.approx(one.slopes, abs=1e-10)
+
+
 def test_answers_by_lines_are_derivatives():
     t = pb.coordinates("t")
     y, k = pb.field("y", t), pb.unknown("k")

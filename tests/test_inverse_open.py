@@ -9,6 +9,7 @@ from scipy.integrate import quad, solve_ivp
 from scipy.optimize import brentq
 
 import pibls as pb
+from internals import symmetric_sensors
 
 X, T = pb.coordinates("x t")
 U, V = pb.field("u", X), pb.field("u", X, T)
@@ -32,6 +33,15 @@ def test_a_sensor_in_the_middle_does_not_tell_left_from_right():
     found = pb.solve(pb.Problem(equation, LINE, [pb.Dirichlet(U, 0), observed]))
     assert found.status == "ill-posed"
     assert "Other values fit as well: s = 0.6997" in found.diagnostics.message
+
+
+@pytest.mark.parametrize("tol", [1e-3, 1e-4, 1e-8])
+def test_a_number_that_sensors_sit_still_for_is_open_at_every_tolerance(tol):
+    """What errors of solutions make of it on the line of symmetry, times some millions, would fit."""
+    found = pb.solve(symmetric_sensors(), tol=tol)
+    assert found.status == "ill-posed"
+    assert not found.parameters["b"].is_determined
+    assert found.parameters["a"].value == pytest.approx(2.0, abs=2e-3)
 
 
 def test_a_source_downstream_of_all_sensors_is_not_determined():

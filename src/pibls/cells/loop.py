@@ -47,7 +47,7 @@ _SUMMED = 0.1  # of the tolerance: what cells may miss of the integral of a sour
 
 Splitting = Callable[[ErrorMarking, Fit, FloatArray, float], tuple[Cell, float]]
 """Returns a finer tree and its share of what is rough, from a solution, the sizes of fields and a number of cells."""
-Diagnose = Callable[[Solution, Fitter], tuple[str, str]]
+Diagnose = Callable[[Solution, "Loop"], tuple[str, str]]
 """Says why a problem is ill-posed, or an empty string, and a remark for where it is not."""
 
 
@@ -64,6 +64,7 @@ class Loop:
     splitting: Splitting | None = None
     confirmed: Callable[[Compared], bool] | None = None  # whether a comparison is good enough, if not by the tolerance
     diagnose: Diagnose | None = None
+    told: Compared | None = None  # the comparison that the last solution was made of
     remark: str = ""  # the last words of the message
     doubt: str = ""  # why the last estimate is not to be believed
     answers: list[float] = field(default_factory=list)
@@ -375,11 +376,11 @@ class Loop:
 
     def solution(self, found: Compared, estimate: float, status: Status, message: str) -> Solution:
         """Return a fit as a solution, with its record and the verdict on it: the last one."""
-        message = f"{message} {self.remark}".rstrip()
+        self.told, message = found, f"{message} {self.remark}".rstrip()
         record = self.seed, tuple(self.course.stages), self.course.budget.elapsed
         made = solution_of(found, estimate, status, message, *record)
         ask = None if self.course.budget.late else self.diagnose
-        flaw, remark = ("", "") if ask is None else ask(made, self.fitter)
+        flaw, remark = ("", "") if ask is None else ask(made, self)
         if flaw:
             # Nothing is known of the error of what is returned.
             made = replace(made, status=Status.ILL_POSED, error_estimate=max(1.0, estimate))

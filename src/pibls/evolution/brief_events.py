@@ -42,7 +42,7 @@ def brief_times(evolution: Evolution) -> list[float]:
         if expression.free_symbols != {coordinates[-1]}:
             continue
         height = compiled(expression, (coordinates[-1],))
-        grid = np.linspace(first, last, SETTINGS.grid)
+        grid = np.linspace(first, last, SETTINGS.points)
         try:
             values = height(grid[:, None])
         except ProblemError:  # not finite somewhere: the integrator will tell
@@ -51,8 +51,8 @@ def brief_times(evolution: Evolution) -> list[float]:
         for place in top if sudden or np.ptp(values) >= SETTINGS.brief else []:
             low, high = grid[place - 1], grid[place + 1]
             for _ in range(SETTINGS.rounds):
-                near = np.linspace(low, high, SETTINGS.grid)
-                best = int(np.clip(np.argmax(height(near[:, None])), 1, SETTINGS.grid - 2))
+                near = np.linspace(low, high, SETTINGS.points)
+                best = int(np.clip(np.argmax(height(near[:, None])), 1, SETTINGS.points - 2))
                 low, high = near[best - 1], near[best + 1]
             found.add(float((low + high) / 2))
     return sorted(found)[: SETTINGS.times]

@@ -69,7 +69,7 @@ def kinked(lines: RefinementInTime, design: Design, fineness: float, tol: float)
             break
         assert design.monitor is not None
         normal = ((places[missed] - design.center) / design.half)[:, 0]
-        design = replace(design, monitor=design.monitor.sharpened(normal, SETTINGS.kink))
+        design = replace(design, monitor=design.monitor.sharpened(normal, SETTINGS.finer[0] ** 2))
     return design
 
 

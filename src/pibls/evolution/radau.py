@@ -225,7 +225,7 @@ class Integrator:
         """Return by how much to change the length of a step, from its error over the tolerance."""
         wanted = SETTINGS.falls * error ** (-1.0 / (STAGES + 1)) if error > 0 else SETTINGS.growth
         # A Jacobian that ages quickly would not converge over longer steps.
-        factor = float(np.clip(wanted, SETTINGS.growth**-2, 1.0 if rate > SETTINGS.slow else SETTINGS.growth))
+        factor = float(np.clip(wanted, SETTINGS.growth**-2, 1.0 if rate > SETTINGS.most else SETTINGS.growth))
         return 1.0 if SETTINGS.keep[0] <= factor <= SETTINGS.keep[1] else factor
 
     def along(self, breaks: FloatArray, state: FloatArray, reach: FloatArray) -> Trajectory:

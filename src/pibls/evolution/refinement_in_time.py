@@ -194,7 +194,7 @@ class RefinementInTime:
     def follow(self, design: Design, fineness: float, tol: float, doing: str) -> Run:
         """Return the run of a design and a fineness."""
         self.course.tell(doing, design.nodes(fineness) if design.dimension else 0)
-        allowed = SETTINGS.overtime * self.allowed - self.operations
+        allowed = (1.0 + SETTINGS.most) * self.allowed - self.operations
         run = follow(self.system(design, fineness), design, fineness, tol, allowed)
         self.operations += run.operations
         self.budget.spend(run.operations)

@@ -67,9 +67,9 @@ def _iterated(
         change = float((np.linalg.norm(update, axis=(0, 1)) / sizes).max())
         if change <= SETTINGS.exact or not change < last:
             # Rounding ends it sooner where an equation is stiff.
-            return np.asarray(y + z) if change <= SETTINGS.rounded else None
+            return np.asarray(y + z) if change <= SETTINGS.exact**0.5 else None
         last = change
-    return np.asarray(y + z) if last <= SETTINGS.rounded else None
+    return np.asarray(y + z) if last <= SETTINGS.exact**0.5 else None
 
 
 def _at_once(

@@ -114,17 +114,21 @@ class Answer:
     def undetermined(self) -> Undetermined:
         """Directions that the data do not determine."""
         place, numbers = self.found.place, len(self._names)
-        sizes = self.coordinates.sizes(place.point)
-        rows = self.weighed.rows(place)[0] * sizes
+        sizes, vector = self.coordinates.sizes(place.point), self.coordinates.vector(place.point)
+        doubt = SETTINGS.accuracy * max(self.forward.solution.error_estimate or 0.0, SETTINGS.finest)
+        # A sensor may sit where a field that is large elsewhere is zero: errors of the field are all that it sees.
+        reach = self.measurements.reach(place.response, vector) * self.coordinates.rates(place.point)
+        wrong = 0.0 if self.accuracy is not None else doubt * reach
+        seen = replace(place, slopes=np.where(np.abs(place.slopes) > wrong, place.slopes, 0.0))
+        rows = self.weighed.rows(seen)[0] * sizes
         own, others = rows[:, :numbers], rows[:, numbers:]
         # Unknown functions may make up for what numbers do.
         basis = _basis(np.column_stack([others, self._resized(rows)]))
         alone, own = own, own - basis @ (basis.T @ own)
-        estimate = self.forward.solution.error_estimate or 0.0
-        doubtful = SETTINGS.accuracy * max(estimate, SETTINGS.finest) * self.measurements.sizes / self.weighed.noise
+        doubtful = doubt * self.measurements.sizes / self.weighed.noise
         accuracy = float(np.linalg.norm(doubtful)) if len(place.residual) else 0.0
         accuracy = accuracy if self.accuracy is None else self.accuracy
-        vector, rates = self.coordinates.vector(place.point), self.coordinates.rates(place.point) * sizes
+        rates = self.coordinates.rates(place.point) * sizes
         logarithmic = self.coordinates.logarithmic[:numbers]
 
         def change(moved: FloatArray) -> float:

@@ -10,17 +10,16 @@ import numpy as np
 
 from pibls.budget import Budget
 from pibls.cells import solve_cells, solve_cells_nonlinear
-from pibls.cells.grow import tree_of
 from pibls.cells.iterate import Newton
 from pibls.cells.layout import Layout
-from pibls.cells.outcome import network_of
+from pibls.cells.loop import Loop
+from pibls.cells.outcome import Compared, network_of
 from pibls.cells.parts import CellPart
 from pibls.cells.rows import Rows
 from pibls.cells.solve import Fit, Glue
 from pibls.cells.state import TreeState, projected
 from pibls.cells.tree import Cell, leaves
 from pibls.checks import FloatArray
-from pibls.features.reference import draw_reference
 from pibls.inverse.parametric import Parametric
 from pibls.inverse.response import Forward, finer
 from pibls.inverse.thresholds import SETTINGS
@@ -88,16 +87,19 @@ class CellForward(Forward):
         share: float = 1.0,
     ) -> CellForward:
         """Solve at some values of the unknowns, with a share of the remaining budget; keep the tree."""
-        problem, own = parametric.at(vector), budget.part(share)
+        problem, found = parametric.at(vector), list[Compared]()
+
+        def keep(_: Solution, loop: Loop) -> tuple[str, str]:
+            assert loop.told is not None
+            found.append(loop.told)
+            return "", ""
+
+        common: Any = {"budget": budget.part(share), "seed": seed, "report": lambda *_: None, "diagnose": keep}
         if problem.is_linear:
-            solution = solve_cells(problem, tol, own, seed, _silent)
+            solution = solve_cells(problem, tol, **common)
         else:
-            solution = solve_cells_nonlinear(problem, tol, own, seed, _silent, start=near)
-        network = solution.network
-        assert isinstance(network, CellNetwork)
-        degree = solution.diagnostics.settings["degree"]
-        layout = Layout(problem, draw_reference(network.dimension, degree, seed), seed)
-        return cls(parametric, solution, vector, tol, budget, layout, tree_of(network, layout.root))
+            solution = solve_cells_nonlinear(problem, tol, start=near, **common)
+        return cls(parametric, solution, vector, tol, budget, found[-1].own, found[-1].fit.root)
 
     finest = SETTINGS.finest
 
@@ -246,7 +248,3 @@ def banding(fields: int, columns: int) -> Posterior:
     for number in range(fields):
         factor[number, fields + number :: fields, :][:columns, :] = np.eye(columns)
     return Posterior(factor.reshape(fields * size, columns), 0.0, {}, 0.0)
-
-
-def _silent(*_: object) -> None:
-    """Report nothing: a solve on the way is no stage."""

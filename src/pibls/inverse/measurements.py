@@ -105,20 +105,20 @@ class Measurements:
     def compared(self, response: Response, vector: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return predictions less measurements, and the derivative of these by the unknowns."""
         found = [predicted(self.parametric, s, response, vector) for s in self.parametric.observations]
-        # Where an unknown is out of reach, solutions answer to it by their errors alone.
-        least = max(self.floor, SETTINGS.rounding)
-        slopes = [
-            np.where(np.abs(own) > least * self._reach(s, response, vector), own, 0.0)
-            for s, (_, own) in zip(self.parametric.observations, found, strict=True)
-        ]
-        return np.concatenate([values for values, _ in found]) - self.targets, np.vstack(slopes)
+        slopes = np.vstack([own for _, own in found])
+        # Where an unknown is out of reach, solutions change with it by their errors alone.
+        least = max(self.floor, SETTINGS.rounding) * self.reach(response, vector)
+        slopes = np.where(np.abs(slopes) > least, slopes, 0.0)
+        return np.concatenate([values for values, _ in found]) - self.targets, slopes
 
-    def _reach(self, statement: Statement, response: Response, vector: FloatArray) -> FloatArray:
-        """Return the largest sensitivity of a measured quantity to each unknown, anywhere in the domain."""
-        if not isinstance(statement.place, AtPoints):
-            return np.zeros(self.parametric.size)
-        slopes = np.abs(predicted(self.parametric, statement, response, vector, self._about)[1])
-        return np.asarray(np.where(np.isfinite(slopes), slopes, 0.0).max(axis=0))
+    def reach(self, response: Response, vector: FloatArray) -> FloatArray:
+        """Return the largest sensitivity of each measured quantity to each unknown, anywhere in the domain."""
+        found = np.zeros((len(self.targets), self.parametric.size))
+        for statement, span in self.sets:
+            if isinstance(statement.place, AtPoints):
+                slopes = np.abs(predicted(self.parametric, statement, response, vector, self._about).slopes)
+                found[span] = np.where(np.isfinite(slopes), slopes, 0.0).max(axis=0)
+        return found
 
     @cached_property
     def _about(self) -> FloatArray:

@@ -137,18 +137,20 @@ class Parametric:
     @cached_property
     def is_separable(self) -> bool:
         """Whether no unknown multiplies a field: sensitivities are then the same at all states."""
-        return all(not t.coefficient.free_symbols & self._open(s.form) for s in self.stated for t in s.form.terms)
+        terms = ((t, s.form) for s in self.stated for t in s.form.terms if t.field in self.names)
+        return all(self._is_free(t.coefficient, form) for t, form in terms)
 
     @cached_property
     def is_affine(self) -> bool:
         """Whether solutions move in proportion to unknowns: these stand in sources only, and linearly."""
-        numbers = self.problem.parameters
-        slopes = ((s.form, sp.diff(s.form.residual, k).free_symbols) for s in self.stated for k in numbers)
-        return self.is_separable and all(not symbols & self._open(form) for form, symbols in slopes)
+        forms = [s.form for s in self.stated]
+        slopes = ((sp.diff(form.residual, k), form) for form in forms for k in self.problem.parameters)
+        every = itertools.chain(slopes, ((t.coefficient, form) for form in forms for t in form.terms))
+        return all(self._is_free(slope, form) for slope, form in every)
 
-    def _open(self, form: Form) -> set[sp.Symbol]:
-        """Return the symbols of a form that stand for fields and unknowns."""
-        return {*form.slots, *self.problem.parameters}
+    def _is_free(self, slope: sp.Expr, form: Form) -> bool:
+        """Tell whether a derivative of a form has neither fields nor unknowns."""
+        return not slope.free_symbols & {*form.slots, *self.problem.parameters}
 
     @cached_property
     def _dependences(self) -> dict[int, Dependence]:

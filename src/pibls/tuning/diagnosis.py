@@ -11,9 +11,9 @@ import numpy as np
 
 from pibls.budget import Budget
 from pibls.cells import solve_cells, solve_cells_nonlinear
-from pibls.cells.fitters import Fitter, Linear
+from pibls.cells.fitters import Linear
 from pibls.cells.linear import Start, start_of
-from pibls.cells.loop import Diagnose
+from pibls.cells.loop import Diagnose, Loop
 from pibls.cells.newton import COARSE
 from pibls.evolution import Evolution, find_evolution
 from pibls.features.reference import SINES, Cells
@@ -92,14 +92,14 @@ def _told_at_once(start: Start, tol: float, glanced: Callable[..., Solution]) ->
     return solution if solution.status == Status.ILL_POSED else None
 
 
-def _nonlinear_flaw(tol: float, solution: Solution, _: Fitter) -> tuple[str, str]:
+def _nonlinear_flaw(tol: float, solution: Solution, _: Loop) -> tuple[str, str]:
     """Say why a nonlinear problem is ill-posed, if its conditions or its linear equations are."""
     problem, clash = solution.problem, find_clash(solution.problem)
     lost = incompatibility(problem, tol, lambda: start_of(problem, max(tol, COARSE)))
     return lost or ("" if clash is None else clash.in_words(solution, tol)), ""
 
 
-def _flaw(tol: float, budget: Budget, seed: int, solution: Solution, solver: Fitter) -> tuple[str, str]:
+def _flaw(tol: float, budget: Budget, seed: int, solution: Solution, loop: Loop) -> tuple[str, str]:
     """Say why a linear problem is ill-posed, or how its jumps were read where nothing is wrong."""
     problem = solution.problem
     evolution = find_evolution(problem) if problem.domain.time is not None else None
@@ -108,7 +108,7 @@ def _flaw(tol: float, budget: Budget, seed: int, solution: Solution, solver: Fit
         return _RUNAWAY, ""
     unmet = _is_in_doubt(solution, tol)
     if unmet or (solution.diagnostics.condition or 0.0) > _SENSITIVE:
-        found = sensitivity_of(problem, seed, cast(Linear, solver))
+        found = sensitivity_of(problem, seed, cast(Linear, loop.fitter))
         budget.spend(found.operations)
         if found.is_unseen or found.is_unstable:
             return ("" if found.is_unseen else lacks) or found.in_words(), ""
