@@ -21,6 +21,7 @@ ORDER = [
     {"runtime"},
     {"budget"},
     {"newton"},
+    {"quadrature"},
     {"problem"},
     {"geometry"},
     {"problems"},

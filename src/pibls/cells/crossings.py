@@ -17,23 +17,22 @@ import numpy as np
 
 from pibls.cells.parts import CellPart, Face, part_values
 from pibls.cells.tree import Cell
-from pibls.checks import FloatArray
+from pibls.checks import BoolArray, FloatArray
 from pibls.features import MultiIndex
 from pibls.problem import Across, AtPoints, Average, Problem, Statement
 from pibls.problem.analysis import analysis_of
+from pibls.quadrature.roots import bracketed, climbed, narrowed
 
 if TYPE_CHECKING:
     from pibls.cells.ground import Ground
     from pibls.cells.layout import Layout
     from pibls.cells.rows import Rows
 
-__all__ = ["Crossing", "crossings", "powers"]
-
 _HIGHEST = 1.95  # cells find higher powers by themselves
 _SCAN = 4001
 _DOUBLE, _WHOLE = 1e-7, 1e-6
 _ANGLES, _RADII = 720, (1.0, 0.7, 0.4, 0.1, 1e-2, 1e-4)
-_HALVINGS, _BISECTIONS = 12, 50
+_HALVINGS, _CLIMBS = 12, 30
 _SAME, _NEAR = 1e-9, 1e-6
 _CLOSEST = 1e-3
 
@@ -156,21 +155,21 @@ def powers(widths: Sequence[float], coefficients: Sequence[float], most: float) 
 
 def _roots(function: Any, most: float) -> list[float]:
     """Return where a function that is hardly ever above zero is zero."""
-    from scipy.optimize import brentq, minimize_scalar
+
+    def each(s: FloatArray) -> FloatArray:
+        return np.array([function(power) for power in s.ravel()])
 
     X = np.linspace(0.0, most, _SCAN)[1:]
-    values = np.array([function(s) for s in X])
-    found = []
-    for k in range(len(X) - 1):
-        if values[k] * values[k + 1] < 0:
-            found.append(float(brentq(function, X[k], X[k + 1], xtol=1e-15)))
-        if k > 0 and values[k - 1] <= values[k] >= values[k + 1] and values[k] <= 0:
-            top = minimize_scalar(lambda s: -function(s), bounds=(X[k - 1], X[k + 1]), method="bounded").x
-            if function(top) > 0:
-                found += [float(brentq(function, end, top, xtol=1e-15)) for end in (X[k - 1], X[k + 1])]
-            elif function(top) > -_SAME:
-                found.append(float(top))
-    return sorted(found)
+    values = each(X)
+    (left,) = np.nonzero(values[:-1] * values[1:] < 0)
+    (tops,) = np.nonzero((values[:-2] <= values[1:-1]) & (values[1:-1] >= values[2:]) & (values[1:-1] <= 0))
+    whole = np.array([[0.0, most]])
+    summits = climbed(each, X[1 + tops, None], np.full(1, most / _SCAN), whole, _CLIMBS)[:, 0]
+    heights = each(summits)
+    above, level = heights > 0, (heights <= 0) & (heights > -_SAME)
+    low = np.concatenate([X[left], X[tops[above]], summits[above]])
+    high = np.concatenate([X[left + 1], summits[above], X[tops[above] + 2]])
+    return sorted([*bracketed(lambda s, _: each(s), low, high).tolist(), *summits[level].tolist()])
 
 
 def crossings(ground: Ground, marks: FloatArray) -> tuple[Crossing, ...]:
@@ -263,11 +262,11 @@ class _Coefficient:
         """Return the angle between two others at which it jumps."""
         low = low - 2 * np.pi if low > high else low
         before = self.at(ground, point, radius / 2, np.array([low]))
-        for _ in range(_BISECTIONS):
-            middle = (low + high) / 2
-            here = self.at(ground, point, radius / 2, np.array([middle]))
-            if here is not None and before is not None and _alike(here, before):
-                low = middle
-            else:
-                high = middle
-        return (low + high) / 2
+
+        def same(angles: FloatArray) -> BoolArray:
+            ring = self.at(ground, point, radius / 2, angles.ravel())
+            if ring is None or before is None:
+                return np.zeros(angles.shape, dtype=np.bool_)
+            return np.asarray(np.abs(ring - before) <= _SAME * before).reshape(angles.shape)
+
+        return float(np.mean(narrowed(same, np.array([low]), np.array([high]))))

@@ -12,12 +12,13 @@ import numpy as np
 from pibls.cells.filling import filled
 from pibls.cells.ground import FLAT, Ground, on_faces
 from pibls.cells.parts import CellPart, exact_weights
-from pibls.cells.surface import Rule, ranges
+from pibls.cells.surface import Rule
 from pibls.cells.tree import Cell
 from pibls.checks import FloatArray
 from pibls.features.reference import Reference, cube_rule
 from pibls.geometry.sampling import kronecker
 from pibls.geometry.sight import joined_in_sight, owners_in_sight
+from pibls.quadrature.roots import held_ranges
 
 __all__ = ["Cutter"]
 
@@ -257,7 +258,7 @@ class Cutter:
                     return X
 
                 step = self.ground.aside(cell) * normal
-                found_in = ranges(
+                found_in = held_ranges(
                     lambda s, at=placed, step=step: self.ground.columns(at(s), kind, step, cell), 0.0, 1.0
                 )
                 for a, b in self.ground.at_tips(found_in, cell, axis, end, cell.size):

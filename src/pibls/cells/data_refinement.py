@@ -17,7 +17,7 @@ from pibls.cells.tree import Cell, leaves, refined
 from pibls.checks import FloatArray
 from pibls.errors import ProblemError
 from pibls.features.reference import rule_count
-from pibls.geometry.rules import gauss, tensor
+from pibls.quadrature.rules import gauss, tensor
 from pibls.refinement import VISIBLE
 
 __all__ = ["DataRefinement"]

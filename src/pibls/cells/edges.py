@@ -8,18 +8,17 @@ from itertools import combinations
 
 import numpy as np
 
-from pibls.cells.surface import pieces, ranges
+from pibls.cells.surface import pieces
 from pibls.checks import BoolArray, FloatArray
 from pibls.geometry.base import Domain, Region
 from pibls.geometry.part import Part
 from pibls.geometry.patch import Patch
 from pibls.geometry.restricted import RestrictedPatch
-from pibls.geometry.rules import tensor
 from pibls.geometry.solid import Solid
 from pibls.geometry.triangle_patches import TrianglePatch
 from pibls.geometry.triangles import Surface
-
-__all__ = ["borders", "flat_sides", "hollows", "inner_edges"]
+from pibls.quadrature.roots import held_ranges
+from pibls.quadrature.rules import tensor
 
 _SHARP, _BLUNT = 1.15, 1.02  # of half a turn: at blunter edges solutions are nearly smooth, and smooth
 _MOST = 128  # rows of blunt ones
@@ -165,7 +164,7 @@ def _ends(patch: Patch, axis: int) -> list[float]:
     """Return where a flat patch ends along a parameter, at the same place for different values of the other one."""
     found = []
     for other in (np.arange(_ACROSS) + _OFF) / _ACROSS:
-        kept = ranges(lambda s, other=other: _kept(patch, axis, s, np.full(len(s), other)), 0.0, 1.0)
+        kept = held_ranges(lambda s, other=other: _kept(patch, axis, s, np.full(len(s), other)), 0.0, 1.0)
         found += [round(end, _DIGITS) for span in kept for end in span if 0.0 < end < 1.0]
     return [end for end, count in Counter(found).items() if count > 1]
 
@@ -186,7 +185,7 @@ def _border(shape: Region, patch: Patch, axis: int, at: float) -> FloatArray:
             kept.append(_kept(patch, axis, side, t))
         return np.asarray((kept[0] != kept[1]) & within[0] & within[1])
 
-    spans = np.array(ranges(ends, 0.0, 1.0)).reshape(-1)
+    spans = np.array(held_ranges(ends, 0.0, 1.0)).reshape(-1)
     U = np.stack([np.full(len(spans), at), spans] if axis == 0 else [spans, np.full(len(spans), at)], axis=1)
     return patch.at(U)[0].reshape(-1, 2, 3)
 
@@ -255,7 +254,7 @@ def _along(shape: Region, one: tuple[FloatArray, FloatArray], two: tuple[FloatAr
         share = (shape.level(around.reshape(-1, 3)) > 0.0).reshape(len(t), -1).mean(axis=1)
         return np.asarray((share > _BLUNT / 2) & (share < 1.0))
 
-    spans = [(start + t * way) for span in ranges(is_inner, begin, end) for t in span]
+    spans = [(start + t * way) for span in held_ranges(is_inner, begin, end) for t in span]
     return np.array(spans).reshape(-1, 2, 3)
 
 

@@ -8,15 +8,13 @@ from typing import Any
 import numpy as np
 
 from pibls.checks import BoolArray, FloatArray, IntArray
-from pibls.geometry.rules import gauss
-
-__all__ = ["filled", "narrowed"]
+from pibls.quadrature.roots import narrowed
+from pibls.quadrature.rules import gauss
 
 Columns = Callable[[FloatArray, FloatArray], BoolArray]
 
 _SCAN, _LINES = 33, 33
 _TIPS = 3
-_SECTIONS = 16
 _ROUNDS, _ACROSS, _ROUGHLY = 7, 4, 2
 _ENDS = 1e-9  # lines are not right at the ends, where a side of the domain may be
 _PANEL = 8
@@ -71,31 +69,6 @@ def filled(
     X[:, 1 - along], X[:, along] = np.repeat(s[row], len(places)), t.ravel()
     weights = (shares[row] * (stop - start))[:, None] * own * float(np.prod(high - low))
     return low + (high - low) * X, weights.ravel(), np.repeat(np.arange(len(row)), len(places))
-
-
-def narrowed(
-    holds: Callable[[FloatArray], BoolArray],
-    low: FloatArray,
-    high: FloatArray,
-    rounds: int,
-    sections: int = _SECTIONS,
-) -> tuple[FloatArray, FloatArray]:
-    """Return small intervals, out of those given, at whose lower ends something holds and at the upper ones not.
-
-    Many sections at once take hardly longer than one. ``holds`` is given places, a row for each interval.
-
-    >>> low, high = narrowed(lambda places: places < 0.3, np.zeros(1), np.ones(1), 5)
-    >>> bool(low[0] <= 0.3 <= high[0] < low[0] + 1e-5)
-    True
-    """
-    rows, shares = np.arange(len(low)), np.linspace(0.0, 1.0, sections + 1)
-    for _ in range(rounds if len(low) else 0):
-        places = low[:, None] + (high - low)[:, None] * shares
-        now = holds(places)
-        now[:, 0], now[:, -1] = True, False
-        last = now.argmin(axis=1)
-        low, high = places[rows, last - 1], places[rows, last]
-    return low, high
 
 
 def _head_on(inside: Callable[[FloatArray], Any], low: FloatArray, high: FloatArray) -> int:

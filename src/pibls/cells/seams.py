@@ -8,13 +8,12 @@ from itertools import pairwise
 import numpy as np
 
 from pibls.cells.sheets import Kinds, Sheet, changes
-from pibls.cells.surface import Piece, ranges
+from pibls.cells.surface import Piece
 from pibls.checks import BoolArray, FloatArray
 from pibls.geometry import Domain, Product
 from pibls.geometry.patch import TimedPatch
 from pibls.problem.level import Level
-
-__all__ = ["along", "seam_pieces", "split_at"]
+from pibls.quadrature.roots import held_ranges
 
 _ZERO = 1e-9
 _TO_ROUNDING = 10  # rounds in which a place is found: deep cells are tiny beside the curve
@@ -38,11 +37,11 @@ def seam_pieces(
     >>> round(float(piece.patch.measure * np.diff(piece.box[0])[0]), 9)
     2.0
     """
-    from pibls.cells.contours import contours, zeros  # imports much of SciPy, which most problems do without
+    from pibls.cells.contours import contours, has_zeros  # imports much of SciPy, which most problems do without
 
     symbols = domain.coordinates
     if not _is_curve(level, domain):
-        return [Sheet(level, inside, kinds, *domain.bounds.T)] if len(zeros(level, domain.bounds)) else []
+        return [Sheet(level, inside, kinds, *domain.bounds.T)] if has_zeros(level, domain.bounds) else []
     if len(symbols) == 2:
         pieces = (Piece(curve, np.array([[0.0, 1.0]])) for curve in contours(level, domain.bounds))
         return [half for piece in pieces for half in _kept(piece, others, inside, kinds)]
@@ -67,7 +66,7 @@ def _kept(
     held = [
         Piece(piece.patch, np.vstack([[span], piece.box[1:]]))
         for whole in split_at(piece, others)
-        for span in ranges(lambda s, whole=whole: inside(along(whole, s)), *whole.box[0])
+        for span in held_ranges(lambda s, whole=whole: inside(along(whole, s)), *whole.box[0])
     ]
     return [own for own in held if changes(kinds, *own.patch.at(own.box.mean(axis=1)[None])[:2], own.patch.measure)[0]]
 
@@ -89,5 +88,5 @@ def along(piece: Piece, s: FloatArray) -> FloatArray:
 def _zeros(piece: Piece, level: Level) -> list[float]:
     """Return where a level changes sign along the first parameter of a piece."""
     start, stop = piece.box[0]
-    spans = ranges(lambda s: level(along(piece, s)) > 0, start, stop, _TO_ROUNDING)
+    spans = held_ranges(lambda s: level(along(piece, s)) > 0, start, stop, _TO_ROUNDING)
     return [end for span in spans for end in span if abs(end - piece.box[0]).min() > _ZERO]

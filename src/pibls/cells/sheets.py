@@ -14,8 +14,7 @@ from pibls.cells.surface import Rule
 from pibls.checks import BoolArray, FloatArray
 from pibls.geometry.sampling import kronecker
 from pibls.problem.level import Level
-
-__all__ = ["Kinds", "Sheet", "changes"]
+from pibls.quadrature.roots import bracketed
 
 Kinds = Callable[[FloatArray], Any]
 
@@ -25,7 +24,6 @@ _ENOUGH, _PLENTY, _TRIES, _MOST_TRIES = 100, 1000, 2**11, 2**15
 _SMALL, _MARGIN = 0.5, 0.1  # of a box
 _UPRIGHT = 0.4  # of a normal: where it is more everywhere, one graph is all of a surface
 _LINES, _NODES = 16, 10
-_ROUNDS = 6
 _HALVINGS, _NEAR = 9, 1e-3
 
 
@@ -173,18 +171,6 @@ class Graph:
         return np.stack(held, axis=1)
 
     def _over(self, V: FloatArray) -> FloatArray:
-        """Return where lines meet the surface, by Ridders' method."""
+        """Return where lines meet the surface."""
         low, high = (np.full(len(V), end[self.axis]) for end in (self.sheet.low, self.sheet.high))
-        below, above = self._ends(V)
-        t = low
-        for _ in range(_ROUNDS):
-            middle = (low + high) / 2
-            value = self.sheet.level(self._placed(V, middle))
-            root = np.sqrt(np.maximum(value**2 - below * above, 1e-300))
-            t = np.clip(middle + np.sign(below - above) * (middle - low) * value / root, low, high)
-            for place, own in ((middle, value), (t, self.sheet.level(self._placed(V, t)))):
-                same = (np.sign(own) == np.sign(below)) & (place > low)
-                other = (np.sign(own) != np.sign(below)) & (place < high)
-                low, below = np.where(same, place, low), np.where(same, own, below)
-                high, above = np.where(other, place, high), np.where(other, own, above)
-        return self._placed(V, t)
+        return self._placed(V, bracketed(lambda t, row: self.sheet.level(self._placed(V[row], t)), low, high))

@@ -14,14 +14,15 @@ from typing import Any
 
 import numpy as np
 
-from pibls.cells.filling import filled, narrowed
+from pibls.cells.filling import filled
 from pibls.checks import BoolArray, FloatArray
 from pibls.geometry.patch import AffinePatch, FlippedPatch, Patch, TimedPatch
 from pibls.geometry.restricted import RestrictedPatch
-from pibls.geometry.rules import gauss, tensor
 from pibls.geometry.sampling import kronecker
+from pibls.quadrature.roots import held_ranges
+from pibls.quadrature.rules import gauss, tensor
 
-__all__ = ["Piece", "Rule", "pieces", "ranges"]
+__all__ = ["Piece", "Rule", "pieces"]
 
 Beside = Callable[[FloatArray], BoolArray]
 
@@ -166,7 +167,7 @@ class Piece:
         straight = self._straight
         if straight is not None:
             return self._between(low, high, *straight)
-        found = ranges(lambda s: self._sides(s[:, None], low, high), *self.box[0])
+        found = held_ranges(lambda s: self._sides(s[:, None], low, high), *self.box[0])
         return [Piece(self.patch, np.array([span])) for span in found]
 
     @cached_property
@@ -200,7 +201,9 @@ class Piece:
         if not stop > start:
             return []
         middle = (start + stop) / 2
-        found = ranges(lambda s: self._sides(np.stack([s, np.full(len(s), middle)], axis=1), low, high), *self.box[0])
+        found = held_ranges(
+            lambda s: self._sides(np.stack([s, np.full(len(s), middle)], axis=1), low, high), *self.box[0]
+        )
         return [Piece(patch, np.array([span, (start, stop)])) for span in found]
 
     def _sheets(self, low: FloatArray, high: FloatArray) -> list[Piece]:
@@ -310,37 +313,3 @@ def _whole(patch: Patch) -> float:
     if domain is not None and patch.parameters > 1:  # a space domain at one time, drawn from the box around it
         return float(np.prod(domain.bounds[:, 1] - domain.bounds[:, 0]))
     return patch.measure
-
-
-def ranges(inside: object, start: float, stop: float, rounds: int = _ROUNDS) -> list[tuple[float, float]]:
-    """Return the intervals of a parameter in which conditions hold, all of them where they are columns.
-
-    What holds between two places at which it does not is seen as long as no single condition changes twice there: a
-    curve that cuts off a corner of a box, however small, crosses two of its sides once.
-    """
-    assert callable(inside)
-
-    def holds(s: FloatArray) -> BoolArray:
-        return np.asarray(inside(s)).reshape(len(s), -1)
-
-    s = np.linspace(start, stop, _SCAN)
-    held = holds(s)
-    left, column = np.nonzero(held[1:] != held[:-1])
-    if not len(left):
-        return [(start, stop)] if held.all() else []
-    low, high, first = s[left], s[left + 1], held[left, column]
-    rows = np.arange(len(left))
-
-    def same(places: FloatArray) -> BoolArray:
-        return np.asarray(holds(places.ravel()).reshape(*places.shape, -1)[rows, :, column] == first[:, None])
-
-    low, high = narrowed(same, low, high, rounds, _SECTIONS)
-    cuts = np.concatenate([[start], np.sort((low + high) / 2), [stop]])
-    within = holds((cuts[1:] + cuts[:-1]) / 2).all(axis=1) & (np.diff(cuts) > 1e-13)
-    found: list[tuple[float, float]] = []
-    for a, b, own in zip(cuts[:-1].tolist(), cuts[1:].tolist(), within.tolist(), strict=True):
-        if own and found and a - found[-1][1] <= 1e-13:
-            found[-1] = (found[-1][0], b)
-        elif own:
-            found.append((a, b))
-    return found

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 
 import numpy as np
 
 from pibls.cells.surface import Piece
 from pibls.checks import FloatArray
 from pibls.geometry.patch import AffinePatch, TimedPatch
-
-__all__ = ["tangents"]
+from pibls.quadrature.roots import climbed
 
 _SCAN = {1: 65, 2: 33}
 _NEAR, _PARALLEL = 0.9, 1e-7  # how long the component of a normal along an axis is nearby, and how nearly one there
@@ -58,22 +57,13 @@ def _on_piece(piece: Piece, timed: bool) -> FloatArray:
             continue
         # Of a plateau, as flat pieces make them, one place is enough.
         starts = np.array([grid[highest == number + 1][0] for number in range(count_of)])
-        U = _climbed(normals, axis, box[:, 0] + starts * step, step, box)
+
+        def height(U: FloatArray, axis: int = axis) -> FloatArray:
+            return np.abs(normals(U)[:, axis])
+
+        U = climbed(height, box[:, 0] + starts * step, step, box, _ROUNDS)
         X = np.array(piece.patch.at(np.hstack([U, np.tile(middle, (len(U), 1))]))[0])
         X[:, X.shape[1] - timed :] = np.nan
         parallel = 1.0 - np.abs(normals(U)[:, axis]) < _PARALLEL
         found.append(np.column_stack([np.full(len(X), axis), X])[parallel])
     return np.concatenate(found)
-
-
-def _climbed(
-    normals: Callable[[FloatArray], FloatArray], axis: int, U: FloatArray, step: FloatArray, box: FloatArray
-) -> FloatArray:
-    """Return where normals are nearest to an axis, near each of some first places."""
-    count, d = U.shape
-    around = np.stack(np.meshgrid(*[np.linspace(-1.0, 1.0, 5)] * d, indexing="ij"), axis=-1).reshape(-1, d)
-    for _ in range(_ROUNDS):
-        tried = np.clip(U[:, None] + around * step, box[:, 0], box[:, 1])
-        heights = np.abs(normals(tried.reshape(-1, d))[:, axis]).reshape(count, -1)
-        U, step = tried[np.arange(count), heights.argmax(axis=1)], step / 2
-    return U

@@ -16,14 +16,15 @@ from pibls.cells.filling import filled
 from pibls.cells.ground import FLAT, Ground, on_faces
 from pibls.cells.parts import CellPart, Face, legendre, polynomials
 from pibls.cells.sheets import Sheet
-from pibls.cells.surface import Piece, Rule, ranges
+from pibls.cells.surface import Piece, Rule
 from pibls.cells.tree import Cell, Contact
 from pibls.checks import FloatArray
 from pibls.features.reference import Reference, cube_rule, on_grid
-from pibls.geometry.rules import gauss, tensor
 from pibls.geometry.sampling import kronecker
 from pibls.problem import Across, Statement
 from pibls.problem.evaluate import Function, compile_function
+from pibls.quadrature.roots import held_ranges
+from pibls.quadrature.rules import gauss, tensor
 
 __all__ = ["Walls"]
 
@@ -180,7 +181,7 @@ class Walls:
     ) -> list[tuple[float, float]]:
         """Return the intervals of a wall in a plane that lie inside the domain, each between two kinds."""
         if not self.ground.seams:
-            return ranges(lambda s: self.ground.inside(placed(s), contact.below), 0.0, 1.0)
+            return held_ranges(lambda s: self.ground.inside(placed(s), contact.below), 0.0, 1.0)
         step, away = self._across(contact)
         known: dict[bytes, Any] = {}
 
@@ -200,7 +201,7 @@ class Walls:
                     below_in, below_kinds, above_in, above_kinds = seen(s)
                     return np.stack([below_in, below_kinds == one, above_in, above_kinds == two], axis=1)
 
-                found += [(start, stop) for start, stop in ranges(columns, 0.0, 1.0) if stop - start > FLAT]
+                found += [(start, stop) for start, stop in held_ranges(columns, 0.0, 1.0) if stop - start > FLAT]
         span = contact.high - contact.low
         return self.ground.at_tips(found, contact.below, contact.axis, contact.low, span)
 

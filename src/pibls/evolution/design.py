@@ -19,8 +19,8 @@ from pibls.evolution.basis import QuadratureRule
 from pibls.evolution.form import Evolution
 from pibls.features import BroadNetwork, FeatureGroup, activation
 from pibls.features.scales import draw_features
-from pibls.geometry.rules import tensor
 from pibls.problem import Opposite
+from pibls.quadrature.rules import tensor
 
 __all__ = ["STEEPEST", "Design", "Monitor"]
 

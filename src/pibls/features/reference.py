@@ -20,7 +20,7 @@ from pibls.features.activations import activation
 from pibls.features.arrays import MultiIndex
 from pibls.features.broad import BroadNetwork
 from pibls.features.scales import draw_enhancement, draw_features
-from pibls.geometry.rules import gauss, tensor
+from pibls.quadrature.rules import gauss, tensor
 
 _NODES_PER_FUNCTION = 2
 _WAVES = 0.12  # largest weight of a sine, per degree: smaller is nearer to polynomials

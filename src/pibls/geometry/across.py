@@ -18,7 +18,7 @@ from pibls.problem.switches import factors_of
 
 BESIDE = 1e-9  # of a domain: how far from an interface one is plainly on one side
 _TRIES = (16, 256)
-_ROUNDS = 20
+_ROUNDS = 60
 _ON = 1e-10
 _ENOUGH = 200  # points of an interface: of a small one, few starts find any
 
@@ -68,8 +68,7 @@ def check_interfaces(problem: Problem) -> None:
 def _pulled(level: Level, X: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Return points on a level that are near others, as far as they are found, and the slopes there."""
     with np.errstate(all="ignore"):
-        for _ in range(_ROUNDS):
-            X = level.pulled(X)
+        X = level.pulled(X, _ROUNDS)
         slopes = level.gradient(X)
     good = np.isfinite(X).all(axis=1) & np.isfinite(slopes).all(axis=1) & (np.abs(slopes).max(axis=1) > 0)
     return X[good], slopes[good]

@@ -15,8 +15,8 @@ from pibls.geometry.base import LevelIn, Region, check_coordinates
 from pibls.geometry.description import Argument, Arguments, Kind
 from pibls.geometry.part import Part
 from pibls.geometry.patch import Located, Patch, SurfaceRule
-from pibls.geometry.rules import gauss, periodic, side, tensor
 from pibls.geometry.sampling import check_count, unit_cube
+from pibls.quadrature.rules import gauss, periodic, side, tensor
 
 Vector = tuple[float, ...]
 

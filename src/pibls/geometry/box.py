@@ -19,8 +19,8 @@ from pibls.geometry.base import LevelIn, Region, check_coordinates
 from pibls.geometry.description import Argument, Arguments, Kind, describe
 from pibls.geometry.part import Part
 from pibls.geometry.patch import AffinePatch, Patch, interval_tolerance
-from pibls.geometry.rules import gauss, side, tensor
 from pibls.geometry.sampling import check_count
+from pibls.quadrature.rules import gauss, side, tensor
 
 Range = tuple[sp.Symbol, float, float]
 

@@ -15,10 +15,10 @@ from pibls.geometry.box import Box
 from pibls.geometry.outline import Outline
 from pibls.geometry.product import Product
 from pibls.geometry.slices import ends
+from pibls.quadrature.roots import narrowed
 
 _SMALLEST_TURN = 1e-6
 _CIRCLE = 720
-_SECTIONS, _ROUNDS = 32, 10  # angles are found to rounding
 _CIRCLE_RADIUS = 1e-4
 _EDGE_SAMPLES, _EDGE_NEIGHBOURS = 3000, 8
 _BEFORE, _TURNED = 0.1, 0.8  # share of a distance, and cosine between normals
@@ -158,14 +158,9 @@ def _wedges(shape: Region, point: FloatArray, radius: float) -> list[tuple[float
     held = inside(angles)
     held[-1] = held[0]
     left = np.flatnonzero(held[1:] != held[:-1])
-    low, width = angles[left], float(angles[1] - angles[0])
-    steps = np.arange(1, _SECTIONS)
-    for _ in range(_ROUNDS if len(left) else 0):
-        width /= _SECTIONS
-        tried = low[:, None] + width * steps
-        same = inside(tried.ravel()).reshape(tried.shape) == held[left][:, None]
-        low = low + width * np.logical_and.accumulate(same, axis=1).sum(axis=1)
-    crossings = low + width / 2
+    first = held[left][:, None]
+    ends = narrowed(lambda a: inside(a.ravel()).reshape(a.shape) == first, angles[left], angles[left + 1])
+    crossings = np.mean(ends, axis=0)
     if held[0]:
         crossings = np.concatenate([crossings[1:], crossings[:1] + 2 * math.pi])
     return [(float(a), float(b)) for a, b in crossings.reshape(-1, 2)]

@@ -21,8 +21,8 @@ from pibls.geometry.description import Argument, Arguments, Kind
 from pibls.geometry.part import Part
 from pibls.geometry.patch import AffinePatch
 from pibls.geometry.rings import check_names, check_rings, cross, depths, resolution_of, segment_distance, signed_area
-from pibls.geometry.rules import crowded, gauss, side, tensor
 from pibls.geometry.sampling import apportion, check_count
+from pibls.quadrature.rules import crowded, gauss, side, tensor
 
 Ring = tuple[tuple[float, float], ...]
 

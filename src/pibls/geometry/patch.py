@@ -14,8 +14,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from pibls.checks import BoolArray, FloatArray
-from pibls.geometry.rules import gauss, side, tensor
 from pibls.geometry.sampling import fill
+from pibls.quadrature.rules import gauss, side, tensor
 
 Vector = tuple[float, ...]
 Located = tuple[FloatArray, FloatArray, BoolArray | None]

@@ -15,10 +15,11 @@ from pibls.checks import FloatArray, shorten
 from pibls.errors import GeometryError
 from pibls.geometry.patch import FieldState
 from pibls.problem.evaluate import Function, compile_function
+from pibls.quadrature.roots import climbed
 
 _COARSEST, _FINEST = 32, 2**14
 _DECAY = 1e-13
-_CHECK_GRID = 2**12
+_CHECK_GRID, _ROUNDS = 2**12, 24
 
 
 class PolarRadius(FieldState, ABC):
@@ -139,20 +140,15 @@ def _call(function: Callable[[FloatArray], object], angle: FloatArray) -> FloatA
 
 
 def extreme(function: Callable[[FloatArray], FloatArray]) -> float:
-    """Return the maximum of a periodic function of the angle: a grid, then closer grids around its best point.
+    """Return the maximum of a periodic function of the angle, near its highest value on a grid.
 
     >>> extreme(lambda angle: np.cos(angle - 1.0))
     1.0
     """
     angle = 2 * np.pi * np.arange(_CHECK_GRID) / _CHECK_GRID
-    step = angle[1]
-    values = function(angle)
-    for _ in range(4):
-        best = angle[int(values.argmax())]
-        angle = np.linspace(best - step, best + step, 65)
-        values = function(angle)
-        step /= 32
-    return float(values.max())
+    best = angle[function(angle).argmax()].reshape(1, 1)
+    anywhere = np.array([[-np.inf, np.inf]])
+    return float(function(climbed(lambda X: function(X[:, 0]), best, angle[1:2], anywhere, _ROUNDS)[0])[0])
 
 
 def check_profile(profile: PolarRadius, given: object) -> None:

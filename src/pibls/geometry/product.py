@@ -20,8 +20,8 @@ from pibls.geometry.box import check_length, check_range
 from pibls.geometry.description import Argument, Arguments, Kind, describe
 from pibls.geometry.part import Part
 from pibls.geometry.patch import AffinePatch, Located, Patch, Samples, SurfaceRule, TimedPatch, interval_tolerance
-from pibls.geometry.rules import gauss, side
 from pibls.geometry.sampling import check_count
+from pibls.quadrature.rules import gauss, side
 
 
 @dataclass(frozen=True, init=False, repr=False)

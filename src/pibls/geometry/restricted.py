@@ -11,8 +11,9 @@ import numpy as np
 from pibls.checks import BoolArray, FloatArray, shorten
 from pibls.errors import GeometryError
 from pibls.geometry.patch import DerivedPatch, Located, Samples, SurfaceRule
-from pibls.geometry.rules import gauss
 from pibls.geometry.sampling import kronecker, picked
+from pibls.quadrature.roots import narrowed
+from pibls.quadrature.rules import gauss
 
 Keep = Callable[[FloatArray, FloatArray], BoolArray]
 
@@ -20,7 +21,7 @@ _SCAN = 4096
 _PROBES = 2**14
 _SHORTEST = 1e-9
 _SLIVER = 2e-5  # of a curve, at its ends: what np.isclose takes for equal belongs to the next curve
-_NEAR, _HALVINGS = 1e-9, 30  # what is shared by two boundaries is decided a little beside where they cross
+_NEAR = 1e-9  # what is shared by two boundaries is decided a little beside where they cross
 
 
 @dataclass(frozen=True)
@@ -66,12 +67,9 @@ class RestrictedPatch(DerivedPatch):
         cells = np.linspace(0.0, 1.0, _SCAN + 1)
         kept = self._kept_at(cells)
         left = np.flatnonzero(kept[1:] != kept[:-1])
-        inner = np.where(kept[left], cells[left], cells[left + 1])
-        outer = np.where(kept[left], cells[left + 1], cells[left])
-        for _ in range(45 if len(left) else 0):
-            middle = (inner + outer) / 2
-            inside = self._kept_at(middle)
-            inner, outer = np.where(inside, middle, inner), np.where(inside, outer, middle)
+        pairs = np.stack([cells[left], cells[left + 1]])
+        inner, outer = np.where(kept[left], pairs, pairs[::-1])
+        inner, outer = narrowed(lambda s: self._kept_at(s.ravel()).reshape(s.shape), inner, outer)
         inner = self._crossings(inner, np.sign(outer - inner))
         ends = np.concatenate([[0.0] * bool(kept[0]), inner, [1.0] * bool(kept[-1])]).reshape(-1, 2)
         if isinstance(self.keep, Predicate) and not self._is_closed:
@@ -97,10 +95,7 @@ class RestrictedPatch(DerivedPatch):
         low, high = (np.clip(ends + way * outward * _NEAR, 0.0, 1.0) for way in (-1.0, 1.0))
         first = sides(low)
         crossed = first != sides(high)
-        for _ in range(_HALVINGS):
-            middle = (low + high) / 2
-            same = sides(middle) == first
-            low, high = np.where(same, middle, low), np.where(same, high, middle)
+        low, _ = narrowed(lambda s: sides(s.ravel()).reshape(s.shape) == first[:, None], low, high)
         return np.where(crossed, low, ends)
 
     @cached_property

@@ -19,10 +19,10 @@ from pibls.geometry.description import Argument, Arguments, Kind
 from pibls.geometry.extrusion import check_plane_shape
 from pibls.geometry.part import Part
 from pibls.geometry.patch import Patch
-from pibls.geometry.rules import periodic
 from pibls.geometry.sampling import check_count
 from pibls.geometry.spans import smooth_spans
 from pibls.geometry.turning import Frame, MirroredPatch, RevolvedPatch
+from pibls.quadrature.rules import periodic
 
 _TURN = 2 * np.pi
 

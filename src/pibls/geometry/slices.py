@@ -16,7 +16,8 @@ import numpy as np
 from pibls.checks import BoolArray, FloatArray, IntArray
 from pibls.geometry.patch import FlippedPatch, Patch
 from pibls.geometry.restricted import RestrictedPatch
-from pibls.geometry.rules import crowded, gauss
+from pibls.quadrature.roots import bracketed, narrowed
+from pibls.quadrature.rules import crowded, gauss
 
 if TYPE_CHECKING:
     from pibls.geometry.base import Region
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
 _SCAN = 512
 _FEWEST, _FEWEST_CROWDED = 3, 10
 _CROWDED = 1.5
-_BISECTIONS = 50
 _SAME = 1e-9
 
 
@@ -89,18 +89,12 @@ def _turns(patch: Patch) -> FloatArray:
     while isinstance(patch, FlippedPatch | RestrictedPatch):
         patch = patch.base
     cells = np.linspace(0.0, 1.0, _SCAN + 1)
-    heights = patch.at(cells[:, None])[0][:, 1]
-    # Steps of round-off, along an edge that runs level, are no turns.
-    steps = np.diff(heights)
-    rising = np.where(np.abs(steps) > _SAME * max(float(np.ptp(heights)), _SAME), np.sign(steps), 0.0)
-    turned = np.flatnonzero(rising[1:] * rising[:-1] < 0)
-    a, b, sign = cells[turned], cells[turned + 2], rising[turned]
-    for _ in range(_BISECTIONS if len(turned) else 0):
-        # Thirds: the lower of two inner points is on the side that can be cut off.
-        one, two = (2 * a + b) / 3, (a + 2 * b) / 3
-        first, second = (sign * patch.at(u[:, None])[0][:, 1] for u in (one, two))
-        a, b = np.where(first < second, one, a), np.where(first < second, b, two)
-    return patch.at(((a + b) / 2)[:, None])[0] if len(turned) else np.empty((0, 2))
+    # Normals are upright there; those of round-off, along an edge that runs level, do not turn.
+    leaning = patch.at(cells[:, None])[1][:, 0]
+    leaning = np.where(np.abs(leaning) > _SAME, np.sign(leaning), 0.0)
+    (turned,) = np.nonzero((leaning[1:] != leaning[:-1]) & (leaning[:-1] != 0.0))
+    s = bracketed(lambda s, _: patch.at(s[:, None])[1][:, 0], cells[turned], cells[turned + 1])
+    return patch.at(s[:, None])[0] if len(turned) else np.empty((0, 2))
 
 
 def _lines(levels: FloatArray, spacing: float) -> tuple[FloatArray, FloatArray]:
@@ -140,10 +134,12 @@ def _segments(shape: Region, heights: FloatArray, marks: FloatArray) -> tuple[Fl
     held = inside(np.tile(cells, len(heights)), np.repeat(heights, len(cells))).reshape(len(heights), -1)
     row, left = np.nonzero(held[:, 1:] != held[:, :-1])
     a, b, before = cells[left], cells[left + 1], held[row, left]
-    for _ in range(_BISECTIONS if len(row) else 0):
-        middle = (a + b) / 2
-        same = inside(middle, heights[row]) == before
-        a, b = np.where(same, middle, a), np.where(same, b, middle)
+
+    def same(places: FloatArray) -> BoolArray:
+        y = np.repeat(heights[row], places.shape[1])
+        return np.asarray(inside(places.ravel(), y).reshape(places.shape) == before[:, None])
+
+    a, b = narrowed(same, a, b)
     # Outside at both ends, a line goes in and out in turns.
     crossings = (a + b) / 2
     return crossings[0::2], crossings[1::2], row[0::2]

@@ -18,9 +18,9 @@ from pibls.geometry.description import Argument, Arguments, Kind, written
 from pibls.geometry.part import Part
 from pibls.geometry.patch import Located, Patch, SurfaceRule
 from pibls.geometry.polar_radius import FourierRadius, PolarRadius, SymbolicRadius, check_profile, extreme, interpolate
-from pibls.geometry.rules import gauss, periodic, side
 from pibls.geometry.sampling import check_count
 from pibls.geometry.spans import Warp
+from pibls.quadrature.rules import gauss, periodic, side
 
 
 @dataclass(frozen=True)

@@ -10,9 +10,9 @@ import numpy as np
 from pibls.checks import BoolArray, FloatArray, IntArray
 from pibls.geometry.boxtree import BoxTree, bundled
 from pibls.geometry.patch import Located, Patch, SurfaceRule
-from pibls.geometry.rules import gauss, side, tensor
 from pibls.geometry.sampling import picked
 from pibls.geometry.triangles import Surface
+from pibls.quadrature.rules import gauss, side, tensor
 
 _FLAT = 1e-5  # sine of the angle between triangles of one face: files of single precision have some 1e-7
 _MOST_FACES = 200

@@ -9,8 +9,8 @@ import numpy as np
 
 from pibls.checks import BoolArray, FloatArray
 from pibls.geometry.patch import DerivedPatch, FieldState, Located, Patch, SurfaceRule
-from pibls.geometry.rules import periodic, side
 from pibls.geometry.spans import Warp
+from pibls.quadrature.rules import periodic, side
 
 Vector = tuple[float, ...]
 

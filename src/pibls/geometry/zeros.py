@@ -13,10 +13,11 @@ import sympy as sp
 from pibls.checks import BoolArray, FloatArray, as_reals, shorten
 from pibls.errors import GeometryError
 from pibls.geometry.patch import FieldState, Located, Patch, SurfaceRule
-from pibls.geometry.rules import gauss, side, tensor
 from pibls.geometry.sampling import picked
 from pibls.problem.evaluate import Function, compile_function
 from pibls.problem.symbols import Data
+from pibls.quadrature.roots import projected
+from pibls.quadrature.rules import gauss, side, tensor
 
 _NEWTON = 8
 
@@ -80,14 +81,7 @@ class LevelField(FieldState):
 
     def projected(self, X: FloatArray) -> FloatArray:
         """Return points of the zero set near points close to it, by Newton's method along the gradient."""
-        for _ in range(_NEWTON):
-            slopes = self.gradient(X)
-            squares = (slopes * slopes).sum(axis=1)
-            move = (self(X) / np.where(squares > 0.0, squares, np.inf))[:, None] * slopes
-            X = X - move
-            if np.abs(move).max(initial=0.0) <= 1e-14 * np.abs(X).max(initial=1.0):
-                break
-        return X
+        return projected(self, self.gradient, X, _NEWTON)
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,6 +11,7 @@ from pibls.checks import FloatArray
 from pibls.errors import ProblemError
 from pibls.problem.evaluate import Function, compile_function
 from pibls.problem.symbols import Data
+from pibls.quadrature.roots import projected
 
 _NEWTON = 3
 _DIFFERENCE = 1e-6
@@ -50,12 +51,9 @@ class Level:
         step = _DIFFERENCE * np.eye(X.shape[1])
         return np.stack([(self(X + h) - self(X - h)) / (2 * _DIFFERENCE) for h in step], axis=1)
 
-    def pulled(self, X: FloatArray) -> FloatArray:
+    def pulled(self, X: FloatArray, rounds: int = _NEWTON) -> FloatArray:
         """Return points nearby where it is zero."""
-        for _ in range(_NEWTON):
-            slopes = self.gradient(X)
-            X = X - (self(X) / np.maximum(np.square(slopes).sum(axis=1), 1e-300))[:, None] * slopes
-        return X
+        return projected(self, self.gradient, X, rounds)
 
 
 def _values(function: Function, X: FloatArray) -> FloatArray:

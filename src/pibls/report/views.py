@@ -13,6 +13,7 @@ import sympy as sp
 from pibls.checks import BoolArray, FloatArray, check_number, refusal, shorten
 from pibls.errors import InputError, ProblemError
 from pibls.problem.domain import DomainLike
+from pibls.quadrature.roots import narrowed
 from pibls.solution.celled import CellNetwork
 
 FRAMES = 4
@@ -114,11 +115,14 @@ class View:
             low, high = np.floor(curve), np.ceil(curve)
             low_inside = mask[low[:, 1].astype(int), low[:, 0].astype(int)]
             inner, outer = (np.where(low_inside[:, None], a, b) for a, b in ((low, high), (high, low)))
-            for _ in range(24):
-                middle = (inner + outer) / 2
-                kept = np.asarray(holds(self.lift(origin + middle * steps)))[:, None]
-                inner, outer = np.where(kept, middle, inner), np.where(kept, outer, middle)
-            found.append(origin + inner * steps)
+            start, way = origin + inner * steps, (outer - inner) * steps
+
+            def kept(shares: FloatArray, start: FloatArray = start, way: FloatArray = way) -> BoolArray:
+                places = (start[:, None] + shares[..., None] * way[:, None]).reshape(-1, 2)
+                return np.asarray(holds(self.lift(places))).reshape(shares.shape)
+
+            share, _ = narrowed(kept, np.zeros(len(start)), np.ones(len(start)), 6)
+            found.append(start + share[:, None] * way)
         return found
 
 

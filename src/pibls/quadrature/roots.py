@@ -1,0 +1,128 @@
+"""Roots, edges, summits and projections, of many functions at once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from pibls.checks import BoolArray, FloatArray
+
+Holds = Callable[[FloatArray], BoolArray]
+
+_SCAN, _SECTIONS = 33, 16
+_TO_ROUNDING = 13  # rounds of sections, after which an interval is as short as digits allow
+_SHORTEST = 1e-13
+_STEPS = 60
+
+
+def narrowed(
+    holds: Holds, low: FloatArray, high: FloatArray, rounds: int = _TO_ROUNDING, sections: int = _SECTIONS
+) -> tuple[FloatArray, FloatArray]:
+    """Return small intervals, out of those given, at whose lower ends something holds and at the upper ones not.
+
+    Many sections at once take hardly longer than one. ``holds`` is given places, a row for each interval. Low ends may
+    be above high ones.
+    """
+    rows, shares = np.arange(len(low)), np.linspace(0.0, 1.0, sections + 1)
+    for _ in range(rounds if len(low) else 0):
+        places = low[:, None] + (high - low)[:, None] * shares
+        now = holds(places)
+        now[:, 0], now[:, -1] = True, False
+        last = now.argmin(axis=1)
+        low, high = places[rows, last - 1], places[rows, last]
+    return low, high
+
+
+def held_ranges(inside: Callable[..., Any], start: float, stop: float, rounds: int = 5) -> list[tuple[float, float]]:
+    """Return the intervals of a parameter in which conditions hold, all of them where they are columns.
+
+    Between two places of a scan at which not all hold, an interval is seen as long as no single condition changes twice
+    there: a curve that cuts off a corner of a box, however small, crosses two of its sides once.
+    """
+
+    def holds(s: FloatArray) -> BoolArray:
+        return np.asarray(inside(s)).reshape(len(s), -1)
+
+    s = np.linspace(start, stop, _SCAN)
+    held = holds(s)
+    left, column = np.nonzero(held[1:] != held[:-1])
+    if not len(left):
+        return [(start, stop)] if held.all() else []
+    first, rows = held[left, column], np.arange(len(left))
+
+    def same(places: FloatArray) -> BoolArray:
+        return np.asarray(holds(places.ravel()).reshape(*places.shape, -1)[rows, :, column] == first[:, None])
+
+    low, high = narrowed(same, s[left], s[left + 1], rounds, _SECTIONS**2)
+    cuts = np.concatenate([[start], np.sort((low + high) / 2), [stop]])
+    cuts = cuts[np.append(True, np.diff(cuts) > _SHORTEST)]
+    within = np.pad(holds((cuts[1:] + cuts[:-1]) / 2).all(axis=1), 1)
+    return [(float(a), float(b)) for a, b in cuts[np.flatnonzero(np.diff(within))].reshape(-1, 2)]
+
+
+def bracketed(
+    function: Callable[[FloatArray, Any], FloatArray],
+    low: FloatArray,
+    high: FloatArray,
+    start: FloatArray | None = None,
+) -> FloatArray:
+    """Return a root in each of many intervals, or the end at which a function is smaller if both have the same sign.
+
+    The steps are Chandrupatla's: inverse quadratic interpolation where it is safe, else bisection. ``function`` gets
+    places and the numbers of their intervals; there may be first guesses.
+    """
+    rows = np.arange(len(low))
+    a, b, fa, fb = low, high, function(low, rows), function(high, rows)
+    root, t = np.where(np.abs(fa) <= np.abs(fb), a, b), ((a + b) / 2 if start is None else start) - a
+    grain = 2.0 * np.spacing(np.maximum(np.abs(a), np.abs(b)))
+    rows = np.flatnonzero(np.sign(fa) * np.sign(fb) < 0)
+    a, b, fa, fb, t = (values[rows] for values in (a, b, fa, fb, t / np.where(a == b, 1.0, b - a)))
+    for _ in range(_STEPS if len(rows) else 0):
+        x = a + t * (b - a)
+        fx = function(x, rows)
+        same = np.sign(fx) == np.sign(fa)
+        c, fc = np.where(same, a, b), np.where(same, fa, fb)
+        b, fb = np.where(same, b, a), np.where(same, fb, fa)
+        a, fa = x, fx
+        best = np.where(np.abs(fa) < np.abs(fb), a, b)
+        root[rows] = best
+        room = grain[rows] / np.where(a == b, 1.0, np.abs(b - a))
+        going = (room < 0.5) & (fa != 0.0) & (fb != 0.0) & (a != b)
+        if not going.any():
+            break
+        rows, a, b, c, fa, fb, fc, room = (values[going] for values in (rows, a, b, c, fa, fb, fc, room))
+        with np.errstate(all="ignore"):
+            place, height = (a - b) / (c - b), (fa - fb) / (fc - fb)
+            smooth = (height**2 < place) & ((1.0 - height) ** 2 < 1.0 - place)
+            quadratic = fa / (fb - fa) * fc / (fb - fc) + (c - a) / (b - a) * fa / (fc - fa) * fb / (fc - fb)
+        t = np.clip(np.where(smooth, quadratic, 0.5), room, 1.0 - room)
+    return root
+
+
+def climbed(
+    height: Callable[[FloatArray], FloatArray], X: FloatArray, step: FloatArray, bounds: FloatArray, rounds: int
+) -> FloatArray:
+    """Return the highest places near given ones, (n, d), within bounds, by closer and closer grids around the best."""
+    count, d = X.shape
+    around = np.stack(np.meshgrid(*[np.linspace(-1.0, 1.0, 5)] * d, indexing="ij"), axis=-1).reshape(-1, d)
+    for _ in range(rounds if count else 0):
+        tried = np.clip(X[:, None] + around * step, bounds[:, 0], bounds[:, 1])
+        heights = height(tried.reshape(-1, d)).reshape(count, -1)
+        X, step = tried[np.arange(count), heights.argmax(axis=1)], step / 2
+    return X
+
+
+def projected(
+    value: Callable[[FloatArray], FloatArray], gradient: Callable[[FloatArray], FloatArray], X: FloatArray, rounds: int
+) -> FloatArray:
+    """Return points near given ones at which a function is zero, by Newton's method along its gradient."""
+    for _ in range(rounds):
+        slopes = gradient(X)
+        squares = np.square(slopes).sum(axis=1)
+        move = (value(X) / np.where(squares > 0.0, squares, np.inf))[:, None] * slopes
+        X = X - move
+        if np.abs(move).max(initial=0.0) <= 1e-15 * np.abs(X).max(initial=1.0):
+            break
+    return X
