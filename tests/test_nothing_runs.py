@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import hashlib
 import json
+import tracemalloc
 import zipfile
 from pathlib import Path
 
