@@ -203,7 +203,7 @@ def test_a_gmsh_file_with_huge_numbers_of_nodes_takes_no_memory(tmp_path):
     tracemalloc.start()
     try:
         shape = pb.read_shape(path, (X, Y))
-        assert tracemalloc.get_traced_memory()[1] < 50_000_000
+        assert tracemalloc.get_traced_memory()[1] < 500_000_000  # a table of all numbers would take gigabytes
     finally:
         tracemalloc.stop()
     assert shape.measure == pytest.approx(0.5)
