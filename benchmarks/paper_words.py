@@ -202,7 +202,8 @@ def _square() -> Iterator[str]:
         plain = _power(_median(_error("solve", "poisson_square", "solve", score=None)), 0)
         yield (
             f"The Poisson problem that the paper's text prints, on the unit square, is harder: with 100 points "
-            f"{', '.join(told)}; plain `solve` {plain}. The published table cannot belong to it."
+            f"{', '.join(told)}; plain `solve` {plain}. Its maximum is 1, and that of the solution of the published "
+            "table 1.5: the table belongs to another problem."
         )
 
 
@@ -211,8 +212,8 @@ def _raced() -> Iterator[str]:
     if pilots:
         yield (
             f"The search for PINNs is a race: {', '.join(map(str, LENGTHS))} evaluations for fewer and fewer networks. "
-            f"Its last, four times longer training changed {scales} of {pilots} scales and the settings in {settings} "
-            f"of {searches} searches."
+            f"The last length, four times the one before, changed {scales} of {pilots} scales and the settings in "
+            f"{settings} of {searches} searches."
         )
 
 
@@ -226,7 +227,7 @@ def _chosen() -> Iterator[str]:
     if ratios:
         yield (
             "Choosing settings by the residual at held-out points, which needs no exact solution, multiplies errors by "
-            f"{_size(median(ratios))} in the middle of {len(ratios)} rows (methods and problems), and by "
+            f"{_size(median(ratios))} in the median of {len(ratios)} pairs of method and problem, and by "
             f"{_size(ratios[-1])} in the worst."
         )
 
@@ -235,9 +236,8 @@ def _checked() -> Iterator[str]:
     rows = _found().theorems
     if rows:
         yield (
-            f"The theorems are checked by what only the minimiser has: {sum(row.held for row in rows)} of "
-            f"{sum(len(row.found) for row in rows)} checks hold, and weights times 1.9, half of them, zero, and with a "
-            "ridge w plus a direction that no row sees, fail them."
+            f"The theorems are checked by properties that only the minimiser has: {sum(row.held for row in rows)} of "
+            f"{sum(len(row.found) for row in rows)} checks hold. Weights times 1.9, times ½, or zero fail every check."
         )
 
 
@@ -248,7 +248,7 @@ def _covered() -> Iterator[str]:
         told = ", ".join(f"{share:.0f} % ({TITLES[problem]})" for problem, share in shares.items())
         yield (
             f"With measurements that carry 5 % noise, 95 % bands of Bayesian PI-ELM hold {told} of the true solution "
-            "over 100 repetitions."
+            "at test points, over 100 repetitions."
         )
 
 

@@ -16,6 +16,7 @@ import sympy as sp
 
 import pibls as pb
 from pibls import limits, runtime
+from pibls.cells import newton as cells_newton
 from pibls.checks import check_bytes
 from pibls.errors import DeadlineError, InputError, ResourceError
 from pibls.limits import Guard, Stopped, guarded, in_words
@@ -277,3 +278,45 @@ def test_a_solve_can_be_profiled_after_another():
     finally:
         sys.setprofile(before)
     assert len(calls) > 1000
+
+
+def test_an_approximation_without_an_estimate_is_returned_where_there_is_nothing_better(monkeypatch):
+    told = []
+
+    def tell(progress):
+        told.append(progress.stage)
+        if told.count("scan") == 5:
+            raise KeyboardInterrupt
+
+    narrow = pb.solve(pb.problems.poisson_nd(5), progress=tell)
+    assert narrow.status == "stalled"
+    assert "error is not known" in narrow.diagnostics.message
+    assert "interrupted" in narrow.diagnostics.message
+    assert narrow.true_error() < 0.5
+
+    def stop(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("pibls.cells.newton._carried", stop)
+    coarse = pb.solve(pb.problems.cubic_reaction(), tol=1e-8, progress=False)
+    assert coarse.status == "stalled"
+    assert "not estimated" in coarse.diagnostics.message
+    assert coarse.error_estimate == np.inf
+    assert coarse.true_error() < 1e-2
+
+
+def test_solutions_of_easier_problems_on_the_way_are_not_returned(monkeypatch):
+    calls = []
+    before = cells_newton._solved
+
+    def solved(*arguments):
+        calls.append(arguments)
+        if len(calls) == 2:
+            raise KeyboardInterrupt
+        return before(*arguments)
+
+    monkeypatch.setattr(cells_newton, "_solved", solved)
+    easier = pb.problems.cubic_reaction()
+    with pytest.raises(KeyboardInterrupt):
+        pb.solve(pb.problems.cubic_reaction(), continuation=[easier], progress=False)
+    assert len(calls) == 2

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from itertools import product
 
+import numpy as np
 import pytest
 
 import pibls as pb
@@ -130,3 +131,33 @@ def test_beyond_the_paper_rows_are_balanced():
 def test_refusals(call, words):
     with pytest.raises(pb.PiblsError, match=words):
         call()
+
+
+def star_averages(radius, depth, petals=5):
+    """Mean, mean square and variance of the star's solution over points r = R(θ)·U, and their errors over 10 000."""
+    angles = (np.arange(400) + 0.5) / 400 * 2 * np.pi
+    nodes, weights = np.polynomial.legendre.leggauss(24)
+    r = radius * (1 + depth * np.cos(petals * angles))[:, None] * (nodes + 1) / 2
+    u = np.exp(-(2 * (r * np.cos(angles)[:, None]) ** 2 + 4 * (r * np.sin(angles)[:, None]) ** 2)) + 0.5
+    mean, square, fourth = (float((u**k @ weights).mean() / 2) for k in (1, 2, 4))
+    variance, central = square - mean**2, float(((u - mean) ** 4 @ weights).mean() / 2)
+    spreads = variance, fourth - square**2, central - variance**2
+    return np.array([mean, square, variance]), np.sqrt(np.array(spreads) / 1e4)
+
+
+def test_the_star_has_the_averages_of_the_published_table():
+    mae, relative_mae, mse, relative_mse, r2 = (
+        published().accuracy("poisson_star", "PINN", "test", name)
+        for name in ("mae", "relative_mae", "mse", "relative_mse", "r2")
+    )
+    told = np.array([mae / relative_mae, mse / relative_mse, mse / (1 - r2)])
+    assert told == pytest.approx([1.181, 1.489, 0.095], abs=5e-4)
+    found, errors = star_averages(0.71, 0.65)
+    assert np.abs(found - told) / errors == pytest.approx([0.2, 0.4, 0.8], abs=0.05)
+    fits = {
+        (radius, depth)
+        for radius in range(64, 80)
+        for depth in range(30, 95)
+        if (np.abs(told - (own := star_averages(radius / 100, depth / 100))[0]) < 2 * own[1]).all()
+    }
+    assert ({radius for radius, _ in fits}, {depth for _, depth in fits}) == ({70, 71, 72}, {62, 63, 64, 65, 66})

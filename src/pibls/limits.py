@@ -103,7 +103,8 @@ class Guard:
     noticed: bool = False  # whether a search has ended since
     over: bool = False
     swept: bool = False  # whether a stop that was on its way has been raised
-    kept: Any = None  # a solution that lacks some of its record, but is better than none
+    owner: object = None  # the problem that is solved
+    kept: Callable[[str], Any] | None = None  # makes the best solution so far, given why it is the last
     ended: threading.Event = field(default_factory=threading.Event)
     begun: float = field(init=False)
     held: int = field(init=False)
@@ -183,11 +184,15 @@ def in_words(stop: BaseException) -> str:
     return "The memory ran out." if isinstance(stop, MemoryError) else "It was interrupted. Run it again to go on."
 
 
-def keep(solution: Any) -> None:
-    """Keep a solution that is to be returned if there is no time to complete its record."""
+def keep(problem: object, make: Callable[[str], Any]) -> None:
+    """Keep an approximation that is returned if the solve is stopped before there is a better one.
+
+    Only one of the problem that is solved: a solve may pass through easier ones. It is made when it is asked for, from
+    a sentence that says why the solve was stopped.
+    """
     guard = _CURRENT.get()
-    if guard is not None:
-        guard.kept = solution
+    if guard is not None and guard.owner is problem:
+        guard.kept = make
 
 
 def room() -> float:

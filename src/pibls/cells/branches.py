@@ -105,7 +105,9 @@ class Branches:
     def of(self, root: Cell) -> list[Branch]:
         """Return the branches of a tree: parts, then unions, the last of them the tree."""
         before, self._known = self._known, {}
-        found = [self._part(part, tuple(faces), before) for part, faces in self.sharing.of(root).items()]
+        shared = self.sharing.of(root)
+        self.rows.prepare([part for part in shared if part not in before])
+        found = [self._part(part, tuple(faces), before) for part, faces in shared.items()]
         if len(found) < 2:
             return found
         numbers = {branch.sample: number for number, branch in enumerate(found)}

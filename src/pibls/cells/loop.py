@@ -78,17 +78,16 @@ class Loop:
 
     def run(self, fit: Fit) -> Solution:
         """Solve, from the solution on a first tree on; an interrupt returns the best solution so far."""
-        self.answers.append(self.fitter.answer())
         stop: Stop | None = None
         try:
+            self.answers.append(self.fitter.answer())
             stop = refine(self, fit, self.course)
             return self._concluded(stop)
         except STOPS as stopped:
             words, self.diagnose = in_words(stopped), None
-            if self.course.every:
-                return self._concluded(stop or Stop(Reason.INTERRUPTED, words))
-            own = Compared(fit, self.fitter.layout, fit, self.fitter.layout, math.inf, 1.0)
-            return self.solution(own, math.inf, Status.STALLED, f"{words} Its error was not estimated.")
+            if not self.course.every:
+                return self.unfinished(self.fitter.layout, fit, words)
+            return self._concluded(stop or Stop(Reason.INTERRUPTED, words))
 
     def _concluded(self, stop: Stop) -> Solution:
         """Return the best solution so far, with the verdict on it."""
@@ -373,6 +372,12 @@ class Loop:
         scale = field_scales(own.problem, size)
         self._peaks.append(float((peak * size / scale).max()))
         return float((apart / scale).max())
+
+    def unfinished(self, layout: Layout, fit: Fit, words: str) -> Solution:
+        """Return a fit that could not be compared with another, and why."""
+        own = Compared(fit, layout, fit, layout, math.inf, 1.0)
+        words = f"{words} Its error was not estimated."
+        return solution_of(own, math.inf, Status.STALLED, words, self.seed, seconds=self.course.budget.elapsed)
 
     def solution(self, found: Compared, estimate: float, status: Status, message: str) -> Solution:
         """Return a fit as a solution, with its record and the verdict on it: the last one."""

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
@@ -27,6 +28,7 @@ from pibls.cells.state import missed, projected
 from pibls.cells.tree import Cell
 from pibls.checks import FloatArray
 from pibls.features.reference import SINES, Cells, draw_reference
+from pibls.limits import keep
 from pibls.problem import Problem
 from pibls.refinement import Course
 from pibls.refinement.patience import TREES
@@ -83,6 +85,7 @@ def _solved(loop: Loop, newton: Newton, start: object) -> Solution:
     if coarse.failure:
         return _failed(loop, coarse, Status.ILL_POSED if np.isfinite(loop.undetermined) else Status.STALLED)
     fit = coarse.descent.fit
+    keep(problem, partial(loop.unfinished, newton.layout, fit))
     if degree_for(d, tol) != newton.layout.reference.degree:
         layout = _layout(problem, tol, seed, newton.layout.reference.nodes)
         richer = Newton(layout, tol, newton.budget, newton.curvature, newton.history)

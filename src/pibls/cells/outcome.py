@@ -78,7 +78,7 @@ def solution_of(
     )
     eye = np.eye(network.size)
     made = Solution(found.own.problem, network, eye, status, diagnostics, estimate, richer=(richer, eye))
-    keep(made)
+    keep(made.problem, lambda _: made)
     return replace(made, diagnostics=replace(diagnostics, residuals=ResidualTable(made)))
 
 

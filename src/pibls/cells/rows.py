@@ -135,6 +135,7 @@ class Rows:
     _face_units: dict[Face, FloatArray] = field(default_factory=dict)
     _weights: dict[Any, FloatArray] = field(default_factory=dict)
     _on: dict[Any, list[Statement]] = field(default_factory=dict)
+    _evaluated: dict[CellPart, list[tuple[list[Term], FloatArray]]] = field(default_factory=dict)  # linear equations
 
     def forget(self) -> None:
         """Scale rows anew."""
@@ -172,6 +173,22 @@ class Rows:
     def width(self) -> int:
         """Number of unknowns of a part."""
         return self.layout.reference.size * len(self.problem.field_names)
+
+    def prepare(self, parts: Sequence[CellPart]) -> None:
+        """Evaluate the coefficients and sources of linear equations at the points of many parts at once."""
+        new = [part for part in parts if part not in self._evaluated]
+        if len(new) < 2 or not all(equation.form.is_linear for equation in self.equations):
+            return
+        ends = np.cumsum([len(part.points) for part in new])[:-1]
+        X = np.concatenate([part.points for part in new])
+        found: list[list[tuple[list[Term], FloatArray]]] = [[] for _ in new]
+        for equation in self.equations:
+            terms = self.terms(equation, X, None, [])
+            values = [np.split(v, ends) if np.ndim(v) else [v] * len(new) for _, _, v in terms]
+            for k, source in enumerate(np.split(equation.form.source_function(X, None), ends)):
+                own = [(n, index, every[k]) for (n, index, _), every in zip(terms, values, strict=True)]
+                found[k].append((own, source))
+        self._evaluated.update(zip(new, found, strict=True))
 
     def of(self, part: CellPart) -> PartRows:
         """Return the rows of a part."""
@@ -211,7 +228,7 @@ class Rows:
 
     def _inside(self, part: CellPart) -> list[Stated]:
         """Return the equations at the points of a part."""
-        lowered = [self.lowered(e, part, part.points, None) for e in self.equations]
+        lowered = self._evaluated.pop(part, None) or [self.lowered(e, part, part.points, None) for e in self.equations]
         factors, roots = self.balance(part, [terms for terms, _ in lowered])[0], np.sqrt(part.weights)
         return [
             Stated(equation, part.points, None, *own, factor * roots)
@@ -257,7 +274,7 @@ class Rows:
     def balance(self, part: CellPart, coefficients: list[list[Term]] | None = None) -> tuple[FloatArray, FloatArray]:
         """Return a factor per equation and a unit per field on a part."""
         if part not in self._balances:
-            found = coefficients or [self.only_terms(e, part, part.points, None) for e in self.equations]
+            found = coefficients or self._terms_inside(part)
             sizes = np.array([self.sizes(terms, part.half) for terms in found])
             self._balances[part] = balanced(sizes, self.orders.max(axis=1))
         return self._balances[part]
@@ -265,12 +282,17 @@ class Rows:
     def magnitudes(self, part: CellPart) -> list[list[Term]]:
         """Return the size of every term of every equation on a part, where the field is one and varies evenly."""
         if part not in self._magnitudes:
-            terms = [self.only_terms(e, part, part.points, None) for e in self.equations]
             self._magnitudes[part] = [
                 [(number, index, float(np.sqrt(np.mean(np.square(value))))) for number, index, value in own]
-                for own in terms
+                for own in self._terms_inside(part)
             ]
         return self._magnitudes[part]
+
+    def _terms_inside(self, part: CellPart) -> list[list[Term]]:
+        """Return the terms of all equations at the points of a part."""
+        if part in self._evaluated:
+            return [terms for terms, _ in self._evaluated[part]]
+        return [self.only_terms(e, part, part.points, None) for e in self.equations]
 
     def weights(self, part: CellPart, half: FloatArray) -> FloatArray:
         """Return how much what an equation lacks in all over a box of some half sides counts, one per equation.
@@ -425,22 +447,34 @@ class Rows:
         own = Stated(statement, X, None, found, source, factor * weights)
         return row[0], -own.factors @ self._sources(part, own)
 
-    def _traces(self, part: CellPart, face: Face, units: FloatArray) -> list[FloatArray]:
+    def _traces(self, part: CellPart, face: Face, units: FloatArray) -> FloatArray:
         """Return, for every field and derivative that is continuous across a face, its coefficients there, as rows."""
         X, unit, depth = self.on_side(part, face), self.face_units(face), face.thickness
         wanted = self.shared(face)
         terms = [self.flux.shared_terms(part, face, number, order) for number, order in wanted]
         scales = [np.sqrt(depth) * (depth / 2) ** order / unit[number] for number, order in wanted]
         if face.whole and not any(np.ndim(value) for own in terms for _, _, value in own):
-            values = self.layout.moments(part, face, X, _indices(terms))
-            share = np.sqrt(face.area / 2 ** (len(part.half) - 1))
-            return [
-                self._combined(own, values, part.half, units) * (scale * share)
-                for scale, own in zip(scales, terms, strict=True)
-            ]
+            return self._whole_traces(part, face, terms, units, scales)
         polynomials = (face.basis * np.sqrt(face.weights)[:, None]).T
         found = self._at(part, X, terms, units, polynomials)
-        return [scale * own for scale, own in zip(scales, found, strict=True)]
+        return np.vstack([np.empty((0, self.width)), *(scale * own for scale, own in zip(scales, found, strict=True))])
+
+    def _whole_traces(
+        self, part: CellPart, face: Face, terms: list[list[Term]], units: FloatArray, scales: list[float]
+    ) -> FloatArray:
+        """Return the same on a whole face where coefficients are numbers: many faces have their integrals in common."""
+        values = self.layout.moments(part, face, self.on_side(part, face), _indices(terms))
+        share, size, step = (
+            math.sqrt(face.area / 2 ** (len(part.half) - 1)),
+            self.width // len(units),
+            face.basis.shape[1],
+        )
+        found = np.zeros((step * len(terms), self.width))
+        for k, own in enumerate(terms):
+            for number, index, value in own:
+                block = found[k * step : (k + 1) * step, number * size : (number + 1) * size]
+                block += (value * scales[k] * share * units[number] / _power(part.half, index)) * values[index]
+        return found
 
     def on_side(self, part: CellPart, face: Face) -> FloatArray:
         """Return the points of a face as the part on one side of it has them: on a torus, those differ."""
@@ -454,7 +488,7 @@ class Rows:
         """Return the coefficients on a face of all that is continuous across it, as rows."""
         if (part, face) in self._traced:
             return self._traced[part, face]
-        found = np.vstack([np.empty((0, self.width)), *self._traces(part, face, units)])
+        found = self._traces(part, face, units)
         # A nonlinear iteration asks again; what flows across a seam may depend on the state.
         if self.state is not None and face.normals is None:
             self._traced[part, face] = found

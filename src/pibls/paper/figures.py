@@ -25,7 +25,7 @@ _MARKERS = dict(zip(PROBLEMS, "osD^", strict=True))
 
 
 def draw_all(found: Findings, folder: Path) -> dict[str, bytes]:
-    """Draw every figure for which there are cells, write it as PNG and PDF, and return it as SVG, by name."""
+    """Draw the figures of the problems that a study has run, write them as PNG and PDF, and return SVG, by name."""
     folder.mkdir(parents=True, exist_ok=True)
     return {name: _save(figure, folder, name) for name, figure in _figures(found) if figure is not None}
 
@@ -34,18 +34,20 @@ def _figures(found: Findings) -> Iterator[tuple[str, Figure | None]]:
     yield "overview", draw_overview(found)
     for number, drawing in draw_architectures().items():
         yield f"figure-{number}", drawing
-    for problem in PROBLEMS:
+    own = found.own or Ledger(())
+    for problem in own.distinct("problem") or PROBLEMS:
         yield f"figure-{ERROR_FIGURES[problem]}", draw_error_curves(found, problem)
         curves = found.book.select(kind="curve", problem=problem)
         yield f"figure-{SOLUTION_FIGURES[problem]}", draw_solutions(curves, problem)
-    yield "figure-coverage", draw_coverage(found.book)
+    if not len(own) or len(own.select(kind="coverage")):
+        yield "figure-coverage", draw_coverage(found.book)
 
 
 def _save(figure: Figure, folder: Path, name: str) -> bytes:
     """Write a figure, the same bytes for the same picture, and return it as SVG."""
     figure.savefig(folder / f"{name}.png", dpi=160, metadata={"Software": None})
-    # The layout is found once; the other formats keep it.
-    figure.set_layout_engine("none")
+    # The layout is found once, by a drawing of its own; the other formats keep it.
+    figure.set_layout_engine(None)
     figure.savefig(folder / f"{name}.pdf", metadata={"CreationDate": None, "Producer": None})
     buffer = io.BytesIO()
     with mpl.rc_context({"svg.hashsalt": name}):

@@ -8,7 +8,7 @@ from there.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -36,13 +36,9 @@ class Raced:
 
     @property
     def record(self) -> list[dict[str, Any]]:
-        """The leaders after every length, to be stored."""
-        return [{"settings": _untrained(leader.settings), "score": leader.mean} for leader in self.leaders]
-
-
-def _untrained(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Return settings without the length of the training."""
-    return {name: value for name, value in settings.items() if name not in lengths(1)}
+        """The leaders after every length, to be stored: their settings, without the length itself, and scores."""
+        settings = [{k: v for k, v in leader.settings.items() if k not in lengths(1)} for leader in self.leaders]
+        return [{"settings": own, "score": one.mean} for own, one in zip(settings, self.leaders, strict=True)]
 
 
 @dataclass(frozen=True, eq=False)

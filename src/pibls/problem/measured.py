@@ -54,7 +54,7 @@ def tree_size(expression: sp.Basic) -> int:
 
 @dataclass
 class Written:
-    """Counts how much SymPy writes out for the statements of a file, all together, and refuses what takes long.
+    """Counts how much SymPy writes out for all statements of a file, and refuses too much of it.
 
     >>> Written(2).add(sp.Symbol("x") + 1)
     """

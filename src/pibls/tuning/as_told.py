@@ -19,7 +19,7 @@ from pibls.problem import Problem
 from pibls.solution import Solution
 from pibls.solution.json_records import RicherNetwork
 from pibls.status import Status
-from pibls.tuning.fitting import Fitting, estimated_error
+from pibls.tuning.fitting import Fitting, estimated_error, of_unknown_error
 from pibls.tuning.grow import new_nodes, with_nodes
 from pibls.tuning.progress import Progress
 from pibls.tuning.wide import solve_wide
@@ -58,13 +58,13 @@ def solve_as_told(
     report(Progress("solve", budget.elapsed))
     solution = _fitted(chosen, problem, where, seed, device)
     if late := budget.late:
-        return _unknown(solution, late)
+        return of_unknown_error(solution, late)
     begun = budget.elapsed
     report(Progress("estimate", begun, solution.diagnostics.nodes))
     try:
         richer, estimate = _compared(solution, seed, device, budget)
     except STOPS as stop:
-        return _unknown(solution, in_words(stop))
+        return of_unknown_error(solution, in_words(stop))
     met = estimate <= tol
     message = f"The estimated error {estimate:.1e} is {'within' if met else 'above'} the tolerance {tol:g}."
     record = replace(
@@ -75,12 +75,6 @@ def solve_as_told(
     # A fit that says of itself that it came to nothing may still be like another that starts from it.
     status = Status.CONVERGED if met and solution.status != Status.STALLED else Status.STALLED
     return replace(solution, status=status, error_estimate=estimate, diagnostics=record, richer=richer)
-
-
-def _unknown(solution: Solution, why: str) -> Solution:
-    """Return a solution whose error there was no time to estimate."""
-    message = f"The error is not known. {why} {solution.diagnostics.message}".rstrip()
-    return replace(solution, status=Status.STALLED, diagnostics=replace(solution.diagnostics, message=message))
 
 
 def _compared(

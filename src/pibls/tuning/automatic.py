@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, cast
 
 from pibls.budget import Budget
 from pibls.cells import suits_cells
@@ -12,7 +12,7 @@ from pibls.checks import WAYS, check_bytes, check_choice, check_integer, check_n
 from pibls.errors import DeadlineError, InputError, ResourceError
 from pibls.features.reference import Cells
 from pibls.geometry import Points
-from pibls.limits import Guard, guarded
+from pibls.limits import Guard, guarded, in_words
 from pibls.methods.fit import placing
 from pibls.problem import Problem
 from pibls.runtime import available_memory
@@ -142,7 +142,7 @@ def solve(
         _check_way(time, problem, guessed, points is not None or not isinstance(method, Cells | None))
     if device is not None:
         _check_device(device, time, method)
-    guard = Guard(until, space, free=available_memory)
+    guard = Guard(until, space, free=available_memory, owner=problem)
     try:
         with reporter(progress) as report, guarded(guard):
             # Work that is planned ahead is to fit into the deadline, too.
@@ -163,10 +163,11 @@ def solve(
             record = solution.diagnostics
             seconds = {"total": shared.elapsed} if "total" in record.seconds else record.seconds
             return replace(solution, diagnostics=replace(record, operations=shared.operations, seconds=seconds))
-    except (DeadlineError, ResourceError):
+    except (DeadlineError, ResourceError, KeyboardInterrupt) as error:
         if guard.kept is None:
             raise
-        return guard.kept  # type: ignore[no-any-return]
+        words = str(error) if isinstance(error, ResourceError) else in_words(error)
+        return cast(Solution, guard.kept(guard.words or words))
 
 
 def _check_without(reason: str, **given: object) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from types import MappingProxyType
 from typing import Any
@@ -22,6 +22,7 @@ from pibls.problem import Problem
 from pibls.solution import Solution
 from pibls.solution.sizes import field_scales
 from pibls.solvers import LeastSquares
+from pibls.status import Status
 from pibls.system import Balanced, Evaluate
 from pibls.tuning.judge import Judge
 
@@ -179,6 +180,12 @@ def _groups(block: Block, half: FloatArray, rng: np.random.Generator) -> list[Fe
         draw_features(first, half, "sin", nodes - sparse, scale),
         draw_sparse_features(second, half, "sin", sparse, scale, _SPARSE_AXES),
     ]
+
+
+def of_unknown_error(solution: Solution, why: str) -> Solution:
+    """Return a solution whose error there was no time to estimate."""
+    message = f"The error is not known. {why} {solution.diagnostics.message}".rstrip()
+    return replace(solution, status=Status.STALLED, diagnostics=replace(solution.diagnostics, message=message))
 
 
 def estimated_error(own: float, richer: float, distance: float) -> float:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, cast
 
 import numpy as np
@@ -16,6 +17,7 @@ from pibls.budget import Budget
 from pibls.cells.newton import COARSE
 from pibls.errors import PiblsError, ProblemError
 from pibls.features import BroadNetwork
+from pibls.limits import keep
 from pibls.problem import Problem
 from pibls.refinement import VISIBLE, Cost, Course, Reason, Stop, refine, verdict
 from pibls.refinement.patience import NETWORKS
@@ -23,7 +25,7 @@ from pibls.solution import Solution, Stage
 from pibls.solution.start_states import checked_continuation, given_start, one, zero
 from pibls.status import Status
 from pibls.system import Evaluate, check_known, linearised, system_bytes
-from pibls.tuning.fitting import Block, Fitting, Scale, estimated_error
+from pibls.tuning.fitting import Block, Fitting, Scale, estimated_error, of_unknown_error
 from pibls.tuning.progress import Progress
 from pibls.tuning.scales import choose_scale, refine_scale, widened
 from pibls.wellposed.contradiction import MET, contradiction_of
@@ -84,6 +86,7 @@ class _Widening:
     width: int = 0
     scanned: float = 0.0
     flaw: str = ""  # why the problem is ill-posed
+    least: float = np.inf  # the least residual so far
 
     def __post_init__(self) -> None:
         self.linear = self.fitting
@@ -160,8 +163,10 @@ class _Widening:
             if scale not in known:
                 self.course.tell("scan", nodes)
                 self.budget.spend(linear.operations(nodes))
-                total = judge(linear.fit([(nodes, scale)])).total
+                solution = linear.fit([(nodes, scale)])
+                total = judge(solution).total
                 known[scale] = total if np.isfinite(total) else np.inf
+                self._keep(solution, known[scale])
             return known[scale]
 
         return score
@@ -197,7 +202,15 @@ class _Widening:
         self.budget.spend(self.fitting.operations(nodes, solution))
         if state is not None:
             self.state = solution.evaluate
-        return _Fitted(blocks, solution, self.fitting.judge(nodes)(solution).total)
+        residual = self.fitting.judge(nodes)(solution).total
+        self._keep(solution, residual)
+        return _Fitted(blocks, solution, residual)
+
+    def _keep(self, solution: Solution, residual: float) -> None:
+        """Keep the solution with the least residual, in case that there is no time to compare any."""
+        if solution.problem is self.problem and residual < self.least:
+            self.least = residual
+            keep(self.problem, partial(of_unknown_error, solution))
 
     def compare(self, here: _Fitted) -> _Pair:
         """Estimate the error of a network by its distance to a wider one."""
