@@ -217,6 +217,13 @@ def _speed(_: str, rest: Sequence[str], cells: Cells, sizes: dict[str, int]) -> 
     return float(costs[0] / costs[1])
 
 
+def _alone(_: str, rest: Sequence[str], cells: Cells, __: dict[str, int]) -> float:
+    n = published().time_size(rest[0])
+    found = [picked(cells, "time", rest[0], method, n, None) for method in ("PINN", "PI-BLS")]
+    slow, fast = (statistics.median(c["seconds"] for c in own) for own in found)
+    return float(slow / fast)
+
+
 def _theorem(_: str, rest: Sequence[str], cells: Cells, __: dict[str, int]) -> float:
     check, method, which = rest
     found = [c["theorems"] for c in cells if (c["kind"], c["method"]) == ("theorems", method)]
@@ -403,6 +410,7 @@ _RESOLVERS: dict[str, Callable[[str, Sequence[str], Cells, dict[str, int]], floa
     "solvers": _solvers,
     "choice": _choice,
     "speed": _speed,
+    "alone": _alone,
     "theorem": _theorem,
     "coverage": _coverage,
     "races": _races,

@@ -247,8 +247,8 @@ def test_boxes_are_cut_into_whole_cells(d):
     parts = parts_of(layout, root)
     assert all(part.whole for part in parts)
     assert len(parts) == len(leaves(root))
-    assert sum(part.volume for part in parts) == pytest.approx(layout.domain.measure)
-    assert boundary_size(layout, root) == pytest.approx(layout.domain.boundary.measure)
+    assert sum(part.volume for part in parts) == pytest.approx(layout.ground.domain.measure)
+    assert boundary_size(layout, root) == pytest.approx(layout.ground.domain.boundary.measure)
 
 
 def test_points_on_faces_are_owned_once():

@@ -115,7 +115,7 @@ def test_the_best_solution_is_returned_when_the_time_is_over(clock):
     def tell(progress):
         clock.now = 1001.0 if progress.estimate is not None else clock.now
 
-    solution = pb.solve(FRONT, tol=1e-9, budget=1e9, deadline=1000, progress=tell)
+    solution = pb.solve(FRONT, tol=1e-12, budget=1e9, deadline=1000, progress=tell)
     assert solution.status == "stalled"
     assert "The deadline ends it: 1000 s have passed." in solution.diagnostics.message
     assert solution.true_error() < 1.0
@@ -164,7 +164,7 @@ def test_memory_stops_a_solve_that_has_a_solution(monkeypatch):
     def tell(progress):
         held[0] = 1_050_000_000 if progress.estimate is not None else 0
 
-    solution = pb.solve(FRONT, tol=1e-9, budget=1e9, memory="1 GB", progress=tell)
+    solution = pb.solve(FRONT, tol=1e-12, budget=1e9, memory="1 GB", progress=tell)
     assert solution.status == "stalled"
     assert "memory limits it" in solution.diagnostics.message
 

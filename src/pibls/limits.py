@@ -110,7 +110,7 @@ class Guard:
     held: int = field(init=False)
 
     def __post_init__(self) -> None:
-        self.begun, self.held = self.clock(), self.holds()
+        self.begun, self.held = self.clock(), 0 if self.memory is None else self.holds()
 
     @property
     def elapsed(self) -> float:
@@ -211,7 +211,7 @@ def room() -> float:
 def require_time(operations: float) -> None:
     """Stop the solve at hand before a long call of LAPACK if there is no time for it; nothing without a deadline."""
     guard = _CURRENT.get()
-    if guard is not None:
+    if guard is not None and guard.deadline is not None:
         guard.require_time(operations)
 
 
@@ -226,9 +226,9 @@ def guarded(guard: Guard) -> Iterator[Guard]:
     """
     guard.within(_CURRENT.get())
     token = _CURRENT.set(guard)
-    watcher = threading.Thread(target=_watch, args=(guard, _messenger()), daemon=True)
     try:
-        with _listening():
+        with _messenger() as send:
+            watcher = threading.Thread(target=_watch, args=(guard, send), daemon=True)
             try:
                 watcher.start()
                 yield guard
@@ -252,7 +252,7 @@ def guarded(guard: Guard) -> Iterator[Guard]:
         _CURRENT.reset(token)
 
 
-def _watch(guard: Guard, send: Callable[[], None]) -> None:
+def _watch(guard: Guard, send: Callable[[], object]) -> None:
     """Look at the limits until the solve is over, and stop it when one is reached."""
     last, again = False, 0.0
     # A short solve ends before the first look, which takes longer than some of them.
@@ -276,15 +276,21 @@ def _end(guard: Guard, watcher: threading.Thread) -> None:
         ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(threading.get_ident()), ctypes.py_object(Stopped))
 
 
-def _messenger() -> Callable[[], None]:
-    """Return what has a stop raised in this thread.
+@contextmanager
+def _messenger() -> Iterator[Callable[[], object]]:
+    """Yield a function that has a stop raised in this thread.
 
     A signal reaches the main thread also while it sleeps or waits; any other thread gets it at its next step in Python.
     """
     own = threading.get_ident()
-    if _uses_signal():
-        return lambda: signal.pthread_kill(own, _SIGNAL)  # type: ignore[arg-type]
-    return lambda: ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(own), ctypes.py_object(Stopped))
+    if not _uses_signal():
+        yield lambda: ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(own), ctypes.py_object(Stopped))
+        return
+    before = signal.signal(_SIGNAL, _stop)  # type: ignore[arg-type]
+    try:
+        yield lambda: signal.pthread_kill(own, _SIGNAL)  # type: ignore[arg-type]
+    finally:
+        signal.signal(_SIGNAL, before)  # type: ignore[arg-type]
 
 
 def _uses_signal() -> bool:
@@ -294,20 +300,7 @@ def _uses_signal() -> bool:
 
 
 def _stop(*_: Any) -> None:
-    """Stop the solve that is running; a signal that comes late, or from elsewhere, does nothing."""
+    """Stop the solve that is running; a signal that comes late, from elsewhere, or once more, does nothing."""
     guard = _CURRENT.get()
-    if guard is not None and guard.words and not guard.over:
+    if guard is not None and guard.words and not guard.over and guard.look():
         raise Stopped
-
-
-@contextmanager
-def _listening() -> Iterator[None]:
-    """Have the signal stop the solve while it is watched."""
-    if not _uses_signal():
-        yield
-        return
-    before = signal.signal(_SIGNAL, _stop)  # type: ignore[arg-type]
-    try:
-        yield
-    finally:
-        signal.signal(_SIGNAL, before)  # type: ignore[arg-type]

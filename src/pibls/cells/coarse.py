@@ -161,11 +161,8 @@ class Starts:
                 again = _better(again, other)
                 if swept and starts is None and (again is None or not again.solved) and not self.late:
                     again = _better(again, self._followed(root))
-            if (
-                starts is None
-                and level == 0
-                and (again is None or not again.descent.settled or again.descent.residual > _ROUGH)
-            ):
+            rough = again is None or not again.descent.settled or again.descent.residual > _ROUGH
+            if starts is None and level == 0 and rough:
                 again = _better(again, self._thinned(root))
             if again is not None:
                 found.append(again)

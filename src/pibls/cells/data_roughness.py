@@ -90,8 +90,14 @@ class DataRoughness:
             if parts := [part for cell in chosen for part in self.rows.layout.parts(cell)]:
                 self._inside(parts)
                 self._boundary(parts)
+        pieces, extents = self.rows.layout.ground.extents
         for cell in new:
-            self._lost(cell)
+            # A small piece of the boundary would be lost in it.
+            small = (extents < _SMALL * cell.size) | np.isnan(extents)
+            for k in np.flatnonzero(small.all(axis=1)).tolist():
+                if ((pieces[k] >= cell.low) & (pieces[k] <= cell.high)).all(axis=1).any():
+                    found = self._done[cell]
+                    found.coefficients = np.where(np.isnan(extents[k]), found.coefficients, np.inf)
         return [self._done[cell] for cell in cells]
 
     def searched(self, cells: Sequence[Cell]) -> list[Roughness]:
@@ -101,14 +107,6 @@ class DataRoughness:
             while own.plain:
                 self._search(*own.plain.pop())
         return found
-
-    def _lost(self, cell: Cell) -> None:
-        """Mark a cell in which a small piece of the boundary is lost."""
-        found, (pieces, extents) = self._done[cell], self.rows.layout.ground.extents
-        small = (extents < _SMALL * cell.size) | np.isnan(extents)
-        for k in np.flatnonzero(small.all(axis=1)).tolist():
-            if ((pieces[k] >= cell.low) & (pieces[k] <= cell.high)).all(axis=1).any():
-                found.coefficients = np.where(np.isnan(extents[k]), found.coefficients, np.inf)
 
     def _inside(self, parts: list[CellPart]) -> None:
         """Measure coefficients and sources of equations."""
@@ -148,9 +146,12 @@ class DataRoughness:
             scale = np.array([factors[part] for part in whole])[:, None]
             rough |= dict(zip(whole, own, strict=True))
             missed |= dict(zip(whole, np.maximum(own, scale * between), strict=True))
+        plain = self.probe.spots(source, inside=True) is None
         for part, own in rough.items():
             found, search = self._done[part.cell], (part, factors[part], source, known[part])
             found.data = np.maximum(found.data, missed[part])
+            if plain:
+                continue
             if np.linalg.norm(own) > _PLAINLY * np.sqrt(part.weights @ np.square(values[part])):
                 found.plain.append(search)
             else:

@@ -78,11 +78,19 @@ class Loop:
 
     def run(self, fit: Fit) -> Solution:
         """Solve, from the solution on a first tree on; an interrupt returns the best solution so far."""
+        stop: Stop | None = None
         try:
             self.answers.append(self.fitter.answer())
             stop = refine(self, fit, self.course)
+            return self._concluded(stop)
         except STOPS as stopped:
-            return self.unfinished(self.fitter.layout, fit, in_words(stopped))
+            words, self.diagnose = in_words(stopped), None
+            if not self.course.every:
+                return self.unfinished(self.fitter.layout, fit, words)
+            return self._concluded(stop or Stop(Reason.INTERRUPTED, words))
+
+    def _concluded(self, stop: Stop) -> Solution:
+        """Return the best solution so far, with the verdict on it."""
         last = self.course.every[-1]
         if stop.reason is Reason.TOLERANCE:
             return self.solution(last, last.estimate, *verdict(self.tol, last.estimate, stop))
@@ -374,9 +382,10 @@ class Loop:
     def solution(self, found: Compared, estimate: float, status: Status, message: str) -> Solution:
         """Return a fit as a solution, with its record and the verdict on it: the last one."""
         self.told, message = found, f"{message} {self.remark}".rstrip()
-        stages, seconds = tuple(self.course.stages), self.course.budget.elapsed
-        made = solution_of(found, estimate, status, message, self.seed, stages, seconds)
-        flaw, remark = ("", "") if self.diagnose is None else self.diagnose(made, self)
+        record = self.seed, tuple(self.course.stages), self.course.budget.elapsed
+        made = solution_of(found, estimate, status, message, *record)
+        ask = None if self.course.budget.late else self.diagnose
+        flaw, remark = ("", "") if ask is None else ask(made, self)
         if flaw:
             # Nothing is known of the error of what is returned.
             made = replace(made, status=Status.ILL_POSED, error_estimate=max(1.0, estimate))

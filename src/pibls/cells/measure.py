@@ -153,9 +153,12 @@ def _highest(parameters: int, count: int) -> FloatArray:
     return np.asarray(_analysis(parameters, count)[degrees.max(axis=1) >= count - 2])
 
 
-@lru_cache(maxsize=8)
-def _sparse_rule(dimension: int) -> tuple[FloatArray, FloatArray]:
-    return cube_rule(dimension, _SPARSE if dimension < 3 else 4)
+@lru_cache(maxsize=16)
+def _sparse_rule(reference: Reference) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Return a few points of the cube, their weights, and the functions of a reference network there."""
+    zero = (0,) * reference.dimension
+    U, weights = cube_rule(len(zero), _SPARSE if len(zero) < 3 else 4)
+    return U, weights, reference.evaluate(U, [zero])[zero]
 
 
 def stacked(fit: Fit) -> tuple[FloatArray, FloatArray]:
@@ -170,11 +173,9 @@ def distances(layout: Layout, coarse: Fit, finer: Layout, fine: Fit) -> tuple[Fl
     the pressure beside the end of a moving lid: both are weighted with the distance from where it is infinite, in
     terms of the domain.
     """
-    d, fields = layout.reference.dimension, len(layout.problem.field_names)
-    U, weights = _sparse_rule(d)
-    known, finely = (own.reference.evaluate_again(U, [(0,) * d])[(0,) * d] for own in (layout, finer))
+    (U, weights, known), (_, _, finely) = _sparse_rule(layout.reference), _sparse_rule(finer.reference)
     held, cells = {part.cell: part for part in coarse.parts if part.whole}, {part.cell for part in coarse.parts}
-    apart, size, peaks, largest = np.empty((4, len(fine.parts), fields))
+    apart, size, peaks, largest = np.empty((4, len(fine.parts), len(layout.problem.field_names)))
     same = [number for number, part in enumerate(fine.parts) if part.whole and part.cell in held]
     if same:
         parts = [fine.parts[number] for number in same]

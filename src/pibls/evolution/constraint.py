@@ -30,8 +30,6 @@ from pibls.evolution.form import Evolution
 from pibls.evolution.multipliers import Multiplier
 from pibls.problem import Statement
 
-__all__ = ["Recovery", "leak", "traces_of"]
-
 
 def traces_of(evolution: Evolution, basis: Basis) -> dict[str, Trace]:
     """Return the part of a basis that keeps conditions and constraints, field by field."""
@@ -123,24 +121,13 @@ def _constraint_rows(multiplier: Multiplier, basis: Basis, order: int) -> tuple[
 
 @dataclass(frozen=True, eq=False)
 class Recovery:
-    """Finds a multiplier from the forces that the equations lack, by least squares over the points of the rule.
+    """Finds a multiplier from the forces that the equations lack, by least squares over the points of the rule."""
 
-    Attributes
-    ----------
-    names
-        The fields whose forces are wanted.
-    inverse
-        From these forces, field by field, and the data of conditions and gauges to coefficients in the basis.
-    data
-        The data of the conditions.
-    averages
-        The averages that are given.
-    """
-
-    names: tuple[str, ...]
+    names: tuple[str, ...]  # the fields whose forces are wanted
+    # from these forces, field by field, and the data of conditions and gauges to coefficients in the basis
     inverse: FloatArray
-    data: tuple[BoundaryData, ...]
-    averages: FloatArray
+    data: tuple[BoundaryData, ...]  # the data of the conditions
+    averages: FloatArray  # the averages that are given
 
     @classmethod
     def of(cls, multiplier: Multiplier, evolution: Evolution, basis: Basis) -> Recovery:

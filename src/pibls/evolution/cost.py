@@ -6,8 +6,6 @@ The factors are those of one core of about 2020, so that a nominal second is abo
 
 from __future__ import annotations
 
-__all__ = ["PER_CALL", "PER_NUMBER", "PER_RUN", "SINGULAR", "basis", "dense", "factorisations", "substitutions"]
-
 PER_NUMBER = 10.0  # an operation of an expression on one number
 PER_CALL = 3e6  # what an iteration of a step takes, however few coefficients there are
 PER_RUN = 3e8  # what looking at a solution takes

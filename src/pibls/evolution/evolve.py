@@ -19,8 +19,6 @@ from pibls.problem.analysis import analysis_of
 from pibls.runtime import blas_threads
 from pibls.solution import Solution
 
-__all__ = ["evolve", "followed", "suits_lines", "transits"]
-
 
 def evolve(
     problem: Problem,

@@ -10,8 +10,6 @@ from pibls.evolution.constraint import Recovery
 from pibls.evolution.galerkin import Galerkin, Known
 from pibls.evolution.radau import STAGES, Trajectory, legendre_weights, stage_times
 
-__all__ = ["expanded", "lifted", "widened"]
-
 
 def expanded(system: Galerkin, trajectory: Trajectory) -> FloatArray:
     """Return all fields in the whole basis, boundary data included, shape (k, degree + 1, fields, m)."""

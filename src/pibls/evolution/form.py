@@ -19,8 +19,6 @@ from pibls.problem.analysis import analysis_of
 from pibls.problem.evaluate import Function, compile_function
 from pibls.wellposed.counting import conditions_needed, exceeds, surplus, what_lacks
 
-__all__ = ["Evolution", "Rate", "compiled", "find_evolution"]
-
 
 @dataclass(frozen=True, eq=False)
 class Rate:
@@ -34,51 +32,25 @@ class Rate:
 
 @dataclass(frozen=True, eq=False)
 class Evolution:
-    """A problem solved for its highest derivatives in time.
-
-    Attributes
-    ----------
-    problem
-        The problem.
-    orders
-        Order in time per field.
-    rates
-        Highest derivative in time per field, or what ``mass`` makes of it: an expression of the coordinates and of the
-        symbols of ``slots``.
-    slots
-        What occurs in the rates.
-    initial
-        Value of every state at the first time, an expression of the coordinates.
-    boundary
-        Statements on the boundary of space.
-    pulled
-        Those of them that cannot be built into the functions.
-    multipliers
-        Fields without a time derivative; neither ``orders`` nor ``rates`` have them.
-    mass
-        For fields whose highest derivative in time is also differentiated in space, the coefficient of each.
-    velocity
-        How fast the coordinate of space moves.
-    lacks
-        What the conditions leave open, as a sentence; initial values that are not given are zero then.
-    surplus
-        Conditions beyond those that determine the solution; ``boundary`` does not have them.
-    slopes
-        Derivatives of the rates by the slots they depend on.
-    """
+    """A problem solved for its highest derivatives in time."""
 
     problem: Problem
-    orders: Mapping[str, int]
+    orders: Mapping[str, int]  # order in time per field
+    # highest derivative in time per field, or what mass makes of it: an expression of the coordinates and of the
+    # symbols of slots
     rates: Mapping[str, sp.Expr]
-    slots: tuple[Slot, ...]
-    initial: Mapping[State, sp.Expr]
-    boundary: tuple[Statement, ...]
-    pulled: tuple[Statement, ...] = ()
-    multipliers: tuple[Multiplier, ...] = ()
+    slots: tuple[Slot, ...]  # what occurs in the rates
+    initial: Mapping[State, sp.Expr]  # value of every state at the first time, an expression of the coordinates
+    boundary: tuple[Statement, ...]  # statements on the boundary of space
+    pulled: tuple[Statement, ...] = ()  # those of them that cannot be built into the functions
+    multipliers: tuple[Multiplier, ...] = ()  # fields without a time derivative; neither orders nor rates have them
+    # for fields whose highest derivative in time is also differentiated in space, the coefficient of each
     mass: Mapping[str, Mapping[MultiIndex, sp.Expr]] = field(default_factory=dict)
-    velocity: float = 0.0
-    lacks: str = ""
+    velocity: float = 0.0  # how fast the coordinate of space moves
+    lacks: str = ""  # what the conditions leave open, as a sentence; initial values that are not given are zero then
+    # conditions beyond those that determine the solution; boundary does not have them
     surplus: tuple[Statement, ...] = ()
+    # derivatives of the rates by the slots they depend on
     slopes: Mapping[str, Mapping[Slot, sp.Expr]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -172,8 +144,6 @@ class Evolution:
 def find_evolution(problem: Problem) -> Evolution | Unsuitable:
     """Return a problem solved for its derivatives in time, or why that cannot be done.
 
-    Examples
-    --------
     >>> from pibls.problems import klein_gordon, poisson
     >>> evolution = find_evolution(klein_gordon())
     >>> evolution.states, evolution.rates["u"].count_ops()

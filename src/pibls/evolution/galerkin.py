@@ -23,8 +23,6 @@ from pibls.evolution.multipliers import Slot, State
 from pibls.evolution.penalty import Penalty
 from pibls.problem import MultiIndex
 
-__all__ = ["Galerkin", "Known"]
-
 Known = dict[tuple[State, MultiIndex], FloatArray]
 
 

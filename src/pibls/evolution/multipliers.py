@@ -13,8 +13,6 @@ import sympy as sp
 
 from pibls.problem import MultiIndex, OnPart, Statement
 
-__all__ = ["Multiplier", "Slot", "Solved", "State", "Unsuitable", "find_multipliers"]
-
 State = tuple[str, int]
 """A field and how often it is differentiated in time."""
 
@@ -59,24 +57,12 @@ class Solved:
 
 @dataclass(frozen=True, eq=False)
 class Multiplier:
-    """A field without a time derivative that makes others keep a constraint, as a pressure keeps a flow from diverging.
+    """A field without a time derivative that makes others keep a constraint, as a pressure does of a flow."""
 
-    Attributes
-    ----------
-    name
-        The field.
-    constraint
-        The equation it sees to: linear, without the field itself.
-    forces
-        How it enters the rates: a number per field and space derivative.
-    gauges
-        Averages of it that are given: the rates know it up to a constant only.
-    """
-
-    name: str
-    constraint: Statement
-    forces: Mapping[tuple[str, MultiIndex], float]
-    gauges: tuple[Statement, ...]
+    name: str  # the field
+    constraint: Statement  # the equation it sees to: linear, without the field itself
+    forces: Mapping[tuple[str, MultiIndex], float]  # how it enters the rates: a number per field and space derivative
+    gauges: tuple[Statement, ...]  # averages of it that are given: the rates know it up to a constant only
 
 
 def find_multipliers(

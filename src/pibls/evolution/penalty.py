@@ -18,28 +18,15 @@ from pibls.evolution.accuracy import SETTINGS
 from pibls.evolution.basis import Basis, Edge, at_times, edge_of
 from pibls.problem import MultiIndex, Statement
 
-__all__ = ["Penalty"]
-
 
 @dataclass(frozen=True, eq=False)
 class Penalty:
-    """A condition g(t, x, u, u_x, ...) = 0 on the boundary, and the force −g'ᵀ g that leads down to it.
-
-    Attributes
-    ----------
-    statement
-        The condition.
-    is_fixed
-        Whether g' is the same for all fields and at all times.
-    edge
-        Where it holds.
-    functions
-        Derivatives of the basis at the points, less those at the points opposite if it is periodic.
-    """
+    """A condition g(t, x, u, u_x, ...) = 0 on the boundary, and the force −g'ᵀ g that leads down to it."""
 
     statement: Statement
-    is_fixed: bool
-    edge: Edge
+    is_fixed: bool  # whether g' is the same for all fields and at all times
+    edge: Edge  # where it holds
+    # derivatives of the basis at the points, less those at the points opposite if it is periodic
     functions: Mapping[MultiIndex, FloatArray]
 
     @classmethod

@@ -25,37 +25,19 @@ from pibls.solution.residuals import root_mean_square
 from pibls.solution.sizes import field_scales
 from pibls.status import Status
 
-__all__ = ["Run", "distance", "follow", "misfit", "monitored", "network_of", "relative_miss", "relative_residual"]
-__all__ += ["solution_of", "system_of", "wave_velocity"]
-
 
 @dataclass(frozen=True, eq=False)
 class Run:
-    """A solution on features of one fineness.
-
-    Attributes
-    ----------
-    network
-        The solution.
-    rule
-        The quadrature rule it was projected with.
-    design, fineness
-        What the features were drawn from.
-    size
-        Number of coefficients that were integrated.
-    operations
-        What it took.
-    ended
-        What ended it before the last time, if anything did.
-    """
+    """A solution on features of one fineness."""
 
     network: EvolvedNetwork
-    rule: QuadratureRule
+    rule: QuadratureRule  # the quadrature rule it was projected with
+    # design, fineness: what the features were drawn from
     design: Design
     fineness: float
-    size: int
-    operations: float
-    ended: IntegrationError | None = None
+    size: int  # number of coefficients that were integrated
+    operations: float  # what it took
+    ended: IntegrationError | None = None  # what ended it before the last time, if anything did
 
     @property
     def width(self) -> int:

@@ -128,12 +128,12 @@ class Reference:
     degree: int
     nodes: Cells = SINES
 
-    @property
+    @cached_property
     def dimension(self) -> int:
         """Number of coordinates."""
         return self.network.dimension
 
-    @property
+    @cached_property
     def size(self) -> int:
         """Number of functions."""
         return int(self.transform.shape[1])

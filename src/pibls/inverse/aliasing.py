@@ -10,8 +10,6 @@ from pibls.inverse.response import Response
 from pibls.inverse.thresholds import SETTINGS
 from pibls.problem import AtPoints
 
-__all__ = ["turns"]
-
 
 def turns(parametric: Parametric, response: Response) -> float:
     """Return how often observed fields turn from one place of measurements to the next, on average.

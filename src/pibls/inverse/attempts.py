@@ -18,27 +18,16 @@ from pibls.inverse.response import Forward, Plain, forwarded
 from pibls.inverse.thresholds import SETTINGS
 from pibls.problem import AtPoints
 
-__all__ = ["Attempts"]
-
 
 @dataclass(eq=False)
 class Attempts:
-    """Searches from one start after another, with solutions of one tolerance.
+    """Searches from one start after another, with solutions of one tolerance."""
 
-    Attributes
-    ----------
-    fits, tol
-        Fits from any start, and the tolerance of solutions.
-    ambiguous
-        Other values that fit as well.
-    slowed
-        Whether the values found are slower than the start.
-    """
-
+    # fits, tol: fits from any start, and the tolerance of solutions
     fits: Fits
     tol: float
-    ambiguous: list[FloatArray] = field(default_factory=list)
-    slowed: bool = False
+    ambiguous: list[FloatArray] = field(default_factory=list)  # other values that fit as well
+    slowed: bool = False  # whether the values found are slower than the start
 
     def run(self) -> Descent:
         """Search from the first start, and from others if that comes to nothing or bounds leave room."""

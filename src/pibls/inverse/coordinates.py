@@ -11,32 +11,18 @@ from pibls.inverse.parametric import Parametric
 from pibls.inverse.thresholds import SETTINGS
 from pibls.problem import Unknown
 
-__all__ = ["Coordinates", "first_guess"]
-
 
 @dataclass(frozen=True, eq=False)
 class Coordinates:
-    """A map between the vector of unknowns and coordinates for the search.
+    """A map between the vector of unknowns and coordinates for the search."""
 
-    Attributes
-    ----------
-    logarithmic
-        Which unknowns have a logarithmic coordinate.
-    scales
-        What one unit of the other coordinates stands for.
-    low, high
-        Bounds, in coordinates.
-    start
-        Where the search starts, in coordinates.
-    means, deviations
-        Priors of the unknowns themselves; infinite deviations where there is none.
-    """
-
-    logarithmic: BoolArray
-    scales: FloatArray
+    logarithmic: BoolArray  # which unknowns have a logarithmic coordinate
+    scales: FloatArray  # what one unit of the other coordinates stands for
+    # low, high: bounds, in coordinates
     low: FloatArray
     high: FloatArray
-    start: FloatArray
+    start: FloatArray  # where the search starts, in coordinates
+    # means, deviations: priors of the unknowns themselves; infinite deviations where there is none
     means: FloatArray
     deviations: FloatArray
 

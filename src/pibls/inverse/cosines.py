@@ -16,8 +16,6 @@ from pibls.problem import Field, MultiIndex, Problem
 from pibls.problem.domain import DomainLike
 from pibls.problem.evaluate import compile_function
 
-__all__ = ["Cosines", "spectrum"]
-
 _WAVES = {1: 40, 2: 12, 3: 6}  # half-waves along each axis that a basis has
 _REMEMBERED = 64
 
@@ -28,24 +26,14 @@ class Cosines:
 
     Their coefficients have independent normal priors. Variances fall with the wave number as in a Matérn process:
     ``size² (1 + |length · wave number|²)^(−smoothness − d/2)``, scaled so that the function varies by about ``size``.
-
-    Attributes
-    ----------
-    name
-        Name of the function.
-    axes
-        Which coordinates of the domain it depends on.
-    low, length
-        Start and lengths of the box.
-    waves
-        Half-waves along each axis, one row per cosine; the first is the constant.
     """
 
-    name: str
-    axes: tuple[int, ...]
+    name: str  # name of the function
+    axes: tuple[int, ...]  # which coordinates of the domain it depends on
+    # low, length: start and lengths of the box
     low: FloatArray
     length: FloatArray
-    waves: FloatArray
+    waves: FloatArray  # half-waves along each axis, one row per cosine; the first is the constant
     _seen: dict[Any, FloatArray] = field(default_factory=dict)
 
     @classmethod

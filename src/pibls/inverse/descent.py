@@ -19,29 +19,15 @@ from pibls.inverse.response import Forward
 from pibls.inverse.thresholds import SETTINGS
 from pibls.newton import End, descend
 
-__all__ = ["Descent", "Place", "Damping", "place_at", "search"]
-
 
 @dataclass(frozen=True, eq=False)
 class Place:
-    """Values of the unknowns with all that follows from them.
+    """Values of the unknowns with all that follows from them."""
 
-    Attributes
-    ----------
-    point
-        The unknowns, in coordinates.
-    response
-        The solution there, and its sensitivities.
-    residual
-        Predictions less measurements.
-    slopes
-        Derivative of the predictions by the coordinates.
-    """
-
-    point: FloatArray
-    response: Any
-    residual: FloatArray
-    slopes: FloatArray
+    point: FloatArray  # the unknowns, in coordinates
+    response: Any  # the solution there, and its sensitivities
+    residual: FloatArray  # predictions less measurements
+    slopes: FloatArray  # derivative of the predictions by the coordinates
 
     def corrected(self, before: Place) -> Place:
         """Return the place with slopes that would have foretold it from the place before (Broyden's update)."""
@@ -52,21 +38,11 @@ class Place:
 
 @dataclass(frozen=True, eq=False)
 class Descent:
-    """Where a search ended.
+    """Where a search ended."""
 
-    Attributes
-    ----------
-    forward
-        The cells or features that solutions were made with.
-    place
-        The best place.
-    settled
-        Whether more steps would not change it.
-    """
-
-    forward: Forward
-    place: Place
-    settled: bool
+    forward: Forward  # the cells or features that solutions were made with
+    place: Place  # the best place
+    settled: bool  # whether more steps would not change it
 
 
 def place_at(forward: Forward, measurements: Measurements, point: FloatArray, near: Any) -> Place | None:
@@ -126,23 +102,13 @@ def step_from(
 
 @dataclass(frozen=True)
 class Damping:
-    """How steps are damped, and when they end.
+    """How steps are damped, and when they end."""
 
-    Attributes
-    ----------
-    steps
-        The most that are taken.
-    enough
-        Squared length of a step, in standard deviations, that changes nothing.
-    worse
-        Times as large as before that the square sum may be after a step.
-    first, least, most
-        Damping of the first step from afar, the least there is beside none, and where a search gives up.
-    """
-
-    steps: int = 25
-    enough: float = 1e-6
-    worse: float = 1.0
+    steps: int = 25  # the most that are taken
+    enough: float = 1e-6  # squared length of a step, in standard deviations, that changes nothing
+    worse: float = 1.0  # times as large as before that the square sum may be after a step
+    # first, least, most: damping of the first step from afar, the least there is beside none, and where a search gives
+    # up
     first: float = 1e-3
     least: float = 1e-6
     most: float = 1e9

@@ -35,8 +35,6 @@ from pibls.runtime import RATE, blas_threads
 from pibls.solution.evolved import EvolvedNetwork
 from pibls.solution.posterior import Posterior
 
-__all__ = ["EvolutionForward", "EvolutionResponse"]
-
 
 @dataclass(frozen=True, eq=False)
 class EvolutionResponse:

@@ -27,8 +27,6 @@ from pibls.inverse.thresholds import SETTINGS
 from pibls.problem import Problem
 from pibls.solution import Solution
 
-__all__ = ["Fits", "LeftOpenError"]
-
 _SMOOTH = Smoothness(1.0, 0.5, 3.5)  # before data are seen; sizes are those of the function itself
 
 
@@ -38,32 +36,18 @@ class LeftOpenError(ProblemError):
 
 @dataclass(eq=False)
 class Fits:
-    """Fits unknowns to measurements, from any start and with solutions of any tolerance.
+    """Fits unknowns to measurements, from any start and with solutions of any tolerance."""
 
-    Attributes
-    ----------
-    parametric, coordinates
-        The problem, and coordinates of its unknowns.
-    tol
-        Tolerance of solutions in the end; those on the way may be coarser.
-    budget, seed
-        Work that may be spent, and the seed of cells and features.
-    smooth
-        How smooth unknown functions are, as far as data tell.
-    until
-        Time after which measurements are left aside.
-    starts
-        How many starts were tried.
-    """
-
+    # parametric, coordinates: the problem, and coordinates of its unknowns
     parametric: Parametric
     coordinates: Coordinates
-    tol: float
+    tol: float  # tolerance of solutions in the end; those on the way may be coarser
+    # budget, seed: work that may be spent, and the seed of cells and features
     budget: Budget
     seed: int
-    smooth: list[Smoothness]
-    until: float = np.inf
-    starts: int = 1
+    smooth: list[Smoothness]  # how smooth unknown functions are, as far as data tell
+    until: float = np.inf  # time after which measurements are left aside
+    starts: int = 1  # how many starts were tried
 
     @classmethod
     def of(cls, problem: Problem, tol: float, budget: Budget, seed: int) -> Fits:

@@ -22,8 +22,6 @@ from pibls.solution import Solution
 from pibls.solution.parameters import Parameter, Parameters
 from pibls.status import Status
 
-__all__ = ["is_fixed", "solve_fixed", "unmeasured"]
-
 
 def is_fixed(problem: Problem) -> bool:
     """Tell whether measurements are exact conditions, one for each unknown number."""
@@ -37,8 +35,6 @@ def is_fixed(problem: Problem) -> bool:
 def solve_fixed(problem: Problem, tol: float, budget: Budget, seed: int, report: Callable[..., None]) -> Solution:
     """Find numbers that conditions fix.
 
-    Examples
-    --------
     >>> from pibls.geometry import Interval
     >>> from pibls.problem import Condition, Dirichlet, coordinates, unknown
     >>> x = coordinates("x")

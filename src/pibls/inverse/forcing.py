@@ -15,25 +15,15 @@ from pibls.inverse.parametric import Dependence, Parametric
 from pibls.problem import Interior, OnPart, Statement
 from pibls.solution.evolved import EvolvedNetwork
 
-__all__ = ["Forcing", "Differences"]
-
 
 @dataclass(frozen=True, eq=False)
 class Forcing:
-    """Where unknowns act on an evolution.
-
-    Attributes
-    ----------
-    parametric
-        The problem.
-    equations
-        The equation of every field, and which of its terms is the highest derivative in time.
-    initial
-        Initial conditions, with the field and the order of the derivative in time that they give.
-    """
+    """Where unknowns act on an evolution."""
 
     parametric: Parametric
+    # the equation of every field, and which of its terms is the highest derivative in time
     equations: dict[str, tuple[Dependence, int]]
+    # initial conditions, with the field and the order of the derivative in time that they give
     initial: dict[tuple[str, int], Dependence]
 
     @classmethod

@@ -12,8 +12,6 @@ import numpy as np
 from pibls.checks import BoolArray, FloatArray
 from pibls.inverse.thresholds import SETTINGS
 
-__all__ = ["Undetermined", "find_undetermined"]
-
 
 @dataclass(frozen=True, eq=False)
 class Undetermined:

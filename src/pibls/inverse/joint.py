@@ -48,8 +48,6 @@ from pibls.refinement.patience import WINDOWS
 from pibls.solution import Solution
 from pibls.status import Status
 
-__all__ = ["leaves_open", "solve_jointly", "suits_joint"]
-
 _STRICTEST = SETTINGS.stricter**SETTINGS.rounds
 # On the first tree, and on others. Square sums may rise: fields follow numbers by and by.
 _FIRST_RULE = Damping(steps=12, enough=0.02, worse=2.0, least=1e-3, most=1e3)
@@ -75,34 +73,17 @@ def leaves_open(problem: Problem) -> bool:
 
 @dataclass(eq=False)
 class Joint:
-    """Finds numbers and fields on one tree after another.
+    """Finds numbers and fields on one tree after another."""
 
-    Attributes
-    ----------
-    parametric, coordinates
-        The problem, and coordinates of its unknowns.
-    layout
-        The domain.
-    budget
-        What may be spent.
-    error
-        Estimated error of the last solution.
-    strict
-        How much more equations count than measurements.
-    starts
-        How many were tried.
-    reached
-        Where the searches ended, by the fields there.
-    """
-
+    # parametric, coordinates: the problem, and coordinates of its unknowns
     parametric: Parametric
     coordinates: Coordinates
     layout: Layout
-    budget: Budget
-    error: float = 1.0
-    strict: float = 1.0
-    starts: int = 0
-    reached: dict[Fit, Descent] = field(default_factory=dict)
+    budget: Budget  # what may be spent
+    error: float = 1.0  # estimated error of the last solution
+    strict: float = 1.0  # how much more equations count than measurements
+    starts: int = 0  # how many were tried
+    reached: dict[Fit, Descent] = field(default_factory=dict)  # where the searches ended, by the fields there
     _glues: list[Glue] = field(default_factory=list)
     _noise: FloatArray | None = None  # of every set, as far as it is known
     _weights: list[FloatArray] = field(default_factory=list)  # of all measurements: outliers count less
@@ -351,8 +332,6 @@ def _chosen(every: list[Compared]) -> Compared:
 def solve_jointly(problem: Problem, tol: float, budget: Budget, seed: int, report: Callable[..., None]) -> Solution:
     """Find numbers and fields of a problem from measurements, which stand in place of conditions.
 
-    Examples
-    --------
     >>> import sympy as sp
     >>> from pibls.geometry import Interval
     >>> from pibls.problem import Observation, coordinates, field, unknown

@@ -11,8 +11,6 @@ from pibls.inverse.descent import Descent, place_at, search
 from pibls.inverse.measurements import Measurements
 from pibls.inverse.thresholds import SETTINGS
 
-__all__ = ["LikelihoodProfile"]
-
 
 @dataclass(frozen=True, eq=False)
 class LikelihoodProfile:

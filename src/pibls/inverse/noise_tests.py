@@ -10,8 +10,6 @@ from pibls.inverse.thresholds import SETTINGS
 from pibls.problem import AtPoints, Statement
 from pibls.problem.domain import DomainLike
 
-__all__ = ["alike", "size_of", "too_large"]
-
 _NEIGHBOURS = 2  # of every datum, that are compared with it: on a line, those on both sides
 
 

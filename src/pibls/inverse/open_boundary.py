@@ -20,25 +20,14 @@ from pibls.problem import AtPoints, Statement
 from pibls.solution.celled import CellNetwork
 from pibls.solution.posterior import Posterior
 
-__all__ = ["OpenBoundary"]
-
 
 @dataclass(frozen=True, eq=False)
 class OpenBoundary(CellForward):
-    """Fields that measurements help to determine, on one tree.
+    """Fields that measurements help to determine, on one tree."""
 
-    Attributes
-    ----------
-    first
-        Weights that a search starts from.
-    glues
-        The last elimination, for what it says beside the weights.
-    noisy
-        What fields make of noise, draw by draw, once that is known.
-    """
-
-    first: Mapping[CellPart, FloatArray] = field(default_factory=dict)
-    glues: list[Glue] = field(default_factory=list)
+    first: Mapping[CellPart, FloatArray] = field(default_factory=dict)  # weights that a search starts from
+    glues: list[Glue] = field(default_factory=list)  # the last elimination, for what it says beside the weights
+    # what fields make of noise, draw by draw, once that is known
     noisy: Mapping[CellPart, FloatArray] = field(default_factory=dict)
 
     def respond(self, vector: FloatArray, near: CellResponse | None = None) -> CellResponse:

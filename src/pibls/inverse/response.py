@@ -16,8 +16,6 @@ from pibls.problem import AtPoints, Averages, MultiIndex, Statement
 from pibls.solution import Solution
 from pibls.solution.posterior import Posterior
 
-__all__ = ["Forward", "Plain", "Response", "finer", "forwarded", "of_fields", "predicted"]
-
 
 class Response(Protocol):
     """The fields at some values of the unknowns, and how they answer to small changes of these."""
@@ -32,25 +30,15 @@ class Response(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class Forward(ABC):
-    """Solves a problem for values of its unknowns near those that its cells or features were made for.
-
-    Attributes
-    ----------
-    parametric
-        The problem.
-    solution, vector
-        The solution that cells or features were made for, with its error estimate, and the unknowns there.
-    tol
-        What was asked of it.
-    budget
-        What may be spent.
-    """
+    """Solves a problem for values of its unknowns near those that its cells or features were made for."""
 
     parametric: Parametric
+    # solution, vector: the solution that cells or features were made for, with its error estimate, and the unknowns
+    # there
     solution: Solution
     vector: FloatArray
-    tol: float
-    budget: Budget
+    tol: float  # what was asked of it
+    budget: Budget  # what may be spent
 
     finest: ClassVar[float]  # the smallest tolerance that is worth its price
 

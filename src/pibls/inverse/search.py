@@ -25,8 +25,6 @@ from pibls.refinement.patience import UNKNOWNS
 from pibls.runtime import blas_threads
 from pibls.solution import Solution, Stage
 
-__all__ = ["solve_inverse"]
-
 
 def solve_inverse(
     problem: Problem, tol: float, budget: Budget, seed: int, report: Callable[..., None], *, uncertainty: bool = False
@@ -35,8 +33,6 @@ def solve_inverse(
 
     With ``uncertainty`` nothing is measured: what priors leave open is carried on to the solution.
 
-    Examples
-    --------
     >>> import sympy as sp
     >>> from pibls.geometry import Interval
     >>> from pibls.problem import Condition, Dirichlet, Observation, coordinates, field, unknown

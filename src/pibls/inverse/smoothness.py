@@ -12,8 +12,6 @@ from pibls.checks import FloatArray
 from pibls.inverse.cosines import Cosines, spectrum
 from pibls.inverse.thresholds import SETTINGS
 
-__all__ = ["LinearisedData", "Smoothness", "most_probable"]
-
 # Of the extent of the domain; longer ones are sure of no straight line.
 _LENGTHS = 0.05 * 10.0 ** np.linspace(0.0, 0.8, 5)
 _ORDERS = (1.5, 3.5)  # priors with more derivatives are too sure of what lies between data,
@@ -63,21 +61,11 @@ class Smoothness:
 
 @dataclass(frozen=True, eq=False)
 class LinearisedData:
-    """Linearised data in units of the noise.
+    """Linearised data in units of the noise."""
 
-    Attributes
-    ----------
-    rows
-        Derivatives by the coefficients of all functions but the constants, one function after the other.
-    target
-        What zero coefficients do not explain.
-    count
-        How many data there are, less what all else can explain, of which nothing is known.
-    """
-
-    rows: FloatArray
-    target: FloatArray
-    count: int
+    rows: FloatArray  # derivatives by the coefficients of all functions but the constants, one function after the other
+    target: FloatArray  # what zero coefficients do not explain
+    count: int  # how many data there are, less what all else can explain, of which nothing is known
 
     @classmethod
     def of(cls, rows: FloatArray, target: FloatArray, others: FloatArray) -> LinearisedData:

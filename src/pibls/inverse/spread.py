@@ -13,29 +13,15 @@ from pibls.inverse.descent import Place
 from pibls.inverse.measurements import Measurements, Weighed
 from pibls.inverse.thresholds import SETTINGS
 
-__all__ = ["Spread"]
-
 
 @dataclass(frozen=True, eq=False)
 class Spread:
-    """The linearised problem about the end of a search.
+    """The linearised problem about the end of a search."""
 
-    Attributes
-    ----------
-    weighed
-        What was measured, and how noisy it is.
-    free
-        How many unknowns the data determine.
-    covariance
-        Of the coordinates.
-    gain
-        By how much each coordinate moves with each of the data, shape (coordinates, data).
-    """
-
-    weighed: Weighed
-    free: float
-    covariance: FloatArray
-    gain: FloatArray
+    weighed: Weighed  # what was measured, and how noisy it is
+    free: float  # how many unknowns the data determine
+    covariance: FloatArray  # of the coordinates
+    gain: FloatArray  # by how much each coordinate moves with each of the data, shape (coordinates, data)
 
     @classmethod
     def of(cls, measurements: Measurements, place: Place) -> Spread:

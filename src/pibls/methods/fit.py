@@ -124,8 +124,9 @@ def _solve(system: System, recipe: Recipe) -> tuple[FloatArray, FloatArray, dict
         return _solve_constrained(system, recipe)
     factor = recipe.solver.factorise(system.matrix, ridge=recipe.ridge, overwrite=True)
     _check_factor(factor, recipe.solver)
-    weights = _checked(factor.solve(system.rhs), system, recipe.solver)
-    return weights, host(factor.residual(system.rhs)), _facts(factor, np.empty(0))
+    weights = _checked(factor.solve(system.rhs), system.shape[1], "weights", recipe.solver)
+    residual = _checked(factor.residual(system.rhs), system.shape[0], "residuals", recipe.solver)
+    return weights, residual, _facts(factor, np.empty(0))
 
 
 def _solve_constrained(system: System, recipe: Recipe) -> tuple[FloatArray, FloatArray, dict[str, Any]]:
@@ -133,7 +134,7 @@ def _solve_constrained(system: System, recipe: Recipe) -> tuple[FloatArray, Floa
     weights = factor.solve(system.rhs, system.constraint_rhs)
     violation = host(system.constraint_rhs - system.constraints @ weights)
     residual = host(system.rhs - system.matrix @ weights)
-    return _checked(weights, system, recipe.solver), residual, _facts(factor, violation)
+    return _checked(weights, system.shape[1], "weights", recipe.solver), residual, _facts(factor, violation)
 
 
 def _check_factor(factor: object, solver: Solver) -> None:
@@ -145,13 +146,13 @@ def _check_factor(factor: object, solver: Solver) -> None:
         )
 
 
-def _checked(weights: Any, system: System, solver: Solver) -> FloatArray:
-    """Return the weights of a solver as an array; refuse another number of them, or weights that are not finite."""
-    array = as_reals(weights)
-    if array is None or array.shape != (system.shape[1],) or not np.isfinite(array).all():
+def _checked(values: Any, count: int, name: str, solver: Solver) -> FloatArray:
+    """Return the numbers of a solver as an array; refuse another count of them, or some that are not finite."""
+    array = as_reals(values)
+    if array is None or array.shape != (count,) or not np.isfinite(array).all():
         raise SolveError(
-            f"The solver {shorten(solver)} must return {system.shape[1]} finite weights. Got {shorten(weights)} "
-            "instead. Add a ridge with lambda_reg, or use the solver 'lstsq'."
+            f"The solver {shorten(solver)} must return {count} finite {name}. Got {shorten(values)} instead. "
+            "Add a ridge with lambda_reg, or use the solver 'lstsq'."
         )
     return array
 

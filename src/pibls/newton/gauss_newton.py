@@ -10,8 +10,6 @@ from collections.abc import Callable, Sequence
 from enum import Enum
 from typing import Protocol, TypeVar
 
-__all__ = ["End", "Iteration", "crawls", "descend", "falls", "record", "shortened"]
-
 State = TypeVar("State")
 Model = TypeVar("Model")
 
@@ -50,8 +48,6 @@ class Iteration(Protocol[State, Model]):
 def descend(target: Iteration[State, Model], here: State, most: int) -> tuple[State, End]:
     """Take at most so many steps from a state; return the last state and how the iteration ended.
 
-    Examples
-    --------
     >>> class Root:
     ...     linearise = staticmethod(lambda x: x - (x**2 - 2) / (2 * x))
     ...     settled = staticmethod(lambda x, goal: goal if abs(goal - x) < 1e-12 else None)
@@ -86,8 +82,6 @@ def shortened(
     ``removable`` is the part of the residual that the whole step removes in the linear model; ``trial`` returns the
     norm of the residual after a part of the step, and the state.
 
-    Examples
-    --------
     >>> shortened(1.0, 1.0, lambda length: (abs(1.0 - 4.0 * length), "there"))
     (0.4, 'there')
     >>> shortened(1.0, 1.0, lambda length: (1.0 + length, "there"))

@@ -26,8 +26,6 @@ _FOLDER, _NOTES, _FAILURES = "cells", "races", "failures.txt"
 class Spec:
     """What a cell is about; its key is derived from this and nothing else.
 
-    Examples
-    --------
     >>> spec = Spec("accuracy", "advection", "PI-BLS", 30, 0, "exact")
     >>> len(spec.key), spec.key == Spec("accuracy", "advection", "PI-BLS", 30, 1, "exact").key
     (32, False)

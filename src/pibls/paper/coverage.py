@@ -35,8 +35,6 @@ class Measured:
     The equation holds exactly at the training points. Nothing is prescribed on the boundary or at the first time:
     there, and at the training points, the solution is measured with Gaussian noise of 5 % of its root mean square.
 
-    Examples
-    --------
     >>> data = Measured(Setting("advection", 30, seed=0))
     >>> data.problem.conditions, round(data.sigma, 3)
     ((Observation(u at 31 points),), 0.054)

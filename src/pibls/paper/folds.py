@@ -20,18 +20,12 @@ _FEWEST_PER_FOLD = 2
 
 @dataclass(frozen=True, eq=False)
 class Fold:
-    """One division of the points.
+    """One division of the points."""
 
-    Attributes
-    ----------
-    train, held
-        The points of the fit, and those that it is judged at.
-    train_rows, held_rows
-        Which points of each set of the whole they are, one array per set.
-    """
-
+    # train, held: the points of the fit, and those that it is judged at
     train: Points
     held: Points
+    # train_rows, held_rows: which points of each set of the whole they are, one array per set
     train_rows: tuple[IndexArray, ...]
     held_rows: tuple[IndexArray, ...]
 
@@ -41,8 +35,6 @@ def split(problem: Problem, points: Points, folds: int, seed: int) -> tuple[Fold
 
     Sets of conditions with too few points, averages and measurements are whole in every fold, on both sides.
 
-    Examples
-    --------
     >>> from pibls.problems import advection
     >>> problem = advection()
     >>> first, *_ = split(problem, Points.sample(problem, interior=20), folds=5, seed=0)

@@ -88,8 +88,6 @@ class Grid:
 def grid(problem: str, method: str, *, beyond: bool = False) -> Grid:
     """Return the search space of a method on a problem.
 
-    Examples
-    --------
     >>> grid("diffusion_reaction", "PI-BLS").size, grid("poisson_star", "PI-ELM").size
     (729, 99)
     >>> grid("advection", "PINN").size

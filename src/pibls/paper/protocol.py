@@ -87,8 +87,6 @@ class Fitted:
 def fit_timed(method: Method, setting: Setting, *, warm: bool = False) -> Fitted:
     """Fit a method to all points of a setting; ``warm`` fits once before, so that nothing is loaded in the timed fit.
 
-    Examples
-    --------
     >>> from pibls import PIELM
     >>> fitted = fit_timed(PIELM(nodes=100, scale=2.0), Setting("advection", 30, seed=0))
     >>> fitted.test["relative_rmse"] < 1e-2, fitted.settings["nodes"]

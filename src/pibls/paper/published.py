@@ -26,8 +26,6 @@ PAPER_NAMES: Mapping[str, str] = {
 class Published:
     """What the paper prints, by the names of the problems of this library; None where it prints nothing.
 
-    Examples
-    --------
     >>> paper = published()
     >>> paper.accuracy("advection", "PI-BLS", "test", "relative_rmse")
     0.00066079

@@ -20,8 +20,6 @@ _COMPLETE = {"r2": 1.0, "reduction": 100.0}
 class Record:
     """One number of the paper's tables, or one measured beside them.
 
-    Examples
-    --------
     >>> from pibls.paper.ledger import summarise
     >>> Record("6", "advection", "PINN", "test", "rmse", 30, 1e-3, summarise([4e-4])).verdict
     'beat'

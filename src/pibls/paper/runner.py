@@ -34,28 +34,15 @@ _ENDED = "A process was ended from outside, perhaps for want of memory; run agai
 
 @dataclass(frozen=True)
 class StudyProgress:
-    """How far a study is.
+    """How far a study is."""
 
-    Attributes
-    ----------
-    done, total
-        Tasks that are finished, and all of them; those of earlier runs count as finished.
-    seconds
-        Since the start of this run.
-    remaining
-        Estimated seconds until the end; None before anything is finished.
-    message
-        What was finished last.
-    batch
-        The method and problem of which the last task of a kind was finished; empty in between.
-    """
-
+    # done, total: tasks that are finished, and all of them; those of earlier runs count as finished
     done: int
     total: int
-    seconds: float
-    remaining: float | None
-    message: str
-    batch: str = ""
+    seconds: float  # since the start of this run
+    remaining: float | None  # estimated seconds until the end; None before anything is finished
+    message: str  # what was finished last
+    batch: str = ""  # the method and problem of which the last task of a kind was finished; empty in between
 
     def __str__(self) -> str:
         left = "" if self.remaining is None else f", {_clock(self.remaining)} left"

@@ -44,8 +44,6 @@ class Setting:
     are twice as many on the boundary as inside for the Poisson equation, and half as many on the boundary and half as
     many at the first time for diffusion and reaction. The paper says nothing about them.
 
-    Examples
-    --------
     >>> setting = Setting("advection", 30, seed=0)
     >>> setting.points, setting.test_points.shape
     (Points(interior 30, conditions 1), (100, 1))

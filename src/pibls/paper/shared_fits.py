@@ -97,24 +97,16 @@ def _block_norms(matrix: FloatArray, counts: Sequence[int]) -> list[float]:
 class Scaled:
     """Rows of one fold under given penalties, to be solved as any method would.
 
-    Attributes
-    ----------
-    matrix, rhs
-        The rows.
-    columns
-        Number of weights that the columns stand for, which sets the level of rounding.
-
-    Examples
-    --------
     >>> from pibls import PIELM
     >>> rows = Scaled(np.array([[1.0], [1.0]]), np.array([0.0, 1.0]), 1)
     >>> rows.weights(PIELM(solver="svd")), rows.weights(PIELM(lambda_reg=2.0))
     (array([0.5]), array([0.25]))
     """
 
+    # matrix, rhs: the rows
     matrix: FloatArray
     rhs: FloatArray
-    columns: int
+    columns: int  # number of weights that the columns stand for, which sets the level of rounding
 
     def weights(self, method: Shared) -> FloatArray:
         """Return the weights of a method, by the cheapest way to weights as good as those of its own solver."""

@@ -116,8 +116,6 @@ class _Kind:
 def plan(profile: str, only: Sequence[str] | None = None) -> list[list[Task]]:
     """Return the tasks of a profile by stage; ``only`` keeps those of given problems, methods, kinds, sizes or seeds.
 
-    Examples
-    --------
     >>> [len(stage) for stage in plan("quick", ["advection", "PI-BLS", "accuracy", "time"])]
     [15, 0, 1, 0, 0]
     >>> print(*plan("quick", ["advection", "PI-BLS", "accuracy", "N=30", "seed=3"])[0])

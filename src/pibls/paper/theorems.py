@@ -106,8 +106,6 @@ class LeastSquaresProblem:
 def check_theorems(problem: LeastSquaresProblem, solve: Solve) -> dict[str, dict[str, Any]]:
     """Return all checks of a solver on a least-squares problem; those that need a ridge only with one.
 
-    Examples
-    --------
     >>> rng = np.random.default_rng(0)
     >>> problem = LeastSquaresProblem(rng.normal(size=(9, 4)), rng.normal(size=9), 0.1)
     >>> found = check_theorems(problem, lambda z, ridge: problem.solution(ridge, z))

@@ -11,8 +11,6 @@ from pibls.limits import STOPS, in_words
 from pibls.refinement.stopping import Cost, Patience, Reason, Stop
 from pibls.solution import Stage
 
-__all__ = ["Course", "Discretisation", "Estimated", "extrapolated", "refine"]
-
 
 class Estimated(Protocol):
     """An approximation beside a better one."""
@@ -50,23 +48,12 @@ class Discretisation(Protocol[Approximation, Found]):
 
 @dataclass(eq=False)
 class Course(Generic[Found]):
-    """A refinement as far as it has come.
+    """A refinement as far as it has come."""
 
-    Attributes
-    ----------
-    budget
-        What may be spent.
-    patience
-        When stages that bring nothing end it.
-    report
-        Called with what is being done, seconds, a size, a residual and an estimated error.
-    stages, every
-        Records and comparisons so far.
-    """
-
-    budget: Budget
-    patience: Patience
-    report: Callable[..., Any]
+    budget: Budget  # what may be spent
+    patience: Patience  # when stages that bring nothing end it
+    report: Callable[..., Any]  # called with what is being done, seconds, a size, a residual and an estimated error
+    # stages, every: records and comparisons so far
     stages: list[Stage] = field(default_factory=list)
     every: list[Found] = field(default_factory=list)
 

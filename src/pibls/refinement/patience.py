@@ -10,8 +10,6 @@ import sys
 
 from pibls.refinement.stopping import ROUNDING, Patience
 
-__all__ = ["NETWORKS", "RUNS", "TREES", "UNKNOWNS", "WINDOWS"]
-
 # A tree that happens to agree with the next says little: means over four trees are compared. A solution of which no
 # digit is known (0.1) may seem to stay as it is for a while.
 TREES = Patience(

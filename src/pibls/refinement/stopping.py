@@ -14,8 +14,6 @@ from pibls.runtime import available_memory, format_bytes
 from pibls.solution import Stage
 from pibls.status import Status
 
-__all__ = ["ROUNDING", "VISIBLE", "Cost", "Patience", "Reason", "Stop", "more_budget", "verdict"]
-
 VISIBLE = 0.03  # share of a solution that shows on a plot: where less is missed, a solution is plausible
 ROUNDING = 1e-10  # estimates below are limited by round-off, where refinement no longer pays
 _HELPS = 0.8  # share of the error of a stage that the next one may leave, if a larger budget is to help
@@ -63,20 +61,11 @@ class Stop:
 
 @dataclass(frozen=True)
 class Cost:
-    """The cost of the next stage.
+    """The cost of the next stage."""
 
-    Attributes
-    ----------
-    words
-        The next stage in words, as "a finer tree of cells".
-    operations
-        Work beyond what the budget knows of.
-    memory, share
-        Bytes, and the share of the memory that may be used for them.
-    """
-
-    words: str
-    operations: float
+    words: str  # the next stage in words, as "a finer tree of cells"
+    operations: float  # work beyond what the budget knows of
+    # memory, share: bytes, and the share of the memory that may be used for them
     memory: float = 0.0
     share: float = 1.0
 
@@ -92,37 +81,21 @@ class Cost:
 
 @dataclass(frozen=True)
 class Patience:
-    """When stages in a row that bring nothing end a refinement.
+    """When stages in a row that bring nothing end a refinement."""
 
-    Attributes
-    ----------
-    words
-        What may be the cause then.
-    window
-        So many last estimates are held against those before.
-    pays
-        Share of the estimates before that the last ones must fall to.
-    rounding
-        Estimates below this are limited by round-off.
-    unresolved, least
-        Where the last estimate is above, nothing is said before there are so many stages.
-    means, resolved
-        Whether the geometric means of two windows are compared, not the best of one with the last before it: one stage
-        that happens to agree with the next says little then. The window is doubled while no estimate is below
-        ``resolved``.
-    falls
-        Residuals that fell to such a share over three stages: the solution is still being found.
-    """
-
-    words: str
-    window: int
-    pays: float
-    rounding: float = 0.0
+    words: str  # what may be the cause then
+    window: int  # so many last estimates are held against those before
+    pays: float  # share of the estimates before that the last ones must fall to
+    rounding: float = 0.0  # estimates below this are limited by round-off
+    # unresolved, least: where the last estimate is above, nothing is said before there are so many stages
     unresolved: float = np.inf
     least: int = 0
+    # means, resolved: whether the geometric means of two windows are compared, not the best of one with the last before
+    # it: one stage that happens to agree with the next says little then. The window is doubled while no estimate is
+    # below resolved
     means: bool = False
     resolved: float = 1e-3
-    falls: float = 0.0
+    falls: float = 0.0  # residuals that fell to such a share over three stages: the solution is still being found
 
     def limit(self, stages: Sequence[Stage]) -> Stop | None:
         """Return why more stages would bring nothing, or None.

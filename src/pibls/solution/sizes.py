@@ -81,6 +81,7 @@ def _factors(problem: Problem) -> list[dict[str, float]]:
 
 def field_scales(problem: Problem, sizes: FloatArray) -> FloatArray:
     """Return the sizes that errors are relative to, from those of the fields in order; one where none is known."""
-    names = problem.field_names
-    found = reference_sizes(problem, dict(zip(names, sizes.tolist(), strict=True)))
-    return np.array([found[name] if found[name] > 0 else 1.0 for name in names])
+    if len(sizes) > 1:
+        found = reference_sizes(problem, dict(zip(problem.field_names, sizes.tolist(), strict=True)))
+        sizes = np.array([found[name] for name in problem.field_names])
+    return np.where(sizes > 0.0, sizes, 1.0)

@@ -11,8 +11,6 @@ from pibls.solvers.inputs import check_matrix, check_rhs, check_ridge, column_no
 from pibls.solvers.solver import Factorisation, Solver, computing, require_workspace
 from pibls.solvers.svd import decompose
 
-__all__ = ["ConstrainedFactorisation", "NullSpace", "constrained"]
-
 _OWNER = "constrained"
 _CORRECTIONS = 3
 # Directions that C sees this faintly are left to the least-squares rows, which know them better than rounding does.
@@ -133,28 +131,16 @@ class NullSpace:
 @final
 @dataclass(frozen=True, eq=False)
 class ConstrainedFactorisation:
-    """H factorised on the null space of C, ready for pairs (z, d).
+    """H factorised on the null space of C, ready for pairs (z, d)."""
 
-    Attributes
-    ----------
-    name, shape
-        The solver, and rows and columns of H.
-    space
-        The constraints, split; ``space.rank`` of them are independent.
-    bound
-        H on the bound directions.
-    free
-        H on the free directions, factorised; None where the constraints leave none.
-    soft
-        H and heavily weighted constraints in one, factorised: where its weights meet the constraints to round-off
-        already, they keep digits that the constraints, close to singular themselves, would cost.
-    """
-
+    # name, shape: the solver, and rows and columns of H
     name: str
     shape: tuple[int, int]
-    space: NullSpace
-    bound: Array
-    free: Factorisation | None
+    space: NullSpace  # the constraints, split; space.rank of them are independent
+    bound: Array  # H on the bound directions
+    free: Factorisation | None  # H on the free directions, factorised; None where the constraints leave none
+    # H and heavily weighted constraints in one, factorised: where its weights meet the constraints to round-off
+    # already, they keep digits that the constraints, close to singular themselves, would cost
     soft: Factorisation
 
     @property

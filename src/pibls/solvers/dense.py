@@ -12,8 +12,6 @@ from typing import Any, final
 import array_api_compat
 import numpy as np
 
-__all__ = ["EPS", "Array", "Dense", "Householder", "array_namespace", "column_major", "dense", "is_torch", "pad"]
-
 Array = Any
 EPS = float(np.finfo(np.float64).eps)
 # Width of the panels of the blocked QR factorisation: wide enough for matrix products at full speed.

@@ -27,8 +27,6 @@ from pibls.checks import FloatArray
 from pibls.errors import SolveError
 from pibls.solvers.joins import Join
 
-__all__ = ["DependentError", "Elimination", "Factor", "Front", "Load", "System", "transposed", "triangular"]
-
 _SINGULAR = 1e-14  # of the largest entry of a diagonal: smaller ones are rounding
 
 
@@ -80,21 +78,11 @@ class _Stacked:
 
 @dataclass(frozen=True, eq=False)
 class System(_Stacked):
-    """Rows of leaves of the tree.
+    """Rows of leaves of the tree."""
 
-    Attributes
-    ----------
-    equation
-        Rows over the own unknowns alone.
-    rows
-        Rows over the own unknowns and the others.
-    heavy
-        Further rows of that kind, few, which count many times as much.
-    """
-
-    equation: FloatArray
-    rows: FloatArray
-    heavy: FloatArray
+    equation: FloatArray  # rows over the own unknowns alone
+    rows: FloatArray  # rows over the own unknowns and the others
+    heavy: FloatArray  # further rows of that kind, few, which count many times as much
 
     @property
     def own(self) -> int:
@@ -143,18 +131,10 @@ class Load(_Stacked):
 
 @dataclass(frozen=True, eq=False)
 class Front(_Stacked):
-    """All that branches say of the unknowns they share.
+    """All that branches say of the unknowns they share."""
 
-    Attributes
-    ----------
-    rows
-        Gram matrices, or triangles of rows.
-    sizes
-        Squares of the columns before any elimination.
-    """
-
-    rows: FloatArray
-    sizes: FloatArray
+    rows: FloatArray  # gram matrices, or triangles of rows
+    sizes: FloatArray  # squares of the columns before any elimination
 
     def taken(self, which: Any) -> Front:
         """Return the fronts of some of the branches."""

@@ -14,8 +14,6 @@ from pibls.limits import require_time
 from pibls.solvers.elimination import DependentError, Factor, Front, Load, System, transposed, triangular
 from pibls.solvers.joins import Join
 
-__all__ = ["Grams", "Rotated"]
-
 _DEPENDENT = 1e-13  # of what a column was before elimination: a smaller pivot of a Gram matrix has no digits
 _CONDITIONED = 1e-5  # least reciprocal condition of rows at hand for a Gram matrix: refinement mends what it loses
 _DEFICIENT = 1e-14  # reciprocal condition of rows that leave something open

@@ -10,8 +10,6 @@ from pibls.checks import shorten
 from pibls.errors import InputError, SolveError
 from pibls.solvers.dense import Array, array_namespace, is_torch
 
-__all__ = ["check_matrix", "check_rhs", "check_ridge", "column_norms", "to_host", "to_library"]
-
 # Columns are looked at in blocks of this many entries, so that no check needs a second copy of the matrix.
 _BLOCK = 2**20
 # A column below this norm counts as zero: dividing by it would overflow.

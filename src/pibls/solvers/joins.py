@@ -11,8 +11,6 @@ import numpy as np
 
 from pibls.checks import FloatArray
 
-__all__ = ["Join", "counted", "joining"]
-
 _LARGE, _SMALL = 0.25, 50.0  # what an operation counts in blocks of any size, and beside that by their size
 
 
@@ -37,21 +35,13 @@ class Join:
     The first unknowns of a front are its *sums*: quantities that the union has as the sum of both. The union first has
     the unknowns that are eliminated (the sums of the second front, then what only both fronts share), then its own
     sums, then all other unknowns.
-
-    Attributes
-    ----------
-    places
-        For each front, the places of its unknowns in the union.
-    gone, left
-        How many unknowns are eliminated, and how many are left.
-    counts
-        For each front, how much each of its sums, which should be zero, counts.
     """
 
-    places: tuple[Any, Any]
+    places: tuple[Any, Any]  # for each front, the places of its unknowns in the union
+    # gone, left: how many unknowns are eliminated, and how many are left
     gone: int
     left: int
-    counts: tuple[FloatArray, FloatArray]
+    counts: tuple[FloatArray, FloatArray]  # for each front, how much each of its sums, which should be zero, counts
 
     @classmethod
     def of(

@@ -11,8 +11,6 @@ from pibls.solvers.inputs import check_matrix, check_ridge, column_norms
 from pibls.solvers.mixing import Mixing
 from pibls.solvers.solver import Factorisation, computing, require_workspace
 
-__all__ = ["LeastSquares", "count_above", "tail_norms"]
-
 # Rounding leaves a matrix of exact rank r with a tail of 1 to 4 eps (‖·‖_F, relative) in the second triangle, at any
 # size tried up to 4000 × 2000; every eps more costs digits of solutions in smooth features.
 _CUTOFF = 6 * EPS

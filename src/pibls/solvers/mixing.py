@@ -11,8 +11,6 @@ from pibls.checks import check_seed
 from pibls.solvers.dense import Array, array_namespace
 from pibls.solvers.inputs import to_library
 
-__all__ = ["Mixing", "hartley"]
-
 # Rows are transformed in blocks of this many entries: they stay in the cache, and need no second copy of the matrix.
 _BLOCK = 2**17
 

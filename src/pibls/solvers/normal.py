@@ -12,8 +12,6 @@ from pibls.solvers.dense import Array, array_namespace, column_major, dense
 from pibls.solvers.inputs import check_matrix, check_ridge, column_norms
 from pibls.solvers.solver import Factorisation, computing, require_workspace
 
-__all__ = ["NormalEquations"]
-
 
 @final
 @dataclass(frozen=True)

@@ -10,8 +10,6 @@ from pibls.solvers.dense import EPS, Array, Householder, array_namespace, column
 from pibls.solvers.inputs import check_matrix, check_ridge, column_norms
 from pibls.solvers.solver import Factorisation, computing, require_workspace
 
-__all__ = ["QR"]
-
 
 @final
 @dataclass(frozen=True)

@@ -13,8 +13,6 @@ from pibls.limits import require_time
 from pibls.solvers.elimination import Factor, Front, Load, System, transposed
 from pibls.solvers.joins import Join
 
-__all__ = ["Rotations"]
-
 _RIDGE = 1e-13  # rows that say that an unknown is zero, where no other row says anything of it
 
 

@@ -16,8 +16,6 @@ from pibls.runtime import blas_threads, require_memory
 from pibls.solvers.dense import Array, array_namespace
 from pibls.solvers.inputs import check_rhs
 
-__all__ = ["Factorisation", "Solver", "computing", "require_workspace"]
-
 
 @contextmanager
 def computing() -> Iterator[None]:
@@ -28,28 +26,15 @@ def computing() -> Iterator[None]:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Factorisation(ABC):
-    """A factorised matrix H, ready for right-hand sides z.
+    """A factorised matrix H, ready for right-hand sides z."""
 
-    Attributes
-    ----------
-    name
-        The solver that made it.
-    shape
-        Rows and columns of H.
-    rank
-        Numerical rank that the solver used.
-    condition
-        Estimate of the condition number of what was factorised, with columns scaled to unit norm where the solver
-        scales them. Past 1e16 it says only that H is singular to working precision.
-    details
-        What else the solver has to report.
-    """
-
-    name: str
-    shape: tuple[int, int]
-    rank: int
+    name: str  # the solver that made it
+    shape: tuple[int, int]  # rows and columns of H
+    rank: int  # numerical rank that the solver used
+    # estimate of the condition number of what was factorised, with columns scaled to unit norm where the solver scales
+    # them. Past 1e16 it says only that H is singular to working precision
     condition: float
-    details: Mapping[str, float] = field(default_factory=dict)
+    details: Mapping[str, float] = field(default_factory=dict)  # what else the solver has to report
 
     def solve(self, rhs: Array) -> Array:
         """Return the weights of shape (M,) for one right-hand side (N,), or (M, k) for k of them (N, k)."""

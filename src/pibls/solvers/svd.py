@@ -11,8 +11,6 @@ from pibls.solvers.dense import EPS, Array, array_namespace, column_major, dense
 from pibls.solvers.inputs import check_matrix, check_ridge, column_norms
 from pibls.solvers.solver import Factorisation, computing, require_workspace
 
-__all__ = ["SVD", "decompose"]
-
 
 @final
 @dataclass(frozen=True)

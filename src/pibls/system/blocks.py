@@ -7,35 +7,17 @@ from typing import Any
 
 from pibls.checks import FloatArray
 
-__all__ = ["Block", "System"]
-
 
 @dataclass(frozen=True, eq=False)
 class Block:
-    """Rows of the system that belong to one statement.
+    """Rows of the system that belong to one statement."""
 
-    Attributes
-    ----------
-    name
-        Name of the statement.
-    rows
-        Where they stand.
-    is_equation
-        Whether they state a differential equation rather than a condition.
-    scale
-        What the rows were multiplied with; divide a residual by it to get physical units back.
-    norm
-        Root mean square of the row norms before that.
-    noise
-        What each row was divided by before that, for measurements of known noise.
-    """
-
-    name: str
-    rows: slice
-    is_equation: bool
-    scale: float = 1.0
-    norm: float = 0.0
-    noise: FloatArray | None = None
+    name: str  # name of the statement
+    rows: slice  # where they stand
+    is_equation: bool  # whether they state a differential equation rather than a condition
+    scale: float = 1.0  # what the rows were multiplied with; divide a residual by it to get physical units back
+    norm: float = 0.0  # root mean square of the row norms before that
+    noise: FloatArray | None = None  # what each row was divided by before that, for measurements of known noise
 
     @property
     def count(self) -> int:

@@ -14,8 +14,6 @@ import numpy as np
 from pibls.checks import check_number
 from pibls.problem import OnPart, Statement
 
-__all__ = ["Balanced", "Fixed", "Penalties", "RowScaling"]
-
 
 @dataclass(frozen=True)
 class Balanced:

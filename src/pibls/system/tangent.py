@@ -15,8 +15,6 @@ from pibls.errors import ProblemError
 from pibls.problem import Form, MultiIndex, Problem, Statement
 from pibls.problem.evaluate import Function
 
-__all__ = ["Evaluate", "check_known", "linearised"]
-
 Evaluate = Callable[[FloatArray, Sequence[tuple[str, MultiIndex]]], list[FloatArray]]
 """Derivatives of fields at points, as :meth:`pibls.Solution.evaluate` gives them."""
 

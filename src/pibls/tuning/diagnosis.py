@@ -101,15 +101,13 @@ def _nonlinear_flaw(tol: float, solution: Solution, _: Loop) -> tuple[str, str]:
 
 def _flaw(tol: float, budget: Budget, seed: int, solution: Solution, loop: Loop) -> tuple[str, str]:
     """Say why a linear problem is ill-posed, or how its jumps were read where nothing is wrong."""
-    problem, record = solution.problem, solution.diagnostics
-    if budget.late:
-        return "", ""
+    problem = solution.problem
     evolution = find_evolution(problem) if problem.domain.time is not None else None
     lacks = evolution.lacks if isinstance(evolution, Evolution) else ""  # where waves fade soon, cells hardly notice
     if isinstance(evolution, Evolution) and grows_without_bound(evolution, solution.network):
         return _RUNAWAY, ""
     unmet = _is_in_doubt(solution, tol)
-    if unmet or (record.condition or 0.0) > _SENSITIVE:
+    if unmet or (solution.diagnostics.condition or 0.0) > _SENSITIVE:
         found = sensitivity_of(problem, seed, cast(Linear, loop.fitter))
         budget.spend(found.operations)
         if found.is_unseen or found.is_unstable:

@@ -26,8 +26,6 @@ from pibls.system import Balanced, check_linear
 from pibls.tuning.fitting import ROWS_PER_NODE
 from pibls.tuning.judge import Judge
 
-__all__ = ["grow", "new_nodes", "residual_points", "steepness", "with_nodes"]
-
 _CANDIDATES = 8  # candidates per point that is chosen
 _FLOOR = 0.2  # share of the points that are spread evenly, so that no part of the domain is left out
 _MONITOR_POINTS = 2000
@@ -106,8 +104,6 @@ def with_nodes(network: BroadNetwork, groups: Sequence[FeatureGroup | Enhancemen
 def residual_points(solution: Solution, count: int, rng: np.random.Generator) -> Points:
     """Return points at which the residual of a solution is large: its size is their density, over a floor.
 
-    Examples
-    --------
     >>> from pibls import PIELM, problems
     >>> problem = problems.boundary_layer()  # a layer near x = 1
     >>> rough = PIELM(nodes=40, activation="sin", scale=20.0).fit(problem, Points.sample(problem, 200))

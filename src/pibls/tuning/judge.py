@@ -21,8 +21,6 @@ from pibls.problem import MultiIndex, Problem, Statement
 from pibls.solution.sizes import SHARE, natural_sizes
 from pibls.system import Evaluate
 
-__all__ = ["Evaluates", "Judge", "Verdict", "root_mean_square"]
-
 _SIZE_POINTS = 200
 # Share of what its fields and the domain suggest below which all terms of a statement count as zero, as those of
 # u_xx = 0 are: their residual is rounding, and relative to nothing.

@@ -11,8 +11,6 @@ from typing import Any
 from pibls.checks import cut, shorten
 from pibls.errors import InputError
 
-__all__ = ["Progress", "reporter"]
-
 
 @dataclass(frozen=True)
 class Progress:

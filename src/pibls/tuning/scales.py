@@ -10,8 +10,6 @@ from collections.abc import Callable, Iterable, Mapping
 
 import numpy as np
 
-__all__ = ["choose_scale", "refine_scale", "vertex", "widened"]
-
 Scale = tuple[float, ...]
 _LADDER = (0.75, 1.5, 3.0, 6.0, 12.0, 24.0, 48.0)
 _LADDER_LINE = (1.5, 6.0, 24.0, 96.0, 384.0)

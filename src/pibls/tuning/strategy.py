@@ -25,8 +25,6 @@ from pibls.tuning.diagnosis import solve_by_cells
 from pibls.tuning.progress import Progress
 from pibls.tuning.wide import solve_wide
 
-__all__ = ["Strategy"]
-
 _FLAT, _SOLID = 3, 4  # two or three dimensions of space, and time
 _FIRST = 0.1  # share of the budget for the first of two ways, where the second one is cheap
 _MOST = 0.7  # share for the first of two ways, where the second one needs some

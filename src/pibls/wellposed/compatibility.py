@@ -27,8 +27,6 @@ from pibls.problem.conditions import residual_of
 from pibls.problem.operators import Divergence, Laplacian
 from pibls.problem.symbols import Field
 
-__all__ = ["PLAIN", "SAME", "incompatibility"]
-
 Slot = tuple[str, MultiIndex]
 Row = Callable[[FloatArray, FloatArray], FloatArray]
 

@@ -30,7 +30,6 @@ from pibls.wellposed.sensitivity import DECOMPOSITION, RESOLVED, SCALE
 if TYPE_CHECKING:
     from pibls.tuning.fitting import Fitting
 
-__all__ = ["MET", "Clash", "clash_beyond", "contradiction_of", "find_clash", "joint_defects", "stay_apart"]
 
 Slot = tuple[str, MultiIndex]
 
@@ -46,24 +45,12 @@ MET = 0.02
 
 @dataclass(frozen=True, eq=False)
 class Clash:
-    """Two conditions on the same things at the same place.
+    """Two conditions on the same things at the same place."""
 
-    Attributes
-    ----------
-    names
-        What they are called.
-    slots
-        The fields and derivatives in them, with the size of their coefficients.
-    place
-        Where they differ most.
-    values
-        What each gives there.
-    """
-
-    names: tuple[str, str]
-    slots: dict[Slot, float]
-    place: FloatArray
-    values: tuple[float, float]
+    names: tuple[str, str]  # what they are called
+    slots: dict[Slot, float]  # the fields and derivatives in them, with the size of their coefficients
+    place: FloatArray  # where they differ most
+    values: tuple[float, float]  # what each gives there
 
     def in_words(self, solution: Solution, tol: float) -> str:
         """Say what contradicts what, if that is more than a small part of the terms of these conditions."""
@@ -86,8 +73,6 @@ class Clash:
 def find_clash(problem: Problem) -> Clash | None:
     """Return two conditions that differ on what they both give.
 
-    Examples
-    --------
     >>> from pibls.geometry import Interval
     >>> from pibls.problem import Dirichlet, coordinates, field
     >>> x = coordinates("x")
@@ -192,8 +177,6 @@ def joint_defects(problem: Problem, points: Points, network: BroadNetwork) -> tu
     Statements that can each be met but not together contradict each other, or ask for more than the network can do;
     statements that cannot even be met alone want a finer network.
 
-    Examples
-    --------
     >>> from pibls import Dirichlet, Interval, coordinates, field
     >>> from pibls.features import draw_network
     >>> x = coordinates("x")

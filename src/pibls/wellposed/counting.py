@@ -21,7 +21,6 @@ from pibls.problem.analysis import analysis_of
 if TYPE_CHECKING:
     from pibls.evolution.form import Evolution
 
-__all__ = ["conditions_needed", "exceeds", "surplus", "surplus_on_line", "what_lacks"]
 
 # All of them are smooth wherever their arguments are.
 _SMOOTH = (sp.Add, sp.Mul, sp.exp, sp.sin, sp.cos, sp.sinh, sp.cosh, sp.tanh, sp.atan, sp.erf)
@@ -140,8 +139,6 @@ def surplus_on_line(problem: Problem) -> Statement | None:
 
     Least squares put what it contradicts into an ever smaller cell at that end, where nothing is seen of it.
 
-    Examples
-    --------
     >>> from pibls.geometry import Interval
     >>> from pibls.problem import Dirichlet, coordinates, field
     >>> x = coordinates("x")

@@ -34,7 +34,6 @@ from pibls.system import Balanced, assemble
 if TYPE_CHECKING:
     from pibls.tuning.fitting import Fitting
 
-__all__ = ["DECOMPOSITION", "RESOLVED", "SCALE", "Ambiguity", "Sensitivity", "ambiguity_of", "sensitivity_of"]
 
 _DEGREE = {1: 14, 2: 17, 3: 12}  # enough to tell what nothing sees from what is seen little, by many digits
 _DRAWS = 3  # of random right-hand sides
@@ -51,26 +50,16 @@ DECOMPOSITION = 5.0
 
 @dataclass(frozen=True, eq=False)
 class Sensitivity:
-    """Sensitivity of a problem on even trees, and the change of a solution that is seen least.
-
-    Attributes
-    ----------
-    sizes
-        Sensitivity on each tree, from coarse to fine.
-    place, field
-        Where that change is largest on the finest tree, and in which field.
-    operations
-        What it took to find out.
-    is_local
-        Whether that change is all in one part of a cell that the boundary cuts: then it tells of the cut, not of the
-        problem.
-    """
+    """Sensitivity of a problem on even trees, and the change of a solution that is seen least."""
 
     problem: Problem
-    sizes: tuple[float, ...]
+    sizes: tuple[float, ...]  # sensitivity on each tree, from coarse to fine
+    # place, field: where that change is largest on the finest tree, and in which field
     place: FloatArray
     field: str
-    operations: float = 0.0
+    operations: float = 0.0  # what it took to find out
+    # whether that change is all in one part of a cell that the boundary cuts: then it tells of the cut, not of the
+    # problem
     is_local: bool = False
 
     @property
@@ -109,8 +98,6 @@ def _in_words(problem: Problem, field: str, place: FloatArray, seen: float, is_u
 def sensitivity_of(problem: Problem, seed: int = 0, near: Linear | None = None) -> Sensitivity:
     """Return the sensitivity of a linear problem on even trees; the solver of the same problem may be given.
 
-    Examples
-    --------
     >>> from pibls import Dirichlet, Interval, coordinates, field
     >>> x = coordinates("x")
     >>> u = field("u", x)
@@ -167,17 +154,10 @@ def _largest(
 
 @dataclass(frozen=True, eq=False)
 class Ambiguity:
-    """The function of a network that the equations and conditions see least.
+    """The function of a network that the equations and conditions see least."""
 
-    Attributes
-    ----------
-    visibility
-        Size of what the equations and conditions see of it, relative to its own size.
-    network, weights
-        The function: a pilot network and its output weights, one row per field.
-    """
-
-    visibility: float
+    visibility: float  # size of what the equations and conditions see of it, relative to its own size
+    # network, weights: the function: a pilot network and its output weights, one row per field
     network: BroadNetwork
     weights: FloatArray
 
@@ -216,8 +196,6 @@ def ambiguity_of(fitting: Fitting, budget: Budget | None = None) -> str:
 def find_ambiguity(problem: Problem, points: Points, network: BroadNetwork) -> Ambiguity:
     """Return the least visible function of a network.
 
-    Examples
-    --------
     >>> import sympy as sp
     >>> from pibls import Dirichlet, Interval, coordinates, field
     >>> from pibls.features import draw_network

@@ -15,7 +15,6 @@ from pibls.solution.json_records import Network
 if TYPE_CHECKING:
     from pibls.evolution.form import Evolution
 
-__all__ = ["grows_without_bound", "leaves_its_bounds"]
 
 _WAVES = (1e2, 1e3, 1e4)  # radians per half side of the domain
 _GROWS, _PLAIN = 3.0, 1e-4
