@@ -122,13 +122,6 @@ class Guard:
         """Bytes that the solve may still take."""
         return np.inf if self.memory is None else max(0.0, self.memory - (self.holds() - self.held))
 
-    def within(self, outer: Guard | None) -> None:
-        """Lower the limits to those that are left to a solve around this one."""
-        if outer is not None and outer.deadline is not None:
-            self.deadline = min(np.inf if self.deadline is None else self.deadline, outer.deadline - outer.elapsed)
-        if outer is not None and outer.memory is not None:
-            self.memory = min(np.inf if self.memory is None else self.memory, outer.room)
-
     def look(self) -> str:
         """Say which limit is reached, if one is; what follows a stop that was noticed has a little more."""
         more = _GRACE + _SHARE * (self.deadline or 0.0) if self.noticed else 0.0
@@ -192,11 +185,7 @@ def in_words(stop: BaseException) -> str:
 
 
 def keep(problem: object, make: Callable[[str], Any]) -> None:
-    """Keep an approximation that is returned if the solve is stopped before there is a better one.
-
-    Only one of the problem that is solved: a solve may pass through easier ones. It is made when it is asked for, from
-    a sentence that says why the solve was stopped.
-    """
+    """Keep an approximation of the problem that is solved, made from the words of a stop if nothing better comes."""
     guard = _CURRENT.get()
     if guard is not None and guard.owner is problem:
         guard.kept = make
@@ -224,7 +213,11 @@ def guarded(guard: Guard) -> Iterator[Guard]:
     DeadlineError, ResourceError
         Where nothing inside has returned a solution.
     """
-    guard.within(_CURRENT.get())
+    outer = _CURRENT.get()  # a solve within another has the limits that are left to that
+    if outer is not None and outer.deadline is not None:
+        guard.deadline = min(guard.deadline or np.inf, outer.deadline - outer.elapsed)
+    if outer is not None and outer.memory is not None:
+        guard.memory = min(guard.memory or np.inf, outer.room)
     token = _CURRENT.set(guard)
     try:
         with _messenger() as send:
