@@ -116,13 +116,15 @@ def read_gmsh(content: bytes) -> tuple[FloatArray, Groups]:
         places = np.minimum(np.searchsorted(known, nodes), len(known) - 1)
         if not len(known) or (known[places] != nodes).any():
             raise ValueError("cells have nodes that it does not have")
-        if kind in DIMENSION:
-            groups.append((kind, order[places], [_named(names, DIMENSION[kind], own) for own in tags]))
+        if d := DIMENSION.get(kind):
+            groups.append(
+                (
+                    kind,
+                    order[places],
+                    [next((names[d, int(tag)] for tag in own if (d, int(tag)) in names), None) for own in tags],
+                )
+            )
     return points, groups
-
-
-def _named(names: Mapping[tuple[int, int], str], dimension: int, tags: Any) -> str | None:
-    return next((names[dimension, int(tag)] for tag in tags if (dimension, int(tag)) in names), None)
 
 
 def _sections(content: bytes) -> Iterator[tuple[bytes, bytes]]:
