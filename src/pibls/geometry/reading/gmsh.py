@@ -103,8 +103,8 @@ def read_gmsh(content: bytes) -> tuple[FloatArray, Groups]:
     sections = {name: _Numbers(body, text, size) for name, body in _sections(content)}
     if not version.startswith(("2", "4")) or not {b"Nodes", b"Elements"} <= set(sections):
         raise ValueError(f"format {version} is not known, or nodes or elements are missing")
-    titles = sections[b"PhysicalNames"].content if b"PhysicalNames" in sections else b""
-    named = re.findall(rb'(\d+)\s+(\d+)\s+"([^"\n]*)"', titles)
+    head_names = sections[b"PhysicalNames"].content if b"PhysicalNames" in sections else b""
+    named = re.findall(rb'(\d+)\s+(\d+)\s+"([^"\n]*)"', head_names)
     names = {(int(dim), int(tag)): name.decode("utf-8", "replace") for dim, tag, name in named}
     (numbers, points), blocks = (_old if version.startswith("2") else _new)(sections, version in ("4", "4.0"))
     order = np.argsort(numbers, kind="stable")
@@ -117,13 +117,8 @@ def read_gmsh(content: bytes) -> tuple[FloatArray, Groups]:
         if not len(known) or (known[places] != nodes).any():
             raise ValueError("cells have nodes that it does not have")
         if d := DIMENSION.get(kind):
-            groups.append(
-                (
-                    kind,
-                    order[places],
-                    [next((names[d, int(tag)] for tag in own if (d, int(tag)) in names), None) for own in tags],
-                )
-            )
+            titles = [next((names[d, int(tag)] for tag in own if (d, int(tag)) in names), None) for own in tags]
+            groups.append((kind, order[places], titles))
     return points, groups
 
 
