@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from matplotlib.collections import LineCollection
 from matplotlib.figure import Figure
 
 from pibls.features import EnhancementGroup, FeatureGroup, activation, draw_network
@@ -62,9 +63,8 @@ def draw_architecture(network: BroadNetwork | DeepNetwork, problem: Problem, *, 
     if isinstance(network, BroadNetwork):
         pairs.append((1, last))  # feature nodes reach the fields past the enhancement nodes, too
     for start, end in pairs:
-        for low, _ in columns[start]:
-            for high, _ in columns[end]:
-                axes.plot([start, end], [low, high], color=colours[start], linewidth=0.4, alpha=0.5, zorder=1)
+        edges = [[(start, low), (end, high)] for low, _ in columns[start] for high, _ in columns[end]]
+        axes.add_collection(LineCollection(edges, colors=colours[start], linewidths=0.4, alpha=0.5, zorder=1))
     names = ["coordinates", *(name for *_, name in layers), "fields"]
     bottom = min(height for column in columns for height, _ in column) - 1.0
     for here, name in enumerate(names):
