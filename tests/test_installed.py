@@ -90,6 +90,6 @@ def test_methods_fit(method):
 
 @pytest.mark.skipif(importlib.util.find_spec("meshio") is not None, reason="it is installed")
 def test_what_is_not_installed_is_said(tmp_path):
-    (tmp_path / "a.msh").write_text("$MeshFormat\n2.2 0 8\n$EndMeshFormat\n")
+    (tmp_path / "a.mesh").write_text("MeshVersionFormatted 2\n")
     with pytest.raises(MissingDependencyError, match="pip install"):
-        pb.read_shape(tmp_path / "a.msh", pb.coordinates("x y"))
+        pb.read_shape(tmp_path / "a.mesh", pb.coordinates("x y"))
