@@ -6,11 +6,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from scipy.linalg import lapack
 
 from pibls.checks import FloatArray
 from pibls.errors import SolveError
 from pibls.limits import require_time
-from pibls.solvers.elimination import Factor, Front, Load, System, transposed
+from pibls.solvers.elimination import Factor, Front, Load, System
 from pibls.solvers.joins import Join
 
 _RIDGE = 1e-13  # rows that say that an unknown is zero, where no other row says anything of it
@@ -18,29 +19,42 @@ _RIDGE = 1e-13  # rows that say that an unknown is zero, where no other row says
 
 @dataclass(frozen=True, eq=False)
 class Turned(Factor):
-    """Branches whose rows are rotated: orthonormal columns take the rows into the triangles."""
+    """Branches whose rows are rotated: for each one, the reflectors that take its rows into the triangles."""
 
-    rotation: FloatArray
+    reflectors: tuple[tuple[FloatArray, FloatArray], ...]
 
     @property
     def size(self) -> int:
         """How many numbers it holds."""
-        return super().size + self.rotation.size
+        return super().size + sum(columns.size for columns, _ in self.reflectors)
 
     def taken(self, which: Any) -> Factor:
         """Return the factors of some of the branches."""
         some = super().taken(which)
-        return Turned(some.triangle, some.coupling, some.front, self.rotation[which])
+        return Turned(some.triangle, some.coupling, some.front, tuple(self.reflectors[k] for k in which))
 
     def up(self, right: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return the right-hand sides of own unknowns and of fronts, from those of the rows."""
-        turned = transposed(self.rotation[:, : right.shape[1]]) @ right
+        count, given, sides = right.shape
+        if len(self.reflectors) == count:
+            turned = np.stack([_turned(*own, one) for own, one in zip(self.reflectors, right, strict=True)])
+        else:
+            together = _turned(*self.reflectors[0], right.transpose(1, 0, 2).reshape(given, count * sides))
+            turned = together.reshape(-1, count, sides).transpose(1, 0, 2)
         return turned[:, : self.own], turned[:, self.own :]
 
     def lifted(self, system: System, load: Load) -> tuple[FloatArray, FloatArray]:
         """Return the same for leaves."""
         del system
         return self.up(np.concatenate([load.equation, load.rows, load.heavy], axis=1))
+
+
+def _turned(columns: FloatArray, scales: FloatArray, right: FloatArray) -> FloatArray:
+    """Return rotated right-hand sides of rows; rows beyond those given have none."""
+    every = np.zeros((len(columns), right.shape[1]), order="F")
+    every[: len(right)] = right
+    found = lapack.dormqr("L", "T", columns, scales, every, 64 * max(64, right.shape[1]), overwrite_c=True)[0]
+    return np.asarray(found[: columns.shape[1]])
 
 
 @dataclass(frozen=True)
@@ -80,12 +94,16 @@ class Rotations:
         if not np.isfinite(rows).all():
             raise SolveError("The equations are not finite where they are linearised. Check starts and bounds.")
         number, count, width = rows.shape
-        require_time(4.0 * number * count * width**2)
-        empty = np.zeros((number, max(width - count, 0), width))
-        rotation, triangle = np.linalg.qr(np.concatenate([rows, empty], axis=1))
-        sizes = np.square(rows).sum(axis=1)[:, own:]
-        front = Front(triangle[:, own:, own:], sizes)
-        return Turned(triangle[:, :own, :own], triangle[:, :own, own:], front, rotation[:, :count])
+        require_time(2.0 * number * count * width**2)
+        triangles, reflectors = np.empty((number, width, width)).transpose(0, 2, 1), []
+        for triangle, own_rows in zip(triangles, rows, strict=True):
+            columns = np.zeros((max(count, width), width), order="F")
+            columns[:count] = own_rows
+            columns, scales, _, _ = lapack.dgeqrf(columns, 64 * width, overwrite_a=True)
+            triangle[:] = np.triu(columns[:width])
+            reflectors.append((columns, scales))
+        front = Front(triangles[:, own:, own:], np.square(rows).sum(axis=1)[:, own:])
+        return Turned(triangles[:, :own, :own], triangles[:, :own, own:], front, tuple(reflectors))
 
     def raised(self, right: FloatArray, weight: FloatArray, units: FloatArray) -> FloatArray:
         """Return the right-hand sides of scaled fronts."""
