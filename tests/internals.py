@@ -51,7 +51,7 @@ NAMES = {
     "pibls.geometry.reading.raster": "simplified",
     "pibls.geometry.reading.shape": "EXTENSIONS",
     "pibls.geometry.regions": "inside",
-    "pibls.quadrature.roots": "bracketed climbed held_ranges narrowed projected",
+    "pibls.quadrature.roots": "bracketed climbed held_ranges narrowed onto_zeros",
     "pibls.quadrature.rules": "gauss periodic side tensor",
     "pibls.geometry.sampling": "apportion fill kronecker thin",
     "pibls.inverse.cell_forward": "CellForward",

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+import internals
 import pibls
 
 ROOT = Path(pibls.__file__).parent
@@ -166,3 +167,8 @@ def test_tests_reach_internals_through_one_module(path):
     nodes = [node for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.ImportFrom)]
     inner = {node.module for node in nodes if (node.module or "").startswith("pibls.") and node.module.count(".") > 1}
     assert not inner, f"import what {path.name} needs of {sorted(inner)} from tests/internals.py, and name it there"
+
+
+def test_every_internal_name_has_one_home():
+    every = [name for names in internals.NAMES.values() for name in names.split()]
+    assert sorted(set(every)) == sorted(every)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from internals import bracketed, climbed, held_ranges, narrowed, projected
+from internals import bracketed, climbed, held_ranges, narrowed, onto_zeros
 
 
 def test_roots_are_found_to_rounding_for_many_intervals_at_once():
@@ -44,5 +44,5 @@ def test_summits_are_climbed_to_half_the_digits_and_bounds_are_kept():
 
 def test_points_are_projected_along_the_gradient():
     X = np.random.default_rng(0).uniform(0.3, 1.0, (50, 3))
-    found = projected(lambda X: np.square(X).sum(axis=1) - 1.0, lambda X: 2.0 * X, X, 12)
+    found = onto_zeros(lambda X: np.square(X).sum(axis=1) - 1.0, lambda X: 2.0 * X, X, 12)
     np.testing.assert_allclose(found, X / np.linalg.norm(X, axis=1, keepdims=True), rtol=1e-14)

@@ -16,7 +16,7 @@ from pibls.geometry.patch import FieldState, Located, Patch, SurfaceRule
 from pibls.geometry.sampling import picked
 from pibls.problem.evaluate import Function, compile_function
 from pibls.problem.symbols import Data
-from pibls.quadrature.roots import projected
+from pibls.quadrature.roots import onto_zeros
 from pibls.quadrature.rules import gauss, side, tensor
 
 _NEWTON = 8
@@ -81,7 +81,7 @@ class LevelField(FieldState):
 
     def projected(self, X: FloatArray) -> FloatArray:
         """Return points of the zero set near points close to it, by Newton's method along the gradient."""
-        return projected(self, self.gradient, X, _NEWTON)
+        return onto_zeros(self, self.gradient, X, _NEWTON)
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,7 +11,7 @@ from pibls.checks import FloatArray
 from pibls.errors import ProblemError
 from pibls.problem.evaluate import Function, compile_function
 from pibls.problem.symbols import Data
-from pibls.quadrature.roots import projected
+from pibls.quadrature.roots import onto_zeros
 
 _NEWTON = 3
 _DIFFERENCE = 1e-6
@@ -53,7 +53,7 @@ class Level:
 
     def pulled(self, X: FloatArray, rounds: int = _NEWTON) -> FloatArray:
         """Return points nearby where it is zero."""
-        return projected(self, self.gradient, X, rounds)
+        return onto_zeros(self, self.gradient, X, rounds)
 
 
 def _values(function: Function, X: FloatArray) -> FloatArray:

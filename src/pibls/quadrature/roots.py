@@ -114,7 +114,7 @@ def climbed(
     return X
 
 
-def projected(
+def onto_zeros(
     value: Callable[[FloatArray], FloatArray], gradient: Callable[[FloatArray], FloatArray], X: FloatArray, rounds: int
 ) -> FloatArray:
     """Return points near given ones at which a function is zero, by Newton's method along its gradient."""
