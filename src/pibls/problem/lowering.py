@@ -159,7 +159,9 @@ def _free_of(expression: sp.Expr, slots: set[sp.Symbol]) -> tuple[bool, sp.Expr]
     if _varies(expression, left) or expanded_terms(expression) > _SIMPLIFY_LIMIT:
         return False, expression
     expanded = sp.expand(expression)
-    if expanded.free_symbols & slots and expanded.count_ops() <= _SIMPLIFY_LIMIT:
+    # SymPy simplifies inequalities by trying numbers at random, and evaluates text that it makes of them.
+    plain = not expanded.has(sp.core.relational.Relational)
+    if plain and expanded.free_symbols & slots and expanded.count_ops() <= _SIMPLIFY_LIMIT:
         expanded = sp.simplify(expanded)
     free = not expanded.free_symbols & slots
     return free, expanded if free else expression
