@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import lzma
+from pathlib import Path
 
 import pytest
 
@@ -140,9 +141,13 @@ def test_the_stored_study_has_the_tables_and_says_where_each_cell_is_from():
         assert all(one["made"][key] for key in ("command", "commit", "machine", "date"))
 
 
-def test_stored_numbers_over_seeds_have_one_source():
-    sources = {}
+def test_stored_numbers_over_seeds_are_of_one_machine_and_every_commit_is_told():
+    machines, seeds = {}, set()
+    told = (Path(__file__).parents[1] / "docs" / "reproduce.md").read_text(encoding="utf-8")
     for one in stored().cells:
         number = tuple(one.get(k) for k in ("kind", "problem", "method", "n_train", "score", "axis"))
-        origin = one["made"]["commit"], one["made"]["machine"]
-        assert sources.setdefault(number, origin) == origin
+        assert machines.setdefault(number, one["made"]["machine"]) == one["made"]["machine"]
+        assert one["made"]["commit"] in told
+        if one["kind"] == "accuracy":
+            assert (*number, one["seed"]) not in seeds
+            seeds.add((*number, one["seed"]))
