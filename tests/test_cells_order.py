@@ -79,3 +79,20 @@ def test_all_parts_end_up_in_one_branch(seed):
             )
     pairs = order.narrowest_first(sizes)
     assert sorted(number for pair in pairs for number in pair) == list(range(22))
+
+
+def test_sums_of_halves_add_up_and_are_those_that_rows_define():
+    # Too coarse for the solution, so that sums are not zero.
+    exact = sp.exp(-30 * (x - sp.Rational(1, 3)) ** 2 - 20 * y**2)
+    source = -sum(exact.diff(axis, 2) for axis in (x, y))
+    problem = pb.Problem(-pb.laplacian(u) - source, SQUARE, [pb.Dirichlet(u, exact)])
+    glue = Glue(Rows(Layout(problem, draw_reference(2, 4))))
+    unknowns, left = glue._eliminated(glue.branches.of(graded(glue.layout.root, 3)))
+    sizes = [np.abs(own).max() for own in unknowns.sums.values()]
+    missed = [np.abs(load.heavy).max() for load in left.values()]
+    assert max(sizes) > 1e-6
+    assert max(missed) < 1e-3 * max(sizes)
+    for batch in glue._tree.batches:
+        for branch in batch.branches if batch.join is not None else ():
+            one, two = (unknowns.sums[half] for half in branch.halves)
+            np.testing.assert_allclose(one + two, unknowns.sums[branch], atol=1e-12)

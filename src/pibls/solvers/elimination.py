@@ -27,6 +27,7 @@ from pibls.checks import FloatArray
 from pibls.errors import SolveError
 from pibls.solvers.joins import Join
 
+RIDGE = 1e-13  # rows that say that an unknown is zero, where no other row says anything of it
 _SINGULAR = 1e-14  # of the largest entry of a diagonal: smaller ones are rounding
 
 

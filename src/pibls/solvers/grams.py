@@ -11,13 +11,12 @@ from scipy.linalg import lapack
 from pibls.checks import FloatArray
 from pibls.errors import SolveError
 from pibls.limits import require_time
-from pibls.solvers.elimination import DependentError, Factor, Front, Load, System, transposed, triangular
+from pibls.solvers.elimination import RIDGE, DependentError, Factor, Front, Load, System, transposed, triangular
 from pibls.solvers.joins import Join
 
 _DEPENDENT = 1e-13  # of what a column was before elimination: a smaller pivot of a Gram matrix has no digits
 _CONDITIONED = 1e-5  # least reciprocal condition of rows at hand for a Gram matrix: refinement mends what it loses
 _DEFICIENT = 1e-14  # reciprocal condition of rows that leave something open
-_RIDGE = 1e-13  # rows that say that an unknown is zero, where no other row says anything of it
 
 
 @dataclass(frozen=True, eq=False)
@@ -128,7 +127,7 @@ class Grams:
     def _rotated(system: System) -> Rotated:
         rows, own = system.all_rows[0], system.own
         require_time(2.0 * len(rows) * own * (own + 2 * rows.shape[1]))
-        ridge = np.diag(np.full(own, _RIDGE))
+        ridge = np.diag(np.full(own, RIDGE))
         columns = np.asfortranarray(np.vstack([rows[:, :own], ridge]))
         factored, scales, _, _ = lapack.dgeqrf(columns, 64 * own)
         order = np.arange(own)
@@ -164,7 +163,6 @@ class Grams:
         ends, starts, (first, second) = join.gone + np.arange(sums), np.arange(sums), map(np.square, join.counts)
         gram[:, ends, ends] += first
         gram[:, starts, starts] += first + second
-        gram[:, ends, starts] -= first
         gram[:, starts, ends] -= first
         sizes = np.zeros((count, width))
         sizes[:, join.places[0]] = one.sizes

@@ -11,10 +11,8 @@ from scipy.linalg import lapack
 from pibls.checks import FloatArray
 from pibls.errors import SolveError
 from pibls.limits import require_time
-from pibls.solvers.elimination import Factor, Front, Load, System
+from pibls.solvers.elimination import RIDGE, Factor, Front, Load, System
 from pibls.solvers.joins import Join
-
-_RIDGE = 1e-13  # rows that say that an unknown is zero, where no other row says anything of it
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,7 +62,7 @@ class Rotations:
     def leaves(self, system: System) -> list[tuple[Factor, list[int]]]:
         """Eliminate the own unknowns of leaves."""
         ridge = np.zeros((len(system.rows), system.own, system.rows.shape[2]))
-        ridge[:, np.arange(system.own), np.arange(system.own)] = _RIDGE
+        ridge[:, np.arange(system.own), np.arange(system.own)] = RIDGE
         rows = np.concatenate([system.all_rows, ridge], axis=1)
         return [(self._factor(rows, system.own), list(range(len(rows))))]
 
