@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -13,7 +14,6 @@ from pibls.checks import BoolArray, FloatArray, check_number, refusal
 from pibls.errors import GeometryError
 from pibls.geometry.base import LevelIn, Region, check_coordinates
 from pibls.geometry.description import Argument, Arguments, Kind
-from pibls.geometry.part import Part
 from pibls.geometry.patch import Located, Patch, SurfaceRule
 from pibls.geometry.sampling import check_count, unit_cube
 from pibls.quadrature.rules import gauss, periodic, side, tensor
@@ -167,9 +167,8 @@ class Ball(Region):
         return math.pow(math.pi, d / 2) / math.gamma(d / 2 + 1) * math.pow(self.radius, d)
 
     @property
-    def boundary(self) -> Part:
-        """The sphere."""
-        return self._part("boundary", SpherePatch(self.center, self.radius))
+    def _patches(self) -> Iterable[Patch]:
+        return [SpherePatch(self.center, self.radius)]
 
     @property
     def parameters(self) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
+from functools import cached_property
 from inspect import isabstract
 from types import MappingProxyType
 from typing import Any, ClassVar
@@ -72,6 +73,8 @@ class Domain(FieldState, ABC):
     """The description of a shape besides its coordinates."""
     derived: ClassVar[bool] = False
     """Whether the coordinates follow from the arguments."""
+    has_time: ClassVar[bool] = False
+    """Whether the last coordinate is time."""
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
@@ -85,7 +88,7 @@ class Domain(FieldState, ABC):
     @property
     def time(self) -> sp.Symbol | None:
         """The time coordinate, or None."""
-        return None
+        return self.coordinates[-1] if self.has_time else None
 
     @property
     def space(self) -> tuple[sp.Symbol, ...]:
@@ -102,25 +105,34 @@ class Domain(FieldState, ABC):
     def measure(self) -> float:
         """Length, area, volume, ..."""
 
-    @property
-    @abstractmethod
+    @cached_property
     def parts(self) -> Mapping[str, Part]:
         """The named parts of the boundary, also to be had as attributes."""
+        return MappingProxyType({name: Part(self, name, tuple(own)) for name, own in self._named_patches().items()})
 
-    @property
-    @abstractmethod
+    @cached_property
     def boundary(self) -> Part:
         """The whole boundary; for a product with time, that of space at all times."""
+        return Part(self, "boundary", tuple(self._patches))
 
     @property
     def initial(self) -> Part | None:
         """The face at the initial time, or None without time."""
-        return None
+        return self.parts["initial"] if self.has_time else None
 
     @property
     def final(self) -> Part | None:
         """The face at the final time, or None without time."""
-        return None
+        return self.parts["final"] if self.has_time else None
+
+    @property
+    @abstractmethod
+    def _patches(self) -> Iterable[Patch]:
+        """The pieces of the boundary."""
+
+    def _named_patches(self) -> Mapping[str, Iterable[Patch]]:
+        """Return the pieces of each part with a name; a boundary that is one smooth piece has none."""
+        return {}
 
     @property
     def condition(self) -> sp.Basic:
@@ -163,9 +175,13 @@ class Domain(FieldState, ABC):
     def contains(self, X: npt.ArrayLike) -> BoolArray:
         """Tell which points lie in the closed domain, up to 1e-9 of its size."""
 
-    @abstractmethod
     def quadrature(self, n: int) -> tuple[FloatArray, FloatArray]:
-        """Return points and weights of a rule with about ``n`` nodes for integrals over the domain."""
+        """Return points and weights of a rule with about ``n`` nodes for integrals over the domain.
+
+        Without a better one, points of a scrambled Sobol' sequence have equal weights.
+        """
+        points = self.sample(n)
+        return points, np.full(len(points), self.measure / len(points))
 
     def sample(self, n: int, method: str = "sobol", seed: int | np.random.Generator = 0) -> FloatArray:
         """Return exactly ``n`` points of the domain, uniform in its measure.
@@ -290,21 +306,22 @@ class Domain(FieldState, ABC):
 
     def __or__(self, other: Domain) -> Domain:
         """Return the union of two shapes."""
-        return _combine("union", self, other)
+        return self._joined("union", other)
 
     def __and__(self, other: Domain) -> Domain:
         """Return the intersection of two shapes."""
-        return _combine("intersection", self, other)
+        return self._joined("intersection", other)
 
     def __sub__(self, other: Domain) -> Domain:
         """Return this shape without another."""
-        return _combine("difference", self, other)
+        return self._joined("difference", other)
+
+    def _joined(self, operation: str, other: Domain) -> Domain:
+        return KINDS["Combination"].make((), operation=operation, first=self, second=other)
 
     def __mul__(self, other: Domain) -> Domain:
         """Return the product of a space domain and a time interval."""
-        from pibls.geometry.product import Product
-
-        return Product(self, other)
+        return KINDS["Product"].make((), domain=self, interval=other)
 
     def __getattr__(self, name: str) -> Part:
         if name.startswith("_") or "coordinates" not in self.__dict__:
@@ -317,9 +334,6 @@ class Domain(FieldState, ABC):
             f"{shorten(self)} has no part named {shorten(name)}. Its named parts: {known}. "
             "Use one of them, boundary, or boundary.where(...)."
         )
-
-    def _part(self, name: str, *patches: Patch) -> Part:
-        return Part(self, name, patches)
 
 
 class Region(Domain):
@@ -360,19 +374,3 @@ class Region(Domain):
         low, high = self.bounds.T
         points = low + U * (high - low)
         return points, np.asarray(self.level(points) >= 0.0)
-
-    @property
-    def parts(self) -> Mapping[str, Part]:
-        """No named parts: the boundary is one smooth piece."""
-        return MappingProxyType({})
-
-    def quadrature(self, n: int) -> tuple[FloatArray, FloatArray]:
-        """Return ``n`` points of a scrambled Sobol' sequence with equal weights."""
-        points = self.sample(n)
-        return points, np.full(len(points), self.measure / len(points))
-
-
-def _combine(operation: str, first: Domain, second: Domain) -> Domain:
-    from pibls.geometry.boolean import Combination
-
-    return Combination(operation, first, second)

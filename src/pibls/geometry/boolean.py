@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from types import MappingProxyType
 from typing import ClassVar
 
 import numpy as np
@@ -152,9 +151,8 @@ class Combination(Region):
         plane = self.dimension == 2 and all(patch.exact for patch in self.boundary.patches)
         return slices(self, n, self.measure) if plane else super().quadrature(n)
 
-    @cached_property
-    def parts(self) -> Mapping[str, Part]:
-        """The parts of either shape that are on the boundary, where the name is not used by both."""
+    def _named_patches(self) -> Mapping[str, Iterable[Patch]]:
+        """Return the parts of either shape that are on the boundary, where the name is not used by both."""
         first, second = self.first.parts, self.second.parts
         lifted = {
             name: self._visible(part, owner)
@@ -162,14 +160,14 @@ class Combination(Region):
             for name, part in parts.items()
             if name not in others
         }
-        return MappingProxyType({name: part for name, part in lifted.items() if not part.empty})
+        return {name: part.patches for name, part in lifted.items() if not part.empty}
 
-    @cached_property
-    def boundary(self) -> Part:
+    @property
+    def _patches(self) -> Iterable[Patch]:
         """The visible parts of both boundaries; where they coincide, that of the first shape."""
         own = self._visible(self.first.boundary, 0).patches
         other = self._visible(self.second.boundary, 1, once=True).patches
-        return self._part("boundary", *(patch for patch in own + other if not patch.empty))
+        return (patch for patch in own + other if not patch.empty)
 
     def lift(self, part: Part) -> Part:
         """Return the visible piece of a part of either shape."""
@@ -207,7 +205,8 @@ class Combination(Region):
         patches: list[Patch] = [FlippedPatch(patch) if flipped else patch for patch in part.patches]
         left = (RestrictedPatch(patch, keep) for patch in patches)
         # What is seen of a curve as a whole stays as it is: after many holes, the first has not as many layers.
-        return self._part(part.name, *(one.base if one.parameters == 1 and one.is_whole else one for one in left))
+        seen = tuple(one.base if one.parameters == 1 and one.is_whole else one for one in left)
+        return Part(self, part.name, seen)
 
     def _is_empty(self) -> bool:
         if self.operation == "union":

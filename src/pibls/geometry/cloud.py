@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields
 from functools import cached_property
-from types import MappingProxyType
 from typing import Any, ClassVar
 
 import numpy as np
@@ -16,7 +15,6 @@ from pibls.checks import BoolArray, FloatArray, IntArray, check_choice, check_po
 from pibls.errors import GeometryError
 from pibls.geometry.base import Domain, check_coordinates
 from pibls.geometry.description import Argument, Arguments, Kind
-from pibls.geometry.part import Part
 from pibls.geometry.patch import Located, Patch, Samples, SurfaceRule
 from pibls.geometry.sampling import METHODS, check_count
 
@@ -163,16 +161,13 @@ class PointCloud(Domain):
         """The sum of the weights."""
         return float(self._known_weights().sum())
 
-    @cached_property
-    def parts(self) -> Mapping[str, Part]:
-        """The named sets of boundary points."""
-        return MappingProxyType({name: self._part(name, CloudPatch(self, rows)) for name, rows in self.named})
-
     @property
-    def boundary(self) -> Part:
-        """All boundary points."""
+    def _patches(self) -> Iterable[Patch]:
         rows = tuple(range(len(self.boundary_points)))
-        return self._part("boundary", *([CloudPatch(self, rows)] if rows else []))
+        return [CloudPatch(self, rows)] if rows else []
+
+    def _named_patches(self) -> Mapping[str, Iterable[Patch]]:
+        return {name: [CloudPatch(self, rows)] for name, rows in self.named}
 
     def embed(self, U: FloatArray) -> tuple[FloatArray, BoolArray | None]:
         """Return the points whose numbers the parameter gives."""

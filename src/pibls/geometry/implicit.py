@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import ClassVar
@@ -17,7 +17,7 @@ from pibls.geometry.base import Region, check_coordinates
 from pibls.geometry.boxtree import bundled
 from pibls.geometry.description import Argument, Arguments, Kind
 from pibls.geometry.marching import zero_set
-from pibls.geometry.part import Part
+from pibls.geometry.patch import Patch
 from pibls.geometry.slices import slices
 from pibls.geometry.zeros import ImplicitPatch, LevelField
 
@@ -157,12 +157,11 @@ class Implicit(Region):
         """Return a rule with about ``n`` nodes: in the plane Gauss points on lines across, else a Sobol' sequence."""
         return slices(self, n, self.measure) if self.dimension == 2 else super().quadrature(n)
 
-    @cached_property
-    def boundary(self) -> Part:
-        """The zero set."""
+    @property
+    def _patches(self) -> Iterable[Patch]:
         corners = self._simplices
         bundles = _curves(corners) if self.dimension == 2 else bundled(corners.mean(axis=1), _BUNDLE)
-        return self._part("boundary", *(ImplicitPatch(self._field, corners[own]) for own in bundles))
+        return (ImplicitPatch(self._field, corners[own]) for own in bundles)
 
 
 def _curves(edges: FloatArray) -> list[npt.NDArray[np.int64]]:

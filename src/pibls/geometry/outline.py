@@ -1,25 +1,23 @@
-"""Polygons with holes, islands in the holes, and several pieces."""
+"""Polygons, also with holes, islands in the holes, and several pieces."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
-from types import MappingProxyType
 from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 import sympy as sp
 
-from pibls.checks import BoolArray, FloatArray, IntArray
-from pibls.errors import GeometryError
-from pibls.geometry.base import LevelIn, Region, check_coordinates
+from pibls.checks import BoolArray, FloatArray, IntArray, check_points
+from pibls.errors import GeometryError, PiblsError
+from pibls.geometry.base import Domain, LevelIn, Region, check_coordinates
 from pibls.geometry.boxtree import BoxTree
 from pibls.geometry.description import Argument, Arguments, Kind
-from pibls.geometry.part import Part
-from pibls.geometry.patch import AffinePatch
+from pibls.geometry.patch import AffinePatch, Patch
 from pibls.geometry.rings import check_names, check_rings, cross, depths, resolution_of, segment_distance, signed_area
 from pibls.geometry.sampling import apportion, check_count
 from pibls.quadrature.rules import crowded, gauss, side, tensor
@@ -202,24 +200,13 @@ class Outline(Region):
         rows = zip(self._starts.tolist(), edges.tolist(), normals.tolist(), strict=True)
         return tuple(AffinePatch(tuple(start), (tuple(edge),), tuple(normal)) for start, edge, normal in rows)
 
-    @cached_property
-    def parts(self) -> Mapping[str, Part]:
-        """The rings, and the parts with names."""
-        outer = [i for i, depth in enumerate(self._depths) if depth % 2 == 0]
-        holes = [i for i, depth in enumerate(self._depths) if depth % 2 == 1]
-        titles = {i: "outer" if len(outer) == 1 else f"outer{k}" for k, i in enumerate(outer)}
-        titles |= {i: f"hole{k}" for k, i in enumerate(holes)}
-        found = {
-            titles[i]: self._part(titles[i], *(self._patches[k] for k in np.flatnonzero(self._owner == i)))
-            for i in [*outer, *holes]
-        }
-        found |= {name: self._part(name, *(self._patches[k] for k in edges)) for name, edges in self.named}
-        return MappingProxyType(found)
-
-    @property
-    def boundary(self) -> Part:
-        """All rings."""
-        return self._part("boundary", *self._patches)
+    def _named_patches(self) -> Mapping[str, Iterable[Patch]]:
+        """Return the rings, and the parts with names."""
+        outer, holes = (np.flatnonzero(self._depths % 2 == odd).tolist() for odd in (0, 1))
+        rings = {"outer" if len(outer) == 1 else f"outer{k}": i for k, i in enumerate(outer)}
+        rings |= {f"hole{k}": i for k, i in enumerate(holes)}
+        edges = {name: np.flatnonzero(self._owner == i) for name, i in rings.items()} | dict(self.named)
+        return {name: [self._patches[k] for k in own] for name, own in edges.items()}
 
     @property
     def corners(self) -> FloatArray:
@@ -320,6 +307,55 @@ class Outline(Region):
         touching = same.sum(axis=1) == 1
         allowed = touching & (near.sum(axis=1) == 2) & (neighbours | ~own)
         return np.asarray((near.any(axis=1) | crossing) & ~allowed)
+
+
+@dataclass(frozen=True, init=False, repr=False)
+class Polygon(Outline):
+    """A simple polygon, its vertices in order (either way round), the first not repeated at the end.
+
+    Its parts are ``edge0`` from the first vertex to the second, ``edge1``, ...
+
+    Examples
+    --------
+    >>> x, y = sp.symbols("x y")
+    >>> bracket = Polygon((x, y), [(0, 0), (2, 0), (2, 1), (1, 1), (1, 2), (0, 2)])
+    >>> bracket.measure
+    3.0
+    >>> (bracket.corners / float(sp.pi)).round(3)
+    array([0.5, 0.5, 0.5, 1.5, 0.5, 0.5])
+    >>> bracket.edge2.measure
+    1.0
+    """
+
+    arguments: ClassVar[Arguments] = (Argument("vertices", Kind.POINTS, "vertices = [[0, 0], [1, 0], [0, 1]]"),)
+    _title: ClassVar[str] = "The 'vertices' parameter of Polygon"
+    _rule: ClassVar[str] = f"{_title} must describe a simple polygon"
+
+    def __init__(self, coordinates: tuple[sp.Symbol, ...], vertices: npt.ArrayLike) -> None:
+        symbols = check_coordinates(coordinates, "Polygon", 2)
+        try:
+            corners = check_points("vertices", vertices, "Polygon", 2, error=GeometryError)
+        except PiblsError:
+            corners = check_points("vertices", _as_floats(vertices), "Polygon", 2, error=GeometryError)
+        super().__init__(symbols, [corners])
+
+    __repr__ = Domain.__repr__
+
+    @property
+    def vertices(self) -> Ring:
+        """The corners, in order."""
+        return self.rings[0]
+
+    def _named_patches(self) -> Mapping[str, Iterable[Patch]]:
+        return {f"edge{i}": [patch] for i, patch in enumerate(self._patches)}
+
+
+def _as_floats(vertices: object) -> object:
+    """Turn SymPy points and numbers into floats where possible; leave the rest to the check that follows."""
+    try:
+        return [[float(entry) for entry in vertex] for vertex in vertices]  # type: ignore[attr-defined]
+    except (TypeError, ValueError):
+        return vertices
 
 
 def _split(bands: FloatArray, x: float, y: float) -> FloatArray:

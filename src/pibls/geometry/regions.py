@@ -15,9 +15,9 @@ from pibls.geometry.ball import Ball
 from pibls.geometry.base import Domain
 from pibls.geometry.boolean import Combination
 from pibls.geometry.box import Box
-from pibls.geometry.extrusion import Extrusion
 from pibls.geometry.implicit import Implicit
 from pibls.geometry.outline import Outline
+from pibls.geometry.product import Extrusion
 from pibls.geometry.revolution import Revolution
 from pibls.geometry.rings import signed_area
 from pibls.geometry.solids import Cone, Cylinder, Torus
@@ -130,14 +130,14 @@ def _outline(shape: Outline) -> sp.Basic:
 def _extrusion(shape: Extrusion) -> sp.Basic:
     low, high = map(_number, shape.limits)
     height = shape.coordinates[-1]
-    return sp.And(inside(shape.shape), height > low, height < high)
+    return sp.And(inside(shape.base), height > low, height < high)
 
 
 @inside.register
 def _revolution(shape: Revolution) -> sp.Basic:
-    distance = next(symbol for symbol in shape.shape.coordinates if symbol != shape.axis)
+    distance = next(symbol for symbol in shape.section.coordinates if symbol != shape.axis)
     across = sp.sqrt(sum(symbol**2 for symbol in shape.coordinates if symbol != shape.axis))
-    return inside(shape.shape).subs(distance, across)
+    return inside(shape.section).subs(distance, across)
 
 
 @inside.register

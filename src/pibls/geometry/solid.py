@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from types import MappingProxyType
 from typing import ClassVar
 
 import numpy as np
@@ -16,7 +15,7 @@ from pibls.checks import FloatArray, IntArray, check_points, shorten
 from pibls.errors import GeometryError
 from pibls.geometry.base import LevelIn, Region, check_coordinates
 from pibls.geometry.description import Argument, Arguments, Kind
-from pibls.geometry.part import Part
+from pibls.geometry.patch import Patch
 from pibls.geometry.rings import check_names
 from pibls.geometry.triangle_patches import TrianglePatch, make_patches
 from pibls.geometry.triangles import Surface
@@ -130,21 +129,13 @@ class Solid(Region):
     def _patches(self) -> tuple[TrianglePatch, ...]:
         return make_patches(self.surface, self._labels)
 
-    @cached_property
-    def parts(self) -> Mapping[str, Part]:
-        """The parts with names; flat faces by their number."""
-        patches = self._patches
-        found = {f"face{k}": self._part(f"face{k}", patch) for k, patch in enumerate(patches)}
-        if len(patches) > _MOST_FACES:
-            found = {}
-        for k, (name, _) in enumerate(self.named):
-            found[name] = self._part(name, *(patch for patch in patches if self._labels[patch.items[0]] == k + 1))
-        return MappingProxyType(found)
-
-    @property
-    def boundary(self) -> Part:
-        """The whole surface."""
-        return self._part("boundary", *self._patches)
+    def _named_patches(self) -> Mapping[str, Iterable[Patch]]:
+        """Return flat faces by their number, unless they are many, and the parts with names."""
+        few = self._patches if len(self._patches) <= _MOST_FACES else ()
+        found = {f"face{k}": [patch] for k, patch in enumerate(few)}
+        for k, (name, _) in enumerate(self.named, 1):
+            found[name] = [patch for patch in self._patches if self._labels[patch.items[0]] == k]
+        return found
 
 
 def _check_triangles(triangles: npt.ArrayLike, count: int) -> IntArray:

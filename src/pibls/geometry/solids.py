@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from types import MappingProxyType
 from typing import ClassVar
 
 import numpy as np
@@ -18,13 +17,10 @@ from pibls.errors import GeometryError
 from pibls.geometry.ball import Disk, check_center
 from pibls.geometry.base import Region, check_coordinates
 from pibls.geometry.description import Argument, Arguments, Kind, describe
-from pibls.geometry.extrusion import Extrusion
-from pibls.geometry.part import Part
-from pibls.geometry.polygon import Polygon
-from pibls.geometry.revolution import SweptByTurning
-from pibls.geometry.turning import Frame
-
-Vector = tuple[float, ...]
+from pibls.geometry.outline import Polygon
+from pibls.geometry.patch import Patch, Vector
+from pibls.geometry.product import Extrusion
+from pibls.geometry.revolution import Frame, SweptByTurning
 
 _SECTION = sp.symbols("r s")
 _SMALLEST = 1e-12
@@ -101,13 +97,10 @@ class _Tapered(SweptByTurning):
         side_level = ((first - distance) * height - (first - last) * along) / slant
         return np.asarray(np.minimum(side_level, np.minimum(along, height - along)))
 
-    @cached_property
-    def parts(self) -> Mapping[str, Part]:
-        """The ends and the side."""
+    def _named_patches(self) -> Mapping[str, Iterable[Patch]]:
         first, last = self.ends
         names = ["bottom"] * (first > 0.0) + ["side"] + ["top"] * (last > 0.0)
-        turned = zip(names, self.boundary.patches, strict=True)
-        return MappingProxyType({name: self._part(name, patch) for name, patch in turned})
+        return {name: [patch] for name, patch in zip(names, self.boundary.patches, strict=True)}
 
 
 @dataclass(frozen=True, init=False, repr=False)
@@ -142,16 +135,16 @@ class Cylinder(_Tapered):
         """The radius, twice."""
         return self.radius, self.radius
 
-    @cached_property
-    def boundary(self) -> Part:
+    @property
+    def _patches(self) -> Iterable[Patch]:
         """Ends and side; along the last coordinate those of a disk drawn out, as circles need no poles."""
         if self._frame.axis[:2] != (0.0, 0.0):
-            return self._turned(self.section.boundary)
+            return super()._patches
         x, y, z = self.coordinates
         low, high = sorted((self.start[2], self.stop[2]))
         side, *ends = Extrusion(Disk((x, y), self.start[:2], self.radius), (z, low, high)).boundary.patches
         bottom, top = ends if self.start[2] < self.stop[2] else ends[::-1]
-        return self._part("boundary", bottom, side, top)
+        return bottom, side, top
 
 
 @dataclass(frozen=True, init=False, repr=False)

@@ -11,8 +11,7 @@ import sympy as sp
 from pibls.checks import FloatArray
 from pibls.errors import FileFormatError, GeometryError
 from pibls.geometry.base import Region
-from pibls.geometry.outline import Outline
-from pibls.geometry.polygon import Polygon
+from pibls.geometry.outline import Outline, Polygon
 from pibls.geometry.reading.source import check_finite
 from pibls.geometry.rings import depths, signed_area
 
