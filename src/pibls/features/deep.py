@@ -29,16 +29,8 @@ def propagate(X: Array, layers: Sequence[HiddenLayer], indices: Iterable[MultiIn
 
     Every step is an array operation of the library that the arrays belong to, so that torch can differentiate the
     result with respect to weights and biases. Many networks go at once: all arrays may have one more axis in front.
+    All multi-indices below the given ones come too.
 
-    Parameters
-    ----------
-    X : array (..., n, d)
-    layers : sequence of (derivatives, weights (..., below, here), bias that can be added to (..., n, here))
-    indices : iterable of tuple of int
-        Multi-indices; all those below them come too.
-
-    Examples
-    --------
     >>> from pibls.features import activation
     >>> sine = activation("sin").derivatives
     >>> layers = [(sine, np.array([[2.0]]), np.zeros(1)), (sine, np.array([[3.0]]), np.zeros(1))]
@@ -85,16 +77,9 @@ def _composed(alpha: MultiIndex, slopes: dict[int, Array], y: dict[MultiIndex, A
 class DeepNetwork:
     """Hidden layers of a trained network as nodes: those of the last layer, and a constant.
 
-    Parameters
-    ----------
-    center : array (d,)
-        The point subtracted from the coordinates.
-    layers : sequence
-        A :class:`FeatureGroup` of the coordinates, then an :class:`EnhancementGroup` of the layer below for each
-        further layer.
+    The ``layers`` are a :class:`FeatureGroup` of the coordinates, less the ``center``, and an
+    :class:`EnhancementGroup` of the layer below for each further layer.
 
-    Examples
-    --------
     >>> hidden = FeatureGroup("tanh", [[1.0, 2.0]], [0.0, 0.0]), EnhancementGroup("sin", [[1.0], [1.0]], [0.0])
     >>> net = DeepNetwork([0.0], hidden)
     >>> net.size, net.evaluate([[0.0]], [(0,), (1,)])

@@ -26,21 +26,10 @@ def _raise(index: MultiIndex, axis: int, by: int = 1) -> MultiIndex:
 
 @cache
 def partitions(alpha: MultiIndex) -> tuple[tuple[int, tuple[MultiIndex, ...]], ...]:
-    """Return every way to split a multi-index into non-zero parts, each with its coefficient in the chain rule.
+    """Return every way to split a multi-index into non-zero parts, each after its coefficient in the chain rule.
 
-    Parameters
-    ----------
-    alpha : tuple of int
-        The multi-index of the derivative.
-
-    Returns
-    -------
-    tuple of (coefficient, parts)
-        Sorted by the number of parts k, which is also the order of the derivative of φ.
-
-    Examples
-    --------
-    (φ∘y)'' = φ'(y) y'' + φ''(y) y'²:
+    They are sorted by the number of parts k, which is also the order of the derivative of φ: (φ∘y)'' = φ'(y) y'' +
+    φ''(y) y'².
 
     >>> partitions((2,))
     ((1, ((2,),)), (1, ((1,), (1,))))
