@@ -14,11 +14,9 @@ from pibls.checks import BoolArray, FloatArray, check_number, refusal
 from pibls.errors import GeometryError
 from pibls.geometry.base import LevelIn, Region, check_coordinates
 from pibls.geometry.description import Argument, Arguments, Kind
-from pibls.geometry.patch import Located, Patch, SurfaceRule
+from pibls.geometry.patch import Located, Patch, SurfaceRule, Vector
 from pibls.geometry.sampling import check_count, unit_cube
 from pibls.quadrature.rules import gauss, periodic, side, tensor
-
-Vector = tuple[float, ...]
 
 _REJECTION_LIMIT = 4
 _SMALLEST = 1e-12

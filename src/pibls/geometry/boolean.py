@@ -72,7 +72,7 @@ class Combination(Region):
                 f"The shapes joined by {self._sign} must have the same coordinates in the same order. "
                 f"Got {self.first.coordinates} and {self.second.coordinates}. Build both on the same tuple."
             )
-        object.__setattr__(self, "coordinates", self.first.coordinates)
+        self._set(coordinates=self.first.coordinates)
         if self._is_empty():
             raise GeometryError(
                 f"{shorten(self)} has no points, or too few to be found. "
@@ -99,8 +99,7 @@ class Combination(Region):
         one, two = self.first.bounds, self.second.bounds
         if self.operation == "difference":
             return one
-        wider = self.operation == "union"
-        low, high = (np.minimum, np.maximum) if wider else (np.maximum, np.minimum)
+        low, high = (np.minimum, np.maximum) if self.operation == "union" else (np.maximum, np.minimum)
         return np.stack([low(one[:, 0], two[:, 0]), high(one[:, 1], two[:, 1])], axis=1)
 
     @cached_property

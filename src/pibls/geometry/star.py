@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any, ClassVar
 
 import numpy as np
@@ -43,23 +43,24 @@ class SymbolicRadius(PolarRadius):
 
     expression: sp.Expr
 
-    @cached_property
-    def _functions(self) -> tuple[Function, Function]:
-        # A real angle, so that SymPy differentiates absolute values and the like.
-        angle = sp.Symbol("theta", real=True)
-        own = self.expression.xreplace(dict.fromkeys(self.expression.free_symbols, angle))
-        return compile_function(own, (angle,)), compile_function(own.diff(angle), (angle,))
-
     def __call__(self, angle: FloatArray, order: int = 0) -> FloatArray:
         """Evaluate the expression or its derivative."""
         try:
-            return self._functions[order].where_real(angle.ravel()[:, None]).reshape(angle.shape)
+            return _compiled(self.expression, order).where_real(angle.ravel()[:, None]).reshape(angle.shape)
         except Exception as cause:
             raise GeometryError(
                 f"The 'radius' parameter of Star must be an expression that has numbers for values. "
                 f"Got {shorten(self.expression)}, which failed with {type(cause).__name__}: {shorten(str(cause))}. "
                 "Use functions that NumPy or SciPy know."
             ) from cause
+
+
+@lru_cache(maxsize=64)
+def _compiled(expression: sp.Expr, order: int) -> Function:
+    # A real angle, so that SymPy differentiates absolute values and the like.
+    angle = sp.Symbol("theta", real=True)
+    own = expression.xreplace(dict.fromkeys(expression.free_symbols, angle))
+    return compile_function(own.diff(angle, order), (angle,))
 
 
 @dataclass(frozen=True)
