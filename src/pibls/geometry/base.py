@@ -220,9 +220,13 @@ class Domain(FieldState, ABC):
     def lift(self, part: Part) -> Part:
         """Return a part of this domain, or of one it was made from, as a part of this domain."""
         if not isinstance(part, Part):
-            raise GeometryError(
-                f"The 'part' parameter of lift() must be a part of a boundary. Got {shorten(part)} instead. "
-                "Use domain.boundary or one of domain.parts."
+            raise refusal(
+                "part",
+                "lift()",
+                "be a part of a boundary",
+                part,
+                "Use domain.boundary or one of domain.parts.",
+                GeometryError,
             )
         if part.domain == self:
             return part

@@ -18,7 +18,7 @@ from pibls.geometry.base import Domain, LevelIn, Region, check_coordinates
 from pibls.geometry.boxtree import BoxTree
 from pibls.geometry.description import Argument, Arguments, Kind
 from pibls.geometry.patch import AffinePatch, Patch
-from pibls.geometry.rings import check_names, check_rings, cross, depths, resolution_of, segment_distance, signed_area
+from pibls.geometry.rings import check_names, check_rings, cross, nesting, resolution_of, segment_distance, signed_area
 from pibls.geometry.sampling import apportion, check_count
 from pibls.quadrature.rules import crowded, gauss, side, tensor
 
@@ -117,7 +117,7 @@ class Outline(Region):
 
     @cached_property
     def _depths(self) -> IntArray:
-        return depths([np.array(ring) for ring in self.rings])
+        return np.asarray(nesting([np.array(ring) for ring in self.rings]).sum(axis=1))
 
     @cached_property
     def _turns(self) -> FloatArray:

@@ -55,7 +55,7 @@ class _Tapered(SweptByTurning):
     def ends(self) -> tuple[float, float]:
         """Radius at the start and at the stop."""
 
-    def _set_axis(self, coordinates: object, start: object, stop: object) -> None:
+    def _set_all(self, coordinates: object, start: object, stop: object, radii: Mapping[str, float]) -> None:
         owner = type(self).__name__
         symbols = check_coordinates(coordinates, owner, 3)
         ends = check_center(start, 3, owner), check_center(stop, 3, owner)
@@ -64,7 +64,8 @@ class _Tapered(SweptByTurning):
                 f"The 'start' and 'stop' parameters of {owner} must be different points, the middles of its ends. "
                 f"Got {ends[0]} twice."
             )
-        self._set(coordinates=symbols, start=ends[0], stop=ends[1])
+        self._set(coordinates=symbols, start=ends[0], stop=ends[1], **radii)
+        _check_sizes(owner, {k: size for k, size in radii.items() if size > 0.0} | {"stop": self.height}, self.start)
 
     @cached_property
     def _frame(self) -> Frame:
@@ -125,10 +126,8 @@ class Cylinder(_Tapered):
     radius: float
 
     def __init__(self, coordinates: tuple[sp.Symbol, ...], start: object, stop: object, radius: object) -> None:
-        self._set_axis(coordinates, start, stop)
         size = check_number("radius", radius, "Cylinder", minimum=0, exclusive=True, error=GeometryError)
-        _check_sizes("Cylinder", {"radius": size, "stop": self.height}, self.start)
-        self._set(radius=size)
+        self._set_all(coordinates, start, stop, {"radius": size})
 
     @property
     def ends(self) -> tuple[float, float]:
@@ -175,14 +174,11 @@ class Cone(_Tapered):
     def __init__(
         self, coordinates: tuple[sp.Symbol, ...], start: object, stop: object, radius: object, top_radius: object = 0.0
     ) -> None:
-        self._set_axis(coordinates, start, stop)
         given = {"radius": radius, "top_radius": top_radius}
         radii = {name: check_number(name, r, "Cone", minimum=0, error=GeometryError) for name, r in given.items()}
         if not any(radii.values()):
             raise GeometryError("The 'radius' parameter of Cone must be above 0 at one end. Got 0 at both.")
-        sizes = {name: size for name, size in radii.items() if size > 0.0}
-        _check_sizes("Cone", sizes | {"stop": self.height}, self.start)
-        self._set(**radii)
+        self._set_all(coordinates, start, stop, radii)
 
     @property
     def ends(self) -> tuple[float, float]:
@@ -225,12 +221,13 @@ class Torus(SweptByTurning):
         tube: object,
         axis: object = (0.0, 0.0, 1.0),
     ) -> None:
-        self._set(coordinates=check_coordinates(coordinates, "Torus", 3), center=check_center(center, 3, "Torus"))
-        for name, value in (("radius", radius), ("tube", tube)):
-            size = check_number(name, value, "Torus", minimum=0, exclusive=True, error=GeometryError)
-            self._set(**{name: size})
-        self._set(axis=_direction(axis))
-        _check_sizes("Torus", {"radius": self.radius, "tube": self.tube}, self.center)
+        symbols, middle = check_coordinates(coordinates, "Torus", 3), check_center(center, 3, "Torus")
+        given = {"radius": radius, "tube": tube}
+        sizes = {
+            k: check_number(k, v, "Torus", minimum=0, exclusive=True, error=GeometryError) for k, v in given.items()
+        }
+        self._set(coordinates=symbols, center=middle, axis=_direction(axis), **sizes)
+        _check_sizes("Torus", sizes, middle)
         if not self.tube < self.radius:
             raise GeometryError(
                 f"The 'tube' parameter of Torus must be below its radius {describe(self.radius)}. "

@@ -19,7 +19,7 @@ from pibls.checks import FloatArray, IntArray, cut
 from pibls.errors import FileFormatError, GeometryError
 from pibls.geometry.base import Region
 from pibls.geometry.reading.gmsh import CORNERS, DIMENSION, Groups, read_gmsh
-from pibls.geometry.reading.plane import NamedRing, make_shape
+from pibls.geometry.reading.plane import NamedRing, make_shape, plain
 from pibls.geometry.reading.source import check_finite, check_known, guarded, missing, named, read_bytes
 from pibls.geometry.rings import OpenRingError, chained
 from pibls.geometry.solid import Solid
@@ -103,7 +103,11 @@ def _shape(
         raise FileFormatError(f"{source} has more than {_MOST_CELLS} cells. Write its surface only.")
     if len(coordinates) == 2:
         return _plane(points, groups, coordinates, region, source)
-    return _space(points, groups, coordinates, region, source, top)
+    if points.shape[1] != 3 or top < 2 or np.ptp(points, axis=0).min() == 0.0:
+        raise GeometryError(f"{source} is a mesh in the plane; give two coordinates, as in coordinates=(x, y).")
+    own = _chosen(groups, top, region, source)
+    faces = _outer(own, points) if top == 3 else [tuple(cell) for _, cells, _ in own for cell in cells.tolist()]
+    return _space(points, faces, _names(groups, 2), coordinates, source)
 
 
 def _groups(mesh: Any) -> Groups:
@@ -170,13 +174,7 @@ def _plane(
     flat = _chosen(groups, 2, region, source)
     if not flat:
         raise FileFormatError(f"{source} has no triangles or quadrilaterals, only lines. Mesh the area.")
-    lines = {
-        frozenset(cell): name
-        for kind, cells, names in groups
-        if kind == "line"
-        for cell, name in zip(cells.tolist(), names, strict=True)
-    }
-    rings = []
+    lines, rings = _names(groups, 1), []
     try:
         chains = list(chained((a, b) for a, b in _outer(flat, points)))
     except OpenRingError as error:
@@ -185,36 +183,29 @@ def _plane(
     for number, ring in enumerate(chains):
         names = tuple(lines.get(frozenset((a, b))) for a, b in zip(ring, [*ring[1:], ring[0]], strict=True))
         rings.append(NamedRing(points[ring, :2], f"boundary {number} of the mesh", None, names))
-    first, second = coordinates
-    return make_shape(rings, (first, second), source)
+    return make_shape(rings, coordinates, source)
+
+
+def _names(groups: Groups, dimension: int) -> dict[frozenset[int], str]:
+    """Return the names of cells of a dimension, as far as they have one, by their corners."""
+    own = [(cells.tolist(), names) for kind, cells, names in groups if DIMENSION[kind] == dimension]
+    both = (pair for cells, names in own for pair in zip(cells, names, strict=True))
+    return {frozenset(cell): name for cell, name in both if name is not None}
 
 
 def _space(
     points: FloatArray,
-    groups: Groups,
+    faces: list[tuple[int, ...]],
+    names: Mapping[frozenset[int], str],
     coordinates: tuple[sp.Symbol, ...],
-    region: str | None,
     source: str,
-    top: int,
 ) -> Solid:
-    if points.shape[1] != 3 or top < 2 or np.ptp(points, axis=0).min() == 0.0:
-        raise GeometryError(f"{source} is a mesh in the plane; give two coordinates, as in coordinates=(x, y).")
-    own = _chosen(groups, top, region, source)
-    faces = _outer(own, points) if top == 3 else [tuple(cell) for _, cells, _ in own for cell in cells.tolist()]
-    names = {
-        frozenset(cell): name
-        for kind, cells, titles in groups
-        if DIMENSION[kind] == 2
-        for cell, name in zip(cells.tolist(), titles, strict=True)
-        if name is not None
-    }
     triangles, parts = list[tuple[int, ...]](), dict[str, list[int]]()
     for face in faces:
         name = names.get(frozenset(face))
         for k in range(1, len(face) - 1):
             if name is not None:
-                title = "".join(c if c.isalnum() else "_" for c in name)
-                parts.setdefault(title, []).append(len(triangles))
+                parts.setdefault(plain(name), []).append(len(triangles))
             triangles.append((face[0], face[k], face[k + 1]))
     with named(source):
         return Solid(coordinates, points, triangles, parts)

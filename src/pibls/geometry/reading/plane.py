@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 import sympy as sp
 
-from pibls.checks import FloatArray
+from pibls.checks import BoolArray, FloatArray
 from pibls.errors import FileFormatError, GeometryError
 from pibls.geometry.base import Region
 from pibls.geometry.outline import Outline, Polygon
 from pibls.geometry.reading.source import check_finite
-from pibls.geometry.rings import depths, signed_area
+from pibls.geometry.rings import nesting, signed_area
 
 _FLAT = 1e-9
 _MOST_EDGES = 50  # beyond, nobody calls edges by their numbers
@@ -32,7 +32,7 @@ class NamedRing:
     edges: tuple[str | None, ...] | None = None
 
 
-def make_shape(rings: Sequence[NamedRing], coordinates: tuple[sp.Symbol, sp.Symbol], source: str) -> Region:
+def make_shape(rings: Sequence[NamedRing], coordinates: tuple[sp.Symbol, ...], source: str) -> Region:
     """Return the shape within rings: a polygon if there is one without names, else an outline."""
     if not rings:
         raise FileFormatError(f"{source} has no polygon. Give one, or a multipolygon.")
@@ -42,18 +42,17 @@ def make_shape(rings: Sequence[NamedRing], coordinates: tuple[sp.Symbol, sp.Symb
     for ring in tidy:
         if len(ring.vertices) < 3 or signed_area(ring.vertices) == 0.0:
             raise GeometryError(f"{source}: {ring.title} encloses no area. Leave it out, or check its vertices.")
-    first, second = coordinates
     parts: dict[str, list[int]] = {}
     start = 0
     for ring in tidy:
         for k, name in enumerate(ring.edges or ()):
             if name is not None:
-                parts.setdefault(name, []).append(start + k)
+                parts.setdefault(plain(name), []).append(start + k)
         start += len(ring.vertices)
     try:
         if len(tidy) == 1 and not parts and len(tidy[0].vertices) <= _MOST_EDGES:
-            return Polygon((first, second), tidy[0].vertices)
-        shape = Outline((first, second), [ring.vertices for ring in tidy], _plain(parts))
+            return Polygon(coordinates, tidy[0].vertices)
+        shape = Outline(coordinates, [ring.vertices for ring in tidy], parts)
     except GeometryError as error:
         titles = ", ".join(f"ring {i} is {ring.title}" for i, ring in enumerate(tidy[:8]))
         raise GeometryError(f"{source}: {error} Here {titles}.") from error
@@ -62,37 +61,35 @@ def make_shape(rings: Sequence[NamedRing], coordinates: tuple[sp.Symbol, sp.Symb
     return shape
 
 
-def _plain(parts: Mapping[str, list[int]]) -> dict[str, list[int]]:
-    """Return names that can be attributes."""
-    return {"".join(c if c.isalnum() else "_" for c in name): edges for name, edges in parts.items()}
+def plain(name: str) -> str:
+    """Return a name that can be an attribute."""
+    return "".join(c if c.isalnum() else "_" for c in name)
 
 
 def _tidied(ring: NamedRing) -> NamedRing:
     """Return a ring without repeated vertices and without those in the middle of a straight edge."""
+    scale = float(np.abs(ring.vertices).max(initial=0.0))
+    ring = _picked(ring, np.hypot(*(np.roll(ring.vertices, -1, axis=0) - ring.vertices).T) > 1e-13 * scale)
     vertices, names = ring.vertices, ring.edges
-    scale = float(np.abs(vertices).max(initial=0.0))
-    kept = np.hypot(*(np.roll(vertices, -1, axis=0) - vertices).T) > 1e-13 * scale
-    vertices, names = vertices[kept], None if names is None else tuple(np.array(names, dtype=object)[kept])
-    if len(vertices) < 3:
-        return NamedRing(vertices, ring.title, ring.hole, names)
     before, after = vertices - np.roll(vertices, 1, axis=0), np.roll(vertices, -1, axis=0) - vertices
     turn = before[:, 0] * after[:, 1] - before[:, 1] * after[:, 0]
     straight = np.abs(turn) <= _FLAT * np.hypot(*before.T) * np.hypot(*after.T)
     straight &= (before * after).sum(axis=1) > 0
     if names is not None:
         straight &= np.array([names[k - 1] == names[k] for k in range(len(names))])
-    bends = ~straight
-    if bends.sum() < 3:
-        return NamedRing(vertices, ring.title, ring.hole, names)
-    names = None if names is None else tuple(np.array(names, dtype=object)[bends])
-    return NamedRing(vertices[bends], ring.title, ring.hole, names)
+    return ring if (~straight).sum() < 3 else _picked(ring, ~straight)
+
+
+def _picked(ring: NamedRing, kept: BoolArray) -> NamedRing:
+    edges = None if ring.edges is None else tuple(np.array(ring.edges, dtype=object)[kept])
+    return replace(ring, vertices=ring.vertices[kept], edges=edges)
 
 
 def _check_roles(rings: Sequence[NamedRing], source: str) -> None:
     """Refuse holes outside of their polygons, and polygons on top of each other."""
     if all(ring.hole is None for ring in rings):
         return
-    for ring, depth in zip(rings, depths([ring.vertices for ring in rings]), strict=True):
+    for ring, depth in zip(rings, nesting([ring.vertices for ring in rings]).sum(axis=1), strict=True):
         if ring.hole is not None and bool(depth % 2) != ring.hole:
             problem = "lies outside of its polygon, or in another hole" if ring.hole else "lies inside another polygon"
             raise GeometryError(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -142,8 +142,7 @@ def _from_object(
     if isinstance(source, np.ndarray) and source.dtype == np.bool_:
         return from_mask(source, _two(symbols, "An array"), bounds, tolerance, origin)
     if callable(source) or isinstance(source, sp.Expr):
-        function: Callable[..., object] | sp.Expr = source
-        return Implicit(symbols, function, bounds, cells)
+        return Implicit(symbols, source, bounds, cells)
     raise InputError(
         "The 'source' parameter of read_shape must be a path, GeoJSON, an array of booleans, a function, a formula, "
         f"or a shape of shapely, trimesh or meshio. Got {shorten(source)} instead."
