@@ -15,8 +15,8 @@ from pibls.errors import GeometryError
 from pibls.geometry.base import LevelIn, Region, check_coordinates
 from pibls.geometry.description import Argument, Arguments, Kind
 from pibls.geometry.patch import Located, Patch, SurfaceRule, Vector
-from pibls.geometry.sampling import check_count, unit_cube
-from pibls.quadrature.rules import gauss, periodic, side, tensor
+from pibls.geometry.sampling import unit_cube
+from pibls.quadrature.rules import Rule, gauss, periodic, side, tensor
 
 _REJECTION_LIMIT = 4
 _SMALLEST = 1e-12
@@ -193,15 +193,14 @@ class Ball(Region):
         radii = self.radius * U[:, -1:] ** (1.0 / self.dimension)
         return np.array(self.center) + radii * unit_directions(U[:, :-1], self.dimension), None
 
-    def quadrature(self, n: int) -> tuple[FloatArray, FloatArray]:
-        """Return a rule in polar coordinates with about ``n`` nodes; equal weights beyond 3 dimensions."""
+    def _rule(self, n: int) -> Rule:
+        """Return a rule in polar coordinates; equal weights beyond 3 dimensions."""
         d = self.dimension
         if d > 3:
-            return super().quadrature(n)
-        count = check_count(n, d, f"{type(self).__name__}.quadrature")
-        shells = side(count / 2 ** (d - 1), d)
+            return super()._rule(n)
+        shells = side(n / 2 ** (d - 1), d)
         nodes, weights = gauss(shells)
-        _, directions, shares = SpherePatch(self.center, 1.0).quadrature(max(1, round(count / shells)))
+        _, directions, shares = SpherePatch(self.center, 1.0).quadrature(max(1, round(n / shells)))
         points = np.array(self.center) + self.radius * np.multiply.outer(nodes, directions).reshape(-1, d)
         return points, np.outer(weights * nodes ** (d - 1), shares).ravel() * self.radius**d
 

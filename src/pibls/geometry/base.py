@@ -19,6 +19,8 @@ from pibls.geometry.description import Arguments
 from pibls.geometry.part import Part
 from pibls.geometry.patch import RELATIVE_TOLERANCE, ROUNDING, FieldState, Patch
 from pibls.geometry.sampling import METHODS, check_count, fill
+from pibls.geometry.slices import slices
+from pibls.quadrature.rules import Rule
 
 Encoder = Callable[[sp.Expr], Any]
 Decoder = Callable[[Any], sp.Expr]
@@ -171,17 +173,23 @@ class Domain(FieldState, ABC):
     def embed(self, U: FloatArray) -> tuple[FloatArray, BoolArray | None]:
         """Map parameters of the unit cube to candidate points, and tell which are inside (None: all)."""
 
-    @abstractmethod
     def contains(self, X: npt.ArrayLike) -> BoolArray:
         """Tell which points lie in the closed domain, up to 1e-9 of its size."""
+        return self._holds(check_points("X", X, f"{type(self).__name__}.contains", self.dimension))
+
+    @abstractmethod
+    def _holds(self, points: FloatArray) -> BoolArray:
+        """Tell which points are in the domain."""
 
     def quadrature(self, n: int) -> tuple[FloatArray, FloatArray]:
         """Return points and weights of a rule with about ``n`` nodes for integrals over the domain.
 
         Without a better one, points of a scrambled Sobol' sequence have equal weights.
         """
-        points = self.sample(n)
-        return points, np.full(len(points), self.measure / len(points))
+        return self._rule(check_count(n, self.dimension, f"{type(self).__name__}.quadrature"))
+
+    def _rule(self, n: int) -> Rule:
+        return self.sample(n), np.full(n, self.measure / n)
 
     def sample(self, n: int, method: str = "sobol", seed: int | np.random.Generator = 0) -> FloatArray:
         """Return exactly ``n`` points of the domain, uniform in its measure.
@@ -363,10 +371,13 @@ class Region(Domain):
         slack = self.tolerance
         return False if (low > highest + slack).any() or (high < lowest - slack).any() else self.level
 
-    def contains(self, X: npt.ArrayLike) -> BoolArray:
-        """Tell which points lie in the closed domain, up to 1e-9 of its size."""
-        points = check_points("X", X, f"{type(self).__name__}.contains", self.dimension)
+    def _holds(self, points: FloatArray) -> BoolArray:
         return np.asarray(self.level(points) >= -self.tolerance)
+
+    def _rule(self, n: int) -> Rule:
+        """Return Gauss points on lines across a shape in the plane whose boundary is exact."""
+        plane = self.dimension == 2 and all(patch.exact for patch in self.boundary.patches)
+        return slices(self, n, self.measure) if plane else super()._rule(n)
 
     @property
     def parameters(self) -> int:

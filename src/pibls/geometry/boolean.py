@@ -18,7 +18,6 @@ from pibls.geometry.part import Part
 from pibls.geometry.patch import FlippedPatch, Patch
 from pibls.geometry.restricted import RestrictedPatch
 from pibls.geometry.sampling import kronecker, unit_cube
-from pibls.geometry.slices import slices
 
 _SIGNS = {"union": "|", "intersection": "&", "difference": "-"}
 _MEASURE_POINTS = 2**17
@@ -144,11 +143,6 @@ class Combination(Region):
             return two if isinstance(one, bool) else one
         first, second, chosen = one, two, np.maximum if decides else np.minimum
         return lambda X: np.asarray(chosen(first(X), second(X)))
-
-    def quadrature(self, n: int) -> tuple[FloatArray, FloatArray]:
-        """Return a rule with about ``n`` nodes: in the plane Gauss points on lines across, else a Sobol' sequence."""
-        plane = self.dimension == 2 and all(patch.exact for patch in self.boundary.patches)
-        return slices(self, n, self.measure) if plane else super().quadrature(n)
 
     def _named_patches(self) -> Mapping[str, Iterable[Patch]]:
         """Return the parts of either shape that are on the boundary, where the name is not used by both."""

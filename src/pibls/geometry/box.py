@@ -8,17 +8,15 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-import numpy.typing as npt
 import sympy as sp
 
-from pibls.checks import BoolArray, FloatArray, check_number, check_points, shorten
+from pibls.checks import BoolArray, FloatArray, check_number, shorten
 from pibls.errors import GeometryError
 from pibls.geometry.base import Domain, LevelIn, Region, check_coordinates
 from pibls.geometry.description import Argument, Arguments, Kind, describe
 from pibls.geometry.part import Part
 from pibls.geometry.patch import AffinePatch, Patch, interval_tolerance
-from pibls.geometry.sampling import check_count
-from pibls.quadrature.rules import gauss, side, tensor
+from pibls.quadrature.rules import Rule, gauss, side, tensor
 
 Range = tuple[sp.Symbol, float, float]
 
@@ -77,9 +75,7 @@ class Ranges(Domain):
         """One per side."""
         return self.dimension
 
-    def contains(self, X: npt.ArrayLike) -> BoolArray:
-        """Tell which points lie in the closed domain, up to 1e-9 of each side."""
-        points = check_points("X", X, f"{type(self).__name__}.contains", self.dimension)
+    def _holds(self, points: FloatArray) -> BoolArray:
         low, high = self.bounds.T
         slack = np.array([interval_tolerance(*pair) for pair in self.bounds.tolist()])
         return np.asarray(((points >= low - slack) & (points <= high + slack)).all(axis=1))
@@ -89,12 +85,11 @@ class Ranges(Domain):
         low, high = self.bounds.T
         return np.clip(low + U * (high - low), low, high), None
 
-    def quadrature(self, n: int) -> tuple[FloatArray, FloatArray]:
-        """Return a product Gauss rule with about ``n`` nodes; equal weights on Sobol' points beyond 4 dimensions."""
+    def _rule(self, n: int) -> Rule:
+        """Return a product Gauss rule; equal weights on Sobol' points beyond 4 dimensions."""
         if self.dimension > _TENSOR_LIMIT:
-            return super().quadrature(n)
-        count = check_count(n, self.dimension, f"{type(self).__name__}.quadrature")
-        U, weights = tensor(*[gauss(side(count, self.dimension))] * self.dimension)
+            return super()._rule(n)
+        U, weights = tensor(*[gauss(side(n, self.dimension))] * self.dimension)
         return self.embed(U)[0], weights * self.measure
 
 

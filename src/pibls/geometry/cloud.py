@@ -17,6 +17,7 @@ from pibls.geometry.base import Domain, check_coordinates
 from pibls.geometry.description import Argument, Arguments, Kind
 from pibls.geometry.patch import Located, Patch, Samples, SurfaceRule
 from pibls.geometry.sampling import METHODS, check_count
+from pibls.quadrature.rules import Rule
 
 
 @dataclass(frozen=True)
@@ -183,13 +184,12 @@ class PointCloud(Domain):
             )
         return self.interior[np.sort(rng.permutation(available)[:count])]
 
-    def contains(self, X: npt.ArrayLike) -> BoolArray:
+    def _holds(self, points: FloatArray) -> BoolArray:
         """Tell which points are points of the cloud, interior or boundary, or lie between them.
 
         Gaps several times wider than the largest distance between neighbours are outside, as are holes and notches
         whose edge is made of boundary points. In more than four coordinates only the points themselves count.
         """
-        points = check_points("X", X, "PointCloud.contains", self.dimension)
         known = np.concatenate([self.interior, self.boundary_points])
         return np.asarray((_nearest(known, points)[0] <= self.tolerance) | self._filling(points))
 
@@ -197,9 +197,7 @@ class PointCloud(Domain):
     def _filling(self) -> Callable[[FloatArray], BoolArray]:
         return _between(self.interior, self.boundary_points)
 
-    def quadrature(self, n: int) -> tuple[FloatArray, FloatArray]:
-        """Return all interior points with the weights that were given."""
-        check_count(n, self.dimension, "PointCloud.quadrature")
+    def _rule(self, _n: int) -> Rule:
         return self.interior.copy(), self._known_weights().copy()
 
     def _known_weights(self) -> FloatArray:

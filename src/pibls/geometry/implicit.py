@@ -19,7 +19,6 @@ from pibls.geometry.description import Argument, Arguments, Kind
 from pibls.geometry.marching import zero_set
 from pibls.geometry.patch import FieldState, Located, Patch, SurfaceRule
 from pibls.geometry.sampling import picked
-from pibls.geometry.slices import slices
 from pibls.problem.evaluate import Function, compile_function
 from pibls.problem.symbols import Data
 from pibls.quadrature.roots import onto_zeros
@@ -288,10 +287,6 @@ class Implicit(Region):
         within = np.clip(X, low, high)
         beyond = np.linalg.norm(X - within, axis=1)
         return np.asarray(np.where(beyond > 0.0, -beyond, -self._field.distance(within)))
-
-    def quadrature(self, n: int) -> tuple[FloatArray, FloatArray]:
-        """Return a rule with about ``n`` nodes: in the plane Gauss points on lines across, else a Sobol' sequence."""
-        return slices(self, n, self.measure) if self.dimension == 2 else super().quadrature(n)
 
     @property
     def _patches(self) -> Iterable[Patch]:

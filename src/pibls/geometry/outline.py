@@ -19,8 +19,8 @@ from pibls.geometry.boxtree import BoxTree
 from pibls.geometry.description import Argument, Arguments, Kind
 from pibls.geometry.patch import AffinePatch, Patch
 from pibls.geometry.rings import check_names, check_rings, cross, nesting, resolution_of, segment_distance, signed_area
-from pibls.geometry.sampling import apportion, check_count
-from pibls.quadrature.rules import crowded, gauss, side, tensor
+from pibls.geometry.sampling import apportion
+from pibls.quadrature.rules import Rule, crowded, gauss, side, tensor
 
 Ring = tuple[tuple[float, float], ...]
 
@@ -65,7 +65,7 @@ class Outline(Region):
         Argument("parts", Kind.PARTS, attribute="named"),
     )
     _title: ClassVar[str] = "Ring {} of Outline"
-    _rule: ClassVar[str] = "The rings of Outline must not cross, touch or repeat themselves"
+    _demand: ClassVar[str] = "The rings of Outline must not cross, touch or repeat themselves"
 
     def __init__(
         self,
@@ -226,21 +226,20 @@ class Outline(Region):
         forward = np.where(sign > 0, np.arctan2(after[:, 1], after[:, 0]), np.arctan2(-before[:, 1], -before[:, 0]))
         return self._starts, np.asarray(angle), np.asarray(forward + angle / 2 + np.pi)
 
-    def quadrature(self, n: int) -> tuple[FloatArray, FloatArray]:
+    def _rule(self, n: int) -> Rule:
         """Return Gauss rules on the trapezoids between the heights of the vertices, about ``n`` nodes in all.
 
         Many points on few edges crowd towards re-entrant corners, where solutions are not smooth.
         """
-        count = check_count(n, 2, "Outline.quadrature")
         bands = self._bands()
-        bent = self._starts[self.corners > np.pi + _BENT] if count >= _PLENTY * len(self._starts) else self._starts[:0]
+        bent = self._starts[self.corners > np.pi + _BENT] if n >= _PLENTY * len(self._starts) else self._starts[:0]
         for corner in bent:
             bands = _split(bands, *corner.tolist())
         areas = (bands[:, 1] - bands[:, 0]) * (bands[:, 3] - bands[:, 2] + bands[:, 5] - bands[:, 4]) / 2
         bands = bands[areas > 0]
         # Shares by area alone would leave thin trapezoids of any length with one point.
-        least = _FEWEST if count >= 2 * _FEWEST * len(bands) else 0
-        shares = least + apportion(max(count - least * len(bands), len(bands)), areas[areas > 0])
+        least = _FEWEST if n >= 2 * _FEWEST * len(bands) else 0
+        shares = least + apportion(max(n - least * len(bands), len(bands)), areas[areas > 0])
         sides = np.array([side(int(share), 2) for share in shares])
         points, weights = [], []
         for m in np.unique(sides):
@@ -284,7 +283,7 @@ class Outline(Region):
                 places = [f"edge {self._place(int(edge))}" for edge in (i[k], j[k])]
                 near = (starts[i[k]] + self._edges[i[k]] / 2).tolist()
                 raise GeometryError(
-                    f"{self._rule}. {places[0].capitalize()} meets {places[1]} near ({near[0]:.6g}, {near[1]:.6g}). "
+                    f"{self._demand}. {places[0].capitalize()} meets {places[1]} near ({near[0]:.6g}, {near[1]:.6g}). "
                     "Put the vertices in order around the boundary; shapely's make_valid repairs outlines, and | joins "
                     "polygons."
                 )
@@ -329,7 +328,7 @@ class Polygon(Outline):
 
     arguments: ClassVar[Arguments] = (Argument("vertices", Kind.POINTS, "vertices = [[0, 0], [1, 0], [0, 1]]"),)
     _title: ClassVar[str] = "The 'vertices' parameter of Polygon"
-    _rule: ClassVar[str] = f"{_title} must describe a simple polygon"
+    _demand: ClassVar[str] = f"{_title} must describe a simple polygon"
 
     def __init__(self, coordinates: tuple[sp.Symbol, ...], vertices: npt.ArrayLike) -> None:
         symbols = check_coordinates(coordinates, "Polygon", 2)

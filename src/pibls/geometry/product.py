@@ -8,18 +8,16 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 import numpy as np
-import numpy.typing as npt
 import sympy as sp
 
-from pibls.checks import BoolArray, FloatArray, check_points, shorten
+from pibls.checks import BoolArray, FloatArray, shorten
 from pibls.errors import GeometryError
 from pibls.geometry.base import Domain, Region
 from pibls.geometry.box import Ranges, check_length, check_range
 from pibls.geometry.description import Argument, Arguments, Kind, describe
 from pibls.geometry.part import Part
 from pibls.geometry.patch import AffinePatch, FacePatch, Limits, Patch, TimedPatch, drawn_rule, interval_tolerance
-from pibls.geometry.sampling import check_count
-from pibls.quadrature.rules import side
+from pibls.quadrature.rules import Rule, side
 
 
 @dataclass(frozen=True, init=False, repr=False)
@@ -110,11 +108,9 @@ class Drawn(Domain):
         low, high = self.limits
         return np.hstack([points, np.clip(low + U[:, -1:] * (high - low), low, high)]), keep
 
-    def quadrature(self, n: int) -> tuple[FloatArray, FloatArray]:
-        """Return the product of the rule of the base and Gauss between the limits."""
-        count = check_count(n, self.dimension, f"{type(self).__name__}.quadrature")
-        steps = side(count, self.dimension)
-        return drawn_rule(*self.base.quadrature(max(1, count // steps)), self.limits, steps)
+    def _rule(self, n: int) -> Rule:
+        steps = side(n, self.dimension)
+        return drawn_rule(*self.base.quadrature(max(1, n // steps)), self.limits, steps)
 
     def faces(self, coordinate: sp.Symbol) -> tuple[Part, Part]:
         """Return the ends, or the opposite faces of the base, carried."""
@@ -210,9 +206,7 @@ class Product(Drawn):
     def _patches(self) -> Iterable[Patch]:
         return self._carried(self.domain.boundary)
 
-    def contains(self, X: npt.ArrayLike) -> BoolArray:
-        """Tell which points are in both factors."""
-        points = check_points("X", X, "Product.contains", self.dimension)
+    def _holds(self, points: FloatArray) -> BoolArray:
         return self.domain.contains(points[:, :-1]) & self.interval.contains(points[:, -1:])
 
     def lift(self, part: Part) -> Part:

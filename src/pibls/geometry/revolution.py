@@ -18,9 +18,8 @@ from pibls.geometry.description import Argument, Arguments, Kind
 from pibls.geometry.part import Part
 from pibls.geometry.patch import FieldState, Located, Patch, SurfaceRule, Vector
 from pibls.geometry.product import check_plane_shape
-from pibls.geometry.sampling import check_count
 from pibls.geometry.spans import Warp, smooth_spans
-from pibls.quadrature.rules import periodic, side
+from pibls.quadrature.rules import Rule, periodic, side
 
 _TURN = 2 * np.pi
 
@@ -74,7 +73,7 @@ class Frame(FieldState):
 
 
 @dataclass(frozen=True)
-class RevolvedPatch(Patch):
+class _RevolvedPatch(Patch):
     """A curve in the half plane beside an axis, turned about it."""
 
     curve: Patch
@@ -93,21 +92,17 @@ class RevolvedPatch(Patch):
 
     @property
     def exact(self) -> bool:
-        """As the curve."""
         return self.curve.exact
 
     def at(self, U: FloatArray) -> Located:
-        """Return points and normals."""
         points, normals, _ = self.curve.at(self._warp.inverse(U[:, 0])[:, None])
         angle = _TURN * U[:, 1]
         return self.frame.placed(points, angle), self.frame.turned(normals, angle), None
 
     def contains(self, X: FloatArray, tolerance: float) -> BoolArray:
-        """Tell which points turn into points of the curve."""
         return self.curve.contains(self.frame.radial(X), tolerance)
 
     def normals(self, X: FloatArray) -> FloatArray:
-        """Return the normals of the curve, turned."""
         own = self.frame.local(X)
         return self.frame.turned(self.curve.normals(self.frame.radial(X)), np.arctan2(own[:, 1], own[:, 0]))
 
@@ -172,18 +167,17 @@ class SweptByTurning(Region):
         """The boundary of the section off the axis, turned."""
         return self._turned(self.section.boundary)
 
-    def quadrature(self, n: int) -> tuple[FloatArray, FloatArray]:
+    def _rule(self, n: int) -> Rule:
         """Return the product of the plane rule and the trapezoid rule around."""
-        count = check_count(n, 3, f"{type(self).__name__}.quadrature")
-        turns, shares = periodic(max(3, round(1.5 * count ** (1 / 3))))
-        points, areas = self.section.quadrature(max(1, count // len(turns)))
+        turns, shares = periodic(max(3, round(1.5 * n ** (1 / 3))))
+        points, areas = self.section.quadrature(max(1, n // len(turns)))
         weights = np.outer(areas * points[:, self._frame.column], _TURN * shares).ravel()
         angle = np.tile(_TURN * turns, len(points))
         return self._frame.placed(np.repeat(points, len(turns), axis=0), angle), weights
 
     def _turned(self, part: Part) -> tuple[Patch, ...]:
         curves = [curve for patch in part.patches for curve in smooth_spans(patch)]
-        return tuple(RevolvedPatch(curve, self._frame) for curve in curves if not self._on_axis(curve))
+        return tuple(_RevolvedPatch(curve, self._frame) for curve in curves if not self._on_axis(curve))
 
     def _on_axis(self, curve: Patch) -> bool:
         points, _, _ = curve.at(np.linspace(0.0, 1.0, 9)[:, None])

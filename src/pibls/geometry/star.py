@@ -17,11 +17,10 @@ from pibls.geometry.ball import check_center
 from pibls.geometry.base import Decoder, Domain, Encoder, Region, check_coordinates
 from pibls.geometry.description import Argument, Arguments, Kind, written
 from pibls.geometry.patch import FieldState, Located, Patch, SurfaceRule, Vector
-from pibls.geometry.sampling import check_count
 from pibls.geometry.spans import Warp
 from pibls.problem.evaluate import Function, compile_function
 from pibls.quadrature.roots import climbed
-from pibls.quadrature.rules import gauss, periodic, side
+from pibls.quadrature.rules import Rule, gauss, periodic, side
 
 _COARSEST, _FINEST = 32, 2**14
 _DECAY = 1e-13
@@ -286,11 +285,10 @@ class Star(Region):
         """Return the distance from the curve to first order, negative outside."""
         return self._curve.distance(X)
 
-    def quadrature(self, n: int) -> tuple[FloatArray, FloatArray]:
-        """Return Gauss along the rays times the trapezoid rule in the angle, about ``n`` nodes."""
-        count = check_count(n, 2, "Star.quadrature")
-        nodes, weights = gauss(side(count / 4, 2))
-        turns, _ = periodic(max(3, round(count / len(nodes))))
+    def _rule(self, n: int) -> Rule:
+        """Return Gauss along the rays times the trapezoid rule in the angle."""
+        nodes, weights = gauss(side(n / 4, 2))
+        turns, _ = periodic(max(3, round(n / len(nodes))))
         rays = self._curve.points(_TURN * turns) - np.array(self.center)
         points = np.array(self.center) + np.multiply.outer(nodes, rays).reshape(-1, 2)
         scales = (rays**2).sum(axis=1) * (_TURN / len(turns))
