@@ -48,7 +48,7 @@ NAMES = {
     "pibls.geometry.landmarks": "corners",
     "pibls.geometry.points": "interior_points",
     "pibls.geometry.reading.gmsh": "read_gmsh",
-    "pibls.geometry.reading.raster": "simplified",
+    "pibls.geometry.reading.plane": "simplified",
     "pibls.geometry.reading.shape": "EXTENSIONS",
     "pibls.geometry.regions": "inside",
     "pibls.quadrature.roots": "bracketed climbed held_ranges narrowed onto_zeros",

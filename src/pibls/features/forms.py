@@ -20,7 +20,7 @@ from array_api_compat import array_namespace, device
 
 from pibls.features.activations import Activation
 from pibls.features.arrays import Array, MultiIndex
-from pibls.features.taylor import factors, partitions
+from pibls.features.taylor import added, composed, factors
 
 Form: TypeAlias = Mapping[MultiIndex, float | Array]
 """Coefficient of each derivative: a number, or a column (n, 1) with one entry per point."""
@@ -111,7 +111,7 @@ def _combination(form: Form, weights: Array) -> tuple[_OrderTerm, ...]:
         varying = {alpha: c for alpha, c in own.items() if not isinstance(c, float)}
         columns = xp.concat(list(varying.values()), axis=1) if varying else None
         powers = xp.stack([_power(weights, alpha) for alpha in varying]) if varying and order else None
-        terms.append(_OrderTerm(order, _total(fixed) if fixed else None, columns, powers))
+        terms.append(_OrderTerm(order, added(fixed) if fixed else None, columns, powers))
     return tuple(terms)
 
 
@@ -199,7 +199,7 @@ class Filler:
 
 def _sum_orders(terms: Sequence[_OrderTerm], slopes: Mapping[int, Array], rows: slice, columns: slice) -> Array | float:
     """Σ_k ψ⁽ᵏ⁾(z) ∘ S_k; a form without terms is zero."""
-    return _total([_scaled(slopes[term.order], term.factor(rows, columns)) for term in terms])
+    return added([_scaled(slopes[term.order], term.factor(rows, columns)) for term in terms])
 
 
 def _enhanced_forms(
@@ -208,7 +208,7 @@ def _enhanced_forms(
     """Yield each form over the enhancement nodes, from φ⁽ᵏ⁾(y) and the products ∂^β y of the plan's blocks."""
     y = {beta: values[j] for beta, j in todo.factors.items()}
     curved = {
-        alpha: _nonlinear_part(alpha, derivatives, y)
+        alpha: composed(alpha, derivatives, y, 2)
         for alpha in {alpha for form in todo.forms for alpha in form if sum(alpha) > 1}
     }
     for i, form in enumerate(todo.forms):
@@ -225,18 +225,8 @@ def _enhanced_forms(
         if i in todo.merged:
             slopes.append(values[todo.merged[i]])
         if slopes:
-            terms.append(derivatives[1] * _total(slopes))
-        yield _total(terms)
-
-
-def _nonlinear_part(alpha: MultiIndex, derivatives: Mapping[int, Array], y: Mapping[MultiIndex, Array]) -> Array:
-    """Return the terms of ∂^α φ(y) with two or more factors: Σ_{k≥2} φ⁽ᵏ⁾(y) ∘ Σ coefficient · Π ∂^β y."""
-    by_order: dict[int, list[Array]] = {}
-    for coefficient, parts in partitions(alpha):
-        if len(parts) > 1:
-            first = _scaled(y[parts[0]], float(coefficient))
-            by_order.setdefault(len(parts), []).append(math.prod((y[part] for part in parts[1:]), start=first))
-    return _total([derivatives[order] * _total(monomials) for order, monomials in by_order.items()])
+            terms.append(derivatives[1] * added(slopes))
+        yield added(terms)
 
 
 def _coefficient(form: Form, alpha: MultiIndex, rows: slice) -> float | Array | None:
@@ -246,8 +236,3 @@ def _coefficient(form: Form, alpha: MultiIndex, rows: slice) -> float | Array | 
 
 def _scaled(array: Array, factor: float | Array) -> Array:
     return array if isinstance(factor, float) and factor == 1.0 else array * factor
-
-
-def _total(terms: Sequence[Array]) -> Array | float:
-    """Sum without touching the terms, which may be shared between forms."""
-    return sum(terms[1:], start=terms[0]) if terms else 0.0

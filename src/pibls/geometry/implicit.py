@@ -5,18 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import permutations
 from typing import ClassVar
 
 import numpy as np
-import numpy.typing as npt
 import sympy as sp
 
-from pibls.checks import BoolArray, FloatArray, as_reals, check_integer, refusal, shorten
+from pibls.checks import BoolArray, FloatArray, IntArray, as_reals, check_integer, refusal, shorten
 from pibls.errors import GeometryError
 from pibls.geometry.base import Region, check_coordinates
 from pibls.geometry.boxtree import bundled
 from pibls.geometry.description import Argument, Arguments, Kind
-from pibls.geometry.marching import zero_set
 from pibls.geometry.patch import FieldState, Located, Patch, SurfaceRule
 from pibls.geometry.sampling import picked
 from pibls.problem.evaluate import Function, compile_function
@@ -30,6 +29,7 @@ _STEP = 1e-6
 _BUNDLE = 32
 _FLUX = 20000
 _NEWTON = 8
+_SAME = 1e-6
 
 
 def check_bounds(bounds: object, dimension: int, owner: str) -> FloatArray:
@@ -126,7 +126,7 @@ class _ZeroPatch(Patch):
         local, item, weights = self._rule(3)
         return np.asarray(self._stretch(local, item).reshape(-1, len(weights)) @ weights)
 
-    def _rule(self, m: int) -> tuple[FloatArray, npt.NDArray[np.int64], FloatArray]:
+    def _rule(self, m: int) -> tuple[FloatArray, IntArray, FloatArray]:
         """Return Gauss points of every simplex, and its number with each; and weights for one of them."""
         nodes, weights = tensor(*[gauss(m)] * self.parameters)
         count = len(self.corners)
@@ -136,7 +136,7 @@ class _ZeroPatch(Patch):
     def measure(self) -> float:
         return float(self._sizes.sum())
 
-    def _placed(self, local: FloatArray, item: npt.NDArray[np.int64]) -> FloatArray:
+    def _placed(self, local: FloatArray, item: IntArray) -> FloatArray:
         """Return points of simplices: along an edge; or at a share of the way from a corner, and a direction."""
         a, b = self.corners[item, 0], self.corners[item, 1]
         if self.parameters == 1:
@@ -144,7 +144,7 @@ class _ZeroPatch(Patch):
         s, t = local[:, :1], local[:, 1:]
         return np.asarray(a + s * ((1 - t) * (b - a) + t * (self.corners[item, 2] - a)))
 
-    def _stretch(self, local: FloatArray, item: npt.NDArray[np.int64]) -> FloatArray:
+    def _stretch(self, local: FloatArray, item: IntArray) -> FloatArray:
         """Return how much larger the projected image is than the cube, by differences."""
         step = 1e-4
         inner = np.clip(local, step, 1 - step)
@@ -253,7 +253,7 @@ class Implicit(Region):
     @cached_property
     def _simplices(self) -> FloatArray:
         limits = np.array(self.limits)
-        corners = zero_set(self._field, limits, self.cells)
+        corners = _zero_set(self._field, limits, self.cells)
         flat = corners.reshape(-1, len(limits))
         corners = self._field.projected(flat).reshape(corners.shape)
         step = (limits[:, 1] - limits[:, 0]) / self.cells
@@ -295,8 +295,94 @@ class Implicit(Region):
         return (_ZeroPatch(self._field, corners[own]) for own in bundles)
 
 
-def _curves(edges: FloatArray) -> list[npt.NDArray[np.int64]]:
+def _curves(edges: FloatArray) -> list[IntArray]:
     """Return the numbers of the edges of each closed curve, in order."""
     lengths = np.linalg.norm(edges[:, 1] - edges[:, 0], axis=1)
     gaps = np.linalg.norm(edges[1:, 0] - edges[:-1, 1], axis=1) > 1e-3 * lengths.max()
     return np.split(np.arange(len(edges)), np.flatnonzero(gaps) + 1)
+
+
+def _zero_set(function: Callable[[FloatArray], FloatArray], limits: FloatArray, cells: int) -> FloatArray:
+    """Return the simplices on which the linear interpolant of a function is zero, shape (n, d, d).
+
+    Every cell is cut into simplices around its diagonal, so that neighbours agree on the side they share.
+
+    >>> edges = _zero_set(lambda X: np.hypot(*X.T) - 1, np.array([[-2.0, 2.0], [-2.0, 2.0]]), 40)
+    >>> round(float(np.linalg.norm(edges[:, 1] - edges[:, 0], axis=1).sum()), 1)
+    6.3
+    """
+    d = len(limits)
+    axes = [np.linspace(low, high, cells + 1) for low, high in limits]
+    grid = np.stack([axis.ravel() for axis in np.meshgrid(*axes, indexing="ij")], axis=1)
+    values = function(grid)
+    shape = (cells + 1,) * d
+    edge = np.zeros(shape, dtype=np.bool_)
+    for axis in range(d):
+        for end in (0, -1):
+            edge[(slice(None),) * axis + (end,)] = True
+    if not (values < 0.0).any() or (values[edge.ravel()] <= 0.0).any():
+        problem = "nowhere negative" if not (values < 0.0).any() else "not positive all along the bounds"
+        raise GeometryError(
+            f"The function of Implicit must be negative inside and positive on the bounds. It is {problem}, seen on "
+            f"{cells} cells. Check its sign, widen the bounds, or give a larger number of 'cells'."
+        )
+    values = np.where(values == 0.0, np.finfo(np.float64).tiny, values)
+    strides = np.array([(cells + 1) ** (d - 1 - axis) for axis in range(d)])
+    corner = np.stack(np.meshgrid(*[np.arange(cells)] * d, indexing="ij"), axis=-1).reshape(-1, d) @ strides
+    # Only cells where the sign changes are cut.
+    offsets = np.stack(np.meshgrid(*[[0, 1]] * d, indexing="ij"), axis=-1).reshape(-1, d) @ strides
+    signs = values[corner[:, None] + offsets] < 0.0
+    corner = corner[signs.any(axis=1) & ~signs.all(axis=1)]
+    found = []
+    for order in permutations(range(d)):
+        nodes = np.stack([corner + int(step) for step in np.cumsum([0, *strides[list(order)]])], axis=1)
+        found += _cut(nodes, grid, values)
+    corners = np.concatenate(found)
+    return corners if d == 3 else _chained(corners, float(np.diff(limits).max()) / cells)
+
+
+def _chained(edges: FloatArray, step: float) -> FloatArray:
+    """Return edges one after another along the closed curves that they make."""
+    flat = edges.reshape(-1, 2)
+    _, ids = np.unique(np.round(flat / (_SAME * step)), axis=0, return_inverse=True)
+    ends = ids.reshape(-1, 2)
+    beside: dict[int, list[int]] = {}
+    for k in np.flatnonzero(ends[:, 0] != ends[:, 1]).tolist():
+        for end in ends[k].tolist():
+            beside.setdefault(end, []).append(k)
+    ordered, used = [], np.zeros(len(edges), dtype=np.bool_)
+    for first in range(len(edges)):
+        if used[first] or ends[first, 0] == ends[first, 1]:
+            continue
+        edge, at = first, int(ends[first, 0])
+        while not used[edge]:
+            used[edge] = True
+            forward = int(ends[edge, 0]) == at
+            ordered.append(edges[edge] if forward else edges[edge, ::-1])
+            at = int(ends[edge, 1 if forward else 0])
+            edge = next((k for k in beside[at] if not used[k]), edge)
+    return np.array(ordered)
+
+
+def _cut(nodes: IntArray, grid: FloatArray, values: FloatArray) -> list[FloatArray]:
+    """Return where simplices given by their nodes are cut, one row of vertices per piece."""
+    d = grid.shape[1]
+    inside = values[nodes] < 0.0
+    # Nodes inside first: then only their number matters.
+    nodes = np.take_along_axis(nodes, np.argsort(~inside, axis=1, kind="stable"), axis=1)
+    number = inside.sum(axis=1)
+    found = []
+    for count in range(1, d + 1):
+        own = nodes[number == count]
+        crossings = [[_crossing(own[:, i], own[:, j], grid, values) for j in range(count, d + 1)] for i in range(count)]
+        if count in (1, d):
+            found.append(np.stack([point for row in crossings for point in row], axis=1))
+        else:  # two and two nodes in space: a quadrilateral
+            (a, b), (c, e) = crossings
+            found += [np.stack([a, b, e], axis=1), np.stack([a, e, c], axis=1)]
+    return found
+
+
+def _crossing(one: IntArray, two: IntArray, grid: FloatArray, values: FloatArray) -> FloatArray:
+    share = values[one] / (values[one] - values[two])
+    return np.asarray(grid[one] + share[:, None] * (grid[two] - grid[one]))

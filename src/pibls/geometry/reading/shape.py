@@ -15,10 +15,9 @@ from pibls.errors import GeometryError, InputError
 from pibls.geometry.base import Region, check_coordinates
 from pibls.geometry.implicit import Implicit
 from pibls.geometry.reading.geojson import from_geojson, load_geojson
-from pibls.geometry.reading.meshes import MESHES, from_mesh, from_mesh_file
-from pibls.geometry.reading.raster import from_mask
+from pibls.geometry.reading.meshes import MESHES, from_mesh, from_mesh_file, from_surface_file, from_triangles
+from pibls.geometry.reading.plane import from_mask
 from pibls.geometry.reading.source import guarded
-from pibls.geometry.reading.surfaces import from_surface_file, from_triangles
 from pibls.geometry.reading.svg import from_svg
 
 _PLANE = (".geojson", ".json", ".svg")
