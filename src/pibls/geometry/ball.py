@@ -143,16 +143,6 @@ class Ball(Region):
             )
         self._set(coordinates=symbols, center=middle, radius=size)
 
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Ball) and self._key == other._key
-
-    def __hash__(self) -> int:
-        return hash(self._key)
-
-    @property
-    def _key(self) -> tuple[tuple[sp.Symbol, ...], Vector, float]:
-        return self.coordinates, self.center, self.radius
-
     @property
     def bounds(self) -> FloatArray:
         """The circumscribed cube."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import fields
 from functools import cached_property
 from inspect import isabstract
 from types import MappingProxyType
@@ -311,6 +312,19 @@ class Domain(FieldState, ABC):
         """Return the shape of this class with given arguments."""
         build: Callable[..., Domain] = cls
         return build(*[] if cls.derived else [coordinates], **arguments)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Domain) and (self is other or self._key == other._key)
+
+    def __hash__(self) -> int:
+        return hash(self._key)
+
+    @cached_property
+    def _key(self) -> tuple[Any, ...]:
+        """The values that domains are compared by, and the class that has them: a Disk is a Ball, an Interval a Box."""
+        kind = next(own for own in type(self).__mro__ if "__dataclass_fields__" in vars(own))
+        values = (getattr(self, own.name) for own in fields(self) if own.compare)  # type: ignore[arg-type]
+        return (kind, *((v.shape, v.tobytes()) if isinstance(v, np.ndarray) else v for v in values))
 
     def __repr__(self) -> str:
         shown = (str(self.coordinates), *(argument.shown(self) for argument in self.arguments))

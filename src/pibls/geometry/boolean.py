@@ -26,7 +26,7 @@ _COINCIDENCE = 1e-11
 _STEP = 1e-6
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Combination(Region):
     """Two shapes in the same coordinates, joined by ``|``, ``&`` or ``-``.
 

@@ -134,19 +134,12 @@ class Box(Ranges, Region):
         for symbol, low, high in checked:
             check_length(symbol, high - low, owner)
 
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Box) and self._key == other._key
-
-    def __hash__(self) -> int:
-        return hash(self._key)
-
     def __repr__(self) -> str:
-        ranges = (f"({s}, {describe(a)}, {describe(b)})" for s, a, b in zip(*self._key, strict=True))
+        ranges = (
+            f"({s}, {describe(a)}, {describe(b)})"
+            for s, a, b in zip(self.coordinates, self.lower, self.upper, strict=True)
+        )
         return f"{type(self).__name__}({', '.join(ranges)})"
-
-    @property
-    def _key(self) -> tuple[tuple[sp.Symbol, ...], tuple[float, ...], tuple[float, ...]]:
-        return self.coordinates, self.lower, self.upper
 
     @property
     def bounds(self) -> FloatArray:

@@ -124,19 +124,8 @@ class PointCloud(Domain):
         self._set(boundary_normals=_check_normals(normals, points), weights=_check_weights(weights, len(inside)))
         self._set(named=_check_parts(parts, len(points)))
 
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, PointCloud) and self._key == other._key
-
-    def __hash__(self) -> int:
-        return hash(self._key)
-
     def __repr__(self) -> str:
         return f"PointCloud({self.coordinates}, {len(self.interior)} + {len(self.boundary_points)} points)"
-
-    @cached_property
-    def _key(self) -> tuple[object, ...]:
-        arrays = (self.interior, self.boundary_points, self.boundary_normals, self.weights)
-        return (self.coordinates, *(None if a is None else (a.shape, a.tobytes()) for a in arrays), self.named)
 
     @property
     def atoms(self) -> FloatArray:

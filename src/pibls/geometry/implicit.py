@@ -179,7 +179,7 @@ class _ZeroPatch(Patch):
         return points, self.field.normals(points), np.tile(weights, len(self.corners)) * self._stretch(local, item)
 
 
-@dataclass(frozen=True, init=False, repr=False)
+@dataclass(frozen=True, init=False, eq=False, repr=False)
 class Implicit(Region):
     """Where a function is negative, within bounds outside of which it is positive.
 

@@ -31,7 +31,7 @@ _BENT = 1e-6
 _PLENTY = 200  # nodes per vertex of which some can be spared for corners
 
 
-@dataclass(frozen=True, init=False, repr=False)
+@dataclass(frozen=True, init=False, eq=False, repr=False)
 class Outline(Region):
     """A plane shape bounded by closed rings of straight edges: inside an odd number of them.
 
@@ -308,7 +308,7 @@ class Outline(Region):
         return np.asarray((near.any(axis=1) | crossing) & ~allowed)
 
 
-@dataclass(frozen=True, init=False, repr=False)
+@dataclass(frozen=True, init=False, eq=False, repr=False)
 class Polygon(Outline):
     """A simple polygon, its vertices in order (either way round), the first not repeated at the end.
 

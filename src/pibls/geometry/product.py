@@ -20,7 +20,7 @@ from pibls.geometry.patch import AffinePatch, FacePatch, Limits, Patch, TimedPat
 from pibls.quadrature.rules import Rule, side
 
 
-@dataclass(frozen=True, init=False, repr=False)
+@dataclass(frozen=True, init=False, eq=False, repr=False)
 class TimeInterval(Ranges):
     """An interval of time, ``start`` to ``stop``: a domain of its own, or the second factor of ``space * time``.
 
@@ -142,7 +142,7 @@ class Drawn(Domain):
         return tuple(TimedPatch(patch, *self.limits) for patch in part.patches)
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Product(Drawn):
     """A space domain over a time interval, written ``domain * TimeInterval(t, t0, t1)``.
 
@@ -227,7 +227,7 @@ def check_plane_shape(shape: object, owner: str) -> Region:
     return shape
 
 
-@dataclass(frozen=True, init=False, repr=False)
+@dataclass(frozen=True, init=False, eq=False, repr=False)
 class Extrusion(Drawn, Region):
     """A plane shape drawn out along a third coordinate, which comes last.
 

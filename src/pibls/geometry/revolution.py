@@ -184,7 +184,7 @@ class SweptByTurning(Region):
         return bool(np.abs(points[:, self._frame.column]).max() <= 10 * self.tolerance)
 
 
-@dataclass(frozen=True, init=False, repr=False)
+@dataclass(frozen=True, init=False, eq=False, repr=False)
 class Revolution(SweptByTurning):
     """A plane shape turned about a coordinate axis.
 

@@ -31,7 +31,7 @@ _PROBE = 1e-6
 _REPAIR = "Repair the surface, for example with trimesh.repair or the check of your CAD program."
 
 
-@dataclass(frozen=True, init=False, repr=False)
+@dataclass(frozen=True, init=False, eq=False, repr=False)
 class Solid(Region):
     """The solid within a closed surface of triangles.
 

@@ -104,7 +104,7 @@ class _Tapered(SweptByTurning):
         return {name: [patch] for name, patch in zip(names, self.boundary.patches, strict=True)}
 
 
-@dataclass(frozen=True, init=False, repr=False)
+@dataclass(frozen=True, init=False, eq=False, repr=False)
 class Cylinder(_Tapered):
     """A circular cylinder around the line from ``start`` to ``stop``, in any direction.
 
@@ -146,7 +146,7 @@ class Cylinder(_Tapered):
         return bottom, side, top
 
 
-@dataclass(frozen=True, init=False, repr=False)
+@dataclass(frozen=True, init=False, eq=False, repr=False)
 class Cone(_Tapered):
     """A circular cone from a disk around ``start`` to its tip at ``stop``, or to a smaller or larger disk there.
 
@@ -186,7 +186,7 @@ class Cone(_Tapered):
         return self.radius, self.top_radius
 
 
-@dataclass(frozen=True, init=False, repr=False)
+@dataclass(frozen=True, init=False, eq=False, repr=False)
 class Torus(SweptByTurning):
     """A ring: a disk of radius ``tube`` turned about an axis at the distance ``radius``; its boundary is one piece.
 

@@ -209,7 +209,7 @@ class _PolarCurve(Patch):
         return self.points(angle), self.outward(angle), _TURN * weights * self.speed(angle)
 
 
-@dataclass(frozen=True, init=False, repr=False)
+@dataclass(frozen=True, init=False, eq=False, repr=False)
 class Star(Region):
     """The domain inside a polar curve ``r = radius(θ)`` around a center.
 
