@@ -50,7 +50,6 @@ NAMES = {
     "pibls.geometry.reading.gmsh": "read_gmsh",
     "pibls.geometry.reading.plane": "simplified",
     "pibls.geometry.reading.shape": "EXTENSIONS",
-    "pibls.geometry.regions": "inside",
     "pibls.quadrature.roots": "bracketed climbed held_ranges narrowed onto_zeros",
     "pibls.quadrature.rules": "gauss periodic side tensor",
     "pibls.geometry.sampling": "apportion fill kronecker thin",

@@ -13,7 +13,7 @@ import sympy as sp
 from pibls.checks import BoolArray, FloatArray, check_number, refusal
 from pibls.errors import GeometryError
 from pibls.geometry.base import LevelIn, Region, check_coordinates
-from pibls.geometry.description import Argument, Arguments, Kind
+from pibls.geometry.description import Argument, Arguments, Kind, rational
 from pibls.geometry.patch import Located, Patch, SurfaceRule, Vector
 from pibls.geometry.sampling import unit_cube
 from pibls.quadrature.rules import Rule, gauss, periodic, side, tensor
@@ -175,6 +175,17 @@ class Ball(Region):
         if nearest > self.radius + slack:
             return False
         return True if farthest < self.radius - slack else self.level
+
+    @property
+    def condition(self) -> sp.Basic:
+        """Nearer to the center than the radius.
+
+        >>> x, y = sp.symbols("x y", real=True)
+        >>> Ball((x, y), (0, 0), 1).condition
+        x**2 + y**2 < 1
+        """
+        offsets = zip(self.coordinates, map(rational, self.center), strict=True)
+        return sum((s - c) ** 2 for s, c in offsets) < rational(self.radius) ** 2
 
     def embed(self, U: FloatArray) -> tuple[FloatArray, BoolArray | None]:
         """Map the unit cube to the cube around the ball, or straight to the ball in many dimensions."""

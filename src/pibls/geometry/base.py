@@ -38,6 +38,14 @@ class UnknownPartError(GeometryError, AttributeError):
     """A domain has no part, and no attribute, of that name."""
 
 
+def no_region(shape: object) -> GeometryError:
+    """Return the error that a region has no formula."""
+    return GeometryError(
+        "A region must be a shape with a formula (not a Solid or PointCloud), or several joined by |, & and -. "
+        f"Got {shorten(shape)} instead."
+    )
+
+
 def check_coordinates(value: object, owner: str, count: int | None = None) -> tuple[sp.Symbol, ...]:
     """Return a tuple of distinct symbols, or refuse the value.
 
@@ -140,9 +148,7 @@ class Domain(FieldState, ABC):
     @property
     def condition(self) -> sp.Basic:
         """That a point is inside, as a condition on its coordinates; of shapes with a formula."""
-        from pibls.geometry.regions import inside
-
-        return inside(self)
+        raise no_region(self)
 
     @property
     def atoms(self) -> FloatArray | None:

@@ -124,6 +124,14 @@ class Combination(Region):
         points = low + unit_cube(_MEASURE_POINTS, self.dimension) * (high - low)
         return float(np.prod(high - low) * (self.level(points) > 0).mean())
 
+    @property
+    def condition(self) -> sp.Basic:
+        """The conditions of both shapes, joined."""
+        one, two = self.first.condition, self.second.condition
+        if self.operation == "union":
+            return sp.Or(one, two)
+        return sp.And(one, two if self.operation == "intersection" else sp.Not(two))
+
     def level(self, X: FloatArray) -> FloatArray:
         """Return the larger level of a union, the smaller of an intersection; the complement's is the negative."""
         one, two = (shape.level(X) for shape in self._operands)

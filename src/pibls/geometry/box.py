@@ -13,7 +13,7 @@ import sympy as sp
 from pibls.checks import BoolArray, FloatArray, check_number, shorten
 from pibls.errors import GeometryError
 from pibls.geometry.base import Domain, LevelIn, Region, check_coordinates
-from pibls.geometry.description import Argument, Arguments, Kind, describe
+from pibls.geometry.description import Argument, Arguments, Kind, describe, rational
 from pibls.geometry.part import Part
 from pibls.geometry.patch import AffinePatch, Patch, interval_tolerance
 from pibls.quadrature.rules import Rule, gauss, side, tensor
@@ -156,6 +156,12 @@ class Box(Ranges, Region):
         slack = self.tolerance
         within = (low > lowest + slack).all() and (high < highest - slack).all()
         return True if within else super().level_in(low, high)
+
+    @property
+    def condition(self) -> sp.Basic:
+        """Between the limits of every coordinate."""
+        ranges = zip(self.coordinates, map(rational, self.lower), map(rational, self.upper), strict=True)
+        return sp.And(*(side for s, low, high in ranges for side in (s > low, s < high)))
 
     def _named_patches(self) -> Mapping[str, Iterable[Patch]]:
         last = self.dimension - 1

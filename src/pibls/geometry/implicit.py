@@ -281,6 +281,13 @@ class Implicit(Region):
         center = self.bounds.mean(axis=1)
         return float(((points - center) * normals).sum(axis=1) @ weights) / self.dimension
 
+    @property
+    def condition(self) -> sp.Basic:
+        """Where the function is negative."""
+        if not isinstance(self.function, sp.Expr):
+            raise GeometryError("An Implicit is a region only if it is given by an expression, not a function.")
+        return self.function < 0
+
     def level(self, X: FloatArray) -> FloatArray:
         """Return the distance from the zero set to first order, negative outside; outside of the bounds by them."""
         low, high = np.array(self.limits).T

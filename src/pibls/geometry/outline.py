@@ -16,7 +16,7 @@ from pibls.checks import BoolArray, FloatArray, IntArray, check_points
 from pibls.errors import GeometryError, PiblsError
 from pibls.geometry.base import Domain, LevelIn, Region, check_coordinates
 from pibls.geometry.boxtree import BoxTree
-from pibls.geometry.description import Argument, Arguments, Kind
+from pibls.geometry.description import Argument, Arguments, Kind, rational
 from pibls.geometry.patch import AffinePatch, Patch
 from pibls.geometry.rings import check_names, check_rings, cross, nesting, resolution_of, segment_distance, signed_area
 from pibls.geometry.sampling import apportion
@@ -28,6 +28,7 @@ _FEWEST = 30
 _FEW, _FEW_PAIRS = 30, 2**15  # edges, and points times edges, that are all looked at faster than the nearest are found
 _NEAR = 1e-3
 _BENT = 1e-6
+_FLAT = 1e-12
 _PLENTY = 200  # nodes per vertex of which some can be spared for corners
 
 
@@ -135,6 +136,12 @@ class Outline(Region):
         """The area."""
         areas = np.array([abs(signed_area(np.array(ring))) for ring in self.rings])
         return float(areas @ np.where(self._depths % 2 == 0, 1.0, -1.0))
+
+    @property
+    def condition(self) -> sp.Basic:
+        """Inside an odd number of rings."""
+        rings = [_within(self.coordinates, np.array(ring)) for ring in self.rings]
+        return sp.Xor(*rings) if len(rings) > 1 else rings[0]
 
     def _distance(self, X: FloatArray, items: IntArray) -> FloatArray:
         return segment_distance(self._starts[items], self._starts[self._next[items]], X)
@@ -355,6 +362,23 @@ def _as_floats(vertices: object) -> object:
         return [[float(entry) for entry in vertex] for vertex in vertices]  # type: ignore[attr-defined]
     except (TypeError, ValueError):
         return vertices
+
+
+def _within(symbols: tuple[sp.Symbol, ...], vertices: FloatArray) -> sp.Basic:
+    """Return the condition of a polygon: its convex hull, without the pockets between the two."""
+    from scipy.spatial import ConvexHull
+
+    points = vertices if signed_area(vertices) > 0 else vertices[::-1]
+    corners = ConvexHull(points).vertices.tolist()
+    x, y = symbols
+    conditions = []
+    for start, stop in zip(corners, [*corners[1:], corners[0]], strict=True):
+        (a, b), (c, d) = ([rational(value) for value in points[k]] for k in (start, stop))
+        conditions.append((c - a) * (y - b) - (d - b) * (x - a) > 0)
+        pocket = points[[k % len(points) for k in range(start, stop + 1 + (stop < start) * len(points))]]
+        if abs(signed_area(pocket)) > _FLAT * np.ptp(points, axis=0).prod():
+            conditions.append(sp.Not(_within(symbols, pocket)))
+    return sp.And(*conditions)
 
 
 def _split(bands: FloatArray, x: float, y: float) -> FloatArray:

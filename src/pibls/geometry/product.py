@@ -14,7 +14,7 @@ from pibls.checks import BoolArray, FloatArray, shorten
 from pibls.errors import GeometryError
 from pibls.geometry.base import Domain, Region
 from pibls.geometry.box import Ranges, check_length, check_range
-from pibls.geometry.description import Argument, Arguments, Kind, describe
+from pibls.geometry.description import Argument, Arguments, Kind, describe, rational
 from pibls.geometry.part import Part
 from pibls.geometry.patch import AffinePatch, FacePatch, Limits, Patch, TimedPatch, drawn_rule, interval_tolerance
 from pibls.quadrature.rules import Rule, side
@@ -276,6 +276,12 @@ class Extrusion(Drawn, Region):
     def thickness(self) -> float:
         """The smaller of that of the plane shape and the height."""
         return min(self.base.thickness, self.limits[1] - self.limits[0])
+
+    @property
+    def condition(self) -> sp.Basic:
+        """In the plane shape and between the ends."""
+        (low, high), height = map(rational, self.limits), self.coordinates[-1]
+        return sp.And(self.base.condition, height > low, height < high)
 
     def level(self, X: FloatArray) -> FloatArray:
         """Return the smallest of the distances from the sides and the ends."""

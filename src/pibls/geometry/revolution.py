@@ -14,7 +14,7 @@ import sympy as sp
 from pibls.checks import BoolArray, FloatArray, shorten
 from pibls.errors import GeometryError
 from pibls.geometry.base import Decoder, Domain, Encoder, Region, check_coordinates
-from pibls.geometry.description import Argument, Arguments, Kind
+from pibls.geometry.description import Argument, Arguments, Kind, rational
 from pibls.geometry.part import Part
 from pibls.geometry.patch import FieldState, Located, Patch, SurfaceRule, Vector
 from pibls.geometry.product import check_plane_shape
@@ -149,6 +149,20 @@ class SweptByTurning(Region):
         """Pappus: the integral of the circumference over the section."""
         points, weights = self.section.quadrature(4000)
         return float(_TURN * (weights @ points[:, self._frame.column]))
+
+    def _axial(self) -> tuple[sp.Expr, sp.Expr]:
+        """Return the position along the axis, and the square of the distance from it."""
+        origin, axis = ([rational(value) for value in own] for own in (self._frame.origin, self._frame.axis))
+        offset = [symbol - value for symbol, value in zip(self.coordinates, origin, strict=True)]
+        along = sum(share * value for share, value in zip(axis, offset, strict=True))
+        return along, sp.expand(sum(value**2 for value in offset) - along**2)
+
+    @property
+    def condition(self) -> sp.Basic:
+        """That of the section, at the position along the axis and the distance from it."""
+        along, square = self._axial()
+        pair = [sp.sqrt(square), along][:: 1 - 2 * self._frame.column]
+        return self.section.condition.subs(dict(zip(self.section.coordinates, pair, strict=True)), simultaneous=True)
 
     def level(self, X: FloatArray) -> FloatArray:
         """Return the level of the section."""

@@ -16,7 +16,7 @@ from pibls.checks import FloatArray, check_number, shorten
 from pibls.errors import GeometryError
 from pibls.geometry.ball import Disk, check_center
 from pibls.geometry.base import Region, check_coordinates
-from pibls.geometry.description import Argument, Arguments, Kind, describe
+from pibls.geometry.description import Argument, Arguments, Kind, describe, rational
 from pibls.geometry.outline import Polygon
 from pibls.geometry.patch import Patch, Vector
 from pibls.geometry.product import Extrusion
@@ -89,6 +89,13 @@ class _Tapered(SweptByTurning):
         """The smallest box around the ends."""
         first, last = self.ends
         return self._frame.bounds(np.array([[first, 0.0], [last, self.height]]))
+
+    @property
+    def condition(self) -> sp.Basic:
+        """Between the ends, and nearer to the axis than the side."""
+        along, square = self._axial()
+        first, last, height = map(rational, (*self.ends, self.height))
+        return sp.And(along > 0, along < height, square < (first + (last - first) * along / height) ** 2)
 
     def level(self, X: FloatArray) -> FloatArray:
         """Return the smallest of the distances from the planes of the ends and from the side."""

@@ -15,7 +15,7 @@ from pibls.checks import BoolArray, FloatArray, refusal, shorten
 from pibls.errors import GeometryError
 from pibls.geometry.ball import check_center
 from pibls.geometry.base import Decoder, Domain, Encoder, Region, check_coordinates
-from pibls.geometry.description import Argument, Arguments, Kind, written
+from pibls.geometry.description import Argument, Arguments, Kind, rational, written
 from pibls.geometry.patch import FieldState, Located, Patch, SurfaceRule, Vector
 from pibls.geometry.spans import Warp
 from pibls.problem.evaluate import Function, compile_function
@@ -284,6 +284,14 @@ class Star(Region):
     def level(self, X: FloatArray) -> FloatArray:
         """Return the distance from the curve to first order, negative outside."""
         return self._curve.distance(X)
+
+    @property
+    def condition(self) -> sp.Basic:
+        """Nearer to the center than the radius at the angle."""
+        if not isinstance(self.radius, sp.Expr):
+            raise GeometryError("A Star is a region only if its radius is an expression of the angle, not a function.")
+        x, y = (s - rational(c) for s, c in zip(self.coordinates, self.center, strict=True))
+        return sp.sqrt(x**2 + y**2) < self.radius.subs({angle: sp.atan2(y, x) for angle in self.radius.free_symbols})
 
     def _rule(self, n: int) -> Rule:
         """Return Gauss along the rays times the trapezoid rule in the angle."""
