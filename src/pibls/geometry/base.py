@@ -38,14 +38,6 @@ class UnknownPartError(GeometryError, AttributeError):
     """A domain has no part, and no attribute, of that name."""
 
 
-def no_region(shape: object) -> GeometryError:
-    """Return the error that a region has no formula."""
-    return GeometryError(
-        "A region must be a shape with a formula (not a Solid or PointCloud), or several joined by |, & and -. "
-        f"Got {shorten(shape)} instead."
-    )
-
-
 def check_coordinates(value: object, owner: str, count: int | None = None) -> tuple[sp.Symbol, ...]:
     """Return a tuple of distinct symbols, or refuse the value.
 
@@ -80,12 +72,9 @@ class Domain(FieldState, ABC):
     coordinates: tuple[sp.Symbol, ...]
 
     remedy_without_boundary: ClassVar[str] = "Check the predicate or the shapes it was made from."
-    arguments: ClassVar[Arguments] = ()
-    """The description of a shape besides its coordinates."""
-    derived: ClassVar[bool] = False
-    """Whether the coordinates follow from the arguments."""
-    has_time: ClassVar[bool] = False
-    """Whether the last coordinate is time."""
+    arguments: ClassVar[Arguments] = ()  # the description of a shape besides its coordinates
+    derived: ClassVar[bool] = False  # whether the coordinates follow from the arguments
+    has_time: ClassVar[bool] = False  # whether the last coordinate is time
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
@@ -148,7 +137,10 @@ class Domain(FieldState, ABC):
     @property
     def condition(self) -> sp.Basic:
         """That a point is inside, as a condition on its coordinates; of shapes with a formula."""
-        raise no_region(self)
+        raise GeometryError(
+            "A region must be a shape with a formula (not a Solid or PointCloud), or several joined by |, & and -. "
+            f"Got {shorten(self)} instead."
+        )
 
     @property
     def atoms(self) -> FloatArray | None:
@@ -308,10 +300,11 @@ class Domain(FieldState, ABC):
                 )
             return decode(value)
 
-        def inner(value: Any) -> Domain:
-            return Domain.from_dict(value, coordinates, decode)
-
-        return cls.make(coordinates, **{own.name: own.read(data, coordinates, formula, inner) for own in cls.arguments})
+        read = {
+            own.name: own.read(data, coordinates, formula, lambda value: Domain.from_dict(value, coordinates, decode))
+            for own in cls.arguments
+        }
+        return cls.make(coordinates, **read)
 
     @classmethod
     def make(cls, coordinates: tuple[sp.Symbol, ...], **arguments: Any) -> Domain:
@@ -337,22 +330,18 @@ class Domain(FieldState, ABC):
         return f"{type(self).__name__}({', '.join(filter(None, shown))})"
 
     def __or__(self, other: Domain) -> Domain:
-        """Return the union of two shapes."""
         return self._joined("union", other)
 
     def __and__(self, other: Domain) -> Domain:
-        """Return the intersection of two shapes."""
         return self._joined("intersection", other)
 
     def __sub__(self, other: Domain) -> Domain:
-        """Return this shape without another."""
         return self._joined("difference", other)
 
     def _joined(self, operation: str, other: Domain) -> Domain:
         return KINDS["Combination"].make((), operation=operation, first=self, second=other)
 
     def __mul__(self, other: Domain) -> Domain:
-        """Return the product of a space domain and a time interval."""
         return KINDS["Product"].make((), domain=self, interval=other)
 
     def __getattr__(self, name: str) -> Part:

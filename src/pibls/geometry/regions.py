@@ -9,7 +9,7 @@ import sympy as sp
 
 from pibls.checks import refusal, shorten
 from pibls.errors import GeometryError
-from pibls.geometry.base import Domain, no_region
+from pibls.geometry.base import Domain
 
 
 def per_region(values: Mapping[Domain, Any], otherwise: Any = 0) -> sp.Expr:
@@ -40,11 +40,8 @@ def per_region(values: Mapping[Domain, Any], otherwise: Any = 0) -> sp.Expr:
     >>> solution.status == "converged", bool(abs(solution([[0, 0]])[0]) < 1e-4)
     (True, True)
     """
-    if not isinstance(values, Mapping) or not values:
+    if not isinstance(values, Mapping) or not values or not all(isinstance(shape, Domain) for shape in values):
         raise refusal("values", "per_region", "map shapes to values, such as {disk: 50}", values, error=GeometryError)
-    for shape in values:
-        if not isinstance(shape, Domain):
-            raise no_region(shape)
     branches = [(_expression(value), shape.condition) for shape, value in values.items()]
     return sp.Piecewise(*branches, (_expression(otherwise), True))
 
