@@ -56,7 +56,7 @@ class GeometryError(PiblsError, ValueError):
 
 
 class FeatureError(PiblsError, ValueError):
-    """The features cannot represent what the equation needs."""
+    """The features cannot be built as asked, or cannot represent the equation."""
 
 
 class SolveError(PiblsError, RuntimeError):
@@ -64,7 +64,7 @@ class SolveError(PiblsError, RuntimeError):
 
 
 class ResourceError(PiblsError, MemoryError):
-    """What was asked for would not fit into memory; raised before anything is allocated."""
+    """The arrays asked for would not fit into memory; raised before anything is allocated."""
 
 
 class DeadlineError(PiblsError, TimeoutError):

@@ -1,4 +1,4 @@
-"""What the machine really offers: cores, memory, and BLAS threads that fit them.
+"""The resources of the machine: cores, memory, and BLAS threads that fit them.
 
 Containers and batch systems give a process fewer cores and less memory than the machine has, and neither BLAS nor
 ``os.cpu_count`` notices. LAPACK on more threads than free cores can be tens of times slower than on the right
@@ -86,7 +86,7 @@ def available_memory() -> int:
 
 
 def require_memory(nbytes: float, what: str, remedy: str) -> None:
-    """Refuse, before anything is allocated, what would not fit into memory.
+    """Refuse arrays that would not fit into memory before anything is allocated.
 
     Parameters
     ----------
@@ -176,7 +176,7 @@ def _cgroup_cores(root: Path) -> float | None:
 
 
 def _cgroup_memory() -> int | None:
-    """Return the room below the container's memory limit, counting what it can give back (its file cache) as room.
+    """Return the room below the container's memory limit; its file cache, which it can give back, counts as room.
 
     A group is limited by the groups that it is in as well.
     """

@@ -28,7 +28,7 @@ _REMEMBERED = 2**25
 
 @dataclass(eq=False)
 class Layout:
-    """The domain of a problem, cut by cells; what was found for a cell is kept."""
+    """The domain of a problem, cut by cells; findings for a cell are kept."""
 
     problem: Problem
     reference: Reference
@@ -106,7 +106,7 @@ class Layout:
 
     @property
     def least_degree(self) -> int:
-        """Degree of what cells tell each other of a solution: on faces it is less than inside."""
+        """Degree of the polynomials that cells share on faces: it is less than inside."""
         return self.reference.degree if self.reference.dimension == 1 else self.walls.degree
 
     @cached_property

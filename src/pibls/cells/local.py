@@ -1,4 +1,4 @@
-"""The least-squares problem of one part of a tree: its equations, its conditions, and what it shares."""
+"""The least-squares problem of one part of a tree: its equations, its conditions, and its shared unknowns."""
 
 from __future__ import annotations
 
@@ -151,7 +151,7 @@ class LocalSystems:
         self._made = {part: self._made[part] for part in parts}
 
     def shared(self, faces: Iterable[Any]) -> tuple[Any, ...]:
-        """Return what the unknowns that are shared on faces belong to: the faces, or walls."""
+        """Return the owners of the unknowns that are shared on faces: the faces, or walls."""
         return tuple(dict.fromkeys(self.walls.get(face, face) for face in faces))
 
     def part_rows(self, part: CellPart) -> PartRows:
@@ -161,7 +161,7 @@ class LocalSystems:
         return self._made[part]
 
     def of(self, part: CellPart, faces: tuple[Any, ...]) -> tuple[LocalSystem, tuple[Any, ...], Load]:
-        """Return the system of a part with some faces, what it shares in which order, and its right-hand sides."""
+        """Return the system of a part with some faces, its shared unknowns in order, and its right-hand sides."""
         self.count += 1
         self.work += PER_CELL
         rows = self.part_rows(part)
@@ -185,7 +185,7 @@ class LocalSystems:
         return np.asarray(self._unit_of_sums(part) * math.sqrt(part.extent) / self.rows.balance(part)[0])
 
     def _stiffness(self, part: CellPart) -> FloatArray:
-        """Return what the integrals of a part are multiplied with where they define its sums, as a column."""
+        """Return the factors of the integrals of a part where they define its sums, as a column."""
         return np.asarray(_STIFF * self.rows.balance(part)[0] / math.sqrt(part.extent))[:, None]
 
     def _configuration(self, part: CellPart, faces: tuple[Any, ...], rows: PartRows) -> tuple[Any, tuple[Any, ...]]:
@@ -260,7 +260,7 @@ class LocalSystems:
     def _sums(
         self, part: CellPart, units: FloatArray, faces: tuple[Any, ...], columns: dict[Any, int], width: int
     ) -> tuple[FloatArray, FloatArray]:
-        """Return the rows of averages: what came before, and this part, is what goes on; in the end it is the value."""
+        """Return the rows of averages: the sum so far plus this part's share is passed on; the last is the value."""
         rows = np.zeros((len(self.rows.averages), self.rows.width))
         right = np.zeros((len(self.rows.averages), width + self.rows.sides))
         for number, statement in enumerate(self.rows.averages):
@@ -278,7 +278,7 @@ class LocalSystems:
         bottom: FloatArray,
         columns: dict[Any, int],
     ) -> None:
-        """Put the functions of crossings into the rows of what a part shares with others that do not have them."""
+        """Put the functions of crossings into the rows that a part shares with parts that do not have them."""
         for crossing, link in by_crossing(faces).items():
             first, row = columns[link], 0
             for face, matrix in carried.items():
@@ -325,7 +325,7 @@ class LocalSystems:
         return self._stiffness(part) * balance, theirs
 
     def _unit_of_sums(self, part: CellPart) -> FloatArray:
-        """Return what sums are multiplied with: the same everywhere, as they add up however coefficients vary."""
+        """Return the factor of sums: the same everywhere, as they add up however coefficients vary."""
         if self._unit is None:
             self._unit = self.rows.weights(part, self.rows.layout.root.size / 2)
         return self._unit

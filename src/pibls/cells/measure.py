@@ -41,7 +41,7 @@ def _analysis(dimension: int, count: int) -> FloatArray:
 
 @dataclass(frozen=True, eq=False)
 class Tails:
-    """Measures what the highest degrees along each axis contribute to a function on a cell."""
+    """Measures how much the highest degrees along each axis contribute to a function on a cell."""
 
     reference: Reference
 
@@ -72,7 +72,7 @@ class Tails:
         return np.asarray(np.sqrt(np.prod(halves, axis=1))[:, None, None] * rough)
 
     def of_cut(self, weights: FloatArray, part: CellPart, values: FloatArray) -> FloatArray:
-        """Return the same for a part that is cut: what its functions do outside the domain does not count.
+        """Return the same for a part that is cut: values of its functions outside the domain do not count.
 
         ``values`` are those of the functions at its points.
         """
@@ -135,12 +135,12 @@ class Tails:
 
 @lru_cache(maxsize=16)
 def tails_of(reference: Reference) -> Tails:
-    """Return what measures roughness in the functions of a reference network."""
+    """Return the measure of roughness in the functions of a reference network."""
     return Tails(reference)
 
 
 def missed_along(values: FloatArray, weights: FloatArray, parameters: int, count: int) -> float:
-    """Return the L2 norm of what polynomials of a degree below ``count − 2`` miss of values at points of a surface."""
+    """Return the L2 error with which polynomials of a degree below ``count − 2`` fit values at points of a surface."""
     if len(values) != count**parameters:
         return 0.0  # scattered points: what is rough shows in the solution
     return float(np.linalg.norm(_highest(parameters, count) @ values) * np.sqrt(weights.sum() / 2**parameters))

@@ -79,7 +79,7 @@ class CellPart:
 
 @dataclass(frozen=True, eq=False)
 class Face:
-    """A piece of surface inside the domain between two parts, with polynomials on it for what both share.
+    """A piece of surface inside the domain between two parts, with polynomials on it for their shared values.
 
     It lies in a wall across an axis, or, with normals of its own, in a seam inside a cell or in an interface. What
     holds across it instead of continuity comes with the part that is inside. A whole one is all that two

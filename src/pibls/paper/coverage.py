@@ -54,7 +54,7 @@ class Measured:
 
     @cached_property
     def values(self) -> FloatArray:
-        """What was measured."""
+        """The measured values."""
         rng = np.random.default_rng([self.setting.seed, self.setting.n_train])
         return np.asarray(self.exact(self.where) + self.sigma * rng.standard_normal(len(self.where)))
 

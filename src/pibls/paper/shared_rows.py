@@ -22,7 +22,7 @@ Key = tuple[str, MultiIndex]
 
 @dataclass(frozen=True, eq=False)
 class Scorer:
-    """What all fits of a cross-validation have in common: problem, points, folds and scores."""
+    """Problem, points, folds and scores, which all fits of a cross-validation have in common."""
 
     problem: Problem
     points: Points

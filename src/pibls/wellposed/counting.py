@@ -112,7 +112,7 @@ def what_lacks(evolution: Evolution, needed: dict[str, int]) -> str:
 
 
 def exceeds(evolution: Evolution, needed: dict[str, int]) -> bool:
-    """Tell whether somewhere on the boundary more is given than needed: that may make up for what is not given."""
+    """Tell whether somewhere on the boundary more is given than needed: that may make up for a lack elsewhere."""
     given = tuple(s for s in evolution.boundary if isinstance(s.place, OnPart))
     return bool(given) and bool((_covered(_boundary(evolution), given) > sum(needed.values())).any())
 
