@@ -15,7 +15,7 @@ from pibls.cells.parts import CellPart, exact_weights
 from pibls.cells.surface import Rule
 from pibls.cells.tree import Cell
 from pibls.checks import FloatArray
-from pibls.features.reference import Reference, cube_rule
+from pibls.features.reference import ReferenceNetwork, cube_rule
 from pibls.geometry.sampling import kronecker
 from pibls.geometry.sight import joined_in_sight, owners_in_sight
 from pibls.quadrature.roots import held_ranges
@@ -40,7 +40,7 @@ class Cutter:
     """Cuts cells into parts by the boundary and by seams, and keeps the parts for the next call."""
 
     ground: Ground
-    reference: Reference
+    reference: ReferenceNetwork
     _parts: dict[Cell, tuple[CellPart, ...]] = field(default_factory=dict)
 
     def parts(self, cell: Cell) -> tuple[CellPart, ...]:

@@ -66,7 +66,7 @@ def inner_edges(domain: Domain) -> tuple[FloatArray, FloatArray]:
 
 
 def _share(shape: Region, edge: FloatArray) -> float:
-    """Return the share of a small ball around the middle of an edge that is inside."""
+    """Return the share of a small circle around the middle of an edge that is inside."""
     way = edge[1] - edge[0]
     one = np.cross(way, np.eye(3)[np.abs(way).argmin()])
     one, two = one / np.linalg.norm(one), np.cross(way, one) / np.linalg.norm(np.cross(way, one))

@@ -19,7 +19,7 @@ from pibls.problem.switches import has_branches
 if TYPE_CHECKING:
     from pibls.cells.rows import Rows
 
-__all__ = ["Flux"]
+__all__ = ["Fluxes"]
 
 Term = tuple[int, MultiIndex, Any]
 
@@ -31,7 +31,7 @@ _JUMP = 1e-4  # relative change of a coefficient across a face that is a jump
 
 @dataclass(frozen=True, eq=False)
 class Law:
-    """One side of an equation across an interface: its terms without the shared ones, and their size."""
+    """One side of an equation across an interface: terms that are not shared, and their size."""
 
     terms: list[Term]
     right: FloatArray
@@ -39,7 +39,7 @@ class Law:
 
 
 @dataclass(eq=False)
-class Flux:
+class Fluxes:
     """Reads the fluxes of a problem from its rows."""
 
     rows: Rows
@@ -50,7 +50,7 @@ class Flux:
     _steady: dict[int | None, bool] = field(default_factory=dict)  # whether coefficients along an axis are numbers
 
     def shared_terms(self, part: CellPart, face: Face, number: int, order: int) -> list[Term]:
-        """Return the continuous terms of a field across a face: its value, and derivatives along the normal or a flux."""
+        """Return the terms of a field that are continuous across a face: value, and normal derivatives or a flux."""
         law = self.law(part, face, number, order)
         if law is not None:
             scale = self.rows.face_units(face)[number] / ((face.thickness / 2) ** order * law.size)

@@ -17,7 +17,7 @@ from pibls.cells.tree import Cell, leaves, refined
 from pibls.cells.walls import Walls
 from pibls.checks import FloatArray
 from pibls.features import MultiIndex
-from pibls.features.reference import Memory, Reference, draw_reference, on_grid
+from pibls.features.reference import Memory, ReferenceNetwork, draw_reference, on_grid
 from pibls.problem import Problem
 
 __all__ = ["Layout"]
@@ -31,7 +31,7 @@ class Layout:
     """The domain of a problem, cut by cells; findings for a cell are kept."""
 
     problem: Problem
-    reference: Reference
+    reference: ReferenceNetwork
     seed: int = 0
     ground: Ground = None  # type: ignore[assignment]
     _memory: Memory = field(default_factory=lambda: Memory(_REMEMBERED))

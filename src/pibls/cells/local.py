@@ -15,7 +15,7 @@ from pibls.cells.rows import PartRows, Rows
 from pibls.checks import FloatArray
 from pibls.features.reference import on_grid
 from pibls.problem import Statement
-from pibls.solvers.elimination import Elimination, Factor, Load, System
+from pibls.solvers.elimination import Elimination, Factor, LeafSystem, Load
 from pibls.solvers.joins import counted
 
 __all__ = ["PER_CELL", "Factored", "Link", "LocalSystem", "LocalSystems", "Wall", "by_crossing"]
@@ -80,7 +80,7 @@ class Factored:
 
     way: Elimination
     factor: Factor
-    system: System
+    system: LeafSystem
     number: int
 
     @property
@@ -92,7 +92,7 @@ class Factored:
         """Return the first one of a stack of some members: the same stack if these are all."""
         if numbers == list(range(self.count)):
             return Factored(self.way, self.factor, self.system, 0)
-        system = System(self.system.equation[numbers], self.system.rows[numbers], self.system.heavy[numbers])
+        system = LeafSystem(self.system.equation[numbers], self.system.rows[numbers], self.system.heavy[numbers])
         return Factored(self.way, self.factor.taken(numbers), system, 0)
 
     def member(self, number: int) -> Factored:
@@ -116,7 +116,7 @@ class LocalSystem:
         The system with its own unknowns eliminated, once it is.
     """
 
-    rows: System
+    rows: LeafSystem
     sizes: tuple[int, ...]
     factored: Factored | None = None
 
@@ -124,7 +124,7 @@ class LocalSystem:
         """Keep a factor, and the rows as a member of its stack."""
         self.factored = factored
         system, one = factored.system, slice(factored.number, factored.number + 1)
-        self.rows = System(system.equation[one], system.rows[one], system.heavy[one])
+        self.rows = LeafSystem(system.equation[one], system.rows[one], system.heavy[one])
 
     @property
     def work(self) -> float:
@@ -249,7 +249,7 @@ class LocalSystems:
         below, bottom = np.vstack([below, balance]), np.vstack([bottom, theirs])
         every = np.hstack([below / math.sqrt(part.extent), bottom[:, :width]])
         light = len(every) - count
-        system = System(rows.equation[None], every[None, :light], every[None, light:])
+        system = LeafSystem(rows.equation[None], every[None, :light], every[None, light:])
         return LocalSystem(system, sizes), bottom[:, width:]
 
     def _carried(self, face: Face, count: int) -> FloatArray:

@@ -13,7 +13,7 @@ from pibls.cells.layout import Layout
 from pibls.cells.parts import CellPart, part_values
 from pibls.cells.solve import Fit
 from pibls.checks import BoolArray, FloatArray
-from pibls.features.reference import Reference, cube_rule, rule_count
+from pibls.features.reference import ReferenceNetwork, cube_rule, rule_count
 from pibls.problem import Average
 
 __all__ = ["Tails", "ancestor_values", "average_error", "distances", "missed_along", "shares_of", "stacked", "tails_of"]
@@ -43,7 +43,7 @@ def _analysis(dimension: int, count: int) -> FloatArray:
 class Tails:
     """Measures how much the highest degrees along each axis contribute to a function on a cell."""
 
-    reference: Reference
+    reference: ReferenceNetwork
 
     @cached_property
     def _degrees(self) -> Any:
@@ -134,7 +134,7 @@ class Tails:
 
 
 @lru_cache(maxsize=16)
-def tails_of(reference: Reference) -> Tails:
+def tails_of(reference: ReferenceNetwork) -> Tails:
     """Return the measure of roughness in the functions of a reference network."""
     return Tails(reference)
 
@@ -154,7 +154,7 @@ def _highest(parameters: int, count: int) -> FloatArray:
 
 
 @lru_cache(maxsize=16)
-def _sparse_rule(reference: Reference) -> tuple[FloatArray, FloatArray, FloatArray]:
+def _sparse_rule(reference: ReferenceNetwork) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Return a few points of the cube, their weights, and the functions of a reference network there."""
     zero = (0,) * reference.dimension
     U, weights = cube_rule(len(zero), _SPARSE if len(zero) < 3 else 4)

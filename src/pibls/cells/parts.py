@@ -14,7 +14,7 @@ from scipy.linalg import solve_triangular
 from pibls.cells.surface import Rule
 from pibls.cells.tree import Cell
 from pibls.checks import FloatArray
-from pibls.features.reference import Reference
+from pibls.features.reference import ReferenceNetwork
 from pibls.problem import Statement
 
 __all__ = ["CellPart", "Face", "exact_weights", "legendre", "part_values", "polynomials"]
@@ -111,7 +111,7 @@ class Face:
         return 2.0 * float(min(self.below.half[self.axis], self.above.half[self.axis]))
 
 
-def part_values(reference: Reference, part: CellPart, weights: FloatArray, X: FloatArray) -> FloatArray:
+def part_values(reference: ReferenceNetwork, part: CellPart, weights: FloatArray, X: FloatArray) -> FloatArray:
     """Return the fields of a part at points: (points, fields)."""
     zero = (0,) * reference.dimension
     if part.whole:

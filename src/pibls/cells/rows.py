@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from pibls.cells.balance import balanced
-from pibls.cells.flux import Flux
+from pibls.cells.flux import Fluxes
 from pibls.cells.layout import Layout
 from pibls.cells.parts import CellPart, Face, polynomials
 from pibls.cells.surface import Rule
@@ -427,9 +427,9 @@ class Rows:
         return found
 
     @cached_property
-    def flux(self) -> Flux:
+    def flux(self) -> Fluxes:
         """The fluxes across faces."""
-        return Flux(self)
+        return Fluxes(self)
 
     @cached_property
     def averages(self) -> tuple[Statement, ...]:

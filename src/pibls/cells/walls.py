@@ -19,7 +19,7 @@ from pibls.cells.sheets import Sheet
 from pibls.cells.surface import Piece, Rule
 from pibls.cells.tree import Cell, Contact
 from pibls.checks import FloatArray
-from pibls.features.reference import Reference, cube_rule, on_grid
+from pibls.features.reference import ReferenceNetwork, cube_rule, on_grid
 from pibls.geometry.sampling import kronecker
 from pibls.problem import Across, Statement
 from pibls.problem.evaluate import Function, compile_function
@@ -40,7 +40,7 @@ class Walls:
     """Finds the faces between parts, in walls of cells and in seams, and keeps them."""
 
     ground: Ground
-    reference: Reference
+    reference: ReferenceNetwork
     cutter: Cutter
     _faces: dict[tuple[Cell, Cell, int, float], list[Face]] = field(default_factory=dict)
     _seam_faces: dict[Cell, list[Face]] = field(default_factory=dict)

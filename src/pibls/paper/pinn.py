@@ -18,7 +18,7 @@ from pibls.features.taylor import lower_set
 from pibls.geometry import Points
 from pibls.methods.fit import Scale, check_fit, check_penalties, placing, recorded, residual_record, row_scaling
 from pibls.paper.pinn_loss import Loss, padded
-from pibls.paper.pinn_training import Layout, Trained, copied, train
+from pibls.paper.pinn_training import Trained, WeightLayout, copied, train
 from pibls.problem import MultiIndex, Problem
 from pibls.runtime import blas_threads, require_memory
 from pibls.solution import Diagnostics, Solution
@@ -324,14 +324,14 @@ def _start(fit: PinnFit) -> str:
     return repr((fit.method.width, fit.method.activation, fit.method.scale, fit.seed))
 
 
-def _layout(batch: Sequence[PinnFit]) -> Layout:
+def _layout(batch: Sequence[PinnFit]) -> WeightLayout:
     """Return how the weights of a batch lie in one array."""
     first = batch[0]
     dimension, fields = len(first.problem.domain.coordinates), len(first.problem.fields)
-    return Layout(dimension, tuple(fit.method.width for fit in batch), first.method.layers, fields)
+    return WeightLayout(dimension, tuple(fit.method.width for fit in batch), first.method.layers, fields)
 
 
-def _factors(batch: Sequence[PinnFit], loss: Loss, layout: Layout, rows: Any) -> FloatArray:
+def _factors(batch: Sequence[PinnFit], loss: Loss, layout: WeightLayout, rows: Any) -> FloatArray:
     """Return how much the residuals of every statement count, per network."""
     scalings = [row_scaling(fit.method.lambda_b, fit.method.lambda_i) for fit in batch]
     statements = batch[0].problem.statements

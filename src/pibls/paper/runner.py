@@ -84,7 +84,7 @@ def run_study(
     store = _store(out)
     shown = _line if progress is None and not sys.stderr.isatty() else progress
     with reporter(shown, "run_study", "StudyProgress") as report:
-        course = _Course([task for stage in stages for task in stage], store, report)
+        course = _Tally([task for stage in stages for task in stage], store, report)
         failures: list[str] = []
         # Long tasks first: a short one at the end leaves no core waiting for long.
         missing = [sorted((t for t in stage if t.missing(store)), key=lambda task: -task.cost) for stage in stages]
@@ -120,7 +120,7 @@ def _store(out: object) -> Store:
     return store
 
 
-class _Course:
+class _Tally:
     """Counts finished tasks and their seconds."""
 
     def __init__(self, tasks: Sequence[Task], store: Store, report: Callable[[StudyProgress], None]):

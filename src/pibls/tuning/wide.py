@@ -27,7 +27,7 @@ from pibls.status import Status
 from pibls.system import Evaluate, check_known, linearised, system_bytes
 from pibls.tuning.fitting import Block, Fitting, Scale, estimated_error, of_unknown_error
 from pibls.tuning.progress import Progress
-from pibls.tuning.scales import choose_scale, refine_scale, widened
+from pibls.tuning.scale_search import choose_scale, refine_scale, widened
 from pibls.wellposed.contradiction import MET, contradiction_of
 from pibls.wellposed.sensitivity import ambiguity_of
 
