@@ -101,7 +101,7 @@ NAMES = {
     "pibls.problem.measured": "Written",
     "pibls.problem.operators": "Divergence SpaceDerivative resolve",
     "pibls.problem.program": "Program",
-    "pibls.problem.switches": "branch_number has_jumps hidden_jump switching_edges switching_planes",
+    "pibls.problem.switches": "Switching",
     "pibls.problem.symbols": "Data",
     "pibls.problems.everyday": "VALUES with_exact_solution",
     "pibls.problems.inverse.data": "gaussian_plate",

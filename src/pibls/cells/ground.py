@@ -24,10 +24,10 @@ from pibls.geometry.landmarks import corners
 from pibls.geometry.patch import TimedPatch
 from pibls.geometry.sampling import kronecker
 from pibls.problem import OnPart, Problem
-from pibls.problem.analysis import Switching, analysis_of
+from pibls.problem.analysis import analysis_of
 from pibls.problem.evaluate import Function
 from pibls.problem.level import Level
-from pibls.problem.switches import condition_edges
+from pibls.problem.switches import Switching, condition_edges
 
 __all__ = ["FLAT", "Ground", "on_faces"]
 
