@@ -155,7 +155,7 @@ OTHERS = {
     "cross_validation": "pibls.paper.cross_validation",
     "findings": "pibls.paper.findings",
     "loop": "pibls.cells.loop",
-    "marks": "pibls.cli.marks",
+    "marks": "pibls.cli.sketch",
     "order": "pibls.cells.order",
     "outputs": "pibls.cli.outputs",
     "problems_values_of": "pibls.problems.inverse.data:values_of",

@@ -6,20 +6,8 @@ in the path from problem to solution the value was refused; catch :class:`PiblsE
 
 from __future__ import annotations
 
-__all__ = [
-    "DeadlineError",
-    "FeatureError",
-    "FileFormatError",
-    "GeometryError",
-    "InputError",
-    "MissingDependencyError",
-    "PiblsError",
-    "ProblemError",
-    "ResourceError",
-    "SolveError",
-    "TextError",
-    "printable",
-]
+__all__ = ["DeadlineError", "FeatureError", "FileFormatError", "GeometryError", "InputError", "MissingDependencyError"]
+__all__ += ["PiblsError", "ProblemError", "ResourceError", "SolveError", "TextError", "printable"]
 
 
 def printable(text: str) -> str:

@@ -19,15 +19,8 @@ from typing import Any
 from pibls.errors import ResourceError
 from pibls.limits import room
 
-__all__ = [
-    "RATE",
-    "available_cores",
-    "available_memory",
-    "blas_threads",
-    "format_bytes",
-    "free_cores",
-    "require_memory",
-]
+__all__ = ["RATE", "available_cores", "available_memory", "blas_threads", "format_bytes", "free_cores"]
+__all__ += ["require_memory"]
 
 RATE = 1e10
 """Operations that count as a second of a budget: work is counted and not timed, so that it ends alike everywhere."""

@@ -7,14 +7,5 @@ from pibls.solution.solution import Solution
 from pibls.solution.stages import Stage
 from pibls.solution.storage import load, save
 
-__all__ = [
-    "Diagnostics",
-    "FieldFunction",
-    "Posterior",
-    "Residual",
-    "ResidualFunction",
-    "Solution",
-    "Stage",
-    "load",
-    "save",
-]
+__all__ = ["Diagnostics", "FieldFunction", "Posterior", "Residual", "ResidualFunction", "Solution", "Stage", "load"]
+__all__ += ["save"]

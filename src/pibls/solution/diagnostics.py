@@ -111,26 +111,20 @@ class Diagnostics:
         return built(cls, {**plain, "residuals": residuals, "stages": stages, "iterations": iterations})
 
     def __str__(self) -> str:
+        known = self.rank is not None and self.condition is not None
+        numbers = f": rank {self.rank}, condition {self.condition:.1e}" if known else ""
+        norms = " → ".join(f"{step['residual']:.1e}" for step in self.iterations)
         lines = [
             f"method      {self.method} ({', '.join(f'{k}={v}' for k, v in self.settings.items() if v is not None)})",
             f"size        {self.size}, seed {self.seed}",
-            f"solver      {self.solver}{self._numbers()}",
+            f"solver      {self.solver}{numbers}",
             *(f"residual    {name}: {residual}" for name, residual in self.residuals.items()),
             *(f"stage       {line}" for line in in_words(self.stages)),
-            *self._convergence(),
+            *([f"iteration   residual {norms}"] if norms else []),
             "seconds     " + ", ".join(f"{stage} {value:.3f}" for stage, value in self.seconds.items()),
             *([f"message     {self.message}"] if self.message else []),
         ]
         return "\n".join(lines)
-
-    def _convergence(self) -> list[str]:
-        norms = " → ".join(f"{step['residual']:.1e}" for step in self.iterations)
-        return [f"iteration   residual {norms}"] if norms else []
-
-    def _numbers(self) -> str:
-        return (
-            "" if self.rank is None or self.condition is None else f": rank {self.rank}, condition {self.condition:.1e}"
-        )
 
 
 def to_plain(value: Any) -> Any:
