@@ -292,4 +292,4 @@ def test_what_is_continuous_where_a_coefficient_jumps_is_said(divided):
     solution = pb.solve(pb.Problem(equation, rod, [pb.Dirichlet(w, 0)]))
     low, high = solution.derivative(w, x)([[0.5 - 1e-9], [0.5 + 1e-9]])
     assert (1 if divided else 2) * high == pytest.approx(low, abs=1e-6)
-    assert ("slopes were taken to be continuous" in solution.diagnostics.message) != divided
+    assert ("times slopes were taken to be continuous" in solution.diagnostics.message) != divided

@@ -129,9 +129,9 @@ class Switching:
         for written, equation in zip(self.problem.equations, equations, strict=True):
             if equation.form.order == 2 and _top_jumps(equation, len(space)) and normal_flux(written, space) is None:
                 return (
-                    f"Where its coefficients jump, {equation.name} does not say what flows: coefficients times slopes "
-                    "were taken to be continuous. Write div(...) if that is something else, and divide by the "
-                    "coefficient if the slopes themselves are continuous, as those of a beam."
+                    f"Where its coefficients jump, {equation.name} does not say which flux is continuous: coefficients "
+                    "times slopes were taken to be continuous. Write div(...) if the flux is another one, and divide "
+                    "by the coefficient if the slopes themselves are continuous, as those of a beam."
                 )
         return ""
 
@@ -151,14 +151,14 @@ class Switching:
                 moving = any(edge.free_symbols - set(domain.coordinates) for edge in edges)
                 if moving or not known or (form.order > 2 and len(domain.space) > 1):
                     return (
-                        f"The coefficient {term.coefficient} jumps, and what flows across the jump is not continued: "
-                        "use one that changes over a short distance instead."
+                        f"The coefficient {term.coefficient} jumps, and nothing tells the flux across the jump: use "
+                        "one that changes over a short distance instead."
                     )
                 mixed = len(equations) > 1 and max(term.multi_index) < term.order
                 if mixed and normal_flux(self.problem.equations[number], domain.space) is None:
                     return (
-                        f"The coefficient {term.coefficient} jumps, and {statement.name} does not say what flows "
-                        "across: write it as a divergence, such as div([...]) of the stresses."
+                        f"The coefficient {term.coefficient} jumps, and {statement.name} does not say which flux is "
+                        "continuous: write it as a divergence, such as div([...]) of the stresses."
                     )
         return ""
 

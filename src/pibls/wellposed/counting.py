@@ -106,7 +106,7 @@ def what_lacks(evolution: Evolution, needed: dict[str, int]) -> str:
             place = ", ".join(f"{s.name}={v:.3g}" for s, v in zip(symbols, X[bare][0], strict=False))
             return (
                 f"The conditions do not determine the solution: near {place} on the boundary {name} needs {enough} "
-                f"condition{'s' * (enough > 1)} and has {int(found[bare][0])}. Add what is missing there."
+                f"condition{'s' * (enough > 1)} and has {int(found[bare][0])}. Add the missing ones there."
             )
     return ""
 
