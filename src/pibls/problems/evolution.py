@@ -129,7 +129,7 @@ def heat_3d() -> Problem:
 
 
 def _cooling(shape: sp.Expr, space: Domain, waves: int) -> Problem:
-    """Return κ π² u_t = Δu from a product of sines whose wave numbers have a sum of squares, zero on the boundary."""
+    """Return u_t = Δu/(n π²) from a product of sines, n the sum of squares of its wave numbers: it decays by e."""
     u = field("u", *space.coordinates, t)
     equation = sp.Eq(u.diff(t), laplacian(u) / (waves * sp.pi**2))
     conditions = (Dirichlet(u, 0), Initial(u, shape))
