@@ -123,7 +123,8 @@ def read_file(path: str | os.PathLike[str], folders: Iterable[str | os.PathLike[
         with place.open("rb") as stream:
             content = stream.read(_LARGEST + 1)
     except (OSError, ValueError) as error:
-        raise InputError(f"The file {shorten(str(place))} cannot be read: {error}. Check the path.") from error
+        reason = getattr(error, "strerror", None) or error
+        raise InputError(f"The file {shorten(str(place))} cannot be read: {reason}. Check the path.") from error
     try:
         source = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
