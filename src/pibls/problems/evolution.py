@@ -146,7 +146,7 @@ def klein_gordon() -> Problem:
     --------
     >>> print(klein_gordon())
     Find u(x, t) with
-      u_tt = -u + u_xx    in UNIT * TimeInterval(t, 0, 2)
+      u_tt = -u + u_xx    in Interval((x, 0, 1)) * TimeInterval(t, 0, 2)
       dn(u) = 0           on the boundary
       u = cos(pi*x) + 1   on initial time
       u_t = 0             on initial time
