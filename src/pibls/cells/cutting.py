@@ -1,4 +1,4 @@
-"""What of the domain lies in a cell: connected parts, each with points of its own."""
+"""Cuts a cell into the connected parts of the domain that lie in it, each with points of its own."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from pibls.cells.parts import CellPart, exact_weights
 from pibls.cells.surface import Rule
 from pibls.cells.tree import Cell
 from pibls.checks import FloatArray
-from pibls.features.reference import Reference, cube_rule
+from pibls.features.reference import ReferenceNetwork, cube_rule
 from pibls.geometry.sampling import kronecker
 from pibls.geometry.sight import joined_in_sight, owners_in_sight
 from pibls.quadrature.roots import ranges_held
@@ -37,7 +37,7 @@ _FAR = 2.0  # steps of a grid
 
 @dataclass(frozen=True, eq=False)
 class Slice:
-    """What is of one kind of a cell that a boundary or a seam runs through: there, points around and conditions."""
+    """The material of one kind in a cell that is cut: points around it, and points of conditions by place."""
 
     cell: Cell
     outline: Rule
@@ -66,10 +66,10 @@ class Fitted(NamedTuple):
 
 @dataclass(eq=False)
 class Cutter:
-    """Cuts cells into parts by the boundary and by seams, and keeps what it found."""
+    """Cuts cells into parts by the boundary and by seams, and keeps the parts for the next call."""
 
     ground: Ground
-    reference: Reference
+    reference: ReferenceNetwork
     _parts: dict[Cell, tuple[CellPart, ...]] = field(default_factory=dict)
 
     def parts(self, cell: Cell) -> tuple[CellPart, ...]:
@@ -126,7 +126,7 @@ class Cutter:
         return (whole,), []
 
     def _divided(self, cell: Cell, seam: Rule, rules: dict[Any, Rule]) -> list[Slice]:
-        """Return the slices of a cell that a seam runs through: what is on either side is cut off as by a boundary."""
+        """Return the slices of a cell on both sides of a seam, which cuts them off as a boundary does."""
         step = _STEP * float(cell.size.min())
         above, below = (
             seam.together(self.ground.kinds(seam.points + sign * step * seam.normals)) for sign in (1.0, -1.0)
@@ -146,7 +146,7 @@ class Cutter:
         return rule.chosen(rule.together(self.ground.kinds(rule.points - step * rule.normals)) == kind)
 
     def _rules(self, cell: Cell, kind: int | None = None) -> dict[Any, Rule]:
-        """Return points of the boundary in a cell, by conditions, and those of seams; or of what is beside a kind."""
+        """Return points of the boundary in a cell, by conditions, and those of seams; or those beside one kind."""
         found: dict[Any, Rule] = {}
         tiled = len(cell.low) == 3 and self.ground.is_tiled and not self.ground.is_box
         beside = None if kind is None else lambda X: self.ground.kinds(X) == kind
@@ -234,7 +234,7 @@ class Cutter:
             yield Fitted(X, found, gap, evenly) if len(X) else None
 
     def _parts_of(self, own: Slice, shell: Rule | None) -> tuple[CellPart, ...]:
-        """Return the parts of a slice, given what of the sides of its cell belongs to it."""
+        """Return the parts of a slice, given its points on the sides of its cell."""
         cell, kind, fitted = own.cell, own.kind, self.ground.fitted[own.key]
         if fitted is None:
             return ()
@@ -286,7 +286,7 @@ class Cutter:
         beside: Callable[[Rule], Any],
         label: int,
     ) -> Rule:
-        """Return what a part has of a surface, with more points where it got few of those scattered over its cell."""
+        """Return the points of a surface in a part, with more where few of those scattered over its cell are in it."""
         count = self.reference.degree + 1
         if len(cell.low) < 3 or 2 * len(rule.weights) >= count**2:
             return rule
@@ -299,7 +299,7 @@ class Cutter:
         return more if len(more.weights) > len(rule.weights) else rule
 
     def _shells(self, slices: list[Slice]) -> Sequence[Rule | None]:
-        """Return what of the sides of its cell belongs to each slice, if integrals need it; normals point outwards.
+        """Return points on the sides of cells that belong to slices, with normals out of the cells, if integrals need them.
 
         In space only those across the first axis do.
         """
@@ -309,7 +309,7 @@ class Cutter:
         return [self._ends(own) if dimension == 3 else None for own in slices]
 
     def _ends(self, own: Slice) -> Rule:
-        """Return what of the sides of a cell in space across the first axis belongs to a slice."""
+        """Return points of a slice on the sides of its cell in space across the first axis."""
         cell, found = own.cell, []
         for place, out in ((cell.low[0], -1.0), (cell.high[0], 1.0)):
             normal = np.array([out, 0.0, 0.0])
@@ -326,7 +326,7 @@ class Cutter:
         return Rule.joined(found)
 
     def _sides(self, slices: list[Slice]) -> list[Rule]:
-        """Return what of the sides of plane cells belongs to slices, with normals out of the cells."""
+        """Return points of slices on the sides of their plane cells, with normals out of the cells."""
         self._find_sides([own for own in slices if own.key not in self.ground.sides_of])
         nodes, shares = cube_rule(1, self.reference.degree + 2)
         rules = []
