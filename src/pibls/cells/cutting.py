@@ -299,7 +299,7 @@ class Cutter:
         return more if len(more.weights) > len(rule.weights) else rule
 
     def _shells(self, slices: list[Slice]) -> Sequence[Rule | None]:
-        """Return points on the sides of cells that belong to slices, with normals out of the cells, if integrals need them.
+        """Return points on the sides of cells that belong to slices, with outward normals, if integrals need them.
 
         In space only those across the first axis do.
         """
