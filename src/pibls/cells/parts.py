@@ -151,34 +151,20 @@ def exact_weights(
     weights = weights * (moments[0] / weights.sum())
     totals, values = powers.sum(axis=0), _product(_tables(local, degree), powers)
     lacking = moments - weights @ values
-    triangle = _triangle(values)
+    orthogonal, triangle = np.linalg.qr(values)
     diagonal = np.abs(np.diag(triangle))
     for most in range(degree, 0, -_FEWER):
         count = int((totals <= most).sum())
         if count > len(local):
             continue
-        own, wanted = values[:, :count], lacking[:count]
         if diagonal[:count].min() > _DEPENDENT * diagonal[:count].max():
-            change = _least(own, triangle[:count, :count], wanted)
-            change += _least(own, triangle[:count, :count], wanted - change @ own)
+            change = orthogonal[:, :count] @ lapack.dtrtrs(triangle[:count, :count], lacking[:count], trans=1)[0]
         else:
-            change = np.linalg.lstsq(own.T, wanted, rcond=_DEPENDENT)[0]
+            change = np.linalg.lstsq(values[:, :count].T, lacking[:count], rcond=_DEPENDENT)[0]
         # Weights out of all proportion: there are too few points.
         if np.abs(change).sum() <= _PROPORTION * weights.sum():
             return np.asarray(weights + change)
     return weights
-
-
-def _triangle(values: FloatArray) -> FloatArray:
-    """Return an upper triangle with the same Gram matrix as some columns: by that matrix, if it has the digits."""
-    found, info = lapack.dpotrf(values.T @ values, clean=1)
-    return np.asarray(np.linalg.qr(values, mode="r") if info else found)
-
-
-def _least(values: FloatArray, triangle: FloatArray, right: FloatArray) -> FloatArray:
-    """Return the least vector whose products with columns are given."""
-    half = lapack.dtrtrs(triangle, right, trans=1)[0]
-    return np.asarray(values @ lapack.dtrtrs(triangle, half)[0])
 
 
 @lru_cache(maxsize=32)
