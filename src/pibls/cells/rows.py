@@ -211,8 +211,8 @@ class Rows:
             equation, means = self._alike[key]
         means = means * (part.extent / rows)[:, None]
         given = np.array([part.integrals @ values for values in sources])
-        condition, value, flows = self._conditions(part, units)
-        besides = self._besides(part, units, flows)
+        condition, value, flows, placed = self._conditions(part, units)
+        besides = self._besides(part, units, flows, placed)
         return PartRows(units, equation, source, condition, value, means, given, flows, besides, key)
 
     def residual(self, part: CellPart) -> FloatArray:
@@ -242,7 +242,9 @@ class Rows:
             (n, index, float(f"{factor * value * units[n] / _power(half, index):.12g}")) for n, index, value in terms
         )
 
-    def _besides(self, part: CellPart, units: FloatArray, flows: FloatArray) -> FloatArray | None:
+    def _besides(
+        self, part: CellPart, units: FloatArray, flows: FloatArray, placed: list[tuple[Rule, list[Stated], Any]]
+    ) -> FloatArray | None:
         """Return rows of conditions on a part cut in space beyond the total flux, if they give more than that.
 
         The integrals of a thin part, over its volume and its surface, do not agree as they should: they are not needed
@@ -253,15 +255,15 @@ class Rows:
         if part.whole or len(part.half) < 3 or not plain or not self.layout.ground.is_covered:
             return None
         found, start = [], 0
-        for place, rule in part.boundary.items():
-            known = self._on_boundary(part, place, rule)
-            levels = [[term for term in own.terms if not any(term[1])] for own in known]
-            nothing = [np.zeros((len(rule.weights), self.width))] * len(known)
-            rows = self._at(part, rule.points, levels, units) if any(levels) else nothing
-            found += [own.weighed(values) for own, values in zip(known, rows, strict=True)]
-            stop = start + sum(map(len, found[-len(known) :]))
+        for rule, known, rows in placed:
+            stop = start + sum(map(len, rows))
             if not flows[:, start:stop].any(axis=1).all() or not all(_flows_evenly(own.terms, rule) for own in known):
                 return None
+            for own, block in zip(known, rows, strict=True):
+                levels = [term for term in own.terms if not any(term[1])]
+                again = 0 < len(levels) < len(own.terms)
+                level = own.weighed(self._at(part, rule.points, [levels], units)[0]) if again else block
+                found.append(level if levels else np.zeros_like(block))
             start = stop
         return np.concatenate([*found, np.zeros((flows.shape[1] - start, self.width))])
 
@@ -329,13 +331,19 @@ class Rows:
             return self.terms(statement, X, normals, [], axis)
         return self.lowered(statement, part, X, normals)[0]
 
-    def _conditions(self, part: CellPart, units: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+    def _conditions(
+        self, part: CellPart, units: FloatArray
+    ) -> tuple[FloatArray, FloatArray, FloatArray, list[tuple[Rule, list[Stated], Any]]]:
+        """Return the rows of all conditions, right-hand sides, how balances depend on them, and those by place."""
+        placed: list[tuple[Rule, list[Stated], Any]] = []
         blocks, rights = [np.empty((0, self.width))], [np.empty((0, self.sides))]
         flows = [np.empty((len(self.equations), 0))]
         for place, rule in part.boundary.items():
             own = self._on_boundary(part, place, rule)
-            rows = self._at(part, rule.points, [one.terms for one in own], units)
-            blocks += [one.weighed(block) for one, block in zip(own, rows, strict=True)]
+            made = self._at(part, rule.points, [one.terms for one in own], units)
+            rows = [one.weighed(block) for one, block in zip(own, made, strict=True)]
+            placed.append((rule, own, rows))
+            blocks += rows
             rights += [-one.weighed(self._sources(part, one)) for one in own]
             lowered = [(one.terms, self.factor(one.statement, part, one.terms, units)) for one in own]
             flow = self.flux.of_conditions(part, rule, lowered, _depth(part, rule))
@@ -345,7 +353,7 @@ class Rows:
             blocks.append(one.weighed(self._at(part, one.points, [one.terms], units)[0]))
             rights.append(-one.weighed(self._sources(part, one)))
             flows.append(np.zeros((len(self.equations), len(one.points))))
-        return np.concatenate(blocks), np.concatenate(rights), np.hstack(flows)
+        return np.concatenate(blocks), np.concatenate(rights), np.hstack(flows), placed
 
     def on(self, place: Any) -> list[Statement]:
         """Return the conditions that hold on a part of the boundary."""
