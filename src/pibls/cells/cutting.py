@@ -2,66 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property, partial
-from typing import Any, NamedTuple
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 
 from pibls.cells.filling import filled
 from pibls.cells.ground import FLAT, Ground, on_faces
 from pibls.cells.parts import CellPart, exact_weights
-from pibls.cells.surface import Rule
+from pibls.cells.slices import Slice, fit
+from pibls.cells.surface import STEP, Rule
 from pibls.cells.tree import Cell
 from pibls.checks import FloatArray
 from pibls.features.reference import ReferenceNetwork, cube_rule
 from pibls.geometry.sampling import kronecker
-from pibls.geometry.sight import joined_in_sight, owners_in_sight
+from pibls.geometry.sight import owners_in_sight
 from pibls.quadrature.roots import ranges_held
 
 __all__ = ["Cutter"]
 
-_GRID = {1: 65, 2: 25, 3: 11}
-_FITS = 3
 _OUTLINE = {1: 1, 2: 4, 3: 2}
-_SMALL = 0.6
-_STEP = 1e-7
 _EXACT = 3  # degrees more than those of cells, for integrals: sines are a little more than polynomials
 _CANDIDATES = 2**15
 _OVERSAMPLING = 2.2
 _BEYOND = 128  # points to see whether anything is there
 _LINES = 16  # on a side of a cell in space
-_FAR = 2.0  # steps of a grid
-
-
-@dataclass(frozen=True, eq=False)
-class Slice:
-    """The material of one kind in a cell that is cut: points around it, and points of conditions by place."""
-
-    cell: Cell
-    outline: Rule
-    rules: dict[Any, Rule]
-    kind: int
-
-    @property
-    def key(self) -> tuple[Cell, int]:
-        """The cell and the kind."""
-        return self.cell, self.kind
-
-    @cached_property
-    def near(self) -> FloatArray:
-        """Points just inside all that it ends at."""
-        return self.outline.points - _STEP * float(self.cell.size.min()) * self.outline.normals
-
-
-class Fitted(NamedTuple):
-    """Points of a slice, the number of the connected piece each is in, their spacing, and how many are of a grid."""
-
-    grid: FloatArray
-    labels: Any
-    step: FloatArray
-    evenly: int
 
 
 @dataclass(eq=False)
@@ -86,8 +53,8 @@ class Cutter:
         for cell in new:
             self._parts[cell], some = self._found(cell)
             slices += some
-        for own, parts in zip(slices, self._cut(slices), strict=True):
-            self._parts[own.cell] += parts
+        if slices:
+            self._cut(slices)
 
     def overhang(self, cell: Cell) -> tuple[int, float] | None:
         """Return the axis and place of a flat face of the domain beyond which a cell has nothing of it, if any."""
@@ -114,7 +81,7 @@ class Cutter:
         outline, middle = rules.pop(None, None), (cell.low + cell.high) / 2
         if not self.ground.is_box:
             if outline is not None and not on_faces(outline.points, cell).all():
-                within = outline.points[:1] - _STEP * float(cell.size.min()) * outline.normals[:1]
+                within = outline.points[:1] - STEP * float(cell.size.min()) * outline.normals[:1]
                 return (), [Slice(cell, outline, rules, int(self.ground.kinds(within)[0]))]
             if not self.ground.inside(middle[None], cell)[0]:
                 return (), []
@@ -127,7 +94,7 @@ class Cutter:
 
     def _divided(self, cell: Cell, seam: Rule, rules: dict[Any, Rule]) -> list[Slice]:
         """Return the slices of a cell on both sides of a seam, which cuts them off as a boundary does."""
-        step = _STEP * float(cell.size.min())
+        step = STEP * float(cell.size.min())
         above, below = (
             seam.together(self.ground.kinds(seam.points + sign * step * seam.normals)) for sign in (1.0, -1.0)
         )
@@ -164,74 +131,11 @@ class Cutter:
             found[None] = Rule.joined(own)
         return found
 
-    def _cut(self, slices: list[Slice]) -> list[tuple[CellPart, ...]]:
-        """Return the parts of many slices."""
-        self._fit([own for own in slices if own.key not in self.ground.fitted])
-        shells = self._shells(slices)
-        return [self._parts_of(own, shell) for own, shell in zip(slices, shells, strict=True)]
-
-    def _fit(self, slices: list[Slice]) -> None:
-        """Find boxes around slices, grids of points of them in these, and which piece each point is in."""
-        if not slices:
-            return
-        low, high = (np.array([getattr(own.cell, end) for own in slices]) for end in ("low", "high"))
-        ends = low.copy(), high.copy()
-        beside = [
-            np.stack([own.near.min(axis=0, initial=np.inf), own.near.max(axis=0, initial=-np.inf)]) for own in slices
-        ]
-        open_ = np.arange(len(slices))
-        for _ in range(_FITS):
-            grid, inside, step = self._grid([slices[k] for k in open_], low[open_], high[open_])
-            near = np.array([beside[k] for k in open_])
-            lowest = np.where(inside[..., None], grid, np.inf).min(axis=1) - step / 2
-            highest = np.where(inside[..., None], grid, -np.inf).max(axis=1) + step / 2
-            new_low = np.maximum(np.minimum(lowest, near[:, 0]), ends[0][open_])
-            new_high = np.minimum(np.maximum(highest, near[:, 1]), ends[1][open_])
-            shrunk = ((new_high - new_low) < _SMALL * (high - low)[open_]).any(axis=1)
-            low[open_], high[open_] = new_low, new_high
-            open_ = open_[shrunk & (new_high > new_low).all(axis=1)]
-            if not len(open_):
-                break
-        there = np.flatnonzero((high > low).all(axis=1))
-        self.ground.fitted.update({own.key: None for own in slices})
-        if len(there):
-            grid, inside, step = self._grid([slices[k] for k in there], low[there], high[there])
-            for k, found in zip(
-                there.tolist(), self._labelled([slices[k] for k in there], grid, inside, step), strict=True
-            ):
-                self.ground.fitted[slices[k].key] = found
-
-    def _grid(self, slices: list[Slice], low: FloatArray, high: FloatArray) -> tuple[FloatArray, Any, FloatArray]:
-        """Return the points of a grid in each of many boxes, which of them are in the slices, and the spacings."""
-        d = low.shape[1]
-        count = _GRID[d]
-        axis = (np.arange(count) + 0.5) / count
-        U = np.stack([g.ravel() for g in np.meshgrid(*[axis] * d, indexing="ij")], axis=1)
-        grid = low[:, None] + (high - low)[:, None] * U
-        row = np.repeat(np.arange(len(slices)), len(U))
-        inside = self.ground.inside_each(grid.reshape(-1, d), row, [own.cell for own in slices])
-        if self.ground.seams:
-            inside &= self.ground.kinds(grid.reshape(-1, d)) == np.repeat([own.kind for own in slices], len(U))
-        return grid, inside.reshape(grid.shape[:2]), (high - low) / count
-
-    def _labelled(
-        self, slices: list[Slice], grid: FloatArray, inside: Any, step: FloatArray
-    ) -> Iterator[Fitted | None]:
-        """Yield the points of slices among those of grids, and the number of the piece each is in."""
-        from scipy.ndimage import generate_binary_structure, label
-
-        d = grid.shape[2]
-        beside = np.zeros((3,) * (d + 1), dtype=bool)
-        beside[1] = generate_binary_structure(d, 1)
-        labels = label(inside.reshape(len(slices), *[_GRID[d]] * d), beside)[0].reshape(inside.shape)
-        for own, X, there, names, gap in zip(slices, grid, inside, labels, step, strict=True):
-            X, found = X[there], names[there].astype(np.int64)
-            if len(X) and np.ptp(found):
-                found = joined_in_sight(X, found, gap, partial(self.ground.is_kind, kind=own.kind, cell=own.cell))
-            evenly = len(X)
-            if d == 3 and len(own.near):
-                X, found = self._with_specks(X, found, gap, own.near)
-            yield Fitted(X, found, gap, evenly) if len(X) else None
+    def _cut(self, slices: list[Slice]) -> None:
+        """Find the parts of many slices."""
+        fit(self.ground, [own for own in slices if own.key not in self.ground.fitted])
+        for own, shell in zip(slices, self._shells(slices), strict=True):
+            self._parts[own.cell] += self._parts_of(own, shell)
 
     def _parts_of(self, own: Slice, shell: Rule | None) -> tuple[CellPart, ...]:
         """Return the parts of a slice, given its points on the sides of its cell."""
@@ -244,7 +148,7 @@ class Cutter:
             return owners_in_sight(grid, labels, step, X, lambda Y: self.ground.is_kind(Y, kind, cell), strict=strict)
 
         def beside(rule: Rule) -> Any:
-            return rule.together(owned(rule.points - _STEP * float(cell.size.min()) * rule.normals))
+            return rule.together(owned(rule.points - STEP * float(cell.size.min()) * rule.normals))
 
         owner, places = beside(own.outline), {key: beside(rule) for key, rule in own.rules.items()}
         walls = beside(shell) if shell is not None else np.empty(0)
@@ -378,23 +282,6 @@ class Cutter:
     def wanted(self) -> int:
         """Number of points inside a part that determine its functions."""
         return int(_OVERSAMPLING * self.reference.size) + 10
-
-    @staticmethod
-    def _with_specks(grid: FloatArray, labels: Any, step: FloatArray, near: FloatArray) -> tuple[FloatArray, Any]:
-        """Return the points of a grid with those beside the boundary that are far from it, as pieces of their own."""
-        from scipy.sparse import coo_array
-        from scipy.sparse.csgraph import connected_components
-        from scipy.spatial import cKDTree
-
-        # One of those that are close to each other tells of all.
-        near = near[np.unique(np.round(near / step), axis=0, return_index=True)[1]]
-        tree = cKDTree(np.concatenate([grid, near]) / step)
-        pairs = tree.query_pairs(_FAR, output_type="ndarray")
-        size = (tree.n, tree.n)
-        _, found = connected_components(coo_array((np.ones(len(pairs)), pairs.T), size), directed=False)
-        alone = ~np.isin(found[len(grid) :], found[: len(grid)])
-        specks = found[len(grid) :][alone] + 1 + labels.max(initial=0)
-        return np.concatenate([grid, near[alone]]), np.concatenate([labels, specks])
 
     def _candidates(
         self, cell: Cell, low: FloatArray, high: FloatArray, kind: int, own: Callable[[FloatArray], Any]

@@ -20,7 +20,7 @@ from pibls.errors import ProblemError
 from pibls.features import MultiIndex
 from pibls.features.reference import on_grid
 from pibls.problem import AtPoints, Average, Opposite, Problem, Statement
-from pibls.problem.analysis import Analysis, analysis_of
+from pibls.problem.analysis import analysis_of
 
 __all__ = ["PartRows", "Rows"]
 
@@ -119,6 +119,12 @@ class Rows:
         Further sources of a statement at points of a part, one column each, to solve for at the same time.
     sides
         How many right-hand sides there are, the first of them the problem's own.
+    problem, equations
+        The problem, and its differential equations.
+    orders, is_constant
+        Highest order of derivative of each field along each axis, and whether all coefficients are numbers.
+    width
+        Number of unknowns of a part.
     """
 
     layout: Layout
@@ -137,42 +143,18 @@ class Rows:
     _on: dict[Any, list[Statement]] = field(default_factory=dict)
     _evaluated: dict[CellPart, list[tuple[list[Term], FloatArray]]] = field(default_factory=dict)  # linear equations
 
+    def __post_init__(self) -> None:
+        self.problem: Problem = self.layout.problem
+        self.analysis = own = analysis_of(self.problem)
+        self.equations, self.orders, self.is_constant = own.equations, own.orders, own.is_constant
+        self.width = self.layout.reference.size * len(self.problem.field_names)
+
     def forget(self) -> None:
         """Scale rows anew."""
         known: tuple[dict[Any, Any], ...] = (self._balances, self._magnitudes, self._factors, self._traced)
         for own in (*known, self._face_units, self._weights):
             own.clear()
         self.__dict__.pop("flux", None)
-
-    @property
-    def problem(self) -> Problem:
-        """The problem."""
-        return self.layout.problem
-
-    @cached_property
-    def analysis(self) -> Analysis:
-        """The analysis of the problem by its symbols."""
-        return analysis_of(self.problem)
-
-    @property
-    def equations(self) -> tuple[Statement, ...]:
-        """The differential equations."""
-        return self.analysis.equations
-
-    @property
-    def orders(self) -> Any:
-        """Highest order of derivative of each field along each axis, shape (fields, axes)."""
-        return self.analysis.orders
-
-    @property
-    def is_constant(self) -> bool:
-        """Whether all coefficients of the equations are numbers."""
-        return self.analysis.is_constant
-
-    @cached_property
-    def width(self) -> int:
-        """Number of unknowns of a part."""
-        return self.layout.reference.size * len(self.problem.field_names)
 
     def prepare(self, parts: Sequence[CellPart]) -> None:
         """Evaluate the coefficients and sources of linear equations at the points of many parts at once."""

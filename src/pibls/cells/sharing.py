@@ -29,15 +29,9 @@ class Sharing:
     _sides: dict[Face, tuple[CellPart, int, bool] | None] = field(default_factory=dict)  # which walls have them
     _links: dict[Any, Link] = field(default_factory=dict)
 
-    @property
-    def rows(self) -> Rows:
-        """The rows of the problem."""
-        return self.local.rows
-
-    @property
-    def layout(self) -> Layout:
-        """The domain."""
-        return self.rows.layout
+    def __post_init__(self) -> None:
+        self.rows: Rows = self.local.rows
+        self.layout: Layout = self.rows.layout
 
     def of(self, root: Cell) -> dict[CellPart, list[Any]]:
         """Return the faces and links of every part."""

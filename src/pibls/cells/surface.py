@@ -22,13 +22,13 @@ from pibls.geometry.sampling import kronecker
 from pibls.quadrature.roots import held_ranges, ranges_held
 from pibls.quadrature.rules import gauss, tensor
 
-__all__ = ["Piece", "Rule", "pieces", "pieces_within"]
+__all__ = ["STEP", "Piece", "Rule", "pieces", "pieces_within"]
 
 Beside = Callable[[FloatArray], BoolArray]
 
 _SCAN = 33
 _SECTIONS, _ROUNDS = 256, 5
-_STEP = 1e-7  # inwards, relative to the box: which side of a face of the box a patch in that face belongs to
+STEP = 1e-7  # inwards, relative to the box: which side of a face of the box a patch in that face belongs to
 _ROUNDING = 1e-15
 _ALONG = 1 - 1e-3  # of a normal across a wall: what it belongs to lies in the wall, or touches it
 _GLANCE, _GRID, _MARGIN = 33, 97, 3  # places per parameter, and how many of them a narrow tip may miss
@@ -181,7 +181,7 @@ class Piece:
     def _sides(self, U: FloatArray, low: FloatArray, high: FloatArray, beside: Beside | None = None) -> BoolArray:
         """Tell on which sides of the walls of a box, or of one for each, points are, and which are kept at all."""
         X, normals, keep = self.patch.at(U)
-        inner = X - _STEP * (high - low).min(axis=-1, keepdims=True) * normals
+        inner = X - STEP * (high - low).min(axis=-1, keepdims=True) * normals
         kept = np.ones(len(X), dtype=np.bool_) if keep is None else keep
         # By rounding alone: what a large cell cut off here would be missing in all the small ones within it.
         tie = _ROUNDING * (np.maximum(np.abs(low), np.abs(high)) + self.patch.measure)
@@ -250,7 +250,7 @@ class Piece:
                 return []
             middle = cut.mean(axis=1)[None]
             X, normals, _ = self.patch.at(middle)
-            X = X - _STEP * (high - low).min() * normals
+            X = X - STEP * (high - low).min() * normals
             fixed = np.setdiff1d(np.arange(len(low)), axes)
             if not ((X[0] >= low) & (X[0] <= high))[fixed].all():
                 return []

@@ -16,7 +16,7 @@ from pibls.cells.filling import filled
 from pibls.cells.ground import FLAT, Ground, on_faces
 from pibls.cells.parts import CellPart, Face, legendre, polynomials
 from pibls.cells.sheets import Sheet
-from pibls.cells.surface import Piece, Rule
+from pibls.cells.surface import STEP, Piece, Rule
 from pibls.cells.tree import Cell, Contact
 from pibls.checks import FloatArray
 from pibls.features.reference import ReferenceNetwork, cube_rule, on_grid
@@ -28,7 +28,6 @@ from pibls.quadrature.rules import gauss, tensor
 
 __all__ = ["Walls"]
 
-_STEP = 1e-7
 _LINES, _NODES = 16, 8  # across a wall in space, and points on each stretch
 _PROBES = 256
 _ROOM = 1.1  # parts may reach a little beyond the outermost of their points
@@ -242,7 +241,7 @@ class Walls:
         rule = piece.rule(cell.low, cell.high, degree + 3)
         if rule is None or on_faces(rule.points, cell).all():
             return []
-        step = _STEP * float(cell.size.min()) * rule.normals
+        step = STEP * float(cell.size.min()) * rule.normals
         found = (self.cutter.part_at(cell, rule.points - step), self.cutter.part_at(cell, rule.points + step))
         sides = np.stack([rule.together(own) for own in found], axis=1)
         places = tensor(*[gauss(degree + 3)] * len(piece.box))[0] if isinstance(piece, Piece) else _flattened(rule)
@@ -275,7 +274,7 @@ class Walls:
         """Return the interface conditions across a face from inside to outside, and which part is inside."""
         if not self._interfaces:
             return {}
-        step = _STEP * min(float(part.half.min()) for part in (below, above)) * normals
+        step = STEP * min(float(part.half.min()) for part in (below, above)) * normals
         found = {}
         for statement, holds in self._interfaces.items():
             one, two = (holds(points).mean() > 0.5 for points in (X - step, X + step))
