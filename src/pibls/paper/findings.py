@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -248,12 +249,12 @@ class Findings:
         return fit, replace(fit, quantity="seconds and search", measured=both)
 
     def hardware(self, problem: str, method: str) -> str:
-        """Return what the fits of a method were computed on."""
+        """Return what the fits of a method were computed on: a device, or one core of a machine."""
         n = self.paper.table_size(problem)
         cells = self.book.select(kind="accuracy", problem=problem, method=method, n_train=n, score="exact").cells
-        return ", ".join(
-            sorted({c["extra"].get("device") or f"one core: {c['made'].get('machine', '')}" for c in cells})
-        )
+        cores = [re.sub(r"^\d+ cores? of | and one .*$", "", c["made"].get("machine", "")) for c in cells]
+        places = (c["extra"].get("device") or f"one core of {core}" for c, core in zip(cells, cores, strict=True))
+        return ", ".join(sorted(set(places)))
 
     @cached_property
     def races(self) -> tuple[int, int, int, int]:
