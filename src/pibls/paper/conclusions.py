@@ -171,7 +171,7 @@ def _parameters(found: Findings) -> Claim:
     verdict = "not run" if not cut else "confirmed" if min(cut) >= 96.5 else "refuted"
     least, most = (_named(f"{end(cut, default=0.0):.1f}", f"reductions|{end.__name__}") for end in (min, max))
     rows = _named(len(cut), "reductions|rows")
-    why = f"PI-BLS as selected has {least} to {most} % fewer, over the {rows} rows of table 10." if cut else ""
+    why = f"PI-BLS as selected has {least} to {most} % fewer, over {rows} rows of table 10." if cut else ""
     return Claim("PI-BLS has 96.5 to 99.6 % fewer trainable parameters than PINN", verdict, why)
 
 
