@@ -379,6 +379,15 @@ def _larger(_: str, rest: Sequence[str], cells: Cells, sizes: dict[str, int]) ->
     return float(len(rows) if rest[0] == "rows" else sum(above))
 
 
+def _timed(_: str, rest: Sequence[str], cells: Cells, sizes: dict[str, int]) -> float:
+    timed = [c for c in cells if c["kind"] == "time"]
+    other = 0
+    for cell in timed:
+        behind = picked(cells, "accuracy", cell["problem"], cell["method"], sizes[cell["problem"]], "exact")
+        other += any(c["seed"] == cell["seed"] and c["settings"] != cell["settings"] for c in behind)
+    return float(len(timed) if rest[0] == "all" else other)
+
+
 def _factors(_: str, rest: Sequence[str], cells: Cells, sizes: dict[str, int]) -> float:
     ratios = []
     for problem in sizes:
@@ -423,6 +432,7 @@ _RESOLVERS: dict[str, Callable[[str, Sequence[str], Cells, dict[str, int]], floa
     "gap": _gap,
     "larger": _larger,
     "factors": _factors,
+    "timed": _timed,
     "choices": _choices,
     "nodes": _nodes,
 }

@@ -450,6 +450,14 @@ def test_where_pi_bls_is_worst_the_page_says_so():
     )
 
 
+def test_timed_fits_with_other_settings_than_those_of_the_tables_are_counted():
+    fits = accuracy("advection", 30, {"PI-BLS": 1e-3}, seeds=2)
+    same = [cell("time", "advection", "PI-BLS", 30, seed) for seed in range(2)]
+    other = cell("time", "advection", "PI-BLS", 30, 1, settings={"feature_groups": 21})
+    assert "timed fits" not in told([*fits, *same]).text
+    assert "Of 2 timed fits 1 have other settings" in told([*fits, same[0], other]).text
+
+
 def test_gaps_between_points_are_told_for_the_worst_seed():
     errors = [1e-6, 1e-3, 1e-5]
     cells = [

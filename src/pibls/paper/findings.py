@@ -144,6 +144,16 @@ class Findings:
         value = self.paper.seconds(problem, method, per_point=True)
         yield Record("9", problem, method, "", "seconds per point", n, value, share, "time")
 
+    @property
+    def timed(self) -> tuple[int, int]:
+        """How many fits were timed, and how many of them with other settings than those behind the tables of errors."""
+        tables = {problem: self.paper.table_size(problem) for problem in PROBLEMS}
+        cells = self.book.select(kind="accuracy", score="exact").cells
+        chosen = {(c["problem"], c["method"], c["seed"]): c for c in cells if c["n_train"] == tables[c["problem"]]}
+        timed = self.book.select(kind="time").cells
+        behind = (chosen.get((c["problem"], c["method"], c["seed"]), c) for c in timed)
+        return len(timed), sum(a["settings"] != b["settings"] for a, b in zip(timed, behind, strict=True))
+
     @cached_property
     def times_here(self) -> list[Record]:
         """Times of this study's own fits, where those of all methods are of another machine."""
