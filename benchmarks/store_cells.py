@@ -36,8 +36,8 @@ def _fullest(wanted: Sequence[Spec], sources: Sequence[Cells]) -> dict[Spec, Cel
         groups.setdefault(replace(spec, seed=0), []).append(spec)
     found: dict[Spec, Cell] = {}
     for specs in groups.values():
-        held = [{spec: source[spec] for spec in specs if spec in source} for source in sources]
-        found |= max(reversed(held), key=len)
+        held: list[dict[Spec, Cell]] = [{s: source[s] for s in specs if s in source} for source in reversed(sources)]
+        found.update(max(held, key=len))
     return found
 
 
@@ -51,7 +51,7 @@ def _known() -> Cells:
     """Return the cells that are stored."""
     names = ("kind", "problem", "method", "n_train", "seed", "score")
     cells = ({name: value for name, value in c.items() if name != "stored"} for c in stored.stored().cells)
-    return {Spec(*(cell[name] for name in names), variant=cell.get("axis", "")): cell for cell in cells}
+    return {Spec(*(cell[name] for name in names), cell.get("axis", "")): cell for cell in cells}
 
 
 def main() -> None:
@@ -66,7 +66,8 @@ def main() -> None:
             stores[0].write(spec, cell)
         console.print(f"{len(own)} cells of {told.resume}: {stores[0].folder}")
         return
-    read = [{spec: cell for spec in wanted if (cell := store.read(spec)) is not None} for store in stores]
+    folders = ({spec: store.read(spec) for spec in wanted} for store in stores)
+    read = [{spec: cell for spec, cell in folder.items() if cell is not None} for folder in folders]
     found = _fullest(wanted, [_known(), *read])
     lacking = Counter((s.kind, s.problem, s.method) for s in wanted if s not in found)
     for (kind, problem, method), count in lacking.items():

@@ -30,8 +30,8 @@ from pibls.runtime import available_cores, blas_threads
 from pibls.tuning.progress import reporter
 
 _ENDED = (
-    "A process ended before its task did: for want of memory (run again, with fewer workers), or because a script calls "
-    "run_study outside of: if __name__ == '__main__'."
+    "A process ended before its task did: for want of memory (run again, with fewer workers), or because a script "
+    "calls run_study outside of: if __name__ == '__main__'."
 )
 
 
