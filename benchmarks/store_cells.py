@@ -37,7 +37,8 @@ def _fullest(wanted: Sequence[Spec], sources: Sequence[Cells]) -> dict[Spec, Cel
     found: dict[Spec, Cell] = {}
     for specs in groups.values():
         held: list[dict[Spec, Cell]] = [{s: source[s] for s in specs if s in source} for source in reversed(sources)]
-        found.update(max(held, key=len))
+        fullest = max(held, key=len)
+        found |= fullest
     return found
 
 
@@ -51,7 +52,7 @@ def _known() -> Cells:
     """Return the cells that are stored."""
     names = ("kind", "problem", "method", "n_train", "seed", "score")
     cells = ({name: value for name, value in c.items() if name != "stored"} for c in stored.stored().cells)
-    return {Spec(*(cell[name] for name in names), cell.get("axis", "")): cell for cell in cells}
+    return {Spec(**{name: cell[name] for name in names}, variant=cell.get("axis", "")): cell for cell in cells}
 
 
 def main() -> None:
