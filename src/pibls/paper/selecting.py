@@ -22,7 +22,7 @@ SCORES = ("exact", "residual")
 
 @dataclass(frozen=True, eq=False)
 class Selection:
-    """What a search chose by one score: the method as it is to be fitted to all points, and its mean score.
+    """The choice of a search by one score: the method as it is to be fitted to all points, and its mean score.
 
     Beside it, how many settings were tried, scales included, and the time of the search for all scores.
     """
