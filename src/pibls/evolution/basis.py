@@ -222,7 +222,7 @@ class Edge:
 def edge_of(statement: Statement, basis: Basis) -> Edge:
     """Return points in space where a statement holds, enough of them for a basis."""
     axes = basis.rule.points.shape[1]
-    count = int(min(SETTINGS.most_points, SETTINGS.boundary_points * basis.size ** (1 - 1 / axes) + 20))
+    count = int(SETTINGS.boundary_points * basis.size ** (1 - 1 / axes)) + 20
     place: Any = statement.place
     part = place.low if isinstance(place, Opposite) else place.part
     bases = [patch.base for patch in part.patches if isinstance(patch, TimedPatch)]

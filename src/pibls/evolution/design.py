@@ -28,12 +28,11 @@ STEEPEST = 5000.0  # nothing is resolved beyond this: a jump would have no end
 
 _GRADING = 0.6
 _NODES_PER_GAUGE = 9.0
-_BASE = (14.0, 50)  # waves beside the steep nodes: largest wave number, and how many
 _PANEL = 10
 # By the number of coordinates, the last ones also for more of them.
 _WAVES = (10.0, 3.5, 2.8, 2.0)
 _NODES = (40, 110, 300, 500)
-_POINTS = (2.5, 3.0, 3.0, 3.0)
+_POINTS = 3.0  # of the rule, for each node
 
 
 @dataclass(frozen=True, eq=False)
@@ -152,7 +151,7 @@ class Design:
     def nodes(self, fineness: float) -> int:
         """Return about how many features there are."""
         if self.monitor is not None:
-            return _BASE[1] + int(_NODES_PER_GAUGE * fineness * self.monitor.total)
+            return _NODES[0] + int(_NODES_PER_GAUGE * fineness * self.monitor.total)
         if all(self.periodic):
             return int((2 * self._harmonics(fineness) + 1) ** self.dimension)
         return int(self.of_dimension(_NODES) * fineness**self.dimension)
@@ -165,7 +164,7 @@ class Design:
             return self._harmonic(fineness)
         nodes = self.nodes(fineness)
         waves = self._waves(nodes, self.of_dimension(_WAVES) * fineness, rng)
-        rule = self.space.quadrature(int(self.of_dimension(_POINTS) * nodes) + 60)
+        rule = self.space.quadrature(int(_POINTS * nodes) + 60)
         return BroadNetwork(self.center, (waves,)), QuadratureRule(*rule)
 
     def _waves(self, nodes: int, largest: float, rng: np.random.Generator) -> FeatureGroup:
@@ -197,9 +196,8 @@ class Design:
         places = gauge.spread((np.arange(count) + rng.random(count)) / count)
         slopes = fineness / gauge.at(places) * np.exp(math.log(2.0) * rng.uniform(-1.0, 1.0, count))
         steep = FeatureGroup(activation("tanh"), (slopes / self.half[0])[None, :], -slopes * places)
-        waves, nodes = _BASE
-        groups = (self._waves(nodes, waves, rng), steep)
-        panels = max(6, math.ceil(_POINTS[0] * (count + nodes) / _PANEL))
+        groups = (self._waves(_NODES[0], _WAVES[0], rng), steep)
+        panels = max(6, math.ceil(_POINTS * (count + _NODES[0]) / _PANEL))
         edges = gauge.spread(np.linspace(0.0, 1.0, panels + 1))
         edges[0], edges[-1] = -1.0, 1.0
         knots, weights = np.polynomial.legendre.leggauss(_PANEL)

@@ -16,6 +16,7 @@ from pibls.evolution.multipliers import Unsuitable
 from pibls.evolution.refinement_in_time import RefinementInTime, Report
 from pibls.problem import Problem
 from pibls.problem.analysis import analysis_of
+from pibls.refinement.shares import SLIGHT
 from pibls.runtime import blas_threads
 from pibls.solution import Solution
 
@@ -93,7 +94,7 @@ def followed(
         basis = (
             compressed(*Design.of(evolution).draw(1.0, np.random.default_rng(seed))) if evolution.multipliers else None
         )
-        if basis is not None and leak(evolution, basis) > SETTINGS.slight:
+        if basis is not None and leak(evolution, basis) > SLIGHT:
             name = evolution.multipliers[0].name
             return Unsuitable(f"the boundary is open to {name}: it is not given what flows through all of it")
         return lines.run(), lines

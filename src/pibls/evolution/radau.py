@@ -19,6 +19,8 @@ from pibls.checks import FloatArray
 from pibls.errors import ProblemError, SolveError
 from pibls.evolution import cost
 from pibls.evolution.accuracy import SETTINGS
+from pibls.quadrature.roots import ROUNDING
+from pibls.refinement.shares import FALLS, MOST, NEGLIGIBLE
 from pibls.solution.evolved import piecewise
 
 __all__ = ["STAGES", "IntegrationError", "Integrator", "Trajectory", "VectorField"]
@@ -182,20 +184,20 @@ class Integrator:
         time, y = start, state
         h, first = self._first_step(start, stop, y, np.array(stops))
         reach = np.maximum(first, 0.0 if reach is None else reach)
-        most = SETTINGS.runaway * float(np.maximum(reach, self.field.sizes(y[None])[0]).max())
+        most = float(np.maximum(reach, self.field.sizes(y[None])[0]).max()) / ROUNDING
         breaks: list[float] = [start]
         pieces: list[FloatArray] = []
         previous: tuple[float, FloatArray] | None = None
         jacobian: FloatArray | None = None
         made = start
         while time < stop:
-            goal = next((s for s in stops if s > time + SETTINGS.rounding * (stop - start)), stop)
+            goal = next((s for s in stops if s > time + ROUNDING * (stop - start)), stop)
             h = goal - time if time + 1.01 * h >= goal else h
             if not reach.max() <= most:
                 # What began with nothing is not run away if it is no more than what acts on it makes.
                 acting = self._acting(stage_times(breaks[-2], time - breaks[-2]), state)
-                most = SETTINGS.runaway * (stop - start) * acting
-            self._check(h < SETTINGS.rounding * (stop - start) or not reach.max() <= most, time, breaks, pieces)
+                most = (stop - start) * acting / ROUNDING
+            self._check(h < ROUNDING * (stop - start) or not reach.max() <= most, time, breaks, pieces)
             if jacobian is None:
                 jacobian, made = self.field.jacobian(time, y), time
                 self.operations += self.field.costs[1] + cost.PER_CALL
@@ -223,10 +225,10 @@ class Integrator:
     @staticmethod
     def _factor(error: float, rate: float) -> float:
         """Return by how much to change the length of a step, from its error over the tolerance."""
-        wanted = SETTINGS.falls * error ** (-1.0 / (STAGES + 1)) if error > 0 else SETTINGS.growth
+        wanted = FALLS * error ** (-1.0 / (STAGES + 1)) if error > 0 else SETTINGS.growth
         # A Jacobian that ages quickly would not converge over longer steps.
-        factor = float(np.clip(wanted, SETTINGS.growth**-2, 1.0 if rate > SETTINGS.most else SETTINGS.growth))
-        return 1.0 if SETTINGS.keep[0] <= factor <= SETTINGS.keep[1] else factor
+        factor = float(np.clip(wanted, SETTINGS.growth**-2, 1.0 if rate > MOST else SETTINGS.growth))
+        return 1.0 if 1.0 <= factor <= SETTINGS.keep else factor
 
     def along(self, breaks: FloatArray, state: FloatArray, reach: FloatArray) -> Trajectory:
         """Return the solution by given steps: it then depends smoothly on whatever the right side depends on."""
@@ -237,7 +239,7 @@ class Integrator:
             if jacobian is None or not self.field.is_linear:
                 jacobian = self.field.jacobian(time, y)
                 self.operations += self.field.costs[1] + cost.PER_CALL
-            stages, _ = self._stages(time, h, y, jacobian, reach, guessed_stages(previous, h, y), SETTINGS.patient)
+            stages, _ = self._stages(time, h, y, jacobian, reach, guessed_stages(previous, h, y), SETTINGS.rounds**2)
             if stages is None:
                 raise IntegrationError(f"the steps are too long near t = {time:.4g}", blown_up=False, partial=None)
             pieces.append(legendre_weights() @ np.vstack([y, stages]))
@@ -257,7 +259,7 @@ class Integrator:
         slope = self.field.rates(np.array([start]), y[None])[0]
         size, speed = self.field.sizes(y[None])[0], self.field.sizes(slope[None])[0]
         nothing = not size.max() > 0
-        size = np.maximum(size, SETTINGS.negligible * self._outlook(start, stop, y, float(size.max()), events))
+        size = np.maximum(size, NEGLIGIBLE * self._outlook(start, stop, y, float(size.max()), events))
         moving = speed > 0
         guess = float(np.min((size + 1e-3 * size.max())[moving] / speed[moving], initial=stop - start))
         # Another tolerance must mean other steps: two solutions with the same ones have the same error.
@@ -332,7 +334,7 @@ class Integrator:
             update = np.real(vectors @ self.solved(transformed))
             z = z + update
             change = float(np.max(self.field.sizes(update).max(axis=0) / allowed))
-            if not np.isfinite(change) or change > SETTINGS.runaway / self.tol:
+            if not np.isfinite(change) or change > 1.0 / (ROUNDING * self.tol):
                 return None, rate
             rate = change / last if iteration else 0.0
             if self.field.is_linear:

@@ -9,6 +9,7 @@ from pibls.inverse.parametric import Parametric
 from pibls.inverse.response import Response
 from pibls.inverse.thresholds import SETTINGS
 from pibls.problem import AtPoints
+from pibls.refinement.shares import SLIGHT
 
 
 def turns(parametric: Parametric, response: Response) -> float:
@@ -52,11 +53,11 @@ def _mean_turns(values: FloatArray) -> float:
     1.0
     """
     heights = np.ptp(values, axis=1)
-    moving = heights > SETTINGS.slight * np.ptp(values)
+    moving = heights > SLIGHT * np.ptp(values)
     if not moving.any():
         return 0.0
     steps = np.diff(values[moving], axis=1)
-    steps[np.abs(steps) <= SETTINGS.slight / SETTINGS.samples * heights[moving, None]] = 0.0
+    steps[np.abs(steps) <= SLIGHT / SETTINGS.samples * heights[moving, None]] = 0.0
     count, last = np.zeros(len(steps)), np.zeros(len(steps))
     for column in np.sign(steps).T:
         count += column * last < 0

@@ -22,6 +22,8 @@ from pibls.inverse.response import Forward, finer, forwarded
 from pibls.inverse.spread import Spread
 from pibls.inverse.thresholds import SETTINGS
 from pibls.problem import MultiIndex
+from pibls.quadrature.roots import ROUNDING
+from pibls.refinement.shares import MOST, NEGLIGIBLE
 from pibls.solution import Solution
 from pibls.solution.parameters import Parameter, Parameters
 from pibls.solution.residuals import ResidualTable
@@ -74,7 +76,7 @@ class Answer:
         first = Spread.of(measurements, place)
         # What solutions are wrong by, and unknowns do not make up for, is no noise: it moves unknowns by itself.
         left = place.residual - error + place.slopes @ (first.gain @ error)
-        rest = replace(measurements, floor=SETTINGS.negligible * measurements.floor)
+        rest = replace(measurements, floor=NEGLIGIBLE * measurements.floor)
         spread = Spread.of(rest, replace(place, residual=left))
         free, shift = spread.free + measurements.taken, spread.gain @ error
         return cls(measurements, spread.weighed, found, free, spread.covariance, shift, error, tol)
@@ -293,7 +295,7 @@ class Answer:
         m, found, numbers = self.measurements, [], len(self._names)
         for basis, span, prior in zip(m.parametric.bases, m.parametric.spans(), m.left_out, strict=True):
             lengths = np.linalg.norm(basis.waves, axis=1)
-            own = span.start + np.flatnonzero(lengths > SETTINGS.most * lengths.max())
+            own = span.start + np.flatnonzero(lengths > MOST * lengths.max())
             squares = np.square(self.found.place.point[own] - m.means[own - numbers]) + np.diag(self.covariance)[own]
             found.append(prior * float(np.sqrt(np.mean(squares / np.square(m.deviations[own - numbers])))))
         return found
@@ -358,7 +360,7 @@ def _basis(columns: FloatArray) -> FloatArray:
     """Return an orthonormal basis of the span of columns."""
     sizes = np.linalg.norm(columns, axis=0)
     left, values, _ = np.linalg.svd(columns[:, sizes > 0] / sizes[sizes > 0], full_matrices=False)
-    return np.asarray(left[:, values > SETTINGS.rounding * values.max(initial=0.0)])
+    return np.asarray(left[:, values > ROUNDING * values.max(initial=0.0)])
 
 
 def _error(measurements: Measurements, forward: Forward) -> FloatArray:

@@ -17,6 +17,7 @@ from pibls.inverse.fitting_unknowns import Fits
 from pibls.inverse.response import Forward, Plain, forwarded
 from pibls.inverse.thresholds import SETTINGS
 from pibls.problem import AtPoints
+from pibls.refinement.shares import MOST, NEGLIGIBLE
 
 
 @dataclass(eq=False)
@@ -94,7 +95,7 @@ class Attempts:
     def _compare(self, found: Descent, other: Descent) -> None:
         """Keep values that fit as well as those found and are others."""
         vector = self.fits.coordinates.vector(other.place.point)
-        known = any(np.allclose(vector, one, rtol=SETTINGS.negligible) for one in self.ambiguous)
+        known = any(np.allclose(vector, one, rtol=NEGLIGIBLE) for one in self.ambiguous)
         if self.fits.is_good(other) and self._apart(found, other) and not known:
             self.ambiguous.append(vector)
 
@@ -102,7 +103,7 @@ class Attempts:
         """Whether two estimates differ in a direction the data determine."""
         gap, numbers = two.place.point - one.place.point, self.fits.numbers
         seen = one.place.slopes @ gap / self.fits.measurements(one.forward).weighed(one.place.residual).noise
-        return bool((np.abs(gap[:numbers]) > SETTINGS.negligible).any() and np.linalg.norm(seen) > 1.0)
+        return bool((np.abs(gap[:numbers]) > NEGLIGIBLE).any() and np.linalg.norm(seen) > 1.0)
 
     def _slower(self, found: Descent) -> Descent | None:
         """Search from starts that are slower, for the first one that fits."""
@@ -120,13 +121,13 @@ class Attempts:
         for number, factor in product(range(self.fits.numbers), (0.5, 2.0)):
             point, now = found.place.point, self._turns(found)
             before = np.inf
-            while SETTINGS.most < now <= (1.0 - SETTINGS.negligible) * before and not forward.is_spent:
+            while MOST < now <= (1.0 - NEGLIGIBLE) * before and not forward.is_spent:
                 vector = coordinates.vector(point)
                 vector[number] *= factor
                 point = coordinates.within(coordinates.point(vector))
                 there = place_at(forward, measurements, point, None)
                 before, now = now, np.inf if there is None else turns(self.fits.parametric, there.response)
-            if now <= SETTINGS.most:
+            if now <= MOST:
                 yield point
 
     @cached_property

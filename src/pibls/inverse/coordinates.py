@@ -10,6 +10,7 @@ from pibls.checks import BoolArray, FloatArray
 from pibls.inverse.parametric import Parametric
 from pibls.inverse.thresholds import SETTINGS
 from pibls.problem import Unknown
+from pibls.refinement.shares import SLIGHT
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,7 +68,7 @@ class Coordinates:
         """Return coordinates with a prior that holds a number next to a target, by a share of a deviation."""
         means, deviations = self.means.copy(), self.deviations.copy()
         means[number] = self.vector(target)[number]
-        deviations[number] = SETTINGS.slight * deviation * self.rates(target)[number]
+        deviations[number] = SLIGHT * deviation * self.rates(target)[number]
         return replace(self, means=means, deviations=deviations)
 
     def sizes(self, point: FloatArray) -> FloatArray:

@@ -18,12 +18,10 @@ from pibls.errors import ProblemError
 from pibls.evolution import Evolution, Unsuitable, find_evolution
 from pibls.evolution.accuracy import SETTINGS as IN_TIME
 from pibls.evolution.basis import at_times
-from pibls.evolution.brief_events import brief_times
 from pibls.evolution.evolve import followed
-from pibls.evolution.expansion import widened
 from pibls.evolution.galerkin import Galerkin
 from pibls.evolution.radau import Integrator, Trajectory, legendre_weights, stage_times
-from pibls.evolution.run import network_of
+from pibls.evolution.run import brief_times, network_of, widened
 from pibls.evolution.sensitivities import sensitivities
 from pibls.inverse.cell_forward import Known, banding, ordering
 from pibls.inverse.forcing import Differences, Forcing
@@ -31,6 +29,8 @@ from pibls.inverse.parametric import Parametric
 from pibls.inverse.response import Forward, finer
 from pibls.inverse.thresholds import SETTINGS
 from pibls.problem import MultiIndex
+from pibls.quadrature.roots import ROUNDING
+from pibls.refinement.shares import SLIGHT
 from pibls.runtime import RATE, blas_threads
 from pibls.solution.evolved import EvolvedNetwork
 from pibls.solution.posterior import Posterior
@@ -109,7 +109,7 @@ class EvolutionForward(Forward):
 
     @property
     def _time_tol(self) -> float:
-        return max(IN_TIME.time_share / IN_TIME.tighter * self.tol, IN_TIME.rounding)
+        return max(IN_TIME.tighter**-2 * self.tol, ROUNDING)
 
     def usable(self, near: Any) -> EvolutionResponse | None:
         """Return a response: its sensitivities are as good with other features."""
@@ -124,19 +124,19 @@ class EvolutionForward(Forward):
 
     def _sizes(self, vector: FloatArray) -> FloatArray:
         """Return the scales of changes of unknowns; none is next to nothing by chance."""
-        sizes = np.maximum(np.abs(vector), SETTINGS.slight * self.scales)
+        sizes = np.maximum(np.abs(vector), SLIGHT * self.scales)
         for span in self.parametric.spans():
-            sizes[span] = np.maximum(sizes[span], SETTINGS.slight * float(sizes[span].max()))
+            sizes[span] = np.maximum(sizes[span], SLIGHT * float(sizes[span].max()))
         return sizes
 
     def _sensitivity(self, vector: FloatArray, made: _Followed) -> EvolvedNetwork:
-        network, found = made.network, None
+        network = made.network
         if self._drive is not None:
             forces = partial(self._drive.forces, made.system, network, vector)
             found = self._driven(made, forces, self._drive.start(made.system, vector))
         elif (moving := self._moving(vector, made)) is not None:
             found = self._driven(made, partial(moving.forces, made.course), moving.start, moving.lifted(network.breaks))
-        if found is None:
+        else:
             others = ((self._followed(moved, network.breaks).network, size) for moved, size in self._moves(vector))
             every = [(other.coefficients - network.coefficients) / size for other, size in others]
             found = np.concatenate(every, axis=2)
@@ -168,12 +168,12 @@ class EvolutionForward(Forward):
         forces: Callable[[FloatArray], FloatArray],
         start: FloatArray,
         lifted: FloatArray | float = 0.0,
-    ) -> FloatArray | None:
-        """Return sensitivities to forces and to changes of start and boundary, unless they do not converge."""
+    ) -> FloatArray:
+        """Return sensitivities to forces and to changes of start and boundary."""
         with blas_threads(most=1):
             pieces = sensitivities(made.integrator, made.course, forces, start)
         self.budget.spend(made.integrator.operations)
-        return None if pieces is None else widened(made.system, pieces) + lifted
+        return np.asarray(widened(made.system, pieces) + lifted)
 
     def _system(self, vector: FloatArray) -> Galerkin:
         """Return the problem at values of the unknowns on the features of this one."""
@@ -188,7 +188,7 @@ class EvolutionForward(Forward):
         system = self._system(vector)
         evolution = system.evolution
         first, last = evolution.limits[0], min(evolution.limits[1], self.until)
-        tol = self._time_tol if breaks is None else min(self._time_tol, IN_TIME.exact)
+        tol = self._time_tol if breaks is None else min(self._time_tol, IN_TIME.cut)
         integrator = Integrator(system, tol, self.budget.left * RATE)
         with blas_threads(most=1), np.errstate(over="ignore", invalid="ignore"):
             reach = system.reach(np.linspace(first, last, IN_TIME.times))

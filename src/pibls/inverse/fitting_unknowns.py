@@ -25,6 +25,8 @@ from pibls.inverse.response import Forward
 from pibls.inverse.smoothness import LinearisedData, Smoothness, most_probable
 from pibls.inverse.thresholds import SETTINGS
 from pibls.problem import Problem
+from pibls.quadrature.roots import ROUNDING
+from pibls.refinement.shares import MOST, NEGLIGIBLE
 from pibls.solution import Solution
 
 _SMOOTH = Smoothness(1.0, 0.5, 3.5)  # before data are seen; sizes are those of the function itself
@@ -122,7 +124,7 @@ class Fits:
         fixed = [(None, None) if f.prior is None else (f.prior.size, b.relative(f.prior.length)) for f, b in pairs]
         data = LinearisedData.of(rows[:, own], right, rows[:, others])
         least = float(np.sqrt(np.mean(np.square(measurements.floor * measurements.sizes / weighed.noise))))
-        floor = max(least, SETTINGS.rounding) if measurements.estimated else None
+        floor = max(least, ROUNDING) if measurements.estimated else None
         self.smooth = most_probable(data, self.parametric.bases, self.smooth, fixed, floor)
 
     def plain(self, floor: float = 0.0) -> Measurements:
@@ -144,7 +146,7 @@ class Fits:
     def measurements(self, forward: Forward) -> Measurements:
         """Return the measurements as solutions of a kind can meet them."""
         # Functions could follow errors of solutions as if they were data; a few numbers cannot.
-        share = 1.0 if self.parametric.bases else SETTINGS.negligible
+        share = 1.0 if self.parametric.bases else NEGLIGIBLE
         return self.plain(share * min(forward.error, SETTINGS.coarse))
 
     def is_good(self, found: Descent) -> bool:
@@ -158,7 +160,7 @@ class Fits:
             if statement.noise is not None:
                 if too_large(own / statement.noise, 0.0, robust):
                     return False
-            elif not statement.exact and size_of(own, robust) > SETTINGS.most * np.std(measurements.targets[span]):
+            elif not statement.exact and size_of(own, robust) > MOST * np.std(measurements.targets[span]):
                 return False
             if alike(statement, own, domain):
                 return False

@@ -18,6 +18,7 @@ from pibls.inverse.coordinates import first_guess
 from pibls.inverse.parametric import substituted
 from pibls.inverse.thresholds import SETTINGS
 from pibls.problem import Problem, Unknown, field
+from pibls.refinement.shares import MOST
 from pibls.solution import Solution
 from pibls.solution.parameters import Parameter, Parameters
 from pibls.status import Status
@@ -72,7 +73,7 @@ def solve_fixed(problem: Problem, tol: float, budget: Budget, seed: int, report:
 def _is_open(found: Solution) -> bool:
     """Tell whether something can be added to a solution that did not converge."""
     answers = [stage.answer for stage in found.diagnostics.stages if stage.answer is not None]
-    endless = min(answers[-2:], default=0.0) > UNDETERMINED or (found.error_estimate or 0.0) > SETTINGS.most
+    endless = min(answers[-2:], default=0.0) > UNDETERMINED or (found.error_estimate or 0.0) > MOST
     return found.status == Status.ILL_POSED or (endless and found.status != Status.CONVERGED)
 
 

@@ -8,9 +8,9 @@ import numpy as np
 
 from pibls.checks import FloatArray
 from pibls.evolution.basis import at_times
-from pibls.evolution.expansion import lifted
 from pibls.evolution.galerkin import Galerkin
 from pibls.evolution.radau import Trajectory
+from pibls.evolution.run import lifted
 from pibls.inverse.parametric import Dependence, Parametric
 from pibls.problem import Interior, OnPart, Statement
 from pibls.solution.evolved import EvolvedNetwork

@@ -11,6 +11,7 @@ import numpy as np
 
 from pibls.checks import BoolArray, FloatArray
 from pibls.inverse.thresholds import SETTINGS
+from pibls.refinement.shares import MOST, SLIGHT
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,7 +67,7 @@ def find_undetermined(
     found = np.zeros(count, dtype=bool)
     remarks, open_ones = [], []
     for group in _groups(directions[unseen]):
-        own = np.flatnonzero(np.abs(group).max(axis=0) > SETTINGS.slight)
+        own = np.flatnonzero(np.abs(group).max(axis=0) > SLIGHT)
         found[own] = True
         labels = [names[i] for i in own]
         # Coordinates of numbers that are not positive are multiples of scales, which nobody else knows of.
@@ -114,7 +115,7 @@ def _groups(directions: FloatArray) -> list[FloatArray]:
     reduced = _echelon(directions)
     groups: list[tuple[set[int], list[FloatArray]]] = []
     for row in reduced:
-        members, own = set(np.flatnonzero(np.abs(row) > SETTINGS.slight * np.abs(row).max()).tolist()), [row]
+        members, own = set(np.flatnonzero(np.abs(row) > SLIGHT * np.abs(row).max()).tolist()), [row]
         for other in [g for g in groups if g[0] & members]:
             groups.remove(other)
             members |= other[0]
@@ -132,7 +133,7 @@ def _echelon(directions: FloatArray) -> FloatArray:
         for other in range(len(found)):
             if other != number:
                 found[other] -= found[other, column] * found[number]
-    found[np.abs(found) < SETTINGS.slight / 10] = 0.0
+    found[np.abs(found) < SLIGHT / 10] = 0.0
     return found
 
 
@@ -168,7 +169,7 @@ def _along(free: FloatArray, factors: list[int], sizes: FloatArray) -> list[Floa
     """Return steps along free directions that leave a sum with such factors as it is."""
     across = np.array(factors) / np.linalg.norm(factors)
     steps = free - np.outer(free @ across, across)
-    return [step * (SETTINGS.most / np.abs(step / sizes).max()) for step in steps]
+    return [step * (MOST / np.abs(step / sizes).max()) for step in steps]
 
 
 def _across(free: FloatArray) -> FloatArray:
@@ -180,9 +181,7 @@ def _integers(direction: FloatArray) -> list[int] | None:
     """Return a direction as small integers, the first of them positive, if it is one of those."""
     first = direction[np.argmax(np.abs(direction))]
     ratios = [Fraction(float(v / first)).limit_denominator(SETTINGS.denominator) for v in direction]
-    if any(abs(float(r) - v / first) > SETTINGS.slight for r, v in zip(ratios, direction, strict=True)) or not all(
-        ratios
-    ):
+    if any(abs(float(r) - v / first) > SLIGHT for r, v in zip(ratios, direction, strict=True)) or not all(ratios):
         return None
     common = int(np.lcm.reduce([r.denominator for r in ratios]))
     found = [int(r * common) for r in ratios]

@@ -10,6 +10,7 @@ from pibls.checks import FloatArray
 from pibls.inverse.descent import Descent, place_at, search
 from pibls.inverse.measurements import Measurements
 from pibls.inverse.thresholds import SETTINGS
+from pibls.refinement.shares import MOST, NEGLIGIBLE
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,7 +34,7 @@ class LikelihoodProfile:
         for number in np.flatnonzero((shares > SETTINGS.nonlinear) & (shares < SETTINGS.largest)).tolist():
             for sign in (1.0, -1.0):
                 far = self._walked(number, sign * shares[number] * sizes[number], SETTINGS.largest * sizes[number])
-                if far is not None and (shares[number] > SETTINGS.most or (number, 1.0) in sides):
+                if far is not None and (shares[number] > MOST or (number, 1.0) in sides):
                     return far, set()
                 if far is not None:
                     sides.add((number, sign))
@@ -44,7 +45,7 @@ class LikelihoodProfile:
         place, course = self.found.place, self.covariance[:, number] / self.covariance[number, number]
         forward, coordinates = self.found.forward, self.measurements.coordinates
         weighed = self.measurements.weighed(place.residual)
-        most = weighed.misfit(place) + (1.0 - SETTINGS.negligible) * SETTINGS.away**2
+        most = weighed.misfit(place) + (1.0 - NEGLIGIBLE) * SETTINGS.away**2
         here, step = self.found, SETTINGS.away * deviation
         while abs(here.place.point[number] - place.point[number]) < limit:
             target = here.place.point + step * course

@@ -15,6 +15,7 @@ from pibls.inverse.parametric import Parametric
 from pibls.inverse.response import Response, predicted
 from pibls.inverse.thresholds import SETTINGS
 from pibls.problem import AtPoints, Statement
+from pibls.quadrature.roots import ROUNDING
 
 if TYPE_CHECKING:
     from pibls.inverse.descent import Place
@@ -107,7 +108,7 @@ class Measurements:
         found = [predicted(self.parametric, s, response, vector) for s in self.parametric.observations]
         slopes = np.vstack([own for _, own in found])
         # Where an unknown is out of reach, solutions change with it by their errors alone.
-        least = max(self.floor, SETTINGS.rounding) * self.reach(response, vector)
+        least = max(self.floor, ROUNDING) * self.reach(response, vector)
         slopes = np.where(np.abs(slopes) > least, slopes, 0.0)
         return np.concatenate([values for values, _ in found]) - self.targets, slopes
 
@@ -134,7 +135,7 @@ class Measurements:
 
     def within_error(self, change: FloatArray) -> bool:
         """Tell whether predictions change by less than solutions are wrong by."""
-        share = max(self.floor, SETTINGS.rounding)
+        share = max(self.floor, ROUNDING)
         return bool(np.mean(np.square(change / self.sizes)[self.kept]) <= share**2)
 
     def weighed(self, residual: FloatArray, free: float = 0.0) -> Weighed:
@@ -142,7 +143,7 @@ class Measurements:
 
         ``free`` is how many unknowns were fitted, which made residuals smaller than the noise, as fields did.
         """
-        noise = max(self.floor, SETTINGS.rounding) * self.sizes
+        noise = max(self.floor, ROUNDING) * self.sizes
         count = max(len(residual), 1)
         share = max(1.0 - (free + self.taken) / count, 1.0 / count)
         relative = residual / self.sizes

@@ -18,6 +18,7 @@ from pibls.inverse.thresholds import SETTINGS
 from pibls.problem import AtPoints, Condition, Field, MultiIndex, OnPart, Problem, Statement, data
 from pibls.problem.evaluate import Function, compile_function
 from pibls.problem.lowering import Form, Term, lower
+from pibls.refinement.shares import PLAIN
 
 __all__ = ["Dependence", "Parametric", "substituted"]
 
@@ -87,7 +88,7 @@ class Parametric:
             )
         size = float(np.abs(statement.form.source_function(points, normals)).max()) or 1.0
         zeros = np.zeros(len(points))
-        return replace(statement, place=AtPoints(points), targets=zeros, noise=zeros + SETTINGS.certain * size)
+        return replace(statement, place=AtPoints(points), targets=zeros, noise=zeros + PLAIN * size)
 
     def spans(self) -> list[slice]:
         """Return where the coefficients of every function stand in the vector."""

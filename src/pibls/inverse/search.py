@@ -22,6 +22,7 @@ from pibls.inverse.thresholds import SETTINGS
 from pibls.problem import Problem
 from pibls.refinement import Cost, Course, Reason, Stop, refine
 from pibls.refinement.patience import UNKNOWNS
+from pibls.refinement.shares import NEGLIGIBLE, SLIGHT
 from pibls.runtime import blas_threads
 from pibls.solution import Solution, Stage
 
@@ -91,7 +92,7 @@ class Search:
 
     def is_met(self, found: Answer) -> bool:
         """Tell whether solutions are accurate enough, for themselves and for the unknowns."""
-        return found.estimate <= SETTINGS.negligible and found.forward.tol <= self.fits.tol
+        return found.estimate <= NEGLIGIBLE and found.forward.tol <= self.fits.tol
 
     def limit(self, found: Answer) -> Stop | None:
         """Return why solutions are not made more accurate, or None."""
@@ -108,7 +109,7 @@ class Search:
         """Return the unknowns by more accurate solutions, if they can be had."""
         before, finest, place = found.forward.tol, self._finest(found.forward), found.found.place
         leap = found.rms <= SETTINGS.accuracy * before and not self.fits.parametric.bases
-        tol = finest if leap else max(finest, min(self.fits.tol, before * SETTINGS.slight))
+        tol = finest if leap else max(finest, min(self.fits.tol, before * SLIGHT))
         return self.fits.settled(place.point, tol, place.response)
 
     def _finest(self, forward: Forward) -> float:
@@ -133,7 +134,7 @@ class Search:
         per_unknown = max(len(plain.targets) / max(parametric.size, 1), 1.0)
         # How smooth functions are shows only where solutions follow whatever functions may do, if that can be afforded.
         least = self.fits.tol if parametric.bases and not self.fits.is_large else SETTINGS.coarse
-        return float(np.clip(SETTINGS.negligible * min(shares) / np.sqrt(per_unknown), least, SETTINGS.slight))
+        return float(np.clip(NEGLIGIBLE * min(shares) / np.sqrt(per_unknown), least, SLIGHT))
 
     def _priors(self) -> dict[str, str]:
         """Return how smooth unknown functions turned out to be."""

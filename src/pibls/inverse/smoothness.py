@@ -10,7 +10,8 @@ from scipy.linalg import solve_triangular
 
 from pibls.checks import FloatArray
 from pibls.inverse.cosines import Cosines, spectrum
-from pibls.inverse.thresholds import SETTINGS
+from pibls.quadrature.roots import ROUNDING
+from pibls.refinement.shares import MOST, NEGLIGIBLE
 
 # Of the extent of the domain; longer ones are sure of no straight line.
 _LENGTHS = 0.05 * 10.0 ** np.linspace(0.0, 0.8, 5)
@@ -34,7 +35,7 @@ class Smoothness:
         True
         """
         alike = (self.length, self.order) == (other.length, other.order)
-        return alike and bool(abs(np.log(self.size / other.size)) < SETTINGS.negligible)
+        return alike and bool(abs(np.log(self.size / other.size)) < NEGLIGIBLE)
 
     def variances(self, basis: Cosines) -> FloatArray:
         """Return the prior variances of all coefficients in a basis but the constant's: a Matérn process.
@@ -72,7 +73,7 @@ class LinearisedData:
         """Project out the other unknowns, and reduce the rows to as many as columns."""
         if others.shape[1]:
             left, values, _ = np.linalg.svd(others, full_matrices=False)
-            basis = left[:, values > SETTINGS.rounding * values.max(initial=0.0)]
+            basis = left[:, values > ROUNDING * values.max(initial=0.0)]
             rows, target = rows - basis @ (basis.T @ rows), target - basis @ (basis.T @ target)
         upper = np.asarray(np.linalg.qr(np.column_stack([rows, target]), mode="r"))
         return cls(upper[:, :-1], upper[:, -1], max(len(target) - others.shape[1], 1))
@@ -111,7 +112,7 @@ def most_probable(
                 top = int(np.argmax(scores))
                 one = (float(scores[top]), replace(unit, size=float(ratios[top] * noise[top])), float(shown[top]))
                 best = max(best, one, key=lambda found: found[0])
-            if best[2] < SETTINGS.most:
+            if best[2] < MOST:
                 break
         found[number] = best[1]
     return found

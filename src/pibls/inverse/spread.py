@@ -12,6 +12,8 @@ from pibls.checks import FloatArray
 from pibls.inverse.descent import Place
 from pibls.inverse.measurements import Measurements, Weighed
 from pibls.inverse.thresholds import SETTINGS
+from pibls.quadrature.roots import ROUNDING
+from pibls.refinement.shares import SLIGHT
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,7 +55,7 @@ def _inverse_root(rows: FloatArray) -> FloatArray:
     """Return R⁻¹ of the rows, with next to nothing in the place of directions that they do not see."""
     sizes = np.linalg.norm(rows, axis=0)
     sizes = np.where(sizes > 0, sizes, 1.0)
-    padded = np.vstack([rows / sizes, SETTINGS.rounding * np.eye(len(sizes))])
+    padded = np.vstack([rows / sizes, ROUNDING * np.eye(len(sizes))])
     upper = np.linalg.qr(padded, mode="r")
     return np.asarray(solve_triangular(upper, np.eye(len(sizes))) / sizes[:, None])
 
@@ -64,7 +66,7 @@ def _say(scaled: FloatArray, doubt: FloatArray) -> FloatArray:
     >>> _say(np.array([0.0, SETTINGS.huber, 20.0]), np.array([0.1, 0.1, 0.1])).tolist()
     [1.0, 0.5, 0.01]
     """
-    return np.asarray(np.maximum(ndtr((SETTINGS.huber - np.abs(scaled)) / np.maximum(doubt, 1e-300)), SETTINGS.slight))
+    return np.asarray(np.maximum(ndtr((SETTINGS.huber - np.abs(scaled)) / np.maximum(doubt, 1e-300)), SLIGHT))
 
 
 def _pull(measurements: Measurements, scaled: FloatArray, free: float) -> FloatArray:

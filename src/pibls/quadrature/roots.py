@@ -13,7 +13,7 @@ Holds = Callable[[FloatArray], BoolArray]
 
 _SCAN, _SECTIONS = 33, 16
 _TO_ROUNDING = 13  # rounds of sections, after which an interval is as short as digits allow
-_SHORTEST = 1e-13
+ROUNDING = 1e-13  # shares below are rounding: some hundred operations lose as much in double precision
 _STEPS = 60
 
 
@@ -57,7 +57,7 @@ def held_ranges(inside: Callable[..., Any], start: float, stop: float, rounds: i
 
     low, high = narrowed(same, s[left], s[left + 1], rounds, _SECTIONS**2)
     cuts = np.concatenate([[start], np.sort((low + high) / 2), [stop]])
-    cuts = cuts[np.append(True, np.diff(cuts) > _SHORTEST)]
+    cuts = cuts[np.append(True, np.diff(cuts) > ROUNDING)]
     within = np.pad(holds((cuts[1:] + cuts[:-1]) / 2).all(axis=1), 1)
     return [(float(a), float(b)) for a, b in cuts[np.flatnonzero(np.diff(within))].reshape(-1, 2)]
 
