@@ -29,7 +29,7 @@ from pibls.evolution.basis import (
 from pibls.evolution.form import Evolution
 from pibls.evolution.multipliers import Multiplier
 from pibls.problem import Statement
-from pibls.refinement.shares import SLIGHT
+from pibls.refinement.standards import SLIGHT
 
 
 def traces_of(evolution: Evolution, basis: Basis) -> dict[str, Trace]:

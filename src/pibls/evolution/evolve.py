@@ -16,7 +16,7 @@ from pibls.evolution.multipliers import Unsuitable
 from pibls.evolution.refinement_in_time import RefinementInTime, Report
 from pibls.problem import Problem
 from pibls.problem.analysis import analysis_of
-from pibls.refinement.shares import SLIGHT
+from pibls.refinement.standards import SLIGHT
 from pibls.runtime import blas_threads
 from pibls.solution import Solution
 

@@ -21,7 +21,7 @@ from pibls.evolution.form import Evolution, Rate, compiled
 from pibls.evolution.multipliers import Slot, State
 from pibls.evolution.penalty import Penalty
 from pibls.problem import MultiIndex
-from pibls.refinement.shares import NEGLIGIBLE
+from pibls.refinement.standards import NEGLIGIBLE
 
 Known = dict[tuple[State, MultiIndex], FloatArray]
 

@@ -20,7 +20,7 @@ from pibls.errors import ProblemError, SolveError
 from pibls.evolution import cost
 from pibls.evolution.accuracy import SETTINGS
 from pibls.quadrature.roots import ROUNDING
-from pibls.refinement.shares import FALLS, MOST, NEGLIGIBLE
+from pibls.refinement.standards import FALLS, MOST, NEGLIGIBLE
 from pibls.solution.evolved import piecewise
 
 __all__ = ["STAGES", "IntegrationError", "Integrator", "Trajectory", "VectorField"]

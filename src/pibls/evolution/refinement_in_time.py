@@ -34,7 +34,7 @@ from pibls.limits import STOPS, in_words
 from pibls.quadrature.roots import ROUNDING
 from pibls.refinement import Cost, Course, Reason, Stop, extrapolated, refine, verdict
 from pibls.refinement.patience import RUNS
-from pibls.refinement.shares import FALLS, MOST, NEGLIGIBLE, PLAIN, SLIGHT
+from pibls.refinement.standards import FALLS, MOST, NEGLIGIBLE, PLAIN, SLIGHT
 from pibls.refinement.stopping import GLANCE, more_budget
 from pibls.runtime import RATE
 from pibls.solution import Solution, Stage
@@ -128,7 +128,7 @@ class RefinementInTime:
         self.course.tell("estimate", finer.width)
         apart = np.inf if here.ended or finer.ended else distance(self.evolution.problem, here, finer)
         # The finer run has an error, too; errors fall as distances did before, or at least like residuals.
-        known = min(apart / self.apart, FALLS) if np.isfinite(self.apart) else FALLS
+        known = min(apart / self.apart, FALLS) if np.isfinite(self.apart) else MOST
         self.apart = max(apart, 1e-300)
         return Pair(here, before, finer, extrapolated(apart, self.residuals[-1] / max(before, 1e-300), known))
 

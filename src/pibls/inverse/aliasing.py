@@ -9,7 +9,7 @@ from pibls.inverse.parametric import Parametric
 from pibls.inverse.response import Response
 from pibls.inverse.thresholds import SETTINGS
 from pibls.problem import AtPoints
-from pibls.refinement.shares import SLIGHT
+from pibls.refinement.standards import SLIGHT
 
 
 def turns(parametric: Parametric, response: Response) -> float:

@@ -23,7 +23,7 @@ from pibls.inverse.spread import Spread
 from pibls.inverse.thresholds import SETTINGS
 from pibls.problem import MultiIndex
 from pibls.quadrature.roots import ROUNDING
-from pibls.refinement.shares import MOST, NEGLIGIBLE
+from pibls.refinement.standards import MOST, NEGLIGIBLE
 from pibls.solution import Solution
 from pibls.solution.parameters import Parameter, Parameters
 from pibls.solution.residuals import ResidualTable

@@ -17,7 +17,7 @@ from pibls.inverse.fitting_unknowns import Fits
 from pibls.inverse.response import Forward, Plain, forwarded
 from pibls.inverse.thresholds import SETTINGS
 from pibls.problem import AtPoints
-from pibls.refinement.shares import MOST, NEGLIGIBLE
+from pibls.refinement.standards import MOST, NEGLIGIBLE
 
 
 @dataclass(eq=False)

@@ -10,7 +10,7 @@ from pibls.checks import BoolArray, FloatArray
 from pibls.inverse.parametric import Parametric
 from pibls.inverse.thresholds import SETTINGS
 from pibls.problem import Unknown
-from pibls.refinement.shares import SLIGHT
+from pibls.refinement.standards import SLIGHT
 
 
 @dataclass(frozen=True, eq=False)

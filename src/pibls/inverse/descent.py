@@ -19,7 +19,7 @@ from pibls.inverse.response import Forward
 from pibls.inverse.thresholds import SETTINGS
 from pibls.newton import End, descend
 from pibls.quadrature.roots import ROUNDING
-from pibls.refinement.shares import NEGLIGIBLE, SLIGHT
+from pibls.refinement.standards import NEGLIGIBLE, SLIGHT
 
 
 @dataclass(frozen=True, eq=False)

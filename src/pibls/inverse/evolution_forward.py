@@ -30,7 +30,7 @@ from pibls.inverse.response import Forward, finer
 from pibls.inverse.thresholds import SETTINGS
 from pibls.problem import MultiIndex
 from pibls.quadrature.roots import ROUNDING
-from pibls.refinement.shares import SLIGHT
+from pibls.refinement.standards import SLIGHT
 from pibls.runtime import RATE, blas_threads
 from pibls.solution.evolved import EvolvedNetwork
 from pibls.solution.posterior import Posterior

@@ -26,7 +26,7 @@ from pibls.inverse.smoothness import LinearisedData, Smoothness, most_probable
 from pibls.inverse.thresholds import SETTINGS
 from pibls.problem import Problem
 from pibls.quadrature.roots import ROUNDING
-from pibls.refinement.shares import MOST, NEGLIGIBLE
+from pibls.refinement.standards import MOST, NEGLIGIBLE
 from pibls.solution import Solution
 
 _SMOOTH = Smoothness(1.0, 0.5, 3.5)  # before data are seen; sizes are those of the function itself

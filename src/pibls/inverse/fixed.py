@@ -18,7 +18,7 @@ from pibls.inverse.coordinates import first_guess
 from pibls.inverse.parametric import substituted
 from pibls.inverse.thresholds import SETTINGS
 from pibls.problem import Problem, Unknown, field
-from pibls.refinement.shares import MOST
+from pibls.refinement.standards import MOST
 from pibls.solution import Solution
 from pibls.solution.parameters import Parameter, Parameters
 from pibls.status import Status

@@ -11,7 +11,7 @@ import numpy as np
 
 from pibls.checks import BoolArray, FloatArray
 from pibls.inverse.thresholds import SETTINGS
-from pibls.refinement.shares import MOST, SLIGHT
+from pibls.refinement.standards import MOST, SLIGHT
 
 
 @dataclass(frozen=True, eq=False)

@@ -46,7 +46,7 @@ from pibls.problem import AtPoints, Interior, Problem
 from pibls.quadrature.roots import ROUNDING
 from pibls.refinement import Course, refine
 from pibls.refinement.patience import WINDOWS
-from pibls.refinement.shares import MOST, NEGLIGIBLE, SLIGHT
+from pibls.refinement.standards import MOST, NEGLIGIBLE, SLIGHT
 from pibls.solution import Solution
 from pibls.status import Status
 

@@ -10,7 +10,7 @@ from pibls.checks import FloatArray
 from pibls.inverse.descent import Descent, place_at, search
 from pibls.inverse.measurements import Measurements
 from pibls.inverse.thresholds import SETTINGS
-from pibls.refinement.shares import MOST, NEGLIGIBLE
+from pibls.refinement.standards import MOST, NEGLIGIBLE
 
 
 @dataclass(frozen=True, eq=False)

@@ -18,7 +18,7 @@ from pibls.inverse.thresholds import SETTINGS
 from pibls.problem import AtPoints, Condition, Field, MultiIndex, OnPart, Problem, Statement, data
 from pibls.problem.evaluate import Function, compile_function
 from pibls.problem.lowering import Form, Term, lower
-from pibls.refinement.shares import PLAIN
+from pibls.refinement.standards import PLAIN
 
 __all__ = ["Dependence", "Parametric", "substituted"]
 

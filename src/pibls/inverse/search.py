@@ -22,7 +22,7 @@ from pibls.inverse.thresholds import SETTINGS
 from pibls.problem import Problem
 from pibls.refinement import Cost, Course, Reason, Stop, refine
 from pibls.refinement.patience import UNKNOWNS
-from pibls.refinement.shares import NEGLIGIBLE, SLIGHT
+from pibls.refinement.standards import NEGLIGIBLE, SLIGHT
 from pibls.runtime import blas_threads
 from pibls.solution import Solution, Stage
 

@@ -11,7 +11,7 @@ from scipy.linalg import solve_triangular
 from pibls.checks import FloatArray
 from pibls.inverse.cosines import Cosines, spectrum
 from pibls.quadrature.roots import ROUNDING
-from pibls.refinement.shares import MOST, NEGLIGIBLE
+from pibls.refinement.standards import MOST, NEGLIGIBLE
 
 # Of the extent of the domain; longer ones are sure of no straight line.
 _LENGTHS = 0.05 * 10.0 ** np.linspace(0.0, 0.8, 5)

@@ -13,7 +13,7 @@ from pibls.inverse.descent import Place
 from pibls.inverse.measurements import Measurements, Weighed
 from pibls.inverse.thresholds import SETTINGS
 from pibls.quadrature.roots import ROUNDING
-from pibls.refinement.shares import SLIGHT
+from pibls.refinement.standards import SLIGHT
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,7 +10,7 @@ from enum import Enum
 import numpy as np
 
 from pibls.budget import Budget
-from pibls.refinement.shares import FALLS, NEGLIGIBLE
+from pibls.refinement.standards import FALLS, NEGLIGIBLE
 from pibls.runtime import available_memory, format_bytes
 from pibls.solution import Stage
 from pibls.status import Status

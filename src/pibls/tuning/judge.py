@@ -18,6 +18,7 @@ import numpy as np
 from pibls.checks import FloatArray
 from pibls.geometry import Points
 from pibls.problem import MultiIndex, Problem, Statement
+from pibls.solution.residuals import root_mean_square
 from pibls.solution.sizes import SHARE, natural_sizes
 from pibls.system import Evaluate
 
@@ -45,11 +46,6 @@ class Verdict:
     def total(self) -> float:
         """Root of the sum of squares over the statements."""
         return float(np.sqrt(sum(value**2 for value in self.parts.values())))
-
-    @property
-    def worst(self) -> str:
-        """Name of the statement with the largest relative residual."""
-        return max(self.parts, key=lambda name: self.parts[name])
 
 
 Magnitudes = tuple[float, tuple[float, ...]]
@@ -104,13 +100,14 @@ class Judge:
     ) -> dict[str, FloatArray]:
         squares = {key: np.mean(value[:_SIZE_POINTS] ** 2, axis=0) for key, value in values.items()}
         fields = self._natural(squares)
+        share = _VANISHING if len(self.problem.field_names) == 1 else SHARE
         sizes: dict[str, FloatArray] = {}
         for name, statement in self.judged:
             source, coefficients = magnitudes[statement]
             terms = tuple(zip(statement.form.terms, coefficients, strict=True))
             total = sum((c**2 * squares[t.field, t.multi_index] for t, c in terms), np.zeros(()))
             expected = (c * fields[t.field] / np.prod(self._half**t.multi_index) for t, c in terms)
-            least = self._share * reduce(np.maximum, expected, np.zeros(()))
+            least = share * reduce(np.maximum, expected, np.zeros(()))
             sizes[name] = np.maximum(np.sqrt(source**2 + total), least)
         return sizes
 
@@ -123,11 +120,6 @@ class Judge:
         columns = zip(*(sizes.tolist() for sizes in own.values()), strict=True)
         natural = [natural_sizes(self.problem, dict(zip(names, sizes, strict=True))) for sizes in columns]
         return {name: np.array([sizes[name] for sizes in natural]) for name in names}
-
-    @property
-    def _share(self) -> float:
-        """Share of what its fields suggest below which the terms of a statement count as zero."""
-        return _VANISHING if len(self.problem.field_names) == 1 else SHARE
 
     @cached_property
     def _half(self) -> FloatArray:
@@ -189,14 +181,4 @@ class Judge:
 
 
 def _magnitudes(source: FloatArray, coefficients: tuple[Any, ...]) -> Magnitudes:
-    return root_mean_square(source), tuple(map(root_mean_square, coefficients))
-
-
-def root_mean_square(values: Any) -> float:
-    """Return the root mean square of an array.
-
-    >>> root_mean_square([3.0, 4.0, 0.0, 0.0])
-    2.5
-    """
-    array = np.asarray(values, dtype=np.float64)
-    return float(np.sqrt(np.mean(array * array)))
+    return root_mean_square(source), tuple(root_mean_square(np.asarray(own)) for own in coefficients)
