@@ -22,8 +22,6 @@ from pibls.features.scales import draw_features
 from pibls.problem import Opposite
 from pibls.quadrature.rules import tensor
 
-__all__ = ["STEEPEST", "Design", "Monitor"]
-
 STEEPEST = 5000.0  # nothing is resolved beyond this: a jump would have no end
 
 _GRADING = 0.6
@@ -39,20 +37,13 @@ _POINTS = 3.0  # of the rule, for each node
 class Monitor:
     """How steep a solution gets along a coordinate normalised to [−1, 1], and its local length, a graded function.
 
-    Attributes
-    ----------
-    places
-        Points of it.
-    steepness
-        The steepest slope there over all times, divided by the range of the field.
-
     >>> monitor = Monitor(np.array([-1.0, 0.0, 1.0]), np.array([0.1, 50.0, 0.1]))
     >>> monitor.at(np.array([0.0, -1.0])).round(2)
     array([0.02, 0.62])
     """
 
     places: FloatArray
-    steepness: FloatArray
+    steepness: FloatArray  # the steepest slope there over all times, divided by the range of the field
 
     @property
     def peak(self) -> float:
@@ -93,21 +84,11 @@ class Monitor:
 
 @dataclass(frozen=True, eq=False)
 class Design:
-    """Draws features and a rule for a space domain, of any fineness.
-
-    Parameters
-    ----------
-    space
-        The space domain.
-    periodic
-        For each coordinate whether the solution repeats along it.
-    monitor
-        On a line, where the solution is steep, if it is.
-    """
+    """Draws features and a rule for a space domain, of any fineness."""
 
     space: Any
-    periodic: tuple[bool, ...]
-    monitor: Monitor | None = None
+    periodic: tuple[bool, ...]  # for each coordinate whether the solution repeats along it
+    monitor: Monitor | None = None  # on a line, where the solution is steep, if it is
 
     @classmethod
     def of(cls, evolution: Evolution) -> Design:

@@ -23,21 +23,13 @@ from pibls.quadrature.roots import ROUNDING
 from pibls.refinement.standards import FALLS, MOST, NEGLIGIBLE
 from pibls.solution.evolved import piecewise
 
-__all__ = ["STAGES", "IntegrationError", "Integrator", "Trajectory", "VectorField"]
-__all__ += ["guessed_stages", "legendre_weights", "stage_times", "tableau", "times_within"]
-
 STAGES = 7
 
 
 class IntegrationError(SolveError):
-    """The solution cannot be followed further: it blows up, or the work is spent.
+    """The solution cannot be followed further: no step is short enough, or the work is spent.
 
-    Attributes
-    ----------
-    blown_up
-        Whether no step is short enough; otherwise the work was spent.
-    partial
-        The solution so far, or None where there was no step.
+    ``partial`` is the solution so far, or None where there was no step.
     """
 
     def __init__(self, message: str, *, blown_up: bool, partial: Trajectory | None) -> None:
@@ -118,18 +110,10 @@ def times_within(breaks: FloatArray, first: float, last: float) -> tuple[FloatAr
 
 @dataclass(frozen=True, eq=False)
 class Trajectory:
-    """A solution in time, as one polynomial per step.
+    """A solution in time, as one polynomial per step."""
 
-    Attributes
-    ----------
-    breaks
-        Start of each step, and the end of the last: shape (k + 1,).
-    coefficients
-        Legendre coefficients on each step, shape (k, degree + 1, n).
-    """
-
-    breaks: FloatArray
-    coefficients: FloatArray
+    breaks: FloatArray  # start of each step, and the end of the last: shape (k + 1,)
+    coefficients: FloatArray  # Legendre coefficients on each step, shape (k, degree + 1, n)
 
     def __call__(self, times: FloatArray, order: int = 0) -> FloatArray:
         """Return the state, or a derivative of it, at times of the interval: shape (len(times), n).
@@ -143,27 +127,12 @@ class Trajectory:
 
 @dataclass(eq=False)
 class Integrator:
-    """Follows y' = f(t, y) from an initial state, with steps as long as the tolerance allows.
-
-    Parameters
-    ----------
-    field
-        The right side.
-    tol
-        Largest error of the polynomial of a step, relative to the size of each part so far.
-    allowed
-        Operations after which to give up.
-
-    Attributes
-    ----------
-    operations
-        Those so far.
-    """
+    """Follows y' = f(t, y) from an initial state, with steps as long as the tolerance allows."""
 
     field: VectorField
-    tol: float
-    allowed: float = np.inf
-    operations: float = 0.0
+    tol: float  # largest error of the polynomial of a step, relative to the size of each part so far
+    allowed: float = np.inf  # operations after which to give up
+    operations: float = 0.0  # those so far
     _factors: Any = None
     _factored: tuple[float, Any] = (0.0, None)
 

@@ -42,8 +42,6 @@ from pibls.solution.residuals import ResidualTable
 from pibls.status import Status
 from pibls.wellposed.stability import grows_without_bound, leaves_its_bounds
 
-__all__ = ["RefinementInTime", "Report"]
-
 Report = Callable[[str, float, int, float | None, float | None], object]
 """Called with the name of a step, the seconds so far, the number of features, a residual and an estimated error."""
 

@@ -12,8 +12,6 @@ from pibls.evolution import cost
 from pibls.evolution.accuracy import SETTINGS
 from pibls.evolution.radau import STAGES, Integrator, Trajectory, guessed_stages, legendre_weights, stage_times, tableau
 
-__all__ = ["sensitivities"]
-
 
 def sensitivities(
     integrator: Integrator, course: Trajectory, forces: Callable[[FloatArray], FloatArray], start: FloatArray

@@ -15,59 +15,36 @@ from pibls.checks import FloatArray
 from pibls.inverse.coordinates import Coordinates
 from pibls.inverse.descent import Descent, place_at
 from pibls.inverse.identifiability import Undetermined, find_undetermined
-from pibls.inverse.measurements import Measurements, Weighed
-from pibls.inverse.noise_tests import alike, size_of, too_large
+from pibls.inverse.measurements import Measurements, Weighed, alike, size_of, too_large
 from pibls.inverse.parametric import substituted
 from pibls.inverse.response import Forward, finer, forwarded
 from pibls.inverse.spread import Spread
 from pibls.inverse.thresholds import SETTINGS
 from pibls.problem import MultiIndex
 from pibls.quadrature.roots import ROUNDING
+from pibls.refinement import ROUNDING as SMALLEST
 from pibls.refinement.standards import MOST, NEGLIGIBLE
 from pibls.solution import Solution
 from pibls.solution.parameters import Parameter, Parameters
 from pibls.solution.residuals import ResidualTable
 from pibls.status import Status
 
-__all__ = ["Answer"]
-
 
 @dataclass(frozen=True, eq=False)
 class Answer:
-    """The outcome of a search, in numbers.
-
-    Attributes
-    ----------
-    measurements, weighed
-        All measurements, and how noisy they are.
-    found
-        Where the search ended.
-    free
-        How many unknowns the data determine.
-    covariance
-        Of the coordinates, without discretisation.
-    shift
-        By how much the error of solutions moves each coordinate.
-    error
-        By how much predictions are wrong.
-    tol
-        What was asked for.
-    accuracy
-        What predictions must change by to count, in units of the noise, where errors of solutions do not say that.
-    sides
-        Numbers that data do not limit on one side, with the sign of that.
-    """
+    """The outcome of a search, in numbers."""
 
     measurements: Measurements
-    weighed: Weighed
-    found: Descent
-    free: float
-    covariance: FloatArray
-    shift: FloatArray
-    error: FloatArray
-    tol: float
+    weighed: Weighed  # how noisy these are
+    found: Descent  # where the search ended
+    free: float  # how many unknowns the data determine
+    covariance: FloatArray  # of the coordinates, without discretisation
+    shift: FloatArray  # by how much the error of solutions moves each coordinate
+    error: FloatArray  # by how much predictions are wrong
+    tol: float  # what was asked for
+    # what predictions must change by to count, in units of the noise, where errors of solutions do not say that
     accuracy: float | None = None
-    sides: frozenset[tuple[int, float]] = frozenset()
+    sides: frozenset[tuple[int, float]] = frozenset()  # numbers that data do not limit on one side, with its sign
 
     @classmethod
     def of(cls, measurements: Measurements, found: Descent, tol: float) -> Answer:
@@ -117,7 +94,7 @@ class Answer:
         """Directions that the data do not determine."""
         place, numbers = self.found.place, len(self._names)
         sizes, vector = self.coordinates.sizes(place.point), self.coordinates.vector(place.point)
-        doubt = SETTINGS.accuracy * max(self.forward.solution.error_estimate or 0.0, SETTINGS.finest)
+        doubt = SETTINGS.accuracy * max(self.forward.solution.error_estimate or 0.0, SMALLEST)
         # A sensor may sit where a field that is large elsewhere is zero: errors of the field are all that it sees.
         reach = self.measurements.reach(place.response, vector) * self.coordinates.rates(place.point)
         wrong = 0.0 if self.accuracy is not None else doubt * reach

@@ -8,7 +8,7 @@ import numpy as np
 
 from pibls.checks import BoolArray, FloatArray
 from pibls.inverse.parametric import Parametric
-from pibls.inverse.thresholds import SETTINGS
+from pibls.inverse.thresholds import SETTINGS, STEP
 from pibls.problem import Unknown
 from pibls.refinement.standards import SLIGHT
 
@@ -34,7 +34,7 @@ class Coordinates:
         count = len(functions)
         positive = np.array([k.positive for k in numbers] + [False] * count, dtype=bool)
         # Where a coefficient jumps by chance from a number to the same, no solution would see the jump.
-        apart = 1.0 + SETTINGS.step * np.arange(len(numbers))
+        apart = 1.0 + STEP * np.arange(len(numbers))
         starts = np.array([*(apart * np.array([first_guess(k) for k in numbers])), *functions])
         scales = np.array([_scale(k) for k in numbers] + [1.0] * count)
         bounds = [k.bounds or (None, None) for k in numbers] + [(None, None)] * count

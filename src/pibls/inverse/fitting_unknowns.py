@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -15,21 +15,17 @@ from pibls.errors import PiblsError, ProblemError
 from pibls.evolution import Evolution, find_evolution, suits_lines
 from pibls.inverse.cell_forward import CellForward
 from pibls.inverse.coordinates import Coordinates
-from pibls.inverse.cosines import Cosines
 from pibls.inverse.descent import Descent, place_at, search
 from pibls.inverse.evolution_forward import EvolutionForward
-from pibls.inverse.measurements import Measurements
-from pibls.inverse.noise_tests import alike, size_of, too_large
+from pibls.inverse.measurements import Measurements, alike, size_of, too_large
 from pibls.inverse.parametric import Parametric
 from pibls.inverse.response import Forward
-from pibls.inverse.smoothness import LinearisedData, Smoothness, most_probable
+from pibls.inverse.smoothness import ORDERS, Cosines, LinearisedData, Smoothness, most_probable
 from pibls.inverse.thresholds import SETTINGS
 from pibls.problem import Problem
 from pibls.quadrature.roots import ROUNDING
 from pibls.refinement.standards import MOST, NEGLIGIBLE
 from pibls.solution import Solution
-
-_SMOOTH = Smoothness(1.0, 0.5, 3.5)  # before data are seen; sizes are those of the function itself
 
 
 class LeftOpenError(ProblemError):
@@ -59,7 +55,7 @@ class Fits:
         parametric = Parametric(problem, bases)
         first = [basis.first(f, problem) for f, basis in zip(functions, bases, strict=True)]
         coordinates = Coordinates.of(parametric, np.concatenate([np.zeros(0), *first]))
-        smooth = [replace(_SMOOTH, size=abs(float(own[0])) or 1.0) for own in first]
+        smooth = [Smoothness(abs(float(own[0])) or 1.0, MOST, ORDERS[1]) for own in first]
         return cls(parametric, coordinates, tol, budget, seed, smooth)
 
     @property

@@ -11,6 +11,7 @@ import numpy as np
 
 from pibls.checks import BoolArray, FloatArray
 from pibls.inverse.thresholds import SETTINGS
+from pibls.refinement import VISIBLE
 from pibls.refinement.standards import MOST, SLIGHT
 
 
@@ -33,25 +34,12 @@ def find_undetermined(
     change: Callable[[FloatArray], float],
     replaced: BoolArray | None = None,
 ) -> Undetermined:
-    """Find directions that the rows of a step do not see.
+    """Find directions that the rows of a step do not see, by more than the solver's errors.
 
-    Parameters
-    ----------
-    rows
-        Rows of the numbers in units of the noise, priors included and what unknown functions can make up for taken
-        out, in coordinates without units.
-    accuracy
-        Least size of a row sum that is not made up by the solver's errors.
-    names, vector, rates, logarithmic
-        The numbers, their values, the derivative of these by their coordinates, and which of these are logarithms.
-    change
-        By how much predictions change if the numbers do, in units of the noise.
-    replaced
-        Which numbers data would depend on if there were no unknown functions.
-
-    Examples
-    --------
-    Rows alone cannot tell a product from a sum.
+    The rows are those of the numbers in units of the noise, priors included and what unknown functions can make up for
+    taken out, in coordinates without units. ``rates`` are the derivatives of numbers by their coordinates, ``change``
+    tells how much predictions change with the numbers, in units of the noise, and ``replaced`` which numbers data would
+    depend on if there were no unknown functions. Rows alone cannot tell a product from a sum.
 
     >>> rows, values, signs = np.array([[1.0, 1.0], [2.0, 2.0]]), np.array([3.0, 3.0]), np.array([True, True])
     >>> find_undetermined(rows, 1e-6, ("k", "c"), values, values, signs, lambda v: abs(v[0] * v[1] - 9)).remarks
@@ -103,7 +91,7 @@ class _Moving:
         everything = self.vector.copy()
         everything[self.own] = moved
         length = float(np.linalg.norm((everything - self.vector) / self.rates))
-        return self.change(everything) <= max(SETTINGS.foretold * self.steepest * length, self.accuracy)
+        return self.change(everything) <= max(VISIBLE * self.steepest * length, self.accuracy)
 
 
 def _vectors(directions: FloatArray) -> str:

@@ -31,13 +31,12 @@ from pibls.checks import BoolArray, FloatArray
 from pibls.errors import ProblemError, SolveError
 from pibls.evolution import Evolution, find_evolution
 from pibls.features.reference import draw_reference
-from pibls.inverse.aliasing import turns
 from pibls.inverse.answer import Answer
+from pibls.inverse.attempts import turns
+from pibls.inverse.cell_forward import OpenBoundary
 from pibls.inverse.coordinates import Coordinates
 from pibls.inverse.descent import Damping, Descent, place_at, search
-from pibls.inverse.measurements import Measurements
-from pibls.inverse.noise_tests import alike, size_of
-from pibls.inverse.open_boundary import OpenBoundary
+from pibls.inverse.measurements import Measurements, alike, size_of
 from pibls.inverse.parametric import Parametric
 from pibls.inverse.response import Forward
 from pibls.inverse.spread import Spread
@@ -53,7 +52,7 @@ from pibls.status import Status
 _STRICTEST = SETTINGS.stricter**SETTINGS.rounds
 # On the first tree, and on others. Square sums may rise: fields follow numbers by and by.
 _FIRST_RULE = Damping(steps=12, enough=0.02, worse=2.0, least=1e-3, most=1e3)
-_RULE = replace(_FIRST_RULE, steps=3)
+_RULE = replace(_FIRST_RULE, steps=SETTINGS.rounds)
 
 
 def suits_joint(problem: Problem) -> bool:

@@ -16,8 +16,8 @@ from pibls.inverse.evolution_forward import EvolutionForward
 from pibls.inverse.fitting_unknowns import Fits, LeftOpenError
 from pibls.inverse.fixed import is_fixed, solve_fixed, unmeasured
 from pibls.inverse.joint import leaves_open, solve_jointly, suits_joint
-from pibls.inverse.likelihood import LikelihoodProfile
 from pibls.inverse.response import Forward
+from pibls.inverse.spread import LikelihoodProfile
 from pibls.inverse.thresholds import SETTINGS
 from pibls.problem import Problem
 from pibls.refinement import Cost, Course, Reason, Stop, refine

@@ -47,19 +47,11 @@ def fit_nonlinear(
     *,
     near: bool = False,
 ) -> Solution:
-    """Solve a nonlinear problem with one network.
+    """Solve a nonlinear problem with one network, from a function of any network; there can be no ridge.
 
-    Parameters
-    ----------
-    problem, points, network, recipe
-        What to solve, where, with which nodes and how; there can be no ridge.
-    start
-        A function to start from, of any network; zero if left out, or one where zero is no start.
-    near
-        Whether the start is close to a solution: then no time is spent on what only helps from afar.
+    Left out, the start is zero, or one where zero is no start. If it is ``near`` a solution, no time is spent on what
+    only helps from afar.
 
-    Examples
-    --------
     >>> from pibls import PIELM, Points, problems
     >>> problem = problems.nonlinear_spring()
     >>> solution = PIELM(nodes=60, activation="sin", scale=3.0).fit(problem, Points.sample(problem, 150))

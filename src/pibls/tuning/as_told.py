@@ -25,8 +25,6 @@ from pibls.tuning.grow import new_nodes, with_nodes
 from pibls.tuning.progress import Progress
 from pibls.tuning.wide import solve_wide
 
-__all__ = ["Method", "default_method", "solve_as_told"]
-
 
 class Method(Protocol):
     """Anything that fits a problem at points."""

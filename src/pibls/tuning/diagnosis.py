@@ -33,8 +33,6 @@ from pibls.wellposed.counting import surplus_on_line
 from pibls.wellposed.sensitivity import SENSITIVE, sensitivity_of
 from pibls.wellposed.stability import grows_without_bound
 
-__all__ = ["solve_by_cells"]
-
 _PLAINLY = 0.25  # share of its size that a statement lacks of what is called a solution, or of its points
 _RUNAWAY = (
     "The solution is unstable: waves grow the faster the shorter they are, without bound, as in a heat equation run "

@@ -28,8 +28,6 @@ from pibls.system import Balanced, Evaluate
 from pibls.tuning.judge import Judge
 from pibls.tuning.scales import FEW_AXES, Scale
 
-__all__ = ["ROWS_PER_NODE", "Block", "Fitting", "Scale", "estimated_error"]
-
 Block = tuple[int, Scale]
 """Nodes that were drawn together: how many, and at which scale."""
 
@@ -74,8 +72,8 @@ class Fitting:
         width = _PILOT * min(self.axes, 5)
         return width if len(self.problem.fields) == 1 else max(40, int(width / 1.6))
 
-    def seed_for(self, purpose: str) -> int:
-        """Return a seed that has nothing to do with those for other purposes."""
+    def seed_for(self, purpose: str = "") -> int:
+        """Return the seed of nodes, or one that has nothing to do with those for other purposes."""
         return int(np.random.SeedSequence((self.seed, *purpose.encode())).generate_state(1)[0])
 
     def points(self, nodes: int) -> Points:
@@ -95,7 +93,7 @@ class Fitting:
         """Draw a network; each block is drawn for itself, so that a longer list keeps the nodes of a shorter one."""
         bounds = self.problem.domain.bounds
         half = np.ptp(bounds, axis=1) / 2
-        children = np.random.default_rng(self.seed_for("nodes")).spawn(len(blocks))
+        children = np.random.default_rng(self.seed_for()).spawn(len(blocks))
         groups = (g for block, rng in zip(blocks, children, strict=True) for g in _groups(block, half, rng))
         return BroadNetwork(bounds.mean(axis=1), tuple(groups))
 

@@ -19,7 +19,7 @@ from pibls.geometry import Points, PointSet
 from pibls.geometry.points import interior_points
 from pibls.methods import Recipe, fit
 from pibls.problem import Interior, OnPart, Opposite, Problem, Statement
-from pibls.refinement.standards import MOST
+from pibls.refinement.standards import NEGLIGIBLE
 from pibls.solution import Solution
 from pibls.solution.celled import CellNetwork
 from pibls.solvers import LeastSquares
@@ -133,8 +133,8 @@ def _chosen(few: PointSet, many: PointSet, density: FloatArray | None, rng: np.r
         return few
     total = float(density.sum())
     even = np.full(len(many), 1.0 / len(many))
-    # Half of the points are spread evenly, so that no part of the domain is left out.
-    chance = MOST * even + (1 - MOST) * (density / total if total > 0 else even)
+    # Some points are spread evenly, so that no part of the domain is left out.
+    chance = NEGLIGIBLE * even + (1 - NEGLIGIBLE) * (density / total if total > 0 else even)
     rows = np.sort(rng.choice(len(many), size=len(few), replace=False, p=chance / chance.sum()))
     return many.picked(rows)
 
@@ -171,7 +171,7 @@ def new_nodes(solution: Solution, count: int, rng: np.random.Generator) -> list[
     periodic = group.activation.periodic
     finer = widened((1.0,), 1.0 + count / network.size)[0]
     scale = finer * spread_per_axis * (1.0 if periodic else float(np.sqrt(3.0)))
-    X = interior_points(solution.problem.domain, COMPARED, "kronecker", int(rng.integers(2**31)))
+    X = interior_points(solution.problem.domain, 2 * COMPARED, "kronecker", int(rng.integers(2**31)))
     steep, direction = steepness(solution, X)
     placed = count // 2 if float(steep.max()) > _PEAKED * float(steep.mean()) else 0
     groups = []

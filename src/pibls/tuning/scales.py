@@ -23,21 +23,11 @@ def choose_scale(
     enough: float,
     accept: Callable[[Scale], bool] = lambda _: False,
 ) -> tuple[Scale, float]:
-    """Return the scale with the smallest score that was found, and its score.
+    """Return the scale with the smallest score that was found, and its score; one that is low enough ends the search.
 
-    Parameters
-    ----------
-    score
-        Held-out residual of a pilot of a scale; asked again for scales it knows.
-    axes
-        Number of coordinates.
-    enough
-        Score at which the search stops.
-    accept
-        Asked whether the best scale that is the same on all axes will do.
+    ``score`` is the held-out residual of a pilot, asked again for scales it knows; ``accept`` is asked whether the best
+    scale that is the same on all axes will do.
 
-    Examples
-    --------
     >>> scale, left = choose_scale(lambda s: abs(np.log(s[0] / 12)) + abs(np.log(s[1] / 3)), 2, 0.0)
     >>> bool(left < 0.3)
     True

@@ -32,8 +32,6 @@ from pibls.tuning.scales import Scale, choose_scale, refine_scale, widened
 from pibls.wellposed.contradiction import contradiction_of
 from pibls.wellposed.sensitivity import SCALE, ambiguity_of
 
-__all__ = ["solve_wide"]
-
 _WIDER = 1.4
 _PILOT_LEVELS = (1, 2, 4)  # where no pilot solves anything, wider ones decide on the scale
 
@@ -62,22 +60,15 @@ class _Pair:
 
 @dataclass(eq=False)
 class _Widening:
-    """One solve.
-
-    Attributes
-    ----------
-    state
-        For a nonlinear problem, the widest solution so far: where the next fit starts from.
-    scale, width
-        The scale that was chosen, and for which width.
-    """
+    """One solve."""
 
     fitting: Fitting
     tol: float
     budget: Budget
     report: Callable[[Progress], None]
     assume_well_posed: bool = False
-    state: Evaluate | None = None
+    state: Evaluate | None = None  # for a nonlinear problem, the widest solution so far: where the next fit starts from
+    # scale, width: the scale that was chosen, and for which width
     scale: Scale = ()
     width: int = 0
     scanned: float = 0.0

@@ -60,17 +60,9 @@ class _Flux:
 def incompatibility(problem: Problem, tol: float, start: Callable[[], Start]) -> str:
     """Say how far the integral of a source is from the flux that conditions prescribe, where they prescribe all of it.
 
-    Parameters
-    ----------
-    problem
-        A problem; of a nonlinear one, its linear equations are checked.
-    tol
-        Relative difference that matters, at most a thousandth.
-    start
-        Returns the data of the problem and a tree that resolves them; it is called only where needed.
+    Of a nonlinear problem, the linear equations are checked. ``start`` returns the data of the problem and a tree that
+    resolves them; it is called only where needed.
 
-    Examples
-    --------
     >>> from pibls.cells.linear import start_of
     >>> from pibls.problems import ill_posed, neumann_gauge
     >>> for problem in (neumann_gauge(), ill_posed()["neumann_incompatible"].problem()):

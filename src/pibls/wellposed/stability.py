@@ -73,7 +73,7 @@ def _share_growing(evolution: Evolution, network: Network, time: float | None = 
     growth = np.array(
         [np.max([_growth(evolution, slopes, mass, size * own) for own in directions], axis=0) for size in _WAVES]
     )
-    faster = np.sqrt(np.divide(_WAVES[1:], _WAVES[:-1]))  # any power of the wave number beyond a half
+    faster = np.cbrt(np.divide(_WAVES[1:], _WAVES[:-1]))  # u_tt = u_x grows by the root of the wave number
     growing = (growth[0] > 0) & (growth[1:] > faster[:, None] * growth[:-1]).all(axis=0)
     return float(growing.mean())
 
