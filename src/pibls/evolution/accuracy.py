@@ -22,7 +22,6 @@ class EvolutionSettings:
     finer: tuple[float, ...] = (1.5, 1.3, 1.2)  # factors of fineness from run to run, by the dimension of space
     steep: float = 8.0  # slopes, by range and half width, that need nodes of their own
     steep_waves: float = 25.0  # the same beside waves that fit into a period
-    points: int = 300  # points that sample a residual, and times among which brief events are looked for
     waves: int = 3  # long waves that tell the velocity of a front
     boundary_points: float = 16.0  # points on the boundary, for each function along it
     eventful: float = 100.0  # radians from the first time to the last that are too many for a network over both

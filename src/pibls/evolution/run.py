@@ -28,6 +28,7 @@ from pibls.evolution.radau import (
     times_within,
 )
 from pibls.problem import OnPart, Problem, Statement
+from pibls.refinement.standards import POINTS
 from pibls.solution import Solution
 from pibls.solution.diagnostics import Diagnostics
 from pibls.solution.evolved import EvolvedNetwork
@@ -178,7 +179,7 @@ def solution_of(evolution: Evolution, run: Run, seed: int) -> Solution:
 
 def relative_residual(solution: Solution, until: float) -> float:
     """Return the residual of the equations up to a time, relative to their largest term."""
-    where = solution.problem.domain.sample(SETTINGS.points, "kronecker", 1)
+    where = solution.problem.domain.sample(POINTS, "kronecker", 1)
     where[:, -1] = np.minimum(where[:, -1], until)
     worst = 0.0
     for statement in solution.problem.statements:
@@ -194,7 +195,7 @@ def relative_miss(solution: Solution, statement: Statement) -> float:
     """Return how far a solution is from keeping a condition, relative to the largest part of it."""
     form, part = statement.form, statement.place
     assert isinstance(part, OnPart)
-    X, normals = part.part.sample(SETTINGS.points, "kronecker", 1)
+    X, normals = part.part.sample(POINTS, "kronecker", 1)
     state = solution.evaluate(X, [(term.field, term.multi_index) for term in form.terms])
     parts = [f(X, normals) * own for f, own in zip(form.coefficient_functions, state, strict=True)]
     size = max(root_mean_square(own) for own in [form.source_function(X, normals), *parts])
@@ -271,7 +272,7 @@ def brief_times(evolution: Evolution) -> list[float]:
         if expression.free_symbols != {coordinates[-1]}:
             continue
         height = compiled(expression, (coordinates[-1],))
-        grid = np.linspace(first, last, SETTINGS.points)
+        grid = np.linspace(first, last, POINTS)
         try:
             values = height(grid[:, None])
         except ProblemError:  # not finite somewhere: the integrator will tell
@@ -280,8 +281,8 @@ def brief_times(evolution: Evolution) -> list[float]:
         for place in top if sudden or np.ptp(values) >= _NARROW else []:
             low, high = grid[place - 1], grid[place + 1]
             for _ in range(SETTINGS.rounds):
-                near = np.linspace(low, high, SETTINGS.points)
-                best = int(np.clip(np.argmax(height(near[:, None])), 1, SETTINGS.points - 2))
+                near = np.linspace(low, high, POINTS)
+                best = int(np.clip(np.argmax(height(near[:, None])), 1, POINTS - 2))
                 low, high = near[best - 1], near[best + 1]
             found.add(float((low + high) / 2))
     return sorted(found)[: SETTINGS.times]

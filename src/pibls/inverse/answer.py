@@ -23,6 +23,7 @@ from pibls.inverse.thresholds import SETTINGS
 from pibls.problem import MultiIndex
 from pibls.quadrature.roots import ROUNDING
 from pibls.refinement import ROUNDING as SMALLEST
+from pibls.refinement import Reason, Stop, verdict
 from pibls.refinement.standards import MOST, NEGLIGIBLE
 from pibls.solution import Solution
 from pibls.solution.parameters import Parameter, Parameters
@@ -240,12 +241,7 @@ class Answer:
         posterior = replace(posterior, degrees=max(self._degrees, 1.0))
         problem = substituted(parametric.problem, parametric.replacements(vector))
         weights = np.eye(len(problem.fields), network.size)
-        status, message = self._verdict(ambiguous)
-        if slowed:
-            message += (
-                " The start oscillates faster than the sampling resolves; the slowest fitting solution is reported, "
-                "and faster ones may fit as well."
-            )
+        status, message = self._verdict(ambiguous, slowed)
         settings = {**made.diagnostics.settings, "starts": starts, **priors}
         record = replace(made.diagnostics, settings=settings, message=message, seconds={"total": budget.elapsed})
         found = Solution(
@@ -291,42 +287,44 @@ class Answer:
 
         return known
 
-    def _verdict(self, ambiguous: Sequence[FloatArray]) -> tuple[Status, str]:
+    def _verdict(self, ambiguous: Sequence[FloatArray], slowed: bool) -> tuple[Status, str]:
         """Return a status and a message."""
-        estimate, misfits, tol = self.forward.solution.error_estimate, self.misfits, self.tol
-        known = f"The estimated error of the solution is {estimate:.1e}." if estimate is not None else ""
+        made, misfits = self.forward.solution, self.misfits
+        estimate = np.inf if made.error_estimate is None else made.error_estimate
+        if made.status == Status.ILL_POSED:
+            return verdict(self.tol, estimate, None, flaw=f"At the unknowns found: {made.diagnostics.message}")
         told = ", ".join(str(entry) for entry in self.parameters.entries if entry.is_determined)
         remarks = self.undetermined.remarks
-        accurate = self.accuracy is not None or (estimate is not None and SETTINGS.accuracy * estimate < 1.0)
+        accurate = self.accuracy is not None or SETTINGS.accuracy * estimate < 1.0
         if remarks and not accurate:
             remarks = ("Solutions are too inaccurate to tell whether the data determine all unknowns.",)
         words = [f"{told}." if told else "", *remarks]
         for number, sign in sorted(self.sides):
             words.append(f"Data do not limit {self._names[number]} from {'above' if sign > 0 else 'below'}.")
-        status = Status.CONVERGED
-        if self.forward.solution.status == Status.ILL_POSED:
-            return Status.ILL_POSED, f"At the unknowns found: {self.forward.solution.diagnostics.message}"
-        if estimate is None or estimate > tol:
-            status = Status.STALLED
-            words.append(f"The estimated error of the solution is above the tolerance {tol:g}.")
+        lacks = []
         if not self.found.settled:
-            status = Status.STALLED
-            words.append("The search did not come to an end. Give a larger budget, or starts nearer by.")
+            lacks.append("The search did not come to an end. Give a larger budget, or starts nearer by.")
         if misfits:
-            status = Status.STALLED
-            words.append(f"The model does not fit: {'; '.join(misfits)}. Check equations, conditions and noise.")
+            lacks.append(f"The model does not fit: {'; '.join(misfits)}. Check equations, conditions and noise.")
         if at_end := self._at_bounds():
             words.append(f"{' and '.join(at_end)} ended at a bound. Check the bounds.")
-        # What data cannot tell at values that do not explain them, they may tell at others.
-        open_ones = bool(ambiguous) or (bool(remarks) and accurate and not misfits)
-        if open_ones:
-            status = Status.ILL_POSED
         for other in ambiguous[:2]:
             pairs = zip(self._names, other[: len(self._names)], strict=True)
             words.append(f"Other values fit as well: {', '.join(f'{n} = {v:.4g}' for n, v in pairs)}.")
-        if open_ones:
+        if slowed:
+            words.append(
+                "The start oscillates faster than the sampling resolves; the slowest fitting solution is reported, and "
+                "faster ones may fit as well."
+            )
+        # What data cannot tell at values that do not explain them, they may tell at others.
+        is_open = bool(ambiguous) or (bool(remarks) and accurate and not misfits)
+        if is_open:
             words.append("Measure elsewhere or something else, or give priors.")
-        return status, " ".join(word for word in [*words, known] if word)
+        met = estimate <= self.tol and not lacks
+        stop = Stop(Reason.TOLERANCE) if met else Stop(Reason.LOST, " ".join(lacks))
+        return verdict(
+            self.tol, estimate, stop, *words, flaw=" ".join(filter(None, [*words, *lacks])) if is_open else ""
+        )
 
     def _at_bounds(self) -> list[str]:
         point = self.found.place.point

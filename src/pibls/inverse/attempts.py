@@ -11,7 +11,7 @@ import numpy as np
 
 from pibls.checks import FloatArray
 from pibls.errors import SolveError
-from pibls.inverse.descent import Descent, place_at, search
+from pibls.inverse.descent import Descent, best_of, place_at, search
 from pibls.inverse.fitting_unknowns import Fits
 from pibls.inverse.parametric import Parametric
 from pibls.inverse.response import Forward, Plain, Response, forwarded
@@ -32,15 +32,15 @@ class Attempts:
 
     def run(self) -> Descent:
         """Search from the first start, and from others if that comes to nothing or bounds leave room."""
-        fits, numbers = self.fits, self.fits.numbers
-        best = self._from(fits.coordinates.start, slower=True)
-        for start in fits.coordinates.others(numbers, min(2 + 2 * numbers, SETTINGS.starts)) if numbers else []:
-            if best is not None and (fits.is_good(best) or best.forward.is_spent):
-                break
+        fits = self.fits
+
+        def tried(start: FloatArray) -> Descent | None:
+            if start is fits.coordinates.start:
+                return self._from(start, slower=True)
             fits.starts += 1
-            other = fits.settled(start, self.tol, None)
-            if other is not None and (best is None or self._size(other) < 0.5 * self._size(best)):
-                best = other
+            return fits.settled(start, self.tol, None)
+
+        best = best_of(fits.coordinates.starts(fits.numbers), tried, self._misfit)
         if best is None:
             raise SolveError(
                 "The problem cannot be solved at any start of its unknowns. Give starts at which it has a solution, as "
@@ -75,9 +75,10 @@ class Attempts:
     def _turns(self, found: Descent) -> float:
         return turns(self.fits.parametric, found.place.response)
 
-    def _size(self, found: Descent) -> float:
-        """Return the mean square of residuals, relative to the measurements."""
-        return float(np.mean(np.square(found.place.residual / self.fits.plain().sizes)))
+    def _misfit(self, found: Descent) -> float:
+        """Return the mean square of residuals, relative to the measurements; zero where they look like noise."""
+        size = float(np.mean(np.square(found.place.residual / self.fits.plain().sizes)))
+        return 0.0 if self.fits.is_good(found) else size
 
     def _look_elsewhere(self, found: Descent) -> None:
         """Look for other values that fit as well, where bounds say that a number may be anywhere between."""
@@ -150,13 +151,13 @@ class Attempts:
     def _by_and_by(self, start: FloatArray) -> Descent | None:
         """Search with early measurements first, then with later ones: solutions that part later are alike at first."""
         assert self._times is not None
-        found, point, count = None, start, SETTINGS.rounds * self.fits.parametric.size
+        found, point, count = None, start, SETTINGS.early * self.fits.parametric.size
         while count < len(self._times):
             self.fits.until = float(self._times[count - 1])
             found = self.fits.settled(point, self.tol, None)
             if found is None:
                 break
-            point, count = found.place.point, SETTINGS.rounds * count
+            point, count = found.place.point, SETTINGS.early * count
         self.fits.until = np.inf
         return found and self.fits.settled(point, self.tol, None)
 

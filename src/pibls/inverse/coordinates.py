@@ -76,6 +76,10 @@ class Coordinates:
         limited = self.logarithmic | np.isfinite(self.deviations) | (np.isfinite(self.low) & np.isfinite(self.high))
         return np.where(limited, 1.0, np.maximum(1.0, np.abs(point)))
 
+    def starts(self, numbers: int) -> list[FloatArray]:
+        """Return the first start, and others for the numbers."""
+        return [self.start, *self.others(numbers, min(2 + 2 * numbers, SETTINGS.starts) if numbers else 0)]
+
     def others(self, numbers: int, count: int) -> list[FloatArray]:
         """Return further starts for the numbers, spread evenly over bounds or over decades about the first start."""
         found = []

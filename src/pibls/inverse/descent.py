@@ -6,6 +6,7 @@ rows of its own, so that half the square sum of all rows is the negative logarit
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
@@ -204,3 +205,17 @@ def search(
     target = _Search(forward, measurements, rule, rough, 0.0 if nearby else rule.first)
     here, end = descend(target, here, rule.steps)
     return Descent(forward, here, end is End.SETTLED)
+
+
+def best_of(
+    starts: Iterable[FloatArray], tried: Callable[[FloatArray], Descent | None], misfit: Callable[[Descent], float]
+) -> Descent | None:
+    """Search from one start after another, until nothing is missed or no work is left; return the best end."""
+    best, least = None, np.inf
+    for start in starts:
+        found = tried(start)
+        if found is not None and (best is None or misfit(found) < least):
+            best, least = found, misfit(found)
+        if best is not None and (least == 0.0 or best.forward.is_spent):
+            break
+    return best

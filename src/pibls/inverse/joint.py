@@ -35,7 +35,7 @@ from pibls.inverse.answer import Answer
 from pibls.inverse.attempts import turns
 from pibls.inverse.cell_forward import OpenBoundary
 from pibls.inverse.coordinates import Coordinates
-from pibls.inverse.descent import Damping, Descent, place_at, search
+from pibls.inverse.descent import Damping, Descent, best_of, place_at, search
 from pibls.inverse.measurements import Measurements, alike, size_of
 from pibls.inverse.parametric import Parametric
 from pibls.inverse.response import Forward
@@ -44,7 +44,7 @@ from pibls.inverse.thresholds import SETTINGS
 from pibls.problem import AtPoints, Interior, Problem
 from pibls.quadrature.roots import ROUNDING
 from pibls.refinement import Course, refine
-from pibls.refinement.patience import WINDOWS
+from pibls.refinement.patience import TREES
 from pibls.refinement.standards import MOST, NEGLIGIBLE, SLIGHT
 from pibls.solution import Solution
 from pibls.status import Status
@@ -135,14 +135,15 @@ class Joint:
         """Search on a first tree, from other starts if the first one comes to nothing."""
         shape = (len(self.parametric.names), self.layout.reference.size)
         first = {part: np.zeros(shape) for leaf in leaves(root) for part in self.layout.parts(leaf)}
-        count = len(self.parametric.problem.parameters)
-        every: list[Descent] = []
-        for start in [self.coordinates.start, *self.coordinates.others(count, min(2 + 2 * count, SETTINGS.starts))]:
-            every.append(self._searched(self._window(root, first, start), start))
+
+        def tried(start: FloatArray) -> Descent:
             self.starts += 1
-            if every[-1].settled or self.budget.left == 0.0:
-                break
-        return min(every, key=lambda found: (not found.settled, float(self._sizes(found).max())))
+            return self._searched(self._window(root, first, start), start)
+
+        starts = self.coordinates.starts(len(self.parametric.problem.parameters))
+        found = best_of(starts, tried, lambda one: 0.0 if one.settled else float(self._sizes(one).max()))
+        assert found is not None
+        return found
 
     def _window(self, root: Cell, first: Mapping[CellPart, FloatArray], point: FloatArray) -> OpenBoundary:
         parametric = replace(self.parametric, shares=self._shares())
@@ -349,7 +350,7 @@ def solve_jointly(problem: Problem, tol: float, budget: Budget, seed: int, repor
     shape = draw_reference(dimension, degree_for(dimension, max(tol, SETTINGS.coarse)), seed)
     layout = Layout(parametric.at(coordinates.vector(coordinates.start)), shape, seed)
     joint = Joint(parametric, coordinates, layout, budget)
-    course: Course[Compared] = Course(budget, WINDOWS, report)
+    course: Course[Compared] = Course(budget, TREES, report)
     loop = Loop(joint, tol, course, seed, splitting=_split, confirmed=partial(joint.is_enough, tol=tol))
     fit = joint.fit(first_tree(DataRefinement(Rows(layout)), SLIGHT, budget=budget.left), None)
     loop.answers.append(joint.answer())

@@ -21,7 +21,6 @@ from pibls.inverse.spread import LikelihoodProfile
 from pibls.inverse.thresholds import SETTINGS
 from pibls.problem import Problem
 from pibls.refinement import Cost, Course, Reason, Stop, refine
-from pibls.refinement.patience import UNKNOWNS
 from pibls.refinement.standards import NEGLIGIBLE, SLIGHT
 from pibls.runtime import blas_threads
 from pibls.solution import Solution, Stage
@@ -73,7 +72,7 @@ class Search:
         if not fits.parametric.measured:
             raise ProblemError(unmeasured(fits.parametric.problem))
         attempts = Attempts(fits, max(fits.tol, self._coarse))
-        course: Course[Answer] = Course(fits.budget, UNKNOWNS, self.report)
+        course: Course[Answer] = Course(fits.budget, None, self.report)
         refine(self, attempts.run(), course)
         answer = self.compare(self._renewed(course.every[-1].found))
         far, sides = LikelihoodProfile(answer.measurements, answer.found, answer.covariance).farthest()

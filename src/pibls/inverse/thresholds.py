@@ -24,6 +24,7 @@ class InverseSettings:
     rounds: int = 4  # repetitions of something that mostly settles after one or two, and other starts to compare with
     starts: int = 8  # starts at most, where the first comes to nothing
     decades: float = 3.0  # decades about a start without bounds that other starts are spread over
+    early: int = 3  # early measurements per unknown that a search begins with, and times as many that come next
     share: float = 0.2  # share of the remaining budget for one solution while unknowns are looked for
     denominator: int = 4  # largest denominator of ratios of small integers
     stricter: float = 4.0  # times as much that equations count next beside measurements

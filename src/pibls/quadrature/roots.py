@@ -11,8 +11,8 @@ from pibls.checks import BoolArray, FloatArray
 
 Holds = Callable[[FloatArray], BoolArray]
 
-_SCAN, _SECTIONS = 33, 16
-_TO_ROUNDING = 13  # rounds of sections, after which an interval is as short as digits allow
+_SECTIONS = 16
+_TO_ROUNDING = round(-np.log(np.finfo(np.float64).eps) / np.log(_SECTIONS))  # rounds to the shortest interval there is
 ROUNDING = 1e-13  # shares below are rounding: some hundred operations lose as much in double precision
 _STEPS = 60
 
@@ -45,7 +45,7 @@ def held_ranges(inside: Callable[..., Any], start: float, stop: float, rounds: i
     def holds(s: FloatArray) -> BoolArray:
         return np.asarray(inside(s)).reshape(len(s), -1)
 
-    s = np.linspace(start, stop, _SCAN)
+    s = np.linspace(start, stop, 2 * _SECTIONS + 1)
     held = holds(s)
     left, column = np.nonzero(held[1:] != held[:-1])
     if not len(left):

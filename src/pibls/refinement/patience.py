@@ -43,9 +43,3 @@ NETWORKS = Patience(
     unresolved=0.1,
     least=6,
 )
-
-# Measurements with noise let estimates fall slowly.
-WINDOWS = Patience("the error does not come from the size of cells", window=4, pays=0.8)
-
-# As long as solutions become more accurate, unknowns do: only the budget ends that.
-UNKNOWNS = Patience("", window=sys.maxsize, pays=0.0)

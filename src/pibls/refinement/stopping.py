@@ -139,7 +139,7 @@ def verdict(tol: float, estimate: float, stop: Stop | None, *remarks: str, flaw:
         return Status.CONVERGED, " ".join([f"{message}.", *words])
     place = f"is {estimate:.1e}, {'above' if estimate > tol else 'within'} the tolerance {tol:g}"
     known = place if np.isfinite(estimate) else "is not known"
-    return Status.STALLED, " ".join([f"The estimated error {known}.", str(stop), *words]).rstrip()
+    return Status.STALLED, " ".join(filter(None, [f"The estimated error {known}.", str(stop), *words]))
 
 
 def more_budget(given: float, stages: Sequence[Stage]) -> str:

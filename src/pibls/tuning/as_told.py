@@ -16,6 +16,7 @@ from pibls.geometry import Points
 from pibls.limits import STOPS, in_words
 from pibls.methods import PIBLS
 from pibls.problem import Problem
+from pibls.refinement import Reason, Stop, verdict
 from pibls.refinement.standards import MOST, NEGLIGIBLE
 from pibls.solution import Solution
 from pibls.solution.json_records import RicherNetwork
@@ -57,15 +58,12 @@ def solve_as_told(
         richer, estimate = _compared(solution, tol, Fitting(problem, seed, device), budget)
     except STOPS as stop:
         return of_unknown_error(solution, in_words(stop))
-    met = estimate <= tol
-    message = f"The estimated error {estimate:.1e} is {'within' if met else 'above'} the tolerance {tol:g}."
-    record = replace(
-        solution.diagnostics,
-        seconds={**solution.diagnostics.seconds, "estimate": budget.elapsed - begun},
-        message=f"{message} {solution.diagnostics.message}".rstrip(),
-    )
     # A fit that says of itself that it came to nothing may still be like another that starts from it.
-    status = Status.CONVERGED if met and solution.status != Status.STALLED else Status.STALLED
+    met = estimate <= tol and solution.status != Status.STALLED
+    ended = Stop(Reason.TOLERANCE if met else Reason.LOST)
+    status, message = verdict(tol, estimate, ended, solution.diagnostics.message)
+    seconds = {**solution.diagnostics.seconds, "estimate": budget.elapsed - begun}
+    record = replace(solution.diagnostics, seconds=seconds, message=message)
     return replace(solution, status=status, error_estimate=estimate, diagnostics=record, richer=richer)
 
 

@@ -19,11 +19,11 @@ from pibls.methods import Recipe, fit
 from pibls.methods.fit import on_device
 from pibls.methods.nonlinear_fit import fit_nonlinear
 from pibls.problem import Problem
+from pibls.refinement import Reason, Stop, verdict
 from pibls.refinement.standards import MOST, NEGLIGIBLE
 from pibls.solution import Solution
 from pibls.solution.sizes import field_scales
 from pibls.solvers import LeastSquares
-from pibls.status import Status
 from pibls.system import Balanced, Evaluate
 from pibls.tuning.judge import Judge
 from pibls.tuning.scales import FEW_AXES, Scale
@@ -174,8 +174,8 @@ def _groups(block: Block, half: FloatArray, rng: np.random.Generator) -> list[Fe
 
 def of_unknown_error(solution: Solution, why: str) -> Solution:
     """Return a solution whose error there was no time to estimate."""
-    message = f"The error is not known. {why} {solution.diagnostics.message}".rstrip()
-    return replace(solution, status=Status.STALLED, diagnostics=replace(solution.diagnostics, message=message))
+    status, message = verdict(0.0, np.inf, Stop(Reason.INTERRUPTED, why), solution.diagnostics.message)
+    return replace(solution, status=status, diagnostics=replace(solution.diagnostics, message=message))
 
 
 def estimated_error(own: float, richer: float, distance: float) -> float:
