@@ -67,31 +67,19 @@ def find_undetermined(
             why = "unknown functions can make up for it" if made_up else "it is not determined"
             remarks.append(f"The data do not {'determine' if made_up else 'depend on'} {labels[0]}: {why}.")
             continue
-        moving = _Moving(vector, rates, own, float(np.linalg.norm(rows[:, own], 2)), accuracy, change)
+        steepest = float(np.linalg.norm(rows[:, own], 2))
+
+        def is_unseen(moved: FloatArray, own: Any = own, steepest: float = steepest) -> bool:
+            everything = vector.copy()
+            everything[own] = moved
+            length = float(np.linalg.norm((everything - vector) / rates))
+            return change(everything) <= max(VISIBLE * steepest * length, accuracy)
+
         candidates = _candidates(group[:, own] * rates[own], vector[own], rates[own], labels)
-        kept = next((text for text, moves in candidates if all(map(moving.is_unseen, moves))), "")
+        kept = next((text for text, moves in candidates if all(map(is_unseen, moves))), "")
         told = f"only {kept} is determined" if kept else f"nothing changes along {_vectors(natural)}"
         remarks.append(f"The data do not determine {', '.join(labels[:-1])} and {labels[-1]}: {told}.")
     return Undetermined(found, tuple(remarks), tuple(open_ones))
-
-
-@dataclass(frozen=True, eq=False)
-class _Moving:
-    """Some of the numbers as they move, all others staying where they are."""
-
-    vector: FloatArray
-    rates: FloatArray
-    own: Any
-    steepest: float
-    accuracy: float
-    change: Callable[[FloatArray], float]
-
-    def is_unseen(self, moved: FloatArray) -> bool:
-        """Tell whether data do not change."""
-        everything = self.vector.copy()
-        everything[self.own] = moved
-        length = float(np.linalg.norm((everything - self.vector) / self.rates))
-        return self.change(everything) <= max(VISIBLE * self.steepest * length, self.accuracy)
 
 
 def _vectors(directions: FloatArray) -> str:
