@@ -34,7 +34,7 @@ from pibls.limits import STOPS, in_words
 from pibls.quadrature.roots import ROUNDING
 from pibls.refinement import Cost, Course, Reason, Stop, extrapolated, refine, verdict
 from pibls.refinement.patience import RUNS
-from pibls.refinement.standards import FALLS, MOST, NEGLIGIBLE, PLAIN, SLIGHT
+from pibls.refinement.standards import FALLS, MOST, NEGLIGIBLE, PLAIN
 from pibls.refinement.stopping import GLANCE, more_budget
 from pibls.runtime import RATE
 from pibls.solution import Solution, Stage
@@ -146,7 +146,7 @@ class RefinementInTime:
         if not enough and sum(run.ended is not None for run in self.runs) < 2:
             if (better := _sharper(design, here)) is not design:
                 return better, 1.0
-            if here.ended or (design.monitor is None and self.residuals[-1] > SLIGHT):
+            if here.ended or (design.monitor is None and self.residuals[-1] > NEGLIGIBLE):
                 return design, fineness * design.of_dimension(SETTINGS.finer) ** 2
         self.level = 0
         return (design, fineness) if design.monitor is None else (self._kinked(design), 1.0)
