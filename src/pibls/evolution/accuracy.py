@@ -11,7 +11,7 @@ class EvolutionSettings:
 
     cut: float = 1e-11  # combinations of features that are weaker are noise: a few digits above the precision of sums
     kept: float = 3e-7  # functions miss a constraint by less: more lets pressures act on them, less leaves too few
-    tighter: float = 4.0  # times less tolerance for steps than for errors, and for each finer run once more
+    tighter: float = 5.0  # times less tolerance for steps than for errors, and for each finer run once more
     stage_share: float = 0.03  # of a step's tolerance, for its stages; a Jacobian that converges as fast is kept
     rounds: int = 14  # runs, refinements and Newton steps at most
     growth: float = 3.0  # times as long that the next step may be

@@ -32,7 +32,7 @@ from pibls.evolution.run import (
 )
 from pibls.limits import STOPS, in_words
 from pibls.quadrature.roots import ROUNDING
-from pibls.refinement import Cost, Course, Reason, Stop, extrapolated, refine, verdict
+from pibls.refinement import VISIBLE, Cost, Course, Reason, Stop, extrapolated, refine, verdict
 from pibls.refinement.patience import RUNS
 from pibls.refinement.standards import FALLS, MOST, NEGLIGIBLE, PLAIN
 from pibls.refinement.stopping import GLANCE, more_budget
@@ -121,7 +121,7 @@ class RefinementInTime:
         """Follow the solution on finer features, or on others where it turned out to be steeper."""
         before, scanning = self.residuals[-1], self.level < 0
         finer = self._added(*(self._sought(here) if scanning else self._next(here)))
-        if scanning:
+        if scanning or len(self.runs) == 1:
             return Pair(here, before, finer, np.inf)
         self.course.tell("estimate", finer.width)
         apart = np.inf if here.ended or finer.ended else distance(self.evolution.problem, here, finer)
@@ -132,7 +132,7 @@ class RefinementInTime:
 
     def _next(self, here: Run) -> tuple[Design, float]:
         """Return finer features, or others for a solution that turned out to be steeper."""
-        design = _sharper(here.design, here)
+        design = self._travelling(here) or _sharper(here.design, here)
         self.level = self.level + 1 if design is here.design else min(self.level + 1, 1)
         # Another design begins anew: as steep nodes resolve what waves did not, fewer are enough.
         return (design, self._stepped(here, self._growth())) if design is here.design else (self._kinked(design), 1.0)
@@ -146,7 +146,7 @@ class RefinementInTime:
         if not enough and sum(run.ended is not None for run in self.runs) < 2:
             if (better := _sharper(design, here)) is not design:
                 return better, 1.0
-            if here.ended or (design.monitor is None and self.residuals[-1] > NEGLIGIBLE):
+            if here.ended or (design.monitor is None and self.residuals[-1] > VISIBLE):
                 return design, fineness * design.of_dimension(SETTINGS.finer) ** 2
         self.level = 0
         return (design, fineness) if design.monitor is None else (self._kinked(design), 1.0)
@@ -161,8 +161,9 @@ class RefinementInTime:
             return None
         self.evolution = self.evolution.moving(velocity)
         # What was seen from a coordinate at rest is no solution in one that moves.
-        self.runs.clear()
-        self.residuals.clear()
+        self.apart = np.inf
+        for seen in (self.runs, self.residuals, self.course.every):
+            seen.clear()
         return replace(run.design, monitor=moving)
 
     def _kinked(self, design: Design) -> Design:

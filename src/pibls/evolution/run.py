@@ -28,6 +28,7 @@ from pibls.evolution.radau import (
     times_within,
 )
 from pibls.problem import OnPart, Problem, Statement
+from pibls.quadrature.roots import climbed
 from pibls.refinement.standards import POINTS
 from pibls.solution import Solution
 from pibls.solution.diagnostics import Diagnostics
@@ -278,13 +279,10 @@ def brief_times(evolution: Evolution) -> list[float]:
         except ProblemError:  # not finite somewhere: the integrator will tell
             continue
         top = np.flatnonzero((values[1:-1] >= values[:-2]) & (values[1:-1] > values[2:])) + 1
-        for place in top if sudden or np.ptp(values) >= _NARROW else []:
-            low, high = grid[place - 1], grid[place + 1]
-            for _ in range(SETTINGS.rounds):
-                near = np.linspace(low, high, POINTS)
-                best = int(np.clip(np.argmax(height(near[:, None])), 1, POINTS - 2))
-                low, high = near[best - 1], near[best + 1]
-            found.add(float((low + high) / 2))
+        if sudden or np.ptp(values) >= _NARROW:
+            bounds = np.array([[first, last]])
+            summits = climbed(height, grid[top, None], grid[1:2] - first, bounds, np.finfo(np.float64).nmant)
+            found.update(summits.ravel().tolist())
     return sorted(found)[: SETTINGS.times]
 
 
