@@ -250,7 +250,7 @@ class RefinementInTime:
     def _added(self, design: Design, fineness: float) -> Run:
         """Return a run that is kept, with its residual."""
         rough = self.level < 0
-        tol = max(PLAIN, self.tol) if rough else max(ROUNDING, SETTINGS.tighter ** -(self.level + 1) * self.tol)
+        tol = PLAIN if rough else max(ROUNDING, SETTINGS.tighter ** -(self.level + 1) * self.tol)
         run = self.follow(design, fineness, tol, "scan" if rough and not self.evolution.lacks else "solve")
         self.runs.append(run)
         self.residuals.append(self._residual(run))
