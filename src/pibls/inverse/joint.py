@@ -44,7 +44,7 @@ from pibls.inverse.thresholds import SETTINGS
 from pibls.problem import AtPoints, Interior, Problem
 from pibls.quadrature.roots import ROUNDING
 from pibls.refinement import Course, refine
-from pibls.refinement.patience import TREES
+from pibls.refinement.patience import WINDOWS
 from pibls.refinement.standards import MOST, NEGLIGIBLE, SLIGHT
 from pibls.solution import Solution
 from pibls.status import Status
@@ -350,7 +350,7 @@ def solve_jointly(problem: Problem, tol: float, budget: Budget, seed: int, repor
     shape = draw_reference(dimension, degree_for(dimension, max(tol, SETTINGS.coarse)), seed)
     layout = Layout(parametric.at(coordinates.vector(coordinates.start)), shape, seed)
     joint = Joint(parametric, coordinates, layout, budget)
-    course: Course[Compared] = Course(budget, TREES, report)
+    course: Course[Compared] = Course(budget, WINDOWS, report)
     loop = Loop(joint, tol, course, seed, splitting=_split, confirmed=partial(joint.is_enough, tol=tol))
     fit = joint.fit(first_tree(DataRefinement(Rows(layout)), SLIGHT, budget=budget.left), None)
     loop.answers.append(joint.answer())

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import sys
 
+from pibls.refinement.standards import FALLS
 from pibls.refinement.stopping import ROUNDING, Patience
 
 # A tree that happens to agree with the next says little: means over four trees are compared. A solution of which no
@@ -43,3 +44,6 @@ NETWORKS = Patience(
     unresolved=0.1,
     least=6,
 )
+
+# Measurements with noise let estimates fall slowly.
+WINDOWS = Patience("the error does not come from the size of cells", window=4, pays=FALLS)
