@@ -334,7 +334,8 @@ class RefinementInTime:
         """Return the status, the estimated error and the message of a solve."""
         flaw = self.evolution.lacks
         if not flaw and not np.isfinite(estimate) and (lost := self._blown_up()):
-            flaw = f"{lost} What is returned holds until then. End earlier, or check signs and initial values."
+            remedy = "The solution that is returned holds until then. End earlier, or check signs and initial values."
+            flaw = f"{lost} {remedy}"
         if not flaw and stop.reason is Reason.TOLERANCE and (unmet := self._unmet(solution)):
             estimate, (missed, flaw) = 1.0, unmet
             stop = Stop(Reason.LOST, missed)

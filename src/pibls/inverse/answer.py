@@ -143,7 +143,7 @@ class Answer:
             if np.linalg.norm(own - others @ (others.T @ own)) <= max(accuracy, 1.0 / SETTINGS.largest):
                 seen = np.linalg.norm(size * rows[data, span]) > accuracy
                 yield (
-                    f"The data do not determine {basis.name}: what is the same everywhere may be added to it."
+                    f"The data do not determine {basis.name}: any constant may be added to it."
                     if seen
                     else f"The data do not depend on {basis.name}: it is not determined."
                 )
@@ -303,7 +303,7 @@ class Answer:
             words.append(f"Data do not limit {self._names[number]} from {'above' if sign > 0 else 'below'}.")
         lacks = []
         if not self.found.settled:
-            lacks.append("The search did not come to an end. Give a larger budget, or starts nearer by.")
+            lacks.append("The search ended before it converged. Give a larger budget, or starts nearer to the truth.")
         if misfits:
             lacks.append(f"The model does not fit: {'; '.join(misfits)}. Check equations, conditions and noise.")
         if at_end := self._at_bounds():

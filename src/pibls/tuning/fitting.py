@@ -26,7 +26,7 @@ from pibls.solution.sizes import field_scales
 from pibls.solvers import LeastSquares
 from pibls.system import Balanced, Evaluate
 from pibls.tuning.judge import Judge
-from pibls.tuning.scales import FEW_AXES, Scale
+from pibls.tuning.scale_search import FEW_AXES, Scale
 
 Block = tuple[int, Scale]
 """Nodes that were drawn together: how many, and at which scale."""

@@ -10,7 +10,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from pibls.cells.grow import grow_cells
+from pibls.cells.growth import grow_cells
 from pibls.checks import FloatArray, check_integer
 from pibls.errors import InputError
 from pibls.features import BroadNetwork, EnhancementGroup, FeatureGroup
@@ -26,7 +26,7 @@ from pibls.solvers import LeastSquares
 from pibls.system import Balanced, check_linear
 from pibls.tuning.fitting import COMPARED, ROWS_PER_NODE
 from pibls.tuning.judge import Judge
-from pibls.tuning.scales import widened
+from pibls.tuning.scale_search import widened
 
 _CANDIDATES = 8  # candidates per point that is chosen
 _PEAKED = 5.0  # times as steep as on average: that is where half of the nodes go
