@@ -53,7 +53,7 @@ class Fluxes:
         """Return the terms of a field that are continuous across a face: value, and normal derivatives or a flux."""
         law = self.law(part, face, number, order)
         if law is not None:
-            scale = self.rows.face_units(face)[number] / ((face.thickness / 2) ** order * law.size)
+            scale = self.rows.traces.units(face)[number] / ((face.thickness / 2) ** order * law.size)
             return [(n, index, value * scale) for n, index, value in law.terms]
         if order == 0:
             return [(number, (0,) * face.points.shape[1], 1.0)]
@@ -130,7 +130,7 @@ class Fluxes:
 
     def is_plain(self, face: Face) -> bool:
         """Tell whether nothing but values and slopes is continuous across a face."""
-        return not any(self._is_flux(face, *block) for block in self.rows.shared(face))
+        return not any(self._is_flux(face, *block) for block in self.rows.traces.shared(face))
 
     @cached_property
     def across_seams(self) -> list[tuple[int, int]]:
@@ -199,8 +199,8 @@ class Fluxes:
         """
         out = 1.0 if face.below is part else -1.0
         area, sign = face.area, np.sign(face.basis[:, 0].sum())
-        unit, depth = self.rows.face_units(face), face.thickness
-        shared, step = self.rows.shared(face), face.basis.shape[1]
+        unit, depth = self.rows.traces.units(face), face.thickness
+        shared, step = self.rows.traces.shared(face), face.basis.shape[1]
         found = np.zeros((len(self.rows.equations), step * len(shared)))
         rises, own = np.zeros_like(found), np.zeros((len(found), self.rows.width))
         for i, terms in enumerate(self._flowing(part, face)):
@@ -258,7 +258,7 @@ class Fluxes:
 
     def _rise(self, part: CellPart, face: Face, number: int) -> FloatArray:
         """Return by how much a field rises from the lower to the upper end of a face, as a row."""
-        X = self.rows.on_side(part, face)
+        X = self.rows.traces.on_side(part, face)
         other = 1 - face.axis
         middle, length = (X[:, other].min() + X[:, other].max()) / 2, face.area
         ends = np.tile(X[0], (2, 1))
@@ -334,7 +334,7 @@ class Fluxes:
 
     def _inward(self, part: CellPart, face: Face) -> FloatArray:
         """Return points of a part just beside a face, where its coefficients are its own."""
-        X, out = self.rows.on_side(part, face), -1.0 if face.below is part else 1.0
+        X, out = self.rows.traces.on_side(part, face), -1.0 if face.below is part else 1.0
         # So near that nothing else changes, and farther than points are off by rounding.
         step = _BESIDE * part.half.min() + _ROUNDING * np.abs(self.rows.problem.domain.bounds).max()
         return np.asarray(X + out * step * self._normals(face))
