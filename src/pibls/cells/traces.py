@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Traces"]
 
+_BESIDE, _ROUNDING = 1e-10, 1e-14  # of a part, and of the domain: how far points are moved off a face
+
 
 @dataclass(eq=False)
 class Traces:
@@ -83,7 +85,7 @@ class Traces:
         wanted = self.shared(face)
         found = np.zeros((step * len(wanted), self.rows.sides))
         for k, block in enumerate(wanted if face.crossed else ()):
-            law = self.rows.flux.law(part, face, *block)
+            law = self.rows.flux.laws.of(part, face, *block)
             if law is not None:
                 roots = np.sqrt(face.thickness * face.weights) / law.size
                 found[k * step : (k + 1) * step, 0] = face.basis.T @ (roots * law.right)
@@ -125,3 +127,17 @@ class Traces:
     def periodic(self) -> tuple[int, ...]:
         """The axes whose ends meet."""
         return tuple(self._periodic)
+
+    @staticmethod
+    def normals(face: Face) -> FloatArray:
+        """Return normals of a face, from the part below it to the one above."""
+        if face.normals is not None:
+            return face.normals
+        return np.tile(np.eye(face.points.shape[1])[face.axis], (len(face.points), 1))
+
+    def inward(self, part: CellPart, face: Face) -> FloatArray:
+        """Return points of a part just beside a face, where its coefficients are its own."""
+        X, out = self.on_side(part, face), -1.0 if face.below is part else 1.0
+        # So near that nothing else changes, and farther than points are off by rounding.
+        step = _BESIDE * part.half.min() + _ROUNDING * np.abs(self.rows.problem.domain.bounds).max()
+        return np.asarray(X + out * step * self.normals(face))
