@@ -161,7 +161,7 @@ def test_what_a_part_makes_flows_out_of_it():
             continue
         own = [face for face in faces if part in (face.below, face.above)]
         found = rows.of(part)
-        out = sum(rows.flux.across(part, face, rows.traced(part, face, found.units))[0] for face in own)
+        out = sum(rows.flux.across(part, face, rows.traces.of(part, face, found.units))[0] for face in own)
         low = np.arange(rows.width) < 20
         made_inside = found.means[0, low]
         assert np.linalg.norm(made_inside - out[0, low]) < 1e-4 * np.linalg.norm(made_inside)
