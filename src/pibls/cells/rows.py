@@ -16,6 +16,7 @@ from pibls.cells.flux import Fluxes
 from pibls.cells.parts import CellPart, polynomials
 from pibls.cells.surface import Rule
 from pibls.cells.traces import Traces
+from pibls.cells.walls import TRACE_SHARE
 from pibls.checks import FloatArray
 from pibls.features.reference import on_grid
 from pibls.problem import AtPoints, Average, Statement
@@ -25,7 +26,6 @@ __all__ = ["PartRows", "Rows"]
 _EXACT = 1e5
 _DIGITS = 12
 _ALIKE, _MANY = 6, 4  # digits of normals, and how many different ones there are on a boundary of many flat pieces
-_SEEN = 0.62  # degree of functions on such a boundary, by that of the cells
 
 
 @dataclass(frozen=True, eq=False)
@@ -316,7 +316,7 @@ class Rows(Evaluation):
         # A flat piece has as many points as a square; a curved one has a normal at each, or along a line.
         if pieces < _MANY or 2 * len(rule.normals) < pieces * (self.layout.reference.degree + 1) ** 2:
             return None
-        return polynomials(part.local(rule.points), rule.weights, round(_SEEN * self.layout.reference.degree))[0]
+        return polynomials(part.local(rule.points), rule.weights, round(TRACE_SHARE * self.layout.reference.degree))[0]
 
     def _at_points(self, part: CellPart) -> list[Stated]:
         """Return the conditions at single points, at those of them that a part has."""

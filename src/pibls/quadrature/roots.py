@@ -13,6 +13,7 @@ Holds = Callable[..., Any]
 
 _SECTIONS = 16
 _TO_ROUNDING = round(-np.log(np.finfo(np.float64).eps) / np.log(_SECTIONS))  # rounds to the shortest interval there is
+CLOSE = 1e-9  # of a length: places nearer to each other count as one
 ROUNDING = 1e-13  # shares below are rounding: some hundred operations lose as much in double precision
 _STEPS = 60
 
