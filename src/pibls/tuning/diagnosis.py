@@ -17,7 +17,6 @@ from pibls.cells.loop import Diagnose, Loop
 from pibls.cells.newton import COARSE
 from pibls.evolution import Evolution, find_evolution
 from pibls.features.reference import SINES, Cells
-from pibls.geometry import Points
 from pibls.problem import Across, OnPart, Problem
 from pibls.problem.analysis import analysis_of
 from pibls.refinement import VISIBLE
@@ -25,10 +24,8 @@ from pibls.refinement.standards import POINTS, SLIGHT
 from pibls.refinement.stopping import GLANCE
 from pibls.runtime import blas_threads
 from pibls.solution import Solution
-from pibls.solution.residuals import root_mean_square
 from pibls.status import Status
 from pibls.tuning.fitting import Fitting
-from pibls.tuning.judge import Judge
 from pibls.tuning.progress import Progress
 from pibls.wellposed.compatibility import incompatibility
 from pibls.wellposed.contradiction import SLOPES, clash_beyond, contradiction_of, find_clash
@@ -136,14 +133,32 @@ def _is_in_doubt(solution: Solution, tol: float) -> bool:
 
 
 def _unmet(solution: Solution) -> dict[str, float]:
-    """Return which equations and conditions are plainly not fulfilled, not only near some points, and their lack."""
-    judge = Judge(solution.problem, Points.sample(solution.problem, POINTS, method="kronecker", seed=3))
-    sizes, found = judge.references(solution.evaluate), {}
-    for name, statement in judge.judged:
-        if statement.is_equation or isinstance(statement.place, OnPart):
-            left = judge.residual(solution.evaluate, statement)
-            if np.mean(np.abs(left) > VISIBLE * sizes[name]) > _PLAINLY:
-                found[statement.name] = root_mean_square(left) / sizes[name] if sizes[name] > 0 else np.inf
+    """Return which equations and conditions are plainly not fulfilled, not only near some points, and their lack.
+
+    That is relative to the largest of their terms, which on a boundary with zero values are of the size that they have
+    inside.
+    """
+    domain = solution.problem.domain
+    interior = domain.sample(POINTS, "kronecker", 3)
+    given = [s for s in solution.problem.statements if s.is_equation or isinstance(s.place, OnPart)]
+    every = list({(term.field, term.multi_index): None for s in given for term in s.form.terms})
+    known = dict(zip(every, solution.evaluate(interior, every), strict=True))
+    found = {}
+    for statement in given:
+        form = statement.form
+        slots = [(term.field, term.multi_index) for term in form.terms]
+        inside = [known[slot] for slot in slots]
+        if isinstance(statement.place, OnPart):
+            X, normals = statement.place.part.sample(POINTS, "kronecker", 3)
+            state = solution.evaluate(X, slots)
+        else:
+            X, normals, state = interior, None, inside
+        left = form.residual_at(X, normals, state)
+        sizes = (max(np.abs(own).max() for own in pair) for pair in zip(state, inside, strict=True))
+        terms = [f(X, normals) * size for f, size in zip(form.coefficient_functions, sizes, strict=True)]
+        size = max(np.abs(own).max() for own in [form.source_function(X, normals), *terms])
+        if np.mean(np.abs(left) > VISIBLE * size) > _PLAINLY:
+            found[statement.name] = float(np.sqrt(np.mean(np.square(left)))) / float(size)
     return found
 
 
