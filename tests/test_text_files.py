@@ -318,7 +318,7 @@ TABLES = {
     '""': "in the folder",
     '"link.csv"': "no file",
     '"none.csv"': "no file",
-    '"empty.csv"': "name its columns",
+    '"empty.csv"': "is empty",
     '"numbers.csv"': "name its columns",
     '"rows.csv"': "no rows",
     '"ragged.csv"': "1 entries, and 2 columns",

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import csv
+import io
 import math
+from array import array
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -11,10 +13,8 @@ from typing import Any
 import numpy as np
 
 from pibls.checks import FloatArray, cut
-from pibls.errors import TextError
-
-_LARGEST_FILE = 50_000_000
-_MOST_NUMBERS = 5_000_000
+from pibls.errors import PiblsError, TextError
+from pibls.reading import check_pieces, read_bytes
 
 
 def read_csv(path: Path, name: str) -> Mapping[str, FloatArray]:
@@ -28,21 +28,23 @@ def read_csv(path: Path, name: str) -> Mapping[str, FloatArray]:
         What errors call it.
     """
     try:
-        if path.stat().st_size > _LARGEST_FILE:
-            raise TextError(f"The file has more than {_LARGEST_FILE // 1_000_000} MB; thin it out.", path=name)
-        with path.open(encoding="utf-8-sig", newline="") as stream:
+        content = read_bytes(path)
+        check_pieces(content, "CSV", name)
+        with io.TextIOWrapper(io.BytesIO(content), encoding="utf-8-sig", newline="") as stream:
             return _columns(csv.reader(stream), name)
     except TextError:
         raise
-    except (OSError, ValueError, csv.Error) as error:
+    except PiblsError as error:
+        raise TextError(str(error), path=name) from error
+    except (ValueError, csv.Error) as error:
         raise TextError(f"The file cannot be read as CSV: {cut(str(error))}.", path=name) from error
 
 
 def _columns(reader: Any, name: str) -> Mapping[str, FloatArray]:
     heading = [entry.strip() for entry in next(reader, [])]
-    if not heading or not all(heading) or len(set(heading)) < len(heading) or _is_number(heading[0]):
+    if not heading or not all(heading) or len(set(heading)) < len(heading) or _number(heading[0]) is not None:
         raise TextError("The first line of a table must name its columns, each once: x,y,value.", path=name)
-    values: list[float] = []
+    values = array("d")
     for row in reader:
         if not row:
             continue
@@ -50,20 +52,20 @@ def _columns(reader: Any, name: str) -> Mapping[str, FloatArray]:
             message = f"There are {len(row)} entries, and {len(heading)} columns are named in the first line."
             raise TextError(message, path=name, line=reader.line_num)
         for number, entry in enumerate(row):
-            if not _is_number(entry):
+            value = _number(entry)
+            if value is None:
                 message = f"{cut(repr(entry))} in column {heading[number]!r} is not a finite number."
                 raise TextError(message, path=name, line=reader.line_num, column=number + 1)
-        values += map(float, row)
-        if len(values) > _MOST_NUMBERS:
-            raise TextError(f"The table has more than {_MOST_NUMBERS} numbers; thin it out.", path=name)
+            values.append(value)
     if not values:
         raise TextError("The table has no rows below its first line.", path=name)
-    array = np.array(values).reshape(-1, len(heading))
-    return dict(zip(heading, array.T, strict=True))
+    table = np.array(values).reshape(-1, len(heading))
+    return dict(zip(heading, table.T, strict=True))
 
 
-def _is_number(entry: str) -> bool:
+def _number(entry: str) -> float | None:
     try:
-        return math.isfinite(float(entry))
+        value = float(entry)
     except ValueError:
-        return False
+        return None
+    return value if math.isfinite(value) else None

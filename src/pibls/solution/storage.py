@@ -21,6 +21,7 @@ from pibls.checks import FloatArray, cut, refusal, shorten
 from pibls.errors import FileFormatError, printable
 from pibls.features.deep import DeepNetwork
 from pibls.problem import Problem
+from pibls.reading import check_pieces, parsed_json
 from pibls.runtime import require_memory
 from pibls.solution.diagnostics import Diagnostics, from_plain, to_plain
 from pibls.solution.json_records import (
@@ -73,6 +74,7 @@ def save(solution: Solution, path: str | Path) -> Path:
     }
     members = {f"{name}.npy": _array_bytes(array) for name, array in arrays.items()}
     members[_RECORD] = json.dumps(record, indent=1, allow_nan=False).encode()
+    check_pieces(members[_RECORD], "JSON", "The record of the solution")
     if len(members[_RECORD]) > _LARGEST_RECORD:
         raise FileFormatError(
             f"The record of the solution has {len(members[_RECORD])} bytes, and up to {_LARGEST_RECORD} can be read "
@@ -262,12 +264,8 @@ def _check_entries(entries: list[zipfile.ZipInfo], size: int, source: Path) -> N
 
 
 def _json(content: bytes, source: Path) -> dict[str, Any]:
-    try:
-        if content.count(b"[") + content.count(b"{") > _LARGEST_RECORD // 40:
-            raise ValueError("it has too many lists")
-        value = json.loads(content, parse_constant=_refuse_constant, parse_float=_finite_number)
-    except (ValueError, RecursionError) as error:
-        raise FileFormatError(f"{source} is damaged: its record is not JSON ({error}).") from error
+    name = f"The record of {source}"
+    value = parsed_json(content, name, parse_constant=_refuse_constant, parse_float=_finite_number)
     if not isinstance(value, dict):
         raise FileFormatError(f"{source} is damaged: its record is not an object.")
     return value

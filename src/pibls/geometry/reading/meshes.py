@@ -20,13 +20,13 @@ from pibls.errors import FileFormatError, GeometryError
 from pibls.geometry.base import Region
 from pibls.geometry.reading.gmsh import CORNERS, DIMENSION, Groups, read_gmsh
 from pibls.geometry.reading.plane import NamedRing, make_shape
-from pibls.geometry.reading.source import check_finite, check_known, guarded, missing, named, read_bytes
+from pibls.geometry.reading.source import check_finite, check_known, guarded, missing, named
 from pibls.geometry.rings import OpenRingError, chained
 from pibls.geometry.solid import Solid
+from pibls.reading import check_pieces, read_bytes
 
 MESHES = {".msh": "gmsh", ".vtk": "vtk", ".vtu": "vtu", ".inp": "abaqus", ".mesh": "medit", ".su2": "su2"}
 _PRINTING = threading.Lock()
-_LARGEST = 100_000_000
 _MOST_CELLS = 500_000
 # Corner nodes come first in cells of any order; sides with the inside behind them, seen from outside counterclockwise.
 _SIDES: Mapping[str, tuple[tuple[int, ...], ...]] = {
@@ -41,7 +41,8 @@ _SIDES: Mapping[str, tuple[tuple[int, ...], ...]] = {
 
 def from_mesh_file(path: Path, coordinates: tuple[sp.Symbol, ...], region: str | None) -> Region:
     """Return the shape that a mesh covers."""
-    content, source = read_bytes(path, _LARGEST), cut(path.name)
+    content, source = read_bytes(path), cut(path.name)
+    check_pieces(content, "words", source)
     kind = MESHES[path.suffix.lower()]
     if kind == "gmsh":
         return _shape(*read_gmsh(content), coordinates, region, source)

@@ -13,8 +13,9 @@ import sympy as sp
 
 from pibls.checks import as_reals, cut
 from pibls.errors import FileFormatError
-from pibls.geometry.reading.source import check_finite, missing, named, read_bytes
+from pibls.geometry.reading.source import check_finite, missing, named
 from pibls.geometry.solid import Solid
+from pibls.reading import check_pieces, read_bytes
 
 _SILENT = logging.NullHandler()
 _HEADER = 84
@@ -27,6 +28,7 @@ def from_surface_file(path: Path, coordinates: tuple[sp.Symbol, ...]) -> Solid:
     """Return the solid within the surface of an STL, OBJ or PLY file."""
     content = read_bytes(path)
     kind, source = path.suffix.lower().lstrip("."), cut(path.name)
+    check_pieces(content, "words", source)
     {"stl": _check_stl, "ply": _check_ply, "obj": _check_obj}[kind](content, source)
     try:
         import trimesh

@@ -16,9 +16,10 @@ from pibls.checks import FloatArray, cut, shorten
 from pibls.errors import FileFormatError, GeometryError
 from pibls.geometry.base import Region
 from pibls.geometry.reading.curves import Subpath, read_path
-from pibls.geometry.reading.plane import NamedRing, make_shape
-from pibls.geometry.reading.source import check_known, read_string
-from pibls.geometry.rings import MOST_VERTICES, nesting, signed_area
+from pibls.geometry.reading.plane import NamedRing, check_number, make_shape
+from pibls.geometry.reading.source import check_known
+from pibls.geometry.rings import nesting, signed_area
+from pibls.reading import read_string
 
 _LARGEST = 20_000_000
 _MOST_ELEMENTS = 10_000
@@ -59,12 +60,11 @@ def from_svg(
     rings: list[NamedRing] = []
     for element in elements:
         rings += _filled(element, allowed, bottom, source)
-        _check_number(sum(len(ring.vertices) for ring in rings), source)
     return make_shape(rings, coordinates, source)
 
 
 def _parsed(path: Path) -> ElementTree.Element:
-    text = read_string(path, _LARGEST)
+    text = read_string(path, _LARGEST, "XML")
     # Entities are the one way in which a small file of XML becomes a large one.
     if "<!ENTITY" in text:
         raise FileFormatError(f"{cut(path.name)} declares entities, which are not read. Save it as plain SVG.")
@@ -178,7 +178,7 @@ def _filled(element: _Element, tolerance: float, bottom: float, source: str) -> 
         if len(ring) and np.array_equal(ring[0], ring[-1]):
             ring = ring[:-1]
         total += len(ring)
-        _check_number(total, source)
+        check_number(total, source)
         if len(ring) >= 3 and signed_area(ring) != 0.0:
             rings.append(np.stack([ring[:, 0], bottom - ring[:, 1]], axis=1))
     if not rings:
@@ -189,14 +189,7 @@ def _filled(element: _Element, tolerance: float, bottom: float, source: str) -> 
         before = inside.sum(axis=1) % 2 == 1
         within = ~before
     else:
-        before, within = inside @ signs != 0, inside @ signs + signs != 0
+        winding = inside[:, signs > 0].sum(axis=1) - inside[:, signs < 0].sum(axis=1)
+        before, within = winding != 0, winding + signs != 0
     titles = [element.title + (f", subpath {k}" if len(rings) > 1 else "") for k in range(len(rings))]
     return [NamedRing(rings[k], titles[k], bool(before[k])) for k in np.flatnonzero(before != within)]
-
-
-def _check_number(count: int, source: str) -> None:
-    if count > MOST_VERTICES:
-        raise FileFormatError(
-            f"{source} has more than {MOST_VERTICES} vertices once its curves are edges. Simplify the drawing, or give "
-            "a larger 'tolerance'."
-        )
