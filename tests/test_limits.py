@@ -331,3 +331,23 @@ def test_a_solve_within_a_solve_has_what_is_left_to_the_outer_one():
             assert 0 < inner.memory <= outer.memory
         with guarded(Guard(5.0, memory=10.0**6, clock=hand)) as inner:
             assert (inner.deadline, inner.memory) == (5.0, 10.0**6)
+
+
+def test_a_solve_that_calls_a_solve_ends_as_its_own_deadline_says():
+    def slow(a, b):
+        pb.solve(pb.problems.heat_3d(), tol=1e-15, budget=1e6)
+        return 0 * a + b
+
+    problem = pb.Problem(sp.Eq(pb.laplacian(u), pb.data("f", slow, x, y)), SQUARE, [pb.Dirichlet(u, 0)])
+    with pytest.raises(DeadlineError, match="1 s have passed"):
+        pb.solve(problem, deadline=1)
+
+
+def test_a_solve_within_another_keeps_its_own_deadline():
+    def impatient(a, b):
+        with pytest.raises(DeadlineError, match=r"0\.05 s"):
+            pb.solve(FRONT, tol=1e-14, deadline=0.05)
+        return 0 * a + b
+
+    problem = pb.Problem(sp.Eq(pb.laplacian(u), pb.data("f", impatient, x, y)), SQUARE, [pb.Dirichlet(u, 0)])
+    assert pb.solve(problem, tol=1e-2, deadline=60).status != "ill-posed"

@@ -161,6 +161,13 @@ class Guard:
             took.append(time.perf_counter() - begun)
         return float(2.0 * _TRIAL**3 / min(took))
 
+    def reached(self, outer: Guard, deadline: float | None, memory: float | None) -> bool:
+        """Tell whether what stopped this solve is a limit of the one around it, and not one of its own."""
+        if (self.memory != memory) if "memory" in self.words else (self.deadline != deadline):
+            outer.words = outer.words or outer.look() or self.words
+            return True
+        return False
+
     def error(self) -> DeadlineError | ResourceError:
         """Return the error of a solve that has nothing to return."""
         remedy = "There is no solution yet. "
@@ -214,6 +221,7 @@ def guarded(guard: Guard) -> Iterator[Guard]:
         Where nothing inside has returned a solution.
     """
     outer = _CURRENT.get()  # a solve within another has the limits that are left to that
+    own = guard.deadline, guard.memory
     if outer is not None and outer.deadline is not None:
         guard.deadline = min(guard.deadline or np.inf, outer.deadline - outer.elapsed)
     if outer is not None and outer.memory is not None:
@@ -235,6 +243,8 @@ def guarded(guard: Guard) -> Iterator[Guard]:
                     except Stopped:
                         continue
     except Stopped:
+        if outer is not None and guard.reached(outer, *own):
+            raise  # what called this solve is over as well
         raise guard.error() from None
     except MemoryError as error:
         if isinstance(error, ResourceError):

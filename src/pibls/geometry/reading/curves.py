@@ -16,10 +16,10 @@ from pibls.errors import FileFormatError
 _LETTERS = "MmLlHhVvCcSsQqTtAaZz"
 _BLANK = re.compile(r"[\s,]*")
 _FLAG = re.compile("[01]")
-_NUMBER = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?")
+_NUMBER = re.compile(r"[-+]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][-+]?\d+)?")
 _WANTED = {"M": 2, "L": 2, "H": 1, "V": 1, "C": 6, "S": 4, "Q": 4, "T": 2, "A": 7, "Z": 0}
 _FAMILY = {"S": "CS", "T": "QT"}
-_MOST_CURVES = 100_000
+MOST_CURVES = 100_000
 _MOST_EDGES = 1000
 
 
@@ -44,7 +44,7 @@ class Subpath:
         for points in self.curves:
             found.append(_edges(points, tolerance))
             total += len(found[-1])
-            if total > _MOST_CURVES:  # the caller refuses what is longer
+            if total > MOST_CURVES:  # the caller refuses what is longer
                 break
         return np.concatenate(found)
 
@@ -84,8 +84,8 @@ def read_path(text: str, source: str) -> list[Subpath]:
 
     for number, (command, values) in enumerate(_commands(text, source)):
         kind, base = command.upper(), here if command.islower() else np.zeros(2)
-        if number > _MOST_CURVES:
-            raise FileFormatError(f"{source} has more than {_MOST_CURVES} pieces. Simplify the path.")
+        if number > MOST_CURVES:
+            raise FileFormatError(f"{source} has more than {MOST_CURVES} pieces. Simplify the path.")
         if kind == "M":
             finish()
             start = here = base + values

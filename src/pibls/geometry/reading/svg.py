@@ -15,7 +15,7 @@ import sympy as sp
 from pibls.checks import FloatArray, cut, shorten
 from pibls.errors import FileFormatError, GeometryError
 from pibls.geometry.base import Region
-from pibls.geometry.reading.curves import Subpath, read_path
+from pibls.geometry.reading.curves import MOST_CURVES, Subpath, read_path
 from pibls.geometry.reading.plane import NamedRing, check_number, make_shape
 from pibls.geometry.reading.source import check_known
 from pibls.geometry.rings import nesting, signed_area
@@ -25,7 +25,7 @@ _LARGEST = 20_000_000
 _MOST_ELEMENTS = 10_000
 _SHARE = 1e-3
 _HIDDEN = ("defs", "clipPath", "mask", "symbol", "marker", "pattern", "metadata", "style", "script", "title", "desc")
-_NUMBER = r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?"
+_NUMBER = r"[-+]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][-+]?\d+)?"
 _TRANSFORM = re.compile(r"(matrix|translate|scale|rotate|skewX|skewY)\s*\(([^()]*)\)")
 
 
@@ -95,7 +95,7 @@ def _bottom(root: ElementTree.Element) -> float:
 def _elements(root: ElementTree.Element, matrix: FloatArray, source: str) -> Iterator[_Element]:
     """Yield the shapes of a drawing with the transforms they are under."""
     todo = [(root, matrix, "nonzero")]
-    count = 0
+    count = curves = 0
     while todo:
         node, above, rule = todo.pop()
         count += 1
@@ -109,6 +109,9 @@ def _elements(root: ElementTree.Element, matrix: FloatArray, source: str) -> Ite
         data = _path_of(node, f"{source}, {title}")
         if data:
             paths = tuple(part.moved(own) for part in read_path(data, f"{source}, {title}"))
+            curves += sum(len(part.curves) for part in paths)
+            if curves > MOST_CURVES:
+                raise FileFormatError(f"{source} has more than {MOST_CURVES} lines and curves. Simplify the drawing.")
             yield _Element(title, node.get("id"), rule, paths)
         todo += [(child, own, rule) for child in reversed(list(node))]
 
@@ -148,7 +151,7 @@ def _path_of(node: ElementTree.Element, title: str) -> str:
         value = node.get(key)
         if value is None:
             return default
-        found = re.fullmatch(rf"\s*({_NUMBER})\s*(?:px)?\s*", value)
+        found = re.fullmatch(rf"({_NUMBER})\s*(?:px)?", value.strip())
         if found is None:
             raise FileFormatError(f"{title}: {key} must be a number without a unit. Got {shorten(value)} instead.")
         return float(found[1])
