@@ -13,7 +13,7 @@ import numpy as np
 import sympy as sp
 
 from pibls.checks import WAYS, check_bytes, check_choice, shorten
-from pibls.errors import InputError, PiblsError, TextError
+from pibls.errors import InputError, PiblsError, TextError, printable
 from pibls.problem import AnyCondition, Condition, Interface, Problem
 from pibls.problem.measured import Measured, Written
 from pibls.problem.symbols import data as data_function
@@ -72,12 +72,15 @@ class ProblemFile:
         Solver options.
     output
         Files to be made.
+    files
+        Files that it reads.
     """
 
     title: str
     problem: Problem
     solve: SolveOptions = field(default_factory=SolveOptions)
     output: Outputs = field(default_factory=Outputs)
+    files: tuple[Path, ...] = ()
 
 
 def read_problem(path: str | os.PathLike[str], folders: Iterable[str | os.PathLike[str]] = ()) -> Problem:
@@ -158,7 +161,10 @@ def _read(source: str, name: str | None, folder: Path | None, folders: tuple[Pat
         problem = Problem(equations, place.domain, conditions, exact, read_truth(table, names))
     except PiblsError as error:
         raise table.document.error(_culprit(str(error), conditions), str(error)) from error
-    return ProblemFile(table.string("title"), problem, _options(table, names, problem), _outputs(table))
+    files = tuple(table.document.files)
+    return ProblemFile(
+        printable(table.string("title")), problem, _options(table, names, problem), _outputs(table), files
+    )
 
 
 def _expressions(condition: AnyCondition) -> Sequence[sp.Basic]:
