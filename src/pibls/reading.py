@@ -22,7 +22,7 @@ _CHUNK = 2**20
 _PIECES: Mapping[str, tuple[bytes, int]] = {
     "JSON": (b"[{,:", 2_000_000),
     "XML": (b"<=", 500_000),
-    "CSV": (b",\r\n", 6_000_000),
+    "CSV": (b",\r\n", 3_000_000),
     "words": (b"", 5_000_000),
 }
 

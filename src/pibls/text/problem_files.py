@@ -32,6 +32,8 @@ _KEYS = (
     *("conditions", "exact", "truth", "solve", "output"),
 )
 _LARGEST = 2_000_000
+_MOST_ENTRIES = 1_000  # names, equations or conditions
+_MOST_SCATTERED = 200_000  # points that triangles are made of in a few seconds
 
 
 @dataclass(frozen=True)
@@ -124,6 +126,8 @@ def read_file(path: str | os.PathLike[str], folders: Iterable[str | os.PathLike[
         raise InputError(f"The 'path' parameter of read_problem must be a path. Got {shorten(path)} instead.")
     place = Path(path)
     try:
+        if place.exists() and not place.is_file() and not place.is_dir():
+            raise ValueError("it is a device or a pipe")  # which may never end
         with place.open("rb") as stream:
             content = stream.read(_LARGEST + 1)
     except (OSError, ValueError) as error:
@@ -148,6 +152,9 @@ def read_text(text: str, folder: str | os.PathLike[str] | None = None) -> Proble
 def _read(source: str, name: str | None, folder: Path | None, folders: tuple[Path, ...] = ()) -> ProblemFile:
     _, table = parse_document(source, name, folder, folders)
     table.allow(*_KEYS)
+    for key, value in table.data.items():
+        if isinstance(value, dict | list) and len(value) > _MOST_ENTRIES:
+            raise table.error(key, f"There are {len(value)} entries here, and {_MOST_ENTRIES} are allowed.")
     names = _names(table)
     place = read_domain(table, names)
     table.need("equations", 'equations = ["u_xx + u_yy = 0"]')
@@ -221,6 +228,9 @@ def _data(table: Table, label: str, names: Names) -> Measured:
     columns = read_columns(table, "file")
     points = np.stack([column(table, "file", columns, name) for name in along], axis=1)
     values = column(table, "column" if "column" in table else "file", columns, value)
+    if choice == "linear" and len(along) > 1 and len(points) > _MOST_SCATTERED:
+        message = f"The table has {len(points)} points, and triangles are made of up to {_MOST_SCATTERED}. Thin it out"
+        raise table.error("file", f'{message}, or use method = "nearest".')
     if len(np.unique(points, axis=0)) < len(points):
         raise table.error("file", "The table has a point twice; give each point one value.")
     found = Interpolant(table.string("file"), tuple(along), value, choice, points, values)
