@@ -162,7 +162,7 @@ class Guard:
         return float(2.0 * _TRIAL**3 / min(took))
 
     def reached(self, outer: Guard, deadline: float | None, memory: float | None) -> bool:
-        """Tell whether what stopped this solve is a limit of the one around it, and not one of its own."""
+        """Tell whether a limit of the solve around this one stopped it, and none of its own."""
         if (self.memory != memory) if "memory" in self.words else (self.deadline != deadline):
             outer.words = outer.words or outer.look() or self.words
             return True

@@ -81,7 +81,7 @@ _LOOKS: Mapping[str, tuple[str, bytes]] = {
 
 
 def _own_marks(source: Source) -> Mapping[str, bytes]:
-    """Return by what a result of this problem is told from any other file of its kind."""
+    """Return the marks of the results of this problem, by kind."""
     names = [*(symbol.name for symbol in source.problem.domain.coordinates), *source.problem.field_names]
     return {"plot": MAKER.encode(), "csv": ",".join(names).encode(), "json": b'"command": "solve"', "save": b"PK"}
 

@@ -41,7 +41,7 @@ class Measured:
 
 
 def is_unsure(kind: str, parts: Sequence[Measured], made: Measured) -> bool:
-    """Tell whether double precision leaves open what a constant is: its terms cancel, or its steps are far out.
+    """Tell whether double precision does not know a constant: its terms cancel, or its steps are far out.
 
     SymPy would look for as many digits as that takes, or for a polynomial of which it is a root.
 

@@ -44,7 +44,7 @@ class Reason(Enum):
 
     @property
     def is_outer(self) -> bool:
-        """Whether it is about what the solve was given: then it says nothing about the problem.
+        """Whether it comes from outside: then it says nothing about the problem.
 
         >>> Reason.MEMORY.is_outer, Reason.STAGNATION.is_outer
         (True, False)

@@ -1,4 +1,4 @@
-"""What files with shapes share: checks, and how errors name them."""
+"""Checks of files with shapes, and how errors name them."""
 
 from __future__ import annotations
 
