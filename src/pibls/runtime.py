@@ -1,4 +1,4 @@
-"""What the machine really offers: cores, memory, and BLAS threads that fit them.
+"""The resources of the machine: cores, memory, and BLAS threads that fit them.
 
 Containers and batch systems give a process fewer cores and less memory than the machine has, and neither BLAS nor
 ``os.cpu_count`` notices. LAPACK on more threads than free cores can be tens of times slower than on the right
@@ -19,15 +19,8 @@ from typing import Any
 from pibls.errors import ResourceError
 from pibls.limits import room
 
-__all__ = [
-    "RATE",
-    "available_cores",
-    "available_memory",
-    "blas_threads",
-    "format_bytes",
-    "free_cores",
-    "require_memory",
-]
+__all__ = ["RATE", "available_cores", "available_memory", "blas_threads", "format_bytes", "free_cores"]
+__all__ += ["require_memory"]
 
 RATE = 1e10
 """Operations that count as a second of a budget: work is counted and not timed, so that it ends alike everywhere."""
@@ -86,7 +79,7 @@ def available_memory() -> int:
 
 
 def require_memory(nbytes: float, what: str, remedy: str) -> None:
-    """Refuse, before anything is allocated, what would not fit into memory.
+    """Refuse arrays that would not fit into memory before anything is allocated.
 
     Parameters
     ----------
@@ -176,7 +169,7 @@ def _cgroup_cores(root: Path) -> float | None:
 
 
 def _cgroup_memory() -> int | None:
-    """Return the room below the container's memory limit, counting what it can give back (its file cache) as room.
+    """Return the room below the container's memory limit; its file cache, which it can give back, counts as room.
 
     A group is limited by the groups that it is in as well.
     """

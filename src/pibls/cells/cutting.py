@@ -1,4 +1,4 @@
-"""What of the domain lies in a cell: connected parts, each with points of its own."""
+"""Cuts a cell into the connected parts of the domain that lie in it, each with points of its own."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from pibls.cells.parts import CellPart, exact_weights
 from pibls.cells.surface import Rule
 from pibls.cells.tree import Cell
 from pibls.checks import FloatArray
-from pibls.features.reference import Reference, cube_rule
+from pibls.features.reference import ReferenceNetwork, cube_rule
 from pibls.geometry.sampling import kronecker
 from pibls.geometry.sight import joined_in_sight, owners_in_sight
 from pibls.quadrature.roots import held_ranges
@@ -37,10 +37,10 @@ _FAR = 2.0  # steps of a grid
 
 @dataclass(eq=False)
 class Cutter:
-    """Cuts cells into parts by the boundary and by seams, and keeps what it found."""
+    """Cuts cells into parts by the boundary and by seams, and keeps the parts for the next call."""
 
     ground: Ground
-    reference: Reference
+    reference: ReferenceNetwork
     _parts: dict[Cell, tuple[CellPart, ...]] = field(default_factory=dict)
 
     def parts(self, cell: Cell) -> tuple[CellPart, ...]:
@@ -88,7 +88,7 @@ class Cutter:
         )
 
     def _divided(self, cell: Cell, seam: Rule, rules: dict[Any, Rule]) -> tuple[CellPart, ...]:
-        """Return the parts of a cell that a seam runs through: what is on either side is cut off as by a boundary."""
+        """Return the parts of a cell on both sides of a seam, which cuts them off as a boundary does."""
         step = _STEP * float(cell.size.min())
         above, below = (
             seam.together(self.ground.kinds(seam.points + sign * step * seam.normals)) for sign in (1.0, -1.0)
@@ -108,7 +108,7 @@ class Cutter:
         return rule.chosen(rule.together(self.ground.kinds(rule.points - step * rule.normals)) == kind)
 
     def _rules(self, cell: Cell, kind: int | None = None) -> dict[Any, Rule]:
-        """Return points of the boundary in a cell, by conditions, and those of seams; or of what is beside a kind."""
+        """Return points of the boundary in a cell, by conditions, and those of seams; or those beside one kind."""
         found: dict[Any, Rule] = {}
         tiled = len(cell.low) == 3 and self.ground.is_tiled and not self.ground.is_box
         beside = None if kind is None else lambda X: self.ground.kinds(X) == kind
@@ -207,7 +207,7 @@ class Cutter:
         beside: Callable[[Rule], Any],
         label: int,
     ) -> Rule:
-        """Return what a part has of a surface, with more points where it got few of those scattered over its cell."""
+        """Return the points of a surface in a part, with more where few of those scattered over its cell are in it."""
         count = self.reference.degree + 1
         if len(cell.low) < 3 or 2 * len(rule.weights) >= count**2:
             return rule
@@ -220,7 +220,7 @@ class Cutter:
         return more if len(more.weights) > len(rule.weights) else rule
 
     def _shell(self, cell: Cell, kind: int) -> Rule | None:
-        """Return what of the sides of a cell lies inside the domain, with normals out of it, if integrals need it.
+        """Return points on the sides of a cell inside the domain, with normals out of it, if integrals need them.
 
         In space only those across the first axis do.
         """
@@ -244,7 +244,7 @@ class Cutter:
         return Rule.joined(found)
 
     def _sides(self, cell: Cell, kind: int) -> Rule:
-        """Return what of the sides of a plane cell lies inside the domain, with normals out of the cell."""
+        """Return points on the sides of a plane cell inside the domain, with normals out of the cell."""
         nodes, shares = cube_rule(1, self.reference.degree + 2)
         found = [Rule(np.empty((0, 2)), np.empty((0, 2)), np.empty(0))]
         for axis in range(2):

@@ -24,10 +24,10 @@ from pibls.geometry.landmarks import corners
 from pibls.geometry.patch import TimedPatch
 from pibls.geometry.sampling import kronecker
 from pibls.problem import OnPart, Problem
-from pibls.problem.analysis import Switching, analysis_of
+from pibls.problem.analysis import analysis_of
 from pibls.problem.evaluate import Function
 from pibls.problem.level import Level
-from pibls.problem.switches import condition_edges
+from pibls.problem.switches import Switching, condition_edges
 
 __all__ = ["FLAT", "Ground", "on_faces"]
 
@@ -41,7 +41,7 @@ _BESIDE = 1e-6  # of a cell: what is just beside it counts as of it, too
 
 @dataclass(eq=False)
 class Ground:
-    """What a problem says about places, whatever functions cells carry; what was found for a cell is kept."""
+    """The domain of a problem as cells see it: boundary, seams and kinds; findings for a cell are kept."""
 
     problem: Problem
     _pieces: dict[Cell, dict[Any, list[Piece]]] = field(default_factory=dict)
@@ -258,12 +258,12 @@ class Ground:
 
     @cached_property
     def _covered(self) -> float:
-        """What conditions hold on, over the boundary."""
+        """The parts of the boundary that conditions hold on."""
         covered = sum(part.measure for place, part in self.places.items() if place is not None)
         return float(covered / self.domain.boundary.measure)
 
     def inside(self, X: FloatArray, cell: Cell | None = None) -> Any:
-        """Tell which points lie strictly inside the domain; of a cell, which saves looking at what is far from it."""
+        """Tell which points lie strictly inside the domain; with a cell, only shapes near it are asked."""
         space = self._space
         if space is None:
             return np.ones(len(X), dtype=bool)
@@ -301,7 +301,7 @@ class Ground:
         return np.stack([found, kinds == kind], axis=1) if self.seams else found
 
     def seen(self, X: FloatArray, step: FloatArray, cell: Cell) -> tuple[Any, Any]:
-        """Return which points of a wall are inside, and of which kind what is on one side of it is."""
+        """Return which points of a wall are inside, and the kind of the material on one side of it."""
         return np.ones(len(X), dtype=bool) if self.is_box else self.inside(X, cell), self.kinds(X - step)
 
     def pieces(self, cell: Cell) -> dict[Any, list[Piece]]:

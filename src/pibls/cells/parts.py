@@ -14,7 +14,7 @@ from scipy.linalg import solve_triangular
 from pibls.cells.surface import Rule
 from pibls.cells.tree import Cell
 from pibls.checks import FloatArray
-from pibls.features.reference import Reference
+from pibls.features.reference import ReferenceNetwork
 from pibls.problem import Statement
 
 __all__ = ["CellPart", "Face", "exact_weights", "legendre", "part_values", "polynomials"]
@@ -79,7 +79,7 @@ class CellPart:
 
 @dataclass(frozen=True, eq=False)
 class Face:
-    """A piece of surface inside the domain between two parts, with polynomials on it for what both share.
+    """A piece of surface inside the domain between two parts, with polynomials on it for their shared values.
 
     It lies in a wall across an axis, or, with normals of its own, in a seam inside a cell or in an interface. What
     holds across it instead of continuity comes with the part that is inside. A whole one is all that two
@@ -111,7 +111,7 @@ class Face:
         return 2.0 * float(min(self.below.half[self.axis], self.above.half[self.axis]))
 
 
-def part_values(reference: Reference, part: CellPart, weights: FloatArray, X: FloatArray) -> FloatArray:
+def part_values(reference: ReferenceNetwork, part: CellPart, weights: FloatArray, X: FloatArray) -> FloatArray:
     """Return the fields of a part at points: (points, fields)."""
     zero = (0,) * reference.dimension
     if part.whole:

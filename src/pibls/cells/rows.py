@@ -1,4 +1,4 @@
-"""The rows of a problem on a part of a cell: equation, conditions, and what is shared across faces."""
+"""The rows of a problem on a part of a cell: equation, conditions, and values shared across faces."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from pibls.cells.balance import balanced
-from pibls.cells.flux import Flux
+from pibls.cells.flux import Fluxes
 from pibls.cells.layout import Layout
 from pibls.cells.parts import CellPart, Face, polynomials
 from pibls.cells.surface import Rule
@@ -151,7 +151,7 @@ class Rows:
 
     @cached_property
     def analysis(self) -> Analysis:
-        """What the symbols of the problem tell."""
+        """The analysis of the problem by its symbols."""
         return analysis_of(self.problem)
 
     @property
@@ -243,7 +243,7 @@ class Rows:
         )
 
     def _besides(self, part: CellPart, units: FloatArray, flows: FloatArray) -> FloatArray | None:
-        """Return rows of what conditions on a part cut in space say beside all that flows out, if they say that.
+        """Return rows of conditions on a part cut in space beyond the total flux, if they give more than that.
 
         The integrals of a thin part, over its volume and its surface, do not agree as they should: they are not needed
         then, if equations say what it is that flows.
@@ -295,7 +295,7 @@ class Rows:
         return [self.only_terms(e, part, part.points, None) for e in self.equations]
 
     def weights(self, part: CellPart, half: FloatArray) -> FloatArray:
-        """Return how much what an equation lacks in all over a box of some half sides counts, one per equation.
+        """Return the weight of each equation's integrated residual over a box of some half sides.
 
         A source of one in the box changes the solution by as much, in the mean square over the box.
         """
@@ -307,7 +307,7 @@ class Rows:
         return self._weights[key]
 
     def emphasis(self, part: CellPart) -> float:
-        """Return what all rows of a part are multiplied with in least squares: the more, the smaller its cell is.
+        """Return the factor of all rows of a part in least squares: the larger, the smaller its cell is.
 
         Rows are in units of the solution, as its mean square is. What an equation of order m lacks in a small cell is
         felt far away as in the energy, where derivatives of order m/2 count; half an order less, as values that jump
@@ -354,7 +354,7 @@ class Rows:
         return self._on[place]
 
     def boundary_key(self, part: CellPart, rows: PartRows) -> Any:
-        """Return what whole parts have in common that have equal rows of conditions; None where they are its own."""
+        """Return a key that whole parts with equal rows of conditions share; None where the rows are the part's own."""
         found, count = [], 0
         for place, rule in part.boundary.items():
             forms = [statement.form for statement in self.on(place)]
@@ -376,7 +376,7 @@ class Rows:
         return tuple(found) if count == len(rows.value) else None
 
     def factor(self, statement: Statement, part: CellPart, found: list[Term], units: FloatArray) -> float:
-        """Return what the rows of a condition on a part are multiplied with, beside the roots of weights."""
+        """Return the factor of the rows of a condition on a part, beside the roots of weights."""
         key = (part, id(statement))
         if key not in self._factors:
             size = float((self.sizes(found, part.half) * units).max())
@@ -427,9 +427,9 @@ class Rows:
         return found
 
     @cached_property
-    def flux(self) -> Flux:
-        """What flows across faces."""
-        return Flux(self)
+    def flux(self) -> Fluxes:
+        """The fluxes across faces."""
+        return Fluxes(self)
 
     @cached_property
     def averages(self) -> tuple[Statement, ...]:
@@ -437,7 +437,7 @@ class Rows:
         return tuple(s for s in self.problem.statements if isinstance(s.place, Average))
 
     def average(self, part: CellPart, units: FloatArray, statement: Statement) -> tuple[FloatArray, FloatArray]:
-        """Return what a part adds to an average over the domain: a row, and its share of the right-hand sides."""
+        """Return a part's share of an average over the domain: a row, and its share of the right-hand sides."""
         X, weights = self.layout.quadrature(part)
         if not len(X):
             return np.zeros(self.width), np.zeros(self.sides)
@@ -495,7 +495,7 @@ class Rows:
         return found
 
     def traced_right(self, part: CellPart, face: Face) -> FloatArray:
-        """Return the right-hand sides of :meth:`traced`: zero but for what is known across interfaces."""
+        """Return the right-hand sides of :meth:`traced`: zero but for known values across interfaces."""
         step = face.basis.shape[1]
         wanted = self.shared(face)
         found = np.zeros((step * len(wanted), self.sides))

@@ -70,7 +70,7 @@ class Rule:
         return Rule(self.points, -self.normals, self.weights, self.runs)
 
     def together(self, values: Any) -> Any:
-        """Return what was found at each point as it is in the middle of its run.
+        """Return for each point the value found in the middle of its run.
 
         >>> rule = Rule(np.zeros((4, 2)), np.zeros((4, 2)), np.ones(4), np.array([0, 0, 0, -1]))
         >>> rule.together(np.array([5, 7, 9, 9])).tolist()
@@ -95,7 +95,7 @@ def pieces(patch: Patch) -> list[Piece]:
 
 
 def _spans(patch: Patch) -> list[tuple[float, float]]:
-    """Return the ranges of the first parameter in which a patch is smooth: what is left of a curve may have gaps."""
+    """Return the ranges of the first parameter in which a patch is smooth: a curve that was cut may have gaps."""
     if isinstance(patch, FlippedPatch | TimedPatch):
         return _spans(patch.base) if patch.base.parameters else [(0.0, 1.0)]
     if not isinstance(patch, RestrictedPatch) or patch.parameters != 1:
@@ -138,7 +138,7 @@ class Piece:
         return len(self.box) < 2 or isinstance(self.patch, TimedPatch) or self._direct is not None
 
     def within(self, low: FloatArray, high: FloatArray) -> list[Piece]:
-        """Return what lies in a box: on its faces counts if the inside of the patch is in it."""
+        """Return the points in a box: those on its faces count if the inside of the patch is in it."""
         if self.patch.parameters == 0:
             return [self] if self._inside(self.box.reshape(1, -1)[:, :0], low, high)[0] else []
         if self.patch.parameters == 1:
@@ -179,7 +179,7 @@ class Piece:
         return (X[0], slope) if keep is None and off <= 1e-14 * np.abs(slope).max() else None
 
     def _between(self, low: FloatArray, high: FloatArray, origin: FloatArray, slope: FloatArray) -> list[Piece]:
-        """Return what of a straight line lies in a box."""
+        """Return the stretch of a straight line in a box."""
         moving = np.abs(slope) > _ROUNDING * np.abs(slope).max()
         ends = np.sort((np.stack([low, high]) - origin)[:, moving] / slope[moving], axis=0)
         start, stop = max(self.box[0, 0], ends[0].max()), min(self.box[0, 1], ends[1].min())
@@ -291,7 +291,7 @@ class Piece:
         return found
 
     def _cut(self, low: FloatArray, high: FloatArray, counts: Sequence[int], beside: Beside | None) -> Rule | None:
-        """Return points in a box of what it cuts off, on lines of the parameters."""
+        """Return points of the piece that a box cuts off a patch, on lines of the parameters."""
         across, along = counts
         start, stop = self.box.T
         U, weights, _ = filled(lambda V: self._sides(V, low, high, beside), start, stop, 1, across, along)
@@ -302,7 +302,7 @@ class Piece:
 
 
 def _whole(patch: Patch) -> float:
-    """Return the area of the whole image of the unit cube, what is masked out included."""
+    """Return the area of the whole image of the unit cube, masked points included."""
     if isinstance(patch, FlippedPatch):
         return _whole(patch.base)
     if isinstance(patch, TimedPatch):

@@ -19,7 +19,7 @@ from pibls.cells.sheets import Sheet
 from pibls.cells.surface import Piece, Rule
 from pibls.cells.tree import Cell, Contact
 from pibls.checks import FloatArray
-from pibls.features.reference import Reference, cube_rule, on_grid
+from pibls.features.reference import ReferenceNetwork, cube_rule, on_grid
 from pibls.geometry.sampling import kronecker
 from pibls.problem import Across, Statement
 from pibls.problem.evaluate import Function, compile_function
@@ -40,7 +40,7 @@ class Walls:
     """Finds the faces between parts, in walls of cells and in seams, and keeps them."""
 
     ground: Ground
-    reference: Reference
+    reference: ReferenceNetwork
     cutter: Cutter
     _faces: dict[tuple[Cell, Cell, int, float], list[Face]] = field(default_factory=dict)
     _seam_faces: dict[Cell, list[Face]] = field(default_factory=dict)
@@ -65,7 +65,7 @@ class Walls:
 
     @cached_property
     def _combined(self) -> FloatArray:
-        """What of Legendre's polynomials those on a whole face are."""
+        """The combinations of Legendre's polynomials that are those on a whole face."""
         U, weights, basis, _ = self.whole
         return np.asarray(np.linalg.lstsq(legendre(U, self.degree) * np.sqrt(weights)[:, None], basis)[0])
 
@@ -133,7 +133,7 @@ class Walls:
         return self.cutter.part_at(contact.below, X - step), self.cutter.part_at(contact.above, X + step - away)
 
     def _cut_wall(self, contact: Contact, below: Sequence[CellPart], above: Sequence[CellPart]) -> list[Face]:
-        """Return the pieces of a wall in space, with points on lines that meet what cuts it head-on."""
+        """Return the pieces of a wall in space, with points on lines that meet the surfaces that cut it head-on."""
         others = np.flatnonzero(np.arange(len(contact.low)) != contact.axis)
 
         def placed(V: FloatArray) -> FloatArray:
@@ -164,7 +164,7 @@ class Walls:
         return faces
 
     def _between(self, contact: Contact, one: int, two: int, placed: Any) -> Any:
-        """Return what tells whether places of a wall are inside the domain and between two kinds, by columns."""
+        """Return a test of whether places of a wall are inside the domain and between two kinds, by columns."""
         step, away = self._across(contact)
 
         def inside(V: FloatArray) -> Any:
@@ -186,7 +186,7 @@ class Walls:
         known: dict[bytes, Any] = {}
 
         def seen(s: FloatArray) -> Any:
-            """Return what is seen from both sides; all pairs of kinds ask at much the same places."""
+            """Return the kinds on both sides of a wall; all pairs of kinds ask at much the same places."""
             if (key := s.tobytes()) not in known:
                 X = placed(s)
                 one, two = self.ground.seen(X, step, contact.below), self.ground.seen(X - away, -step, contact.above)
@@ -206,7 +206,7 @@ class Walls:
         return self.ground.at_tips(found, contact.below, contact.axis, contact.low, span)
 
     def _across(self, contact: Contact) -> tuple[FloatArray, FloatArray]:
-        """Return the way from a wall to what is plainly above it, and how far the wall is shifted, on a torus."""
+        """Return the way from a wall to points plainly above it, and how far the wall is shifted, on a torus."""
         step, away = np.zeros((2, len(contact.low)))
         step[contact.axis] = min(self.ground.aside(contact.below), self.ground.aside(contact.above))
         away[contact.axis] = contact.shift
@@ -257,7 +257,7 @@ class Walls:
     def _crossed(
         self, below: CellPart, above: CellPart, X: FloatArray, normals: FloatArray
     ) -> dict[Statement, CellPart]:
-        """Return what holds across a face from inside to outside, and which part is inside."""
+        """Return the interface conditions across a face from inside to outside, and which part is inside."""
         if not self._interfaces:
             return {}
         step = _STEP * min(float(part.half.min()) for part in (below, above)) * normals
@@ -270,7 +270,7 @@ class Walls:
 
     @cached_property
     def _interfaces(self) -> dict[Statement, Function]:
-        """What holds across interfaces, and a function that is one inside each."""
+        """The interface conditions, and for each a function that is one inside."""
         symbols = self.ground.domain.coordinates
         return {
             statement: compile_function(sp.Piecewise((1, statement.place.condition), (0, True)), symbols)

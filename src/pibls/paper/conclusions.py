@@ -90,7 +90,7 @@ def standings(found: Findings, problem: str, n: int = 0) -> list[Duel]:
 
 @dataclass(frozen=True)
 class Claim:
-    """A claim of the paper, the verdict on it and what the verdict rests on."""
+    """A claim of the paper, the verdict on it and the evidence for the verdict."""
 
     claim: str
     verdict: str
@@ -98,7 +98,7 @@ class Claim:
 
     @property
     def plain(self) -> str:
-        """What the verdict rests on, without names.
+        """The evidence for the verdict, without names.
 
         >>> Claim("a claim", "confirmed", "in [[comparisons|all]]3[[]] cases.").plain
         'in 3 cases.'
@@ -107,7 +107,7 @@ class Claim:
 
 
 def claims(found: Findings) -> list[Claim]:
-    """Return the paper's claims with what came out."""
+    """Return the paper's claims with their verdicts."""
     return [_accuracy(found), _published(found), _points(found), _parameters(found), _times(found), _theorems(found)]
 
 

@@ -60,7 +60,7 @@ class Candidate:
 
 @dataclass(frozen=True, eq=False)
 class CrossValidation:
-    """What a cross-validation found.
+    """The result of a cross-validation.
 
     Attributes
     ----------
@@ -144,7 +144,7 @@ def cross_validate(
 
 @dataclass(frozen=True, eq=False)
 class SearchJob:
-    """One search among many: a grid of methods, and what they are tried on."""
+    """One search among many: a grid of methods, and the problem and points they are tried on."""
 
     methods: Sequence[Method]
     problem: Problem
@@ -170,7 +170,7 @@ def search(
 def search_all(
     jobs: Sequence[SearchJob], *, folds: int = 5, scores: Sequence[str] = SCORES, device: Any = None
 ) -> list[dict[str, CrossValidation]]:
-    """Return what :func:`search` finds for every job; networks that are trained are trained side by side for all."""
+    """Return the result of :func:`search` for every job; trained networks are trained side by side for all."""
     started = time.perf_counter()
     count = check_integer("folds", folds, "cross_validate", minimum=2)
     every: list[dict[int, list[Sequence[float]] | PiblsError]] = []

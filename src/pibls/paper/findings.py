@@ -1,4 +1,4 @@
-"""What a study has found: the one model that tables, figures, files and sentences of the report are made from."""
+"""The findings of a study: the one model that tables, figures, files and sentences of the report are made from."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class Theorem:
 
     @property
     def used(self) -> Summary | None:
-        """What was measured over its bound."""
+        """The measured value over its bound."""
         pairs = [(values["measured"], values["sharp_bound"]) for values in self.found]
         ratios = (value / bound if bound else math.inf if value else 0.0 for value, bound in pairs)
         return summarise(ratios, stored=self.stored)
@@ -58,7 +58,7 @@ class Theorem:
 
     @property
     def printed(self) -> float | None:
-        """The median of what was measured over the printed bound, where there is one."""
+        """The median of measured values over the printed bound, where there is one."""
         ratios = [v["measured"] / v["paper_bound"] for v in self.found if v["paper_bound"] and v["paper_bound"] > 0]
         summary = summarise(ratios)
         return summary.median if summary else None
@@ -78,7 +78,7 @@ class Findings:
 
     @classmethod
     def of(cls, folder: Path, profile: str) -> Findings:
-        """Read what a study has stored in a folder.
+        """Read the findings that a study has stored in a folder.
 
         Both profiles may have left cells in one folder; what the smaller one does not run does not belong to it.
         """
@@ -248,7 +248,7 @@ class Findings:
         return fit, replace(fit, quantity="seconds and search", measured=both)
 
     def hardware(self, problem: str, method: str) -> str:
-        """Return what the fits of a method were computed on."""
+        """Return the hardware that the fits of a method were computed on."""
         n = self.paper.table_size(problem)
         cells = self.book.select(kind="accuracy", problem=problem, method=method, n_train=n, score="exact").cells
         return ", ".join(
@@ -291,7 +291,7 @@ class Findings:
         return " to ".join(map(str, sorted({min(counts, default=0), max(counts, default=0)})))
 
     def wider(self, problem: str, **wanted: Any) -> str:
-        """Return what was chosen in the wider space: networks without enhancement nodes are no broad ones."""
+        """Return the settings chosen in the wider space: networks without enhancement nodes are no broad ones."""
         cells = self.book.select(kind="beyond", problem=problem, **wanted).cells
         flat = sum(cell["settings"].get("enhancement_nodes") == 0 for cell in cells)
         if not flat:

@@ -22,7 +22,7 @@ SCORES = ("exact", "residual")
 
 @dataclass(frozen=True, eq=False)
 class Selection:
-    """What a search chose by one score: the method as it is to be fitted to all points, and its mean score.
+    """The choice of a search by one score: the method as it is to be fitted to all points, and its mean score.
 
     Beside it, how many settings were tried, scales included, and the time of the search for all scores.
     """
@@ -72,7 +72,7 @@ def _selection(
     known: Collection[str],
     seconds: float,
 ) -> dict[str, Selection]:
-    """Return what was chosen for one setting, from all that was tried for it."""
+    """Return the choice for one setting, from all that was tried for it."""
     result = {}
     for score, methods in wanted.items():
         rows = {repr(row.method): row for part in parts for row in part[score].table}

@@ -74,7 +74,7 @@ class Sensitivity:
         return not self.is_local and len(self.place) > 1 and last > max(_WEAK, _FALLS * max(before))
 
     def in_words(self) -> str:
-        """Say what is wrong, where it shows most, and what to do."""
+        """Say why the problem is ill-posed, where it shows most, and how to mend it."""
         return _in_words(self.problem, self.field, self.place, 1.0 / self.sizes[-1], self.is_unseen)
 
 
@@ -175,7 +175,7 @@ class Ambiguity:
         return falls or self.is_unseen
 
     def in_words(self, problem: Problem, X: FloatArray) -> str:
-        """Say what is wrong, where it shows most among the points X, and what to do."""
+        """Say why the problem is ill-posed, where it shows most among the points X, and how to mend it."""
         place, field = _largest(problem, X, self.network, self.weights)
         return _in_words(problem, field, place, self.visibility, self.is_unseen)
 
