@@ -368,7 +368,7 @@ def test_the_thread_that_looks_imports_nothing():
         from pibls.runtime import available_memory
         own = builtins.__import__
         def refuse(name, *rest, **named):
-            assert name in sys.modules, name
+            assert name in sys.modules or name.startswith("encodings."), name  # which are no libraries
             return own(name, *rest, **named)
         builtins.__import__ = refuse
         print(Guard(1e9, 1e12).look() == Guard(1e9, free=available_memory).look() == "")

@@ -18,15 +18,7 @@ from pibls.reading import check_pieces, read_bytes
 
 
 def read_csv(path: Path, name: str) -> Mapping[str, FloatArray]:
-    """Return the columns of a CSV file by the names in its first line.
-
-    Parameters
-    ----------
-    path
-        The file.
-    name
-        What errors call it.
-    """
+    """Return the columns of a CSV file, which errors call ``name``, by the names in its first line."""
     try:
         content = read_bytes(path)
         check_pieces(content, "CSV", name)
