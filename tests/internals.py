@@ -140,7 +140,7 @@ NAMES = {
     "pibls.tuning.scale_search": "choose_scale refine_scale",
     "pibls.tuning.wide": "solve_wide",
     "pibls.wellposed.compatibility": "incompatibility",
-    "pibls.wellposed.contradiction": "joint_defects",
+    "pibls.wellposed.contradiction": "contradiction_of joint_defects",
     "pibls.wellposed.sensitivity": "find_ambiguity sensitivity_of",
     "pibls.wellposed.stability": "grows_without_bound",
 }

@@ -4,9 +4,19 @@ import io
 
 import numpy as np
 import pytest
+import sympy as sp
 
 import pibls as pb
-from internals import Fitting, Judge, Progress, find_ambiguity, joint_defects, reporter, root_mean_square
+from internals import (
+    Fitting,
+    Judge,
+    Progress,
+    contradiction_of,
+    find_ambiguity,
+    joint_defects,
+    reporter,
+    root_mean_square,
+)
 from pibls.geometry import Points
 from pibls.problems import ill_posed
 
@@ -105,6 +115,15 @@ def test_statements_that_fit_alone_but_not_together():
     together, alone = joint_defects(problem, fitting.points(100), fitting.network([(100, (3.0, 3.0))]))
     assert together > 0.1
     assert alone < 1e-6
+
+
+def test_many_dimensions_are_no_contradiction():
+    coordinates = pb.coordinates(" ".join(f"x{k}" for k in range(40)))
+    many = pb.field("u", *coordinates)
+    box = pb.Box(*((symbol, 0, 1) for symbol in coordinates))
+    problem = pb.Problem(sp.Eq(pb.laplacian(many) - many, 1), box, [pb.Dirichlet(many, 0)])
+    assert contradiction_of(Fitting(problem, 0)) == ""
+    assert contradiction_of(Fitting(ill_posed()["contradictory_dirichlet"].problem(), 0))
 
 
 def test_judge_is_one_for_nothing_and_small_for_a_solution():

@@ -41,6 +41,15 @@ class Reason(Enum):
         """The sentence, with braces for facts."""
         return self.value[1]
 
+    @property
+    def is_outer(self) -> bool:
+        """Whether it comes from outside: then it says nothing about the problem.
+
+        >>> Reason.MEMORY.is_outer, Reason.STAGNATION.is_outer
+        (True, False)
+        """
+        return self in (Reason.MEMORY, Reason.DEADLINE, Reason.INTERRUPTED)
+
 
 @dataclass(frozen=True)
 class Stop:

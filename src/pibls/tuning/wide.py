@@ -94,8 +94,8 @@ class _Widening:
         width = self.width or 2 * self.fitting.pilot_nodes
         first = self._fitted(((width, self.scale or (SCALE,) * self.linear.axes),), self.state)
         stop = refine(self, first, self.course)
-        limited = stop.reason not in (Reason.TOLERANCE, Reason.INTERRUPTED)
-        if limited and not self.flaw and (self.course.stages[0].residual or 0.0) > VISIBLE:
+        stalled = stop.reason is not Reason.TOLERANCE and not stop.reason.is_outer
+        if stalled and not self.flaw and (self.course.stages[0].residual or 0.0) > VISIBLE:
             self.flaw = self._contradiction(self.linear)
         return self._solution(stop)
 

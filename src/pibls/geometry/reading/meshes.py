@@ -21,17 +21,18 @@ from pibls.errors import FileFormatError, GeometryError
 from pibls.geometry.base import Region
 from pibls.geometry.reading.gmsh import CORNERS, DIMENSION, Groups, read_gmsh
 from pibls.geometry.reading.plane import NamedRing, make_shape, plain
-from pibls.geometry.reading.source import check_finite, check_known, guarded, missing, named, read_bytes
+from pibls.geometry.reading.source import check_finite, check_known, guarded, missing, named
 from pibls.geometry.rings import OpenRingError, chained
 from pibls.geometry.solid import Solid
+from pibls.reading import check_pieces, read_bytes
 
 MESHES = {".msh": "gmsh", ".vtk": "vtk", ".vtu": "vtu", ".inp": "abaqus", ".mesh": "medit", ".su2": "su2"}
 _PRINTING = threading.Lock()
 _SILENT = logging.NullHandler()
 _HEADER, _TRIANGLE = 84, 50  # bytes of an STL file
 _MOST, _NUMBERS_PER_LINE = 200_000, 4
-_LARGEST = 100_000_000
 _MOST_CELLS = 500_000
+_MOST_SEARCHED, _SET = 500_000_000, 100  # letters looked through; a set takes as long as
 # Corner nodes come first in cells of any order; sides with the inside behind them, seen from outside counterclockwise.
 _SIDES: Mapping[str, tuple[tuple[int, ...], ...]] = {
     "triangle": ((0, 1), (1, 2), (2, 0)),
@@ -45,7 +46,8 @@ _SIDES: Mapping[str, tuple[tuple[int, ...], ...]] = {
 
 def from_mesh_file(path: Path, coordinates: tuple[sp.Symbol, ...], region: str | None) -> Region:
     """Return the shape that a mesh covers."""
-    content, source = read_bytes(path, _LARGEST), cut(path.name)
+    content, source = read_bytes(path), cut(path.name)
+    check_pieces(content.replace(b",", b" "), "words", source)
     kind = MESHES[path.suffix.lower()]
     if kind == "gmsh":
         return _shape(*read_gmsh(content), coordinates, region, source)
@@ -55,8 +57,26 @@ def from_mesh_file(path: Path, coordinates: tuple[sp.Symbol, ...], region: str |
     except ImportError:
         raise missing("meshio", "meshes") from None
     with _quiet():
-        mesh = getattr(meshio, kind).read(str(path))
+        mesh = getattr(meshio, kind).read(_checked_deck(content, source) if kind == "abaqus" else str(path))
     return from_mesh(mesh, coordinates, region, source)
+
+
+def _checked_deck(content: bytes, source: str) -> io.StringIO:
+    """Return the text of Abaqus that meshio is to read, of plain letters alone, without other files and long searches.
+
+    Whatever else counts as blank or becomes a capital letter is a question mark, so that keywords are what they seem.
+    """
+    text = re.sub(r"[^\t\r\n -~]", "?", content.decode("ascii", "replace"))
+    stream = io.StringIO(text, newline=None)
+    # As meshio finds keywords: whatever stars are in them, or none.
+    keywords = [line.partition(",")[0].replace("*", "").strip().upper() for line in stream]
+    stream.seek(0)
+    if "INCLUDE" in keywords:
+        raise FileFormatError(f"{source} includes another file, which is not read. Write the mesh as one file.")
+    # Every set is looked for in every block.
+    if keywords.count("ELEMENT") * (keywords.count("ELSET") * _SET + len(text)) > _MOST_SEARCHED:
+        raise FileFormatError(f"{source} has very many blocks of elements. Write cells of one kind as one block.")
+    return stream
 
 
 @contextlib.contextmanager
@@ -68,12 +88,11 @@ def _quiet() -> Iterator[None]:
 
 def _check_announced(content: bytes, source: str) -> None:
     """Refuse more nodes and cells than a file of this length can hold, and sections that grow when unpacked."""
+    markup = content.partition(b"<AppendedData")[0]
+    if content.startswith((b"\xfe\xff", b"\xff\xfe")) or (b"<\0" in markup or b"\0<" in markup):
+        raise FileFormatError(f"{source} is UTF-16. Write it as UTF-8.")
     if b"<!ENTITY" in content or (b"<VTKFile" in content and b"compressor" in content):
         raise FileFormatError(f"{source} is compressed, or declares entities; neither is read. Write it as plain text.")
-    # As meshio finds keywords: whatever stars are in them.
-    keywords = (line.partition(b",")[0].replace(b"*", b"") for line in content.replace(b"\r", b"\n").split(b"\n"))
-    if any(keyword.strip().upper() == b"INCLUDE" for keyword in keywords):
-        raise FileFormatError(f"{source} includes another file, which is not read. Write the mesh as one file.")
     for found in re.finditer(rb"(?im)^[ \t]*DIMENSIONS\s+(\d{1,30})\s+(\d{1,30})\s+(\d{1,30})", content):
         if math.prod(map(int, found.groups())) > 2 * _MOST_CELLS:
             raise FileFormatError(f"{source} has more than {_MOST_CELLS} cells. Write its surface only.")
@@ -219,6 +238,7 @@ def from_surface_file(path: Path, coordinates: tuple[sp.Symbol, ...]) -> Solid:
     """Return the solid within the surface of an STL, OBJ or PLY file."""
     content = read_bytes(path)
     kind, source = path.suffix.lower().lstrip("."), cut(path.name)
+    check_pieces(content, "words", source)
     {"stl": _check_stl, "ply": _check_ply, "obj": _check_obj}[kind](content, source)
     try:
         import trimesh

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -15,7 +15,7 @@ from pibls.geometry.base import Region
 from pibls.geometry.implicit import check_bounds
 from pibls.geometry.outline import Outline, Polygon
 from pibls.geometry.reading.source import check_finite
-from pibls.geometry.rings import chained, nesting, signed_area
+from pibls.geometry.rings import MOST_VERTICES, chained, nesting, signed_area
 
 _FLAT = 1e-9
 _MOST_PIXELS = 4_000_000
@@ -36,13 +36,17 @@ class NamedRing:
     edges: tuple[str | None, ...] | None = None
 
 
-def make_shape(rings: Sequence[NamedRing], coordinates: tuple[sp.Symbol, ...], source: str) -> Region:
+def make_shape(rings: Iterable[NamedRing], coordinates: tuple[sp.Symbol, ...], source: str) -> Region:
     """Return the shape within rings: a polygon if there is one without names, else an outline."""
-    if not rings:
+    tidy: list[NamedRing] = []
+    total = 0
+    for given in rings:
+        check_finite(given.vertices, source, f"vertex {{}} of {given.title}")
+        tidy.append(_tidied(given))
+        total += len(tidy[-1].vertices)
+        check_number(total, source)
+    if not tidy:
         raise FileFormatError(f"{source} has no polygon. Give one, or a multipolygon.")
-    for ring in rings:
-        check_finite(ring.vertices, source, f"vertex {{}} of {ring.title}")
-    tidy = [_tidied(ring) for ring in rings]
     for ring in tidy:
         if len(ring.vertices) < 3 or signed_area(ring.vertices) == 0.0:
             raise GeometryError(f"{source}: {ring.title} encloses no area. Leave it out, or check its vertices.")
@@ -63,6 +67,15 @@ def make_shape(rings: Sequence[NamedRing], coordinates: tuple[sp.Symbol, ...], s
     # Which ring is inside of which can be asked of rings that do not cross only.
     _check_roles(tidy, source)
     return shape
+
+
+def check_number(vertices: int, source: str) -> None:
+    """Refuse more vertices than a shape can have, before more of them are made."""
+    if vertices > MOST_VERTICES:
+        raise GeometryError(
+            f"{source}: a shape with straight edges must have at most {MOST_VERTICES} vertices in all. Thin them out, "
+            "as shapely's simplify does, or give a larger 'tolerance' for curves and masks."
+        )
 
 
 def plain(name: str) -> str:

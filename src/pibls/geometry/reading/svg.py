@@ -16,15 +16,16 @@ import sympy as sp
 from pibls.checks import FloatArray, cut, shorten
 from pibls.errors import FileFormatError, GeometryError
 from pibls.geometry.base import Region
-from pibls.geometry.reading.plane import NamedRing, make_shape
-from pibls.geometry.reading.source import check_known, read_string
-from pibls.geometry.rings import MOST_VERTICES, nesting, signed_area
+from pibls.geometry.reading.plane import NamedRing, check_number, make_shape
+from pibls.geometry.reading.source import check_known
+from pibls.geometry.rings import nesting, signed_area
+from pibls.reading import read_string
 
 _LARGEST = 20_000_000
 _MOST_ELEMENTS = 10_000
 _SHARE = 1e-3
 _HIDDEN = ("defs", "clipPath", "mask", "symbol", "marker", "pattern", "metadata", "style", "script", "title", "desc")
-_NUMBER = r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?"
+_NUMBER = r"[-+]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][-+]?\d+)?"
 _TRANSFORM = re.compile(r"(matrix|translate|scale|rotate|skewX|skewY)\s*\(([^()]*)\)")
 _LETTERS = "MmLlHhVvCcSsQqTtAaZz"
 _BLANK = re.compile(r"[\s,]*")
@@ -69,12 +70,11 @@ def from_svg(
     rings: list[NamedRing] = []
     for element in elements:
         rings += _filled(element, allowed, bottom, source)
-        _check_number(sum(len(ring.vertices) for ring in rings), source)
     return make_shape(rings, coordinates, source)
 
 
 def _parsed(path: Path) -> ElementTree.Element:
-    text = read_string(path, _LARGEST)
+    text = read_string(path, _LARGEST, "XML")
     # Entities are the one way in which a small file of XML becomes a large one.
     if "<!ENTITY" in text:
         raise FileFormatError(f"{cut(path.name)} declares entities, which are not read. Save it as plain SVG.")
@@ -105,7 +105,7 @@ def _bottom(root: ElementTree.Element) -> float:
 def _elements(root: ElementTree.Element, matrix: FloatArray, source: str) -> Iterator[_Element]:
     """Yield the shapes of a drawing with the transforms they are under."""
     todo = [(root, matrix, "nonzero")]
-    count = 0
+    count = curves = 0
     while todo:
         node, above, rule = todo.pop()
         count += 1
@@ -120,6 +120,9 @@ def _elements(root: ElementTree.Element, matrix: FloatArray, source: str) -> Ite
         if data:
             chains = read_path(data, f"{source}, {title}")
             paths = [[points @ own[:2, :2].T + own[:2, 2] for points in chain] for chain in chains]
+            curves += sum(map(len, paths))
+            if curves > _MOST_CURVES:
+                raise FileFormatError(f"{source} has more than {_MOST_CURVES} lines and curves. Simplify the drawing.")
             yield _Element(title, node.get("id"), rule, paths)
         todo += [(child, own, rule) for child in reversed(list(node))]
 
@@ -159,7 +162,7 @@ def _path_of(node: ElementTree.Element, title: str) -> str:
         value = node.get(key)
         if value is None:
             return default
-        found = re.fullmatch(rf"\s*({_NUMBER})\s*(?:px)?\s*", value)
+        found = re.fullmatch(rf"({_NUMBER})\s*(?:px)?", value.strip())
         if found is None:
             raise FileFormatError(f"{title}: {key} must be a number without a unit. Got {shorten(value)} instead.")
         return float(found[1])
@@ -189,7 +192,7 @@ def _filled(element: _Element, tolerance: float, bottom: float, source: str) -> 
         if len(ring) and np.array_equal(ring[0], ring[-1]):
             ring = ring[:-1]
         total += len(ring)
-        _check_number(total, source)
+        check_number(total, source)
         if len(ring) >= 3 and signed_area(ring) != 0.0:
             rings.append(np.stack([ring[:, 0], bottom - ring[:, 1]], axis=1))
     if not rings:
@@ -200,17 +203,10 @@ def _filled(element: _Element, tolerance: float, bottom: float, source: str) -> 
         before = inside.sum(axis=1) % 2 == 1
         within = ~before
     else:
-        before, within = inside @ signs != 0, inside @ signs + signs != 0
+        winding = inside[:, signs > 0].sum(axis=1) - inside[:, signs < 0].sum(axis=1)
+        before, within = winding != 0, winding + signs != 0
     titles = [element.title + (f", subpath {k}" if len(rings) > 1 else "") for k in range(len(rings))]
     return [NamedRing(rings[k], titles[k], bool(before[k])) for k in np.flatnonzero(before != within)]
-
-
-def _check_number(count: int, source: str) -> None:
-    if count > MOST_VERTICES:
-        raise FileFormatError(
-            f"{source} has more than {MOST_VERTICES} vertices once its curves are edges. Simplify the drawing, or give "
-            "a larger 'tolerance'."
-        )
 
 
 def flattened(chain: Chain, tolerance: float) -> FloatArray:
