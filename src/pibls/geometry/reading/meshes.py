@@ -79,11 +79,27 @@ def _checked_deck(content: bytes, source: str) -> io.StringIO:
     return stream
 
 
+class _Silent:
+    """Prints nothing: meshio formats a warning for every line that it does not know."""
+
+    def __init__(self, **_: object) -> None:
+        """Take the options of a console."""
+
+    def print(self, *_: object, **__: object) -> None:
+        """Drop a message."""
+
+
 @contextlib.contextmanager
 def _quiet() -> Iterator[None]:
     """Silence meshio, in one thread at a time: all share the streams."""
+    from meshio import _common
+
     with _PRINTING, contextlib.redirect_stderr(io.StringIO()), contextlib.redirect_stdout(io.StringIO()):
-        yield
+        loud, _common.Console = _common.Console, _Silent
+        try:
+            yield
+        finally:
+            _common.Console = loud
 
 
 def _check_announced(content: bytes, source: str) -> None:
