@@ -84,7 +84,7 @@ NAMES = {
     "pibls.paper.racing": "Entry race",
     "pibls.paper.records": "Record held own_numbers tally",
     "pibls.paper.report": "errata machine number render shown spread_words write_report",
-    "pibls.paper.selecting": "select select_all",
+    "pibls.paper.selecting": "select_all",
     "pibls.paper.setting": "Setting",
     "pibls.paper.shared_fits": "Scaled",
     "pibls.paper.shared_rows": "Scorer",

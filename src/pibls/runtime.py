@@ -79,16 +79,7 @@ def available_memory() -> int:
 
 
 def require_memory(nbytes: float, what: str, remedy: str) -> None:
-    """Refuse arrays that would not fit into memory before anything is allocated.
-
-    Parameters
-    ----------
-    nbytes
-        Bytes that are about to be allocated.
-    what
-        What needs them, as the subject of a sentence.
-    remedy
-        What to do instead, as a sentence.
+    """Refuse arrays that would not fit into memory before anything is allocated, with a sentence that says a remedy.
 
     >>> require_memory(1e18, "A matrix of 10⁹ × 10⁸", "Use fewer points.")
     Traceback (most recent call last):
@@ -100,9 +91,10 @@ def require_memory(nbytes: float, what: str, remedy: str) -> None:
     free = available_memory()
     if nbytes <= free:
         return
+    share = f"{100 * free / nbytes:.2g} %" if free / nbytes > 1e-4 else "a ten-thousandth"
     raise ResourceError(
         f"{what} needs {format_bytes(nbytes)} of memory, and {format_bytes(free)} are available. At most "
-        f"{_percent(free / nbytes)} of that size would fit. {remedy}"
+        f"{share} of that size would fit. {remedy}"
     )
 
 
@@ -145,10 +137,6 @@ def _controller(_torch_loaded: bool) -> Any:
     return ThreadpoolController()
 
 
-def _percent(fraction: float) -> str:
-    return f"{100 * fraction:.2g} %" if fraction > 1e-4 else "a ten-thousandth"
-
-
 def _read_number(path: Path) -> float | None:
     """Read the first number of a file; None where there is no file or no number ("max" means no limit)."""
     try:
@@ -181,7 +169,8 @@ def _cgroup_memory() -> int | None:
         for folder in _groups(root):
             limit, used = _read_number(folder / limit_file), _read_number(folder / used_file)
             if limit is not None:
-                rooms.append(int(limit - (used or 0.0) + _inactive_file(folder / "memory.stat")))
+                cache = _field(folder / "memory.stat", ("inactive_file", "total_inactive_file"))
+                rooms.append(int(limit - (used or 0.0) + (cache or 0.0)))
     return min(rooms, default=None)
 
 
@@ -207,10 +196,6 @@ def _address_space() -> int | None:
     except (ImportError, OSError, ValueError, IndexError, AttributeError):
         return None
     return None if limit == resource.RLIM_INFINITY else limit - taken
-
-
-def _inactive_file(path: Path) -> float:
-    return _field(path, ("inactive_file", "total_inactive_file")) or 0.0
 
 
 def _meminfo_available() -> int | None:

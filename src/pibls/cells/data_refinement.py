@@ -172,8 +172,7 @@ class DataRefinement:
 
     def _summable(self, root: Cell) -> list[CellPart]:
         """Return the whole parts of a tree, once the error of their integrals is known."""
-        every = (self.rows.layout.parts(cell) for cell in leaves(root))
-        whole = [parts[0] for parts in every if len(parts) == 1 and parts[0].whole]
+        whole = [part for part in self.rows.layout.parts_of(leaves(root)) if part.whole]
         if new := [part for part in whole if part.cell not in self._unsure]:
             missed = self._missed_sums(new, [part.cell for part in new])
             self._unsure |= dict(zip((part.cell for part in new), missed, strict=True))

@@ -87,7 +87,7 @@ class DataRoughness:
         self._done |= {cell: Roughness(*np.zeros((3, len(cell.low)))) for cell in new}
         for start in range(0, len(new), _AT_ONCE):
             chosen = new[start : start + _AT_ONCE]
-            if parts := [part for cell in chosen for part in self.rows.layout.parts(cell)]:
+            if parts := self.rows.layout.parts_of(chosen):
                 self._inside(parts)
                 self._boundary(parts)
         pieces, extents = self.rows.layout.ground.extents

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from copy import copy
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -53,6 +53,12 @@ class Layout:
         made = copy(self)
         made.problem = problem
         return made
+
+    def parts_of(self, cells: Iterable[Cell]) -> list[CellPart]:
+        """Return the parts of many cells, in order; new ones are cut at once."""
+        every = list(cells)
+        self.cutter.cut(every)
+        return [part for cell in every for part in self.parts(cell)]
 
     @property
     def root(self) -> Cell:

@@ -61,7 +61,7 @@ def projected(layout: Layout, root: Cell, values: Values, known: Weights | None 
     reference = layout.reference
     zero = (0,) * reference.dimension
     found: dict[CellPart, FloatArray] = {}
-    for part in (part for leaf in leaves(root) for part in layout.parts(leaf)):
+    for part in layout.parts_of(leaves(root)):
         if known is not None and part in known:
             found[part] = known[part]
             continue

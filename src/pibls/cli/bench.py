@@ -38,7 +38,7 @@ def bench(
     ] = None,
     tol: Annotated[float | None, typer.Option(help="Relative L2 error to reach.")] = None,
     seeds: Annotated[int, typer.Option(min=1, help="How many seeds to run, from 0.")] = 1,
-    budget: Annotated[float | None, typer.Option(help="Work for each search, in nominal seconds.")] = None,
+    budget: Annotated[float | None, typer.Option(help="Work for each search, in seconds of 10¹⁰ operations.")] = None,
     csv: Annotated[
         Path | None, typer.Option(help="Write the rows here too; - for standard output instead of the table.")
     ] = None,

@@ -97,16 +97,9 @@ def _warn_outside(solution: Solution, points: FloatArray) -> None:
 
 
 def read_points(name: str, coordinates: tuple[str, ...], added: tuple[str, ...] = ()) -> TableOfPoints:
-    """Read points from a CSV file whose first line names the coordinates, in any order, among other columns.
+    """Read points from a CSV file, or standard input, whose first line names the coordinates among other columns.
 
-    Parameters
-    ----------
-    name
-        The file, or ``-`` for standard input.
-    coordinates
-        Names of the coordinates in the order of the solution.
-    added
-        Names of columns to be added, which must not be there already.
+    Columns that are to be ``added`` must not be there already.
     """
     shown = "standard input" if name == STDIN else name
     try:

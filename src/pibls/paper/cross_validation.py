@@ -205,24 +205,18 @@ def _results(
     rows = [found[index] for index in range(len(job.methods))]
     if all(isinstance(row, PiblsError) for row in rows):
         raise next(row for row in rows if isinstance(row, PiblsError))
-    return {score: _result(job.methods, rows, position, score, seconds) for position, score in enumerate(scores)}
+    result = {}
+    for position, score in enumerate(scores):
+        table = tuple(_candidate(method, row, position) for method, row in zip(job.methods, rows, strict=True))
+        result[score] = CrossValidation(first_of_the_best(table).method, table, score, seconds)
+    return result
 
 
-def _result(
-    methods: Sequence[Method],
-    rows: Sequence[list[Sequence[float]] | PiblsError],
-    position: int,
-    score: str,
-    seconds: float,
-) -> CrossValidation:
-    table = []
-    for method, row in zip(methods, rows, strict=True):
-        if isinstance(row, PiblsError):
-            table.append(Candidate(method, math.inf, (), str(row)))
-        else:
-            values = tuple(_or_infinite(fold[position]) for fold in row)
-            table.append(Candidate(method, float(np.mean(values)), values))
-    return CrossValidation(first_of_the_best(table).method, tuple(table), score, seconds)
+def _candidate(method: Method, row: list[Sequence[float]] | PiblsError, position: int) -> Candidate:
+    if isinstance(row, PiblsError):
+        return Candidate(method, math.inf, (), str(row))
+    values = tuple(math.inf if math.isnan(fold[position]) else float(fold[position]) for fold in row)
+    return Candidate(method, float(np.mean(values)), values)
 
 
 def first_of_the_best(table: Sequence[Candidate]) -> Candidate:
@@ -233,10 +227,6 @@ def first_of_the_best(table: Sequence[Candidate]) -> Candidate:
     """
     lowest = min(candidate.mean for candidate in table)
     return next(candidate for candidate in table if candidate.mean <= lowest * (1.0 + _LEVEL))
-
-
-def _or_infinite(value: float) -> float:
-    return math.inf if math.isnan(value) else float(value)
 
 
 def _checked_grid(method_grid: Any) -> list[Method]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -143,6 +144,16 @@ class Findings:
         value = self.paper.seconds(problem, method, per_point=True)
         yield Record("9", problem, method, "", "seconds per point", n, value, share, "time")
 
+    @property
+    def timed(self) -> tuple[int, int]:
+        """How many fits were timed, and how many of them with other settings than those behind the tables of errors."""
+        tables = {problem: self.paper.table_size(problem) for problem in PROBLEMS}
+        cells = self.book.select(kind="accuracy", score="exact").cells
+        chosen = {(c["problem"], c["method"], c["seed"]): c for c in cells if c["n_train"] == tables[c["problem"]]}
+        timed = self.book.select(kind="time").cells
+        behind = (chosen.get((c["problem"], c["method"], c["seed"]), c) for c in timed)
+        return len(timed), sum(a["settings"] != b["settings"] for a, b in zip(timed, behind, strict=True))
+
     @cached_property
     def times_here(self) -> list[Record]:
         """Times of this study's own fits, where those of all methods are of another machine."""
@@ -248,12 +259,12 @@ class Findings:
         return fit, replace(fit, quantity="seconds and search", measured=both)
 
     def hardware(self, problem: str, method: str) -> str:
-        """Return the hardware that the fits of a method were computed on."""
+        """Return the hardware that the fits of a method were computed on: a device, or one core of a machine."""
         n = self.paper.table_size(problem)
         cells = self.book.select(kind="accuracy", problem=problem, method=method, n_train=n, score="exact").cells
-        return ", ".join(
-            sorted({c["extra"].get("device") or f"one core: {c['made'].get('machine', '')}" for c in cells})
-        )
+        cores = [re.sub(r"^\d+ cores? of | and one .*$", "", c["made"].get("machine", "")) for c in cells]
+        places = (c["extra"].get("device") or f"one core of {core}" for c, core in zip(cells, cores, strict=True))
+        return ", ".join(sorted(set(places)))
 
     @cached_property
     def races(self) -> tuple[int, int, int, int]:

@@ -29,7 +29,10 @@ from pibls.paper.tasks import Task, plan
 from pibls.runtime import available_cores, blas_threads
 from pibls.tuning.progress import reporter
 
-_ENDED = "A process was ended from outside, perhaps for want of memory; run again, with fewer workers."
+_ENDED = (
+    "A process ended before its task did: for want of memory (run again, with fewer workers), or because a script "
+    "calls run_study outside of: if __name__ == '__main__'."
+)
 
 
 @dataclass(frozen=True)

@@ -18,15 +18,7 @@ _MOST_NUMBERS = 5_000_000
 
 
 def read_csv(path: Path, name: str) -> Mapping[str, FloatArray]:
-    """Return the columns of a CSV file by the names in its first line.
-
-    Parameters
-    ----------
-    path
-        The file.
-    name
-        What errors call it.
-    """
+    """Return the columns of a CSV file, which errors call ``name``, by the names in its first line."""
     try:
         if path.stat().st_size > _LARGEST_FILE:
             raise TextError(f"The file has more than {_LARGEST_FILE // 1_000_000} MB; thin it out.", path=name)

@@ -129,7 +129,7 @@ def heat_3d() -> Problem:
 
 
 def _cooling(shape: sp.Expr, space: Domain, waves: int) -> Problem:
-    """Return κ π² u_t = Δu from a product of sines whose wave numbers have a sum of squares, zero on the boundary."""
+    """Return u_t = Δu/(n π²) from a product of sines, n the sum of squares of its wave numbers: it decays by e."""
     u = field("u", *space.coordinates, t)
     equation = sp.Eq(u.diff(t), laplacian(u) / (waves * sp.pi**2))
     conditions = (Dirichlet(u, 0), Initial(u, shape))
@@ -146,7 +146,7 @@ def klein_gordon() -> Problem:
     --------
     >>> print(klein_gordon())
     Find u(x, t) with
-      u_tt = -u + u_xx    in UNIT * TimeInterval(t, 0, 2)
+      u_tt = -u + u_xx    in Interval((x, 0, 1)) * TimeInterval(t, 0, 2)
       dn(u) = 0           on the boundary
       u = cos(pi*x) + 1   on initial time
       u_t = 0             on initial time

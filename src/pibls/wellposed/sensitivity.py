@@ -84,7 +84,7 @@ def _in_words(problem: Problem, field: str, place: FloatArray, seen: float, is_u
         return (
             f"The solution is not unique: {change} leaves every equation and condition as it is (to {seen:.0e}). Add "
             "the condition that is missing: a boundary part without one, an initial value or velocity, or a gauge such "
-            "as Mean(u, 0). With incompatible data there is no solution."
+            "as Mean(u, 0). If the data are incompatible, there is no solution at all."
         )
     return (
         f"The solution is unstable: {change} of size one changes the equations and conditions by only {seen:.0e}, and "

@@ -120,7 +120,10 @@ def cylinder_wake(noise: float = 0.0, seed: int = 0) -> Problem:
     equations = (sp.Eq(vorticity.diff(t) + a * carried, nu * spread), sp.Eq(u.diff(x) + v.diff(y), 0))
     domain = Rectangle((x, 1, 3), (y, -1, 1)) * TimeInterval(t, 0, sp.Rational(3, 2))
     # Columns x, y, t, u, v, as ``benchmarks.wake_reference`` made them.
-    with (files("pibls.problems.inverse") / "wake.npz").open("rb") as stream, np.load(stream) as stored:
+    with (
+        (files("pibls.problems.inverse") / "wake.npz").open("rb") as stream,
+        np.load(stream, allow_pickle=False) as stored,
+    ):
         table = np.asarray(stored["table"], dtype=np.float64)
     data = [measured(w, table[:, :3], table[:, 3 + i], noise, seed, i) for i, w in enumerate((u, v))]
     return Problem(equations, domain, data, truth={a: 1, nu: 0.01})
