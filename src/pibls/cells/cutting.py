@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
+from pibls.cells.cut_slices import Slice, fit
 from pibls.cells.filling import filled
 from pibls.cells.ground import FLAT, Ground, on_faces
 from pibls.cells.parts import CellPart, exact_weights
-from pibls.cells.slices import Slice, fit
 from pibls.cells.surface import STEP, Rule
 from pibls.cells.tree import Cell
 from pibls.checks import FloatArray

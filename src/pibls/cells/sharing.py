@@ -35,7 +35,7 @@ class Sharing:
 
     def of(self, root: Cell) -> dict[CellPart, list[Any]]:
         """Return the faces and links of every part."""
-        cells, every = leaves(root), list(contacts(root, self.rows.periodic))
+        cells, every = leaves(root), list(contacts(root, self.rows.traces.periodic))
         held: dict[CellPart, list[Any]] = {part: [] for part in self.layout.parts_of(cells)}
         walls: dict[tuple[CellPart, int, bool], list[Face]] = {}
         for contact, faces in zip(every, self.layout.walls.faces_of(every), strict=True):

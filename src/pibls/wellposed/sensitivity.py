@@ -109,7 +109,7 @@ def sensitivity_of(problem: Problem, seed: int = 0, near: Linear | None = None) 
     made = near.of_degree(_DEGREE[d]).glue if near is not None else None
     glue = made or Glue(Rows(Layout(problem, draw_reference(d, _DEGREE[d], seed))))
     layout, before = glue.layout, glue.flops
-    roots = [_even(split_at_planes(layout.root), glue.rows.periodic)]
+    roots = [_even(split_at_planes(layout.root), glue.rows.traces.periodic)]
     while len(roots) < _LEVELS[d]:
         roots.append(_even(roots[-1], tuple(range(d))))
     # The finest first: it is the likeliest to have been solved before.
