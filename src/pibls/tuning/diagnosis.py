@@ -17,7 +17,6 @@ from pibls.cells.loop import Diagnose, Loop
 from pibls.cells.newton import COARSE
 from pibls.evolution import Evolution, find_evolution
 from pibls.features.reference import SINES, Cells
-from pibls.geometry import Points
 from pibls.problem import Across, OnPart, Problem
 from pibls.problem.analysis import analysis_of
 from pibls.refinement import VISIBLE
@@ -28,7 +27,6 @@ from pibls.solution import Solution
 from pibls.solution.residuals import root_mean_square
 from pibls.status import Status
 from pibls.tuning.fitting import Fitting
-from pibls.tuning.judge import Judge
 from pibls.tuning.progress import Progress
 from pibls.wellposed.compatibility import incompatibility
 from pibls.wellposed.contradiction import SLOPES, clash_beyond, contradiction_of, find_clash
@@ -136,14 +134,27 @@ def _is_in_doubt(solution: Solution, tol: float) -> bool:
 
 
 def _unmet(solution: Solution) -> dict[str, float]:
-    """Return which equations and conditions are plainly not fulfilled, not only near some points, and their lack."""
-    judge = Judge(solution.problem, Points.sample(solution.problem, POINTS, method="kronecker", seed=3))
-    sizes, found = judge.references(solution.evaluate), {}
-    for name, statement in judge.judged:
-        if statement.is_equation or isinstance(statement.place, OnPart):
-            left = judge.residual(solution.evaluate, statement)
-            if np.mean(np.abs(left) > VISIBLE * sizes[name]) > _PLAINLY:
-                found[statement.name] = root_mean_square(left) / sizes[name] if sizes[name] > 0 else np.inf
+    """Return which equations and conditions are plainly not fulfilled, not only near some points, and their lack.
+
+    That is relative to the largest of their terms, which on a boundary with zero values are of the size that they have
+    inside.
+    """
+    interior, found = solution.problem.domain.sample(POINTS, "kronecker", 3), {}
+    for statement in solution.problem.statements:
+        X, normals, form = interior, None, statement.form
+        if isinstance(statement.place, OnPart):
+            X, normals = statement.place.part.sample(POINTS, "kronecker", 3)
+        elif not statement.is_equation:
+            continue
+        slots = [(term.field, term.multi_index) for term in form.terms]
+        inside = solution.evaluate(interior, slots)
+        state = inside if X is interior else solution.evaluate(X, slots)
+        left = form.residual_at(X, normals, state)
+        sizes = (max(np.abs(own).max() for own in pair) for pair in zip(state, inside, strict=True))
+        terms = [f(X, normals) * size for f, size in zip(form.coefficient_functions, sizes, strict=True)]
+        size = float(max(np.abs(own).max() for own in [form.source_function(X, normals), *terms]))
+        if np.mean(np.abs(left) > VISIBLE * size) > _PLAINLY:
+            found[statement.name] = root_mean_square(left) / size
     return found
 
 
