@@ -159,7 +159,7 @@ def test_refined_scale_follows_a_valley_as_far_as_it_goes():
     def score(scale):
         return float(np.exp(np.log(scale[0] / 30) ** 2))
 
-    assert refine_scale(score, (3.0, 1.0)) == pytest.approx((30.0, 10.0), rel=0.2)
+    assert refine_scale(score, (3.0, 1.0)) == pytest.approx((30.0, 10.0), rel=0.06)
     assert refine_scale(score, (30.0, 1.5)) == pytest.approx((30.0, 1.5), rel=1e-6)
 
 

@@ -6,10 +6,11 @@ The factors are those of one core of about 2020, so that a nominal second is abo
 
 from __future__ import annotations
 
-PER_NUMBER = 10.0  # an operation of an expression on one number, or of solving with a matrix that waits for memory
+PER_NUMBER = 10.0  # an operation of an expression on one number
 PER_CALL = 3e6  # an iteration of a step, however few coefficients there are
 _DENSE = 0.3  # products and factorisations of matrices are faster than operations one by one
 SINGULAR = 22.0  # singular values, by the third power of the size
+_BARE = 4.0  # solving with a factorised matrix waits for memory
 
 
 def dense(flops: float) -> float:
@@ -30,4 +31,4 @@ def factorisations(size: int) -> float:
 
 def substitutions(size: int) -> float:
     """Return the cost of solving with them."""
-    return PER_NUMBER * 13.0 * size**2
+    return _BARE * 26.0 * size**2

@@ -138,27 +138,22 @@ def _unmet(solution: Solution) -> dict[str, float]:
     That is relative to the largest of their terms, which on a boundary with zero values are of the size that they have
     inside.
     """
-    domain = solution.problem.domain
-    interior = domain.sample(POINTS, "kronecker", 3)
-    given = [s for s in solution.problem.statements if s.is_equation or isinstance(s.place, OnPart)]
-    every = list({(term.field, term.multi_index): None for s in given for term in s.form.terms})
-    known = dict(zip(every, solution.evaluate(interior, every), strict=True))
-    found = {}
-    for statement in given:
-        form = statement.form
-        slots = [(term.field, term.multi_index) for term in form.terms]
-        inside = [known[slot] for slot in slots]
+    interior, found = solution.problem.domain.sample(POINTS, "kronecker", 3), {}
+    for statement in solution.problem.statements:
+        X, normals, form = interior, None, statement.form
         if isinstance(statement.place, OnPart):
             X, normals = statement.place.part.sample(POINTS, "kronecker", 3)
-            state = solution.evaluate(X, slots)
-        else:
-            X, normals, state = interior, None, inside
+        elif not statement.is_equation:
+            continue
+        slots = [(term.field, term.multi_index) for term in form.terms]
+        inside = solution.evaluate(interior, slots)
+        state = inside if X is interior else solution.evaluate(X, slots)
         left = form.residual_at(X, normals, state)
         sizes = (max(np.abs(own).max() for own in pair) for pair in zip(state, inside, strict=True))
         terms = [f(X, normals) * size for f, size in zip(form.coefficient_functions, sizes, strict=True)]
-        size = max(np.abs(own).max() for own in [form.source_function(X, normals), *terms])
+        size = float(max(np.abs(own).max() for own in [form.source_function(X, normals), *terms]))
         if np.mean(np.abs(left) > VISIBLE * size) > _PLAINLY:
-            found[statement.name] = float(np.sqrt(np.mean(np.square(left)))) / float(size)
+            found[statement.name] = root_mean_square(left) / size
     return found
 
 

@@ -26,7 +26,8 @@ from pibls.solution.sizes import field_scales
 from pibls.solvers import LeastSquares
 from pibls.system import Balanced, Evaluate
 from pibls.tuning.judge import Judge
-from pibls.tuning.scale_search import FEW_AXES, Scale
+from pibls.tuning.scale_search import FEW_AXES, Scale, widened
+from pibls.wellposed.sensitivity import SCALE
 
 Block = tuple[int, Scale]
 """Nodes that were drawn together: how many, and at which scale."""
@@ -78,14 +79,12 @@ class Fitting:
 
     def points(self, nodes: int) -> Points:
         """Return points for a network of so many nodes."""
-        return self._sampled(max(20, int(ROWS_PER_NODE * nodes)), f"points of {nodes} nodes")
+        share = 1.0 if self.axes <= FEW_AXES else MOST  # the boundary has as many
+        return self._sampled(max(20, int(share * ROWS_PER_NODE * nodes)), f"points of {nodes} nodes")
 
     def _sampled(self, count: int, purpose: str) -> Points:
-        boundary, initial = None, None
-        if self.axes > FEW_AXES:
-            # Most of a box of many dimensions is boundary; left to itself it would take nearly all rows.
-            boundary = count = int(MOST * count)
-            initial = count // 4
+        # Most of a box of many dimensions is boundary; left to itself it would take nearly all rows.
+        boundary, initial = (None, None) if self.axes <= FEW_AXES else (count, count // 4)
         seed = self.seed_for(purpose)
         return Points.sample(self.problem, count, boundary, initial, method="kronecker", seed=seed)
 
@@ -96,6 +95,10 @@ class Fitting:
         children = np.random.default_rng(self.seed_for()).spawn(len(blocks))
         groups = (g for block, rng in zip(blocks, children, strict=True) for g in _groups(block, half, rng))
         return BroadNetwork(bounds.mean(axis=1), tuple(groups))
+
+    def pilot(self, times: int) -> BroadNetwork:
+        """Return a network so many times as wide as a pilot, before a scale is chosen: the wider, the finer it is."""
+        return self.network([(times * self.pilot_nodes, widened((SCALE,) * self.axes, times))])
 
     def fit(self, blocks: Sequence[Block], near: Evaluate | None = None, *, close: bool = False) -> Solution:
         """Fit a network of some blocks at points of its own; see :meth:`fit_network`."""

@@ -27,7 +27,6 @@ from pibls.solution import Solution
 from pibls.solution.residuals import root_mean_square
 from pibls.system import Balanced, assemble
 from pibls.wellposed.compatibility import SAME
-from pibls.wellposed.sensitivity import SCALE
 
 if TYPE_CHECKING:
     from pibls.tuning.fitting import Fitting
@@ -155,11 +154,10 @@ def contradiction_of(fitting: Fitting, budget: Budget | None = None) -> str:
     defects = []
     with blas_threads(most=1):
         for doublings in range(_WIDTHS):
-            nodes = fitting.pilot_nodes * 2**doublings
-            network = fitting.network([(nodes, (SCALE,) * fitting.axes)])
-            defects.append(joint_defects(problem, fitting.points(nodes), network))
+            network = fitting.pilot(2**doublings)
+            defects.append(joint_defects(problem, fitting.points(network.size), network))
             if budget is not None:
-                budget.spend(fitting.operations(nodes))
+                budget.spend(fitting.operations(network.size))
     if not stay_apart(defects):
         return ""
     together, alone = defects[-1]
