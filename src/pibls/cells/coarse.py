@@ -127,7 +127,7 @@ class Starts:
 
     def finer(self, fit: Fit) -> Cell:
         """Return a finer tree; corners can wait."""
-        return refined(fit.root, self.marker.splits(fit, field_sizes(self.newton.layout, fit), 1.0)[0])
+        return refined(fit.root, self.marker.splits(fit, field_sizes(self.newton.layout, fit))[0])
 
     def attempt(self, name: str, root: Cell, start: Values, *, most: int = MOST_STEPS) -> Coarse | None:
         """Iterate from a start; None where the equation has no value."""

@@ -70,6 +70,7 @@ class Loop:
     answers: list[float] = field(default_factory=list)
     _marker: ErrorMarking | None = None
     _apart: float = 0.0
+    _rough: float = 0.0  # how rough the solution was that was last compared with one on a finer tree
     _falls: list[float] = field(default_factory=list)
     _peaks: list[float] = field(default_factory=list)
     _enriched: float | None = None  # the estimate before cells became richer
@@ -131,7 +132,7 @@ class Loop:
         grows = now > max(_ORDINARY, _GROWS * before) and now * found.fit.residual > self.tol * found.size
         return now < self.undetermined and not grows
 
-    def _more_cells(self, fit: Fit, sizes: FloatArray, goal: float = 1.0, times: float = 1.0) -> tuple[Fit, float]:
+    def _more_cells(self, fit: Fit, sizes: FloatArray, goal: float, times: float = 1.0) -> tuple[Fit, float]:
         """Return the solution on a finer tree, and the share of the roughness in the cells that are split for it."""
         room = self._room(fit, times)
         if self.splitting is not None:
@@ -142,9 +143,9 @@ class Loop:
             root = self.data.summed(root, _SUMMED * self.tol * float(sizes.max()), room)
         return self.fitter.fit(root, fit), share
 
-    def _short(self, found: Compared) -> float:
-        """Return the share of the error that the tolerance allows."""
-        return min(self.tol / found.estimate, 1.0) if found.estimate > 0 else 1.0
+    def _goal(self, error: float) -> float:
+        """Return the share of an error that the tolerance allows."""
+        return min(max(self.tol, sys.float_info.epsilon) / error, 1.0) if error > 0.0 else 1.0
 
     def _room(self, fit: Fit, times: float = 1.0) -> float:
         """Return how many more cells there can be within memory and budget, if solving with them costs so many times.
@@ -187,7 +188,7 @@ class Loop:
         sizes = field_sizes(found.own, found.fit)
         if self._accepts(found, sizes):
             return found.other
-        return self._more_cells(found.fit, sizes, self._short(found), 1.0 + self._richer_work())[0]
+        return self._more_cells(found.fit, sizes, self._goal(found.estimate), 1.0 + self._richer_work())[0]
 
     def _wants_digits(self) -> bool:
         """Go on with richer cells where the solution is sensitive, for that magnifies errors of cells."""
@@ -242,14 +243,14 @@ class Loop:
         self._enriched = None
         richer = self.fitter.richer() if paid else None
         old, new = found.own.reference, found.layout.reference
-        short = self._short(found)
+        short = self._goal(found.estimate)
         hoped = _HOPE * short
         gain = tails_of(old).gain(found.fit) ** (new.degree - old.degree)
         steps = 1 if gain <= hoped else math.ceil(math.log(hoped) / math.log(gain)) if gain < 1.0 else math.inf
         if richer is None or old.degree + steps * (new.degree - old.degree) > _HIGHEST[new.dimension]:
             return False
         more, here = self._richer_work(), len(found.fit.parts)
-        cells = self._wanted(found.fit, sizes, short)
+        cells = self._wanted(found.fit, sizes)
         splitting = self.fitter.work(here + cells, cells) / self.fitter.work(here, here)
         if more ** (steps + 1) > splitting * (1.0 + more) or not self._affords_richer(found.fit, more):
             return False
@@ -282,7 +283,12 @@ class Loop:
         return self._richer_work() * self.fitter.work(cells, cells) < splitting and self.marker.seems_smooth(fit, sizes)
 
     def _with_more_cells(self, fit: Fit) -> Compared:
-        other, share = self._more_cells(fit, field_sizes(self.fitter.layout, fit))
+        sizes = field_sizes(self.fitter.layout, fit)
+        rough, expected = self.marker.total(fit, sizes), 0.0
+        if self._rough > 0.0:
+            # The error falls as what is rough does, or as it did before.
+            expected = self.course.every[-1].estimate * min(rough / self._rough, *self._falls[-1:], 1.0)
+        other, share = self._more_cells(fit, sizes, self._goal(expected or rough))
         layout = self.fitter.layout
         # Cells that were to be split and are not have their share of the error, too.
         apart = self._apart_from(layout, fit, layout, other) / math.sqrt(share)
@@ -290,6 +296,7 @@ class Loop:
         fall = apart / self._apart if self._apart > 0 else 0.0
         self._falls = [*self._falls, fall] if self._apart > 0 else []
         self._apart, estimate = apart, extrapolated(apart, fall, _SLOWEST)
+        self._rough = rough
         return Compared(fit, layout, other, layout, estimate, self.fitter.answer())
 
     def _with_richer_cells(self, fit: Fit) -> Compared | None:
@@ -298,7 +305,7 @@ class Loop:
         if richer is None:
             return None
         other = richer.fit(fit.root, fit)
-        self._apart, self._falls = 0.0, []
+        self._apart, self._falls, self._rough = 0.0, [], 0.0
         estimate = self._apart_from(self.fitter.layout, fit, richer.layout, other)
         return Compared(fit, self.fitter.layout, other, richer.layout, estimate, richer.answer())
 
@@ -362,9 +369,9 @@ class Loop:
         last = [s.estimate or 0.0 for s in self.course.stages[-3:]]
         return self._smooth >= len(last) == 3 and last[0] < last[1] < last[2] < _MANY_DIGITS
 
-    def _wanted(self, fit: Fit, sizes: FloatArray, goal: float = 1.0) -> int:
+    def _wanted(self, fit: Fit, sizes: FloatArray) -> int:
         """Return how many more cells a solution asks for."""
-        return sum(2 ** len(axes) - 1 for axes in self.marker.splits(fit, sizes, goal)[0].values())
+        return sum(2 ** len(axes) - 1 for axes in self.marker.splits(fit, sizes)[0].values())
 
     def _apart_from(self, own: Layout, fit: Fit, layout: Layout, other: Fit) -> float:
         """Return how far a solution is from a better one, relative to its size, and note the same at a point."""
