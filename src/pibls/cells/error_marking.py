@@ -112,7 +112,7 @@ class ErrorMarking:
         return sum(rough[part] for part in left) <= _REST * sum(rough.values())
 
     def refined(self, fit: Fit, sizes: FloatArray, goal: float = 1.0, most: float = math.inf) -> tuple[Cell, float]:
-        """Return a finer tree, split towards the landmarks at which the solution is not smooth, and its share of splits.
+        """Return a finer tree, split towards landmarks at which the solution is not smooth, and its share of splits.
 
         A level halves the error at a crack, where it falls most slowly.
         """
@@ -129,8 +129,8 @@ class ErrorMarking:
     def _levels(self, fit: Fit, rough: Mapping[CellPart, FloatArray], splits: Splits, goal: float) -> Counter[Mark]:
         """Return how often cells are split towards each landmark.
 
-        That is once, so that a finer solution is finer there, and more often where it is singular. Where most of what is
-        rough is, it is until the error has fallen to its goal, and does not show beside what it was.
+        That is once, so that a finer solution is finer there, and more often where it is singular. Where most of all
+        that is rough is, it is until the error has fallen to its goal, and does not show beside what it was.
         """
         found, around, flat = Counter[Mark](), Counter[Mark](), set[Mark]()
         # What a solution does at a crossing is known: cells only have to take it up.
