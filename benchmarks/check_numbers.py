@@ -153,9 +153,12 @@ def _best(_: str, rest: Sequence[str], cells: Cells, sizes: dict[str, int]) -> s
     return label(min(errors, key=errors.__getitem__)) if errors else "–"
 
 
-def _reductions(_: str, rest: Sequence[str], cells: Cells, sizes: dict[str, int]) -> float:
-    cut = [_savings("", [p, "", str(sizes[p]), "", "", "reduction", ""], cells, sizes) for p in _OWN if p in sizes]
-    return min(cut) if rest[0] == "min" else max(cut)
+def _reductions(_: str, rest: Sequence[str], cells: Cells, __: dict[str, int]) -> float:
+    cut = []
+    for problem in _OWN:
+        large, small = (_medians(cells, problem, method) for method in ("PINN", "PI-BLS"))
+        cut += [100 * (1 - small[n] / large[n]) for n in published().sizes(problem) if n in large and n in small]
+    return float({"min": min(cut), "max": max(cut), "rows": len(cut)}[rest[0]])
 
 
 def _checks(_: str, rest: Sequence[str], cells: Cells, __: dict[str, int]) -> float:
@@ -370,9 +373,19 @@ def _medians(cells: Cells, problem: str, method: str) -> dict[int, float]:
 
 
 def _larger(_: str, rest: Sequence[str], cells: Cells, sizes: dict[str, int]) -> float:
-    rows = [(p, n, m) for p in sizes for n, m in _medians(cells, p, "PI-BLS").items() if n in published().sizes(p)]
+    own = [problem for problem in _OWN if problem in sizes]
+    rows = [(p, n, m) for p in own for n, m in _medians(cells, p, "PI-BLS").items() if n in published().sizes(p)]
     above = [m > (published().parameters(p, n, "PI-BLS") or math.inf) for p, n, m in rows]
     return float(len(rows) if rest[0] == "rows" else sum(above))
+
+
+def _timed(_: str, rest: Sequence[str], cells: Cells, sizes: dict[str, int]) -> float:
+    timed = [c for c in cells if c["kind"] == "time"]
+    other = 0
+    for cell in timed:
+        behind = picked(cells, "accuracy", cell["problem"], cell["method"], sizes[cell["problem"]], "exact")
+        other += any(c["seed"] == cell["seed"] and c["settings"] != cell["settings"] for c in behind)
+    return float(len(timed) if rest[0] == "all" else other)
 
 
 def _factors(_: str, rest: Sequence[str], cells: Cells, sizes: dict[str, int]) -> float:
@@ -419,6 +432,7 @@ _RESOLVERS: dict[str, Callable[[str, Sequence[str], Cells, dict[str, int]], floa
     "gap": _gap,
     "larger": _larger,
     "factors": _factors,
+    "timed": _timed,
     "choices": _choices,
     "nodes": _nodes,
 }

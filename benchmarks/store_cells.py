@@ -4,8 +4,9 @@
     python -m benchmarks.store_cells --resume PINN OUT
 
 Each OUT is the folder of ``pibls reproduce``; a study may have been run in parts on several machines. All seeds of a
-number are taken from one folder, the last one that has the most of them. Every cell says by which command, commit and
-machine it was computed, and when; one without a commit is refused. What no folder holds is named.
+number are taken from one folder, the last one that has the most of them; what is stored already is kept where no folder
+has as many. Every cell says by which command, commit and machine it was computed, and when; one without a commit is
+refused. What is missing is named.
 
 ``--resume`` writes the stored cells of a method to a folder, from which a full run goes on.
 """
@@ -14,7 +15,7 @@ from __future__ import annotations
 
 import argparse
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -25,17 +26,19 @@ from pibls.paper.cells import Cell, Spec, Store
 from pibls.paper.published import METHODS
 from pibls.paper.tasks import plan
 
+Cells = Mapping[Spec, Cell]
 
-def _fullest(wanted: Sequence[Spec], stores: Sequence[Store]) -> dict[Spec, Cell]:
-    """Return the cells, those of all seeds of a number from one folder: the last one that has the most of them."""
+
+def _fullest(wanted: Sequence[Spec], sources: Sequence[Cells]) -> dict[Spec, Cell]:
+    """Return the cells, those of all seeds of a number from one source: the last one that has the most of them."""
     groups: dict[Spec, list[Spec]] = {}
     for spec in wanted:
         groups.setdefault(replace(spec, seed=0), []).append(spec)
     found: dict[Spec, Cell] = {}
     for specs in groups.values():
-        held = [[(spec, cell) for spec in specs if (cell := store.read(spec)) is not None] for store in stores]
-        most = max(map(len, held))
-        found |= dict(next(own for own in reversed(held) if len(own) == most))
+        held: list[dict[Spec, Cell]] = [{s: source[s] for s in specs if s in source} for source in reversed(sources)]
+        fullest = max(held, key=len)
+        found |= fullest
     return found
 
 
@@ -45,20 +48,11 @@ def _wanted() -> list[Spec]:
     return [spec for spec in specs if spec.kind != "curve" or spec.method == "PINN"]
 
 
-def _resume(method: str, wanted: Sequence[Spec], store: Store) -> int:
-    """Write the stored cells of a method to a folder; return how many there are."""
-    specs = [spec for spec in wanted if spec.method == method]
-    held = [
-        (s, c) for s in specs for c in stored.stored().cells if s.told.items() <= c.items() and _axis(c) == s.variant
-    ]
-    for spec, cell in held:
-        store.write(spec, {name: value for name, value in cell.items() if name != "stored"})
-    return len(held)
-
-
-def _axis(cell: Cell) -> str:
-    """Return what distinguishes the complexities of a method."""
-    return str(cell.get("axis", ""))
+def _known() -> Cells:
+    """Return the cells that are stored."""
+    names = ("kind", "problem", "method", "n_train", "seed", "score")
+    cells = ({name: value for name, value in c.items() if name != "stored"} for c in stored.stored().cells)
+    return {Spec(**{name: cell[name] for name in names}, variant=cell.get("axis", "")): cell for cell in cells}
 
 
 def main() -> None:
@@ -68,9 +62,14 @@ def main() -> None:
     told, console = parser.parse_args(), Console()
     stores, wanted = [Store(out) for out in told.out], _wanted()
     if told.resume:
-        console.print(f"{_resume(told.resume, wanted, stores[0])} cells of {told.resume}: {stores[0].folder}")
+        own = {spec: cell for spec, cell in _known().items() if spec.method == told.resume}
+        for spec, cell in own.items():
+            stores[0].write(spec, cell)
+        console.print(f"{len(own)} cells of {told.resume}: {stores[0].folder}")
         return
-    found = _fullest(wanted, stores)
+    folders = ({spec: store.read(spec) for spec in wanted} for store in stores)
+    read = [{spec: cell for spec, cell in folder.items() if cell is not None} for folder in folders]
+    found = _fullest(wanted, [_known(), *read])
     lacking = Counter((s.kind, s.problem, s.method) for s in wanted if s not in found)
     for (kind, problem, method), count in lacking.items():
         console.print(f"missing: {count} cells of {kind}, {problem}, {method}")

@@ -12,12 +12,12 @@ from internals import (
     Layout,
     Rows,
     Spots,
+    Switching,
     compile_function,
     draw_reference,
     first_tree,
     leaves,
     refined,
-    switching_planes,
     tails_of,
 )
 from pibls.runtime import RATE
@@ -171,7 +171,7 @@ class TestTrees:
         def planes(condition):
             k = sp.Piecewise((10, condition), (1, True))
             domain = pb.Rectangle((x, -1, 1), (y, -1, 1))
-            found = switching_planes(pb.Problem(k * pb.laplacian(u), domain, [pb.Dirichlet(u, 0)]))
+            found = Switching(pb.Problem(k * pb.laplacian(u), domain, [pb.Dirichlet(u, 0)])).planes
             return sorted({("x" if np.isfinite(row[0]) else "y", round(float(np.nansum(row)), 6)) for row in found})
 
         assert planes(x * y > 0) == [("x", 0.0), ("y", 0.0)]

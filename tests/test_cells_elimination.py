@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from internals import DependentError, Factor, Front, Grams, Join, Load, Rotated, Rotations, System
+from internals import DependentError, Factor, Front, Grams, Join, LeafSystem, Load, Rotated, Rotations
 
 WAYS = [Grams(), Rotations()]
 
@@ -17,7 +17,7 @@ def a_system(rng, own=6, shared=4, sums=1, heavy=1.0):
     definitions[:, own : own + sums] = -heavy * np.eye(sums)
     rows = rng.standard_normal((own + shared, width))
     rows[:, own : own + sums] = 0.0
-    system = System(rng.standard_normal((1, 2 * own, own)), rows[None], definitions[None])
+    system = LeafSystem(rng.standard_normal((1, 2 * own, own)), rows[None], definitions[None])
     load = Load(*(rng.standard_normal((1, part.shape[1], 2)) for part in (system.equation, system.rows, system.heavy)))
     return system, load
 
@@ -115,7 +115,7 @@ def nearly_dependent(system):
     arrays = [own.copy() for own in (system.equation, system.rows, system.heavy)]
     for own, share in zip(arrays, (1e-9, 1e-9, 0.0), strict=True):
         own[:, :, 1] = own[:, :, 0] + share * own[:, :, 1]
-    return System(*arrays)
+    return LeafSystem(*arrays)
 
 
 def test_rows_that_gram_matrices_cannot_tell_apart_are_rotated():
@@ -137,8 +137,8 @@ def test_a_stack_of_leaves_is_solved_as_if_each_were_alone(way):
     every[3] = nearly_dependent(every[3][0]), every[3][1]
     systems, others = [system for system, _ in every], rng.standard_normal((5, 5, 2))
     found = {}
-    for factor, which in way.leaves(System.stacked(systems)):
-        some = System.stacked([systems[k] for k in which]), Load.stacked([every[k][1] for k in which])
+    for factor, which in way.leaves(LeafSystem.stacked(systems)):
+        some = LeafSystem.stacked([systems[k] for k in which]), Load.stacked([every[k][1] for k in which])
         own, front = factor.lifted(*some)
         down = factor.down(own, others[which])
         found |= {k: (factor.front.rows[n], front[n], down[n]) for n, k in enumerate(which)}

@@ -14,7 +14,7 @@ from internals import EvolvedNetwork, compiled
 from pibls.errors import FeatureError
 from pibls.evolution import Evolution, evolve, find_evolution
 from pibls.problem import Problem
-from pibls.problems import evolving, klein_gordon, planar
+from pibls.problems import evolving, klein_gordon
 from pibls.refinement import Cost
 from pibls.solution import Solution
 
@@ -109,7 +109,7 @@ def test_a_single_run_is_judged_by_a_coarser_one(monkeypatch: pytest.MonkeyPatch
 
 
 def test_two_runs_on_the_same_features_are_never_compared() -> None:
-    solution = evolve(planar.gray_scott(), tol=1e-3)
+    solution = evolve(evolving.gray_scott(), tol=1e-3)
     assert isinstance(solution, Solution)
     nodes = [stage.nodes for stage in solution.diagnostics.stages]
     assert len(set(nodes)) == len(nodes)

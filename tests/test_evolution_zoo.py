@@ -15,14 +15,14 @@ from scipy.integrate import quad, solve_ivp
 from internals import _PERIODIC, cole_hopf, etdrk4, gray_scott_path, periodic_solution
 from pibls.errors import InputError
 from pibls.problem import Problem
-from pibls.problems import evolving, planar
+from pibls.problems import evolving
 from test_problems_residuals import defects
 
 WRITTEN = [
     evolving.advection_long,
-    planar.burgers_2d,
-    planar.taylor_green,
-    partial(planar.taylor_green, walls=True),
+    evolving.burgers_2d,
+    evolving.taylor_green,
+    partial(evolving.taylor_green, walls=True),
     evolving.fisher_kpp,
     evolving.heat_source,
     evolving.nonlinear_schroedinger,
@@ -94,7 +94,7 @@ def test_spectral_references_do_not_depend_on_their_steps(name: str) -> None:
 
 
 def test_the_spot_of_gray_and_scott_does_not_depend_on_its_grid() -> None:
-    problem = planar.gray_scott()
+    problem = evolving.gray_scott()
     X = problem.domain.sample(20)
     exact = problem.exact_values(X)
     side = 40
@@ -108,7 +108,7 @@ def test_the_spot_of_gray_and_scott_does_not_depend_on_its_grid() -> None:
 
 def test_the_spot_of_gray_and_scott_starts_as_written() -> None:
     X = np.array([[0.0, 0.0, 0.0], [0.3, -0.7, 0.0]])
-    exact = planar.gray_scott().exact_values(X)
+    exact = evolving.gray_scott().exact_values(X)
     spot = np.exp(2 * (np.cos(np.pi * X[:, 0]) + np.cos(np.pi * X[:, 1]) - 2)) / 2
     np.testing.assert_allclose(exact["v"], spot, atol=1e-9)
     np.testing.assert_allclose(exact["u"], 1 - spot, atol=1e-9)
@@ -155,4 +155,4 @@ def test_parameters_out_of_range_are_refused(options: dict[str, float]) -> None:
 @pytest.mark.parametrize("options", [{"viscosity": 0}, {"walls": 1}])
 def test_parameters_of_vortices_out_of_range_are_refused(options: dict[str, Any]) -> None:
     with pytest.raises(InputError, match="taylor_green"):
-        planar.taylor_green(**options)
+        evolving.taylor_green(**options)

@@ -76,7 +76,7 @@ def test_functions_that_a_constant_may_be_added_to_are_told(source):
     observed = pb.Observation(U, {X: places}, np.sin(np.pi * places) + noise(40, 0.01), noise=0.01)
     found = pb.solve(pb.Problem(-U.diff(X, 2) - source(f, g), LINE, [pb.Dirichlet(U, 0), observed]))
     assert found.status == "ill-posed"
-    assert "The data do not determine f: what is the same everywhere may be added to it." in found.parameters.remarks
+    assert "The data do not determine f: any constant may be added to it." in found.parameters.remarks
 
 
 def test_a_function_is_not_called_open_for_want_of_accuracy():

@@ -5,25 +5,25 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from internals import LEVELS, NOISE, Measured, Setting, chosen, coverage, coverage_cell
+from internals import LEVELS, NOISE, MeasuredCoverage, Setting, chosen, coverage, coverage_cell
 
 
 def test_measurements_replace_the_conditions_and_have_the_noise_they_should():
-    data = Measured(Setting("poisson_star", 100, 0))
+    data = MeasuredCoverage(Setting("poisson_star", 100, 0))
     assert len(data.problem.conditions) == 1
     assert data.where.shape == (300, 2)
     size = np.sqrt(np.mean(data.exact(data.where) ** 2))
     assert data.sigma == pytest.approx(NOISE * size)
     noise = data.values - data.exact(data.where)
     assert noise.std() == pytest.approx(data.sigma, rel=0.15)
-    assert (Measured(Setting("poisson_star", 100, 0)).values == data.values).all()
-    assert not np.isin(Measured(Setting("poisson_star", 100, 1)).values, data.values).any()
+    assert (MeasuredCoverage(Setting("poisson_star", 100, 0)).values == data.values).all()
+    assert not np.isin(MeasuredCoverage(Setting("poisson_star", 100, 1)).values, data.values).any()
     assert data.problem.exact is None
 
 
 def test_the_scale_of_the_highest_evidence_is_chosen(monkeypatch):
     monkeypatch.setattr(coverage, "scales", lambda _: [0.3, 6.0, 40.0])
-    data = Measured(Setting("advection", 30, 0))
+    data = MeasuredCoverage(Setting("advection", 30, 0))
     assert chosen(data).scale == 6.0
 
 

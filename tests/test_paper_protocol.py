@@ -23,7 +23,6 @@ from internals import (
     race,
     rebuilt,
     search_all,
-    select,
     select_all,
     selecting,
     solve_cell,
@@ -72,7 +71,7 @@ def test_errors_are_those_at_training_and_test_points():
 
 def test_a_search_chooses_scale_then_settings(few_scales):
     setting = Setting("advection", 30, 0)
-    found = select(TOY, setting)
+    (found,) = select_all(TOY, [setting])
     for selection in found.values():
         assert selection.method.activation == "tanh"
         assert selection.method.scale == 2.0
@@ -86,12 +85,12 @@ def test_a_search_chooses_scale_then_settings(few_scales):
 
 
 def test_an_activation_that_cannot_solve_the_problem_is_left_out(few_scales):
-    found = select(TOY, Setting("poisson_star", 20, 0), ("residual",))
+    (found,) = select_all(TOY, [Setting("poisson_star", 20, 0)], ("residual",))
     assert found["residual"].method.activation == "tanh"
     assert found["residual"].configurations == 4 + 3 - 1
     useless = Grid("PI-ELM", {**TOY.space, "activation": ["relu"]}, {}, {})
     with pytest.raises(pb.PiblsError, match="relu"):
-        select(useless, Setting("poisson_star", 20, 0))
+        select_all(useless, [Setting("poisson_star", 20, 0)])
 
 
 def test_a_race_that_was_killed_goes_on_from_the_last_length_it_finished(tmp_path, monkeypatch):

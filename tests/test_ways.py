@@ -278,7 +278,7 @@ def test_a_larger_budget_is_advised_where_it_helps():
     assert "budget=20" in more_budget(2.0, stages(math.inf, 2.0, 2.0))
     for given in (0.01, 0.1):
         message = pb.solve(pb.problems.l_shape(), budget=given).diagnostics.message
-        assert "The budget limits it" in message
+        assert "The budget limits the accuracy" in message
         assert f"budget={given:g}." not in message
 
 

@@ -11,7 +11,7 @@ import numpy as np
 
 import pibls as pb
 from benchmarks.sets.case import Case
-from pibls.problems import evolving, planar
+from pibls.problems import evolving
 from pibls.problems.everyday import VALUES
 
 _SEEDS = (0, 1, 2)
@@ -51,7 +51,7 @@ def evolution() -> dict[str, Case]:
         "burgers thin": partial(evolving.burgers, thin),
         "burgers thin shifted": partial(evolving.burgers, thin, shift=0.3),
         "burgers thin drifting": partial(evolving.burgers, thin, drift=0.5),
-        "taylor_green walls": partial(planar.taylor_green, walls=True),
+        "taylor_green walls": partial(evolving.taylor_green, walls=True),
     }
     return {name: _evolving(name, make) for name, make in (variants | dict(pb.problems.evolutions())).items()}
 

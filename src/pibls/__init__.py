@@ -79,70 +79,13 @@ if TYPE_CHECKING:
 
     __version__: str
 
-__all__ = [
-    "PIBLS",
-    "PIELM",
-    "PINN",
-    "Absorbing",
-    "Ball",
-    "BayesianPIELM",
-    "Box",
-    "Cells",
-    "Condition",
-    "Cone",
-    "Cylinder",
-    "Dirichlet",
-    "Disk",
-    "Extrusion",
-    "Implicit",
-    "Initial",
-    "Interface",
-    "Interval",
-    "Mean",
-    "Neumann",
-    "Observation",
-    "Outline",
-    "Periodic",
-    "PiblsError",
-    "PointCloud",
-    "Points",
-    "Polygon",
-    "Problem",
-    "Rectangle",
-    "Revolution",
-    "Robin",
-    "Smooth",
-    "Solid",
-    "Solution",
-    "Star",
-    "Status",
-    "Symmetry",
-    "TimeInterval",
-    "Torus",
-    "Traction",
-    "coordinates",
-    "cross_validate",
-    "data",
-    "div",
-    "field",
-    "flux",
-    "grad",
-    "inside",
-    "laplacian",
-    "load",
-    "metrics",
-    "normal",
-    "normal_derivative",
-    "outside",
-    "parse",
-    "per_region",
-    "problems",
-    "read_problem",
-    "read_shape",
-    "solve",
-    "stress",
-    "unknown",
-]
+__all__ = ["PIBLS", "PIELM", "PINN", "Absorbing", "Ball", "BayesianPIELM", "Box", "Cells", "Condition", "Cone"]
+__all__ += ["Cylinder", "Dirichlet", "Disk", "Extrusion", "Implicit", "Initial", "Interface", "Interval", "Mean"]
+__all__ += ["Neumann", "Observation", "Outline", "Periodic", "PiblsError", "PointCloud", "Points", "Polygon", "Problem"]
+__all__ += ["Rectangle", "Revolution", "Robin", "Smooth", "Solid", "Solution", "Star", "Status", "Symmetry"]
+__all__ += ["TimeInterval", "Torus", "Traction", "coordinates", "cross_validate", "data", "div", "field", "flux"]
+__all__ += ["grad", "inside", "laplacian", "load", "metrics", "normal", "normal_derivative", "outside", "parse"]
+__all__ += ["per_region", "problems", "read_problem", "read_shape", "solve", "stress", "unknown"]
 
 # Where the exports live. They are loaded when they are first asked for: most of the time of a short command goes into
 # imports, and showing a version or completing a name needs none of them. Problems and geometry have all the others.

@@ -12,20 +12,8 @@ import numpy.typing as npt
 
 from pibls.errors import InputError, PiblsError
 
-__all__ = [
-    "HIGHEST_ORDER",
-    "WAYS",
-    "as_reals",
-    "check_bytes",
-    "check_choice",
-    "check_integer",
-    "check_number",
-    "check_points",
-    "check_seed",
-    "cut",
-    "refusal",
-    "shorten",
-]
+__all__ = ["HIGHEST_ORDER", "WAYS", "as_reals", "check_bytes", "check_choice", "check_integer", "check_number"]
+__all__ += ["check_points", "check_seed", "cut", "refusal", "shorten"]
 
 FloatArray = npt.NDArray[np.float64]
 BoolArray = npt.NDArray[np.bool_]

@@ -6,20 +6,8 @@ in the path from problem to solution the value was refused; catch :class:`PiblsE
 
 from __future__ import annotations
 
-__all__ = [
-    "DeadlineError",
-    "FeatureError",
-    "FileFormatError",
-    "GeometryError",
-    "InputError",
-    "MissingDependencyError",
-    "PiblsError",
-    "ProblemError",
-    "ResourceError",
-    "SolveError",
-    "TextError",
-    "printable",
-]
+__all__ = ["DeadlineError", "FeatureError", "FileFormatError", "GeometryError", "InputError", "MissingDependencyError"]
+__all__ += ["PiblsError", "ProblemError", "ResourceError", "SolveError", "TextError", "printable"]
 
 
 def printable(text: str) -> str:
@@ -56,7 +44,7 @@ class GeometryError(PiblsError, ValueError):
 
 
 class FeatureError(PiblsError, ValueError):
-    """The features cannot represent what the equation needs."""
+    """The features cannot be built as asked, or cannot represent the equation."""
 
 
 class SolveError(PiblsError, RuntimeError):
@@ -64,7 +52,7 @@ class SolveError(PiblsError, RuntimeError):
 
 
 class ResourceError(PiblsError, MemoryError):
-    """What was asked for would not fit into memory; raised before anything is allocated."""
+    """The arrays asked for would not fit into memory; raised before anything is allocated."""
 
 
 class DeadlineError(PiblsError, TimeoutError):

@@ -1,4 +1,4 @@
-"""What the machine really offers: cores, memory, and BLAS threads that fit them.
+"""The resources of the machine: cores, memory, and BLAS threads that fit them.
 
 Containers and batch systems give a process fewer cores and less memory than the machine has, and neither BLAS nor
 ``os.cpu_count`` notices. LAPACK on more threads than free cores can be tens of times slower than on the right
@@ -19,15 +19,8 @@ from typing import Any
 from pibls.errors import ResourceError
 from pibls.limits import room
 
-__all__ = [
-    "RATE",
-    "available_cores",
-    "available_memory",
-    "blas_threads",
-    "format_bytes",
-    "free_cores",
-    "require_memory",
-]
+__all__ = ["RATE", "available_cores", "available_memory", "blas_threads", "format_bytes", "free_cores"]
+__all__ += ["require_memory"]
 
 RATE = 1e10
 """Operations that count as a second of a budget: work is counted and not timed, so that it ends alike everywhere."""
@@ -86,16 +79,7 @@ def available_memory() -> int:
 
 
 def require_memory(nbytes: float, what: str, remedy: str) -> None:
-    """Refuse, before anything is allocated, what would not fit into memory.
-
-    Parameters
-    ----------
-    nbytes
-        Bytes that are about to be allocated.
-    what
-        What needs them, as the subject of a sentence.
-    remedy
-        What to do instead, as a sentence.
+    """Refuse arrays that would not fit into memory before anything is allocated, with a sentence that says a remedy.
 
     >>> require_memory(1e18, "A matrix of 10⁹ × 10⁸", "Use fewer points.")
     Traceback (most recent call last):
@@ -107,9 +91,10 @@ def require_memory(nbytes: float, what: str, remedy: str) -> None:
     free = available_memory()
     if nbytes <= free:
         return
+    share = f"{100 * free / nbytes:.2g} %" if free / nbytes > 1e-4 else "a ten-thousandth"
     raise ResourceError(
         f"{what} needs {format_bytes(nbytes)} of memory, and {format_bytes(free)} are available. At most "
-        f"{_percent(free / nbytes)} of that size would fit. {remedy}"
+        f"{share} of that size would fit. {remedy}"
     )
 
 
@@ -152,10 +137,6 @@ def _controller(_torch_loaded: bool) -> Any:
     return ThreadpoolController()
 
 
-def _percent(fraction: float) -> str:
-    return f"{100 * fraction:.2g} %" if fraction > 1e-4 else "a ten-thousandth"
-
-
 def _read_number(path: Path) -> float | None:
     """Read the first number of a file; None where there is no file or no number ("max" means no limit)."""
     try:
@@ -176,7 +157,7 @@ def _cgroup_cores(root: Path) -> float | None:
 
 
 def _cgroup_memory() -> int | None:
-    """Return the room below the container's memory limit, counting what it can give back (its file cache) as room.
+    """Return the room below the container's memory limit; its file cache, which it can give back, counts as room.
 
     A group is limited by the groups that it is in as well.
     """
@@ -188,7 +169,8 @@ def _cgroup_memory() -> int | None:
         for folder in _groups(root):
             limit, used = _read_number(folder / limit_file), _read_number(folder / used_file)
             if limit is not None:
-                rooms.append(int(limit - (used or 0.0) + _inactive_file(folder / "memory.stat")))
+                cache = _field(folder / "memory.stat", ("inactive_file", "total_inactive_file"))
+                rooms.append(int(limit - (used or 0.0) + (cache or 0.0)))
     return min(rooms, default=None)
 
 
@@ -214,10 +196,6 @@ def _address_space() -> int | None:
     except (ImportError, OSError, ValueError, IndexError, AttributeError):
         return None
     return None if limit == resource.RLIM_INFINITY else limit - taken
-
-
-def _inactive_file(path: Path) -> float:
-    return _field(path, ("inactive_file", "total_inactive_file")) or 0.0
 
 
 def _meminfo_available() -> int | None:

@@ -1,4 +1,4 @@
-"""What a solution says of itself, in one word."""
+"""The status of a solution, in one word."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ __all__ = ["Status"]
 
 
 class Status(StrEnum):
-    """What came of a solve: a string to compare, print and store, with what it means and what to do about it.
+    """The outcome of a solve: a string to compare, print and store, with its meaning and a remedy.
 
     Examples
     --------
@@ -28,12 +28,12 @@ class Status(StrEnum):
 
     @property
     def meaning(self) -> str:
-        """What the word says of a solution."""
+        """The meaning of the word for a solution."""
         return _WORDS[self][0]
 
     @property
     def remedy(self) -> str:
-        """What to do about it."""
+        """The advice for a user whose solution ends so."""
         return _WORDS[self][1]
 
     def __repr__(self) -> str:

@@ -12,7 +12,7 @@ import numpy as np
 from pibls.cells.branches import Branch, IntArray
 from pibls.cells.local import Factored, LocalSystem
 from pibls.checks import FloatArray
-from pibls.solvers.elimination import Elimination, Factor, Front, Load, System
+from pibls.solvers.elimination import Elimination, Factor, Front, LeafSystem, Load
 from pibls.solvers.joins import Join
 
 __all__ = ["Batch", "FactoredTree", "Factors", "Unknowns"]
@@ -42,7 +42,7 @@ class Batch:
 
     branches: tuple[Branch, ...]
     factor: Factor
-    system: System | None
+    system: LeafSystem | None
     load: Load | None
     join: Join | None
     at: IntArray
@@ -51,7 +51,7 @@ class Batch:
     units: FloatArray
 
     @classmethod
-    def of(cls, branches: Sequence[Branch], factor: Factor, system: System | None) -> Batch:
+    def of(cls, branches: Sequence[Branch], factor: Factor, system: LeafSystem | None) -> Batch:
         """Make a batch of branches."""
         loads = [branch.load for branch in branches if branch.load is not None]
         return cls(
@@ -167,9 +167,9 @@ class Factors:
         """Factorise the systems of parts that are not yet."""
         missing = [own for own in systems if own.factored is None or own.factored.way is not self.way]
         for some in _stacks([(own, own.rows.shape) for own in missing], lambda own: own.rows.size):
-            stack = System.stacked([own.rows for own in some])
+            stack = LeafSystem.stacked([own.rows for own in some])
             for factor, which in self.way.leaves(stack):
-                mine = stack if len(which) == len(some) else System.stacked([some[n].rows for n in which])
+                mine = stack if len(which) == len(some) else LeafSystem.stacked([some[n].rows for n in which])
                 for k, number in enumerate(which):
                     some[number].place(Factored(self.way, factor, mine, k))
 

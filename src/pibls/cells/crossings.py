@@ -236,7 +236,7 @@ def _alike(one: FloatArray, two: FloatArray | None) -> bool:
 
 @dataclass(frozen=True, eq=False)
 class _Coefficient:
-    """What the Laplacian is multiplied with in an equation that has nothing else."""
+    """The factor of the Laplacian in an equation that has no other terms."""
 
     problem: Problem
     equation: Statement

@@ -1,8 +1,8 @@
-"""What of the domain lies in a cell: connected parts, each with points of its own."""
+"""Cuts a cell into the connected parts of the domain that lie in it, each with points of its own."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -12,42 +12,49 @@ import numpy as np
 from pibls.cells.filling import filled
 from pibls.cells.ground import FLAT, Ground, on_faces
 from pibls.cells.parts import CellPart, exact_weights
-from pibls.cells.surface import Rule
+from pibls.cells.slices import Slice, fit
+from pibls.cells.surface import STEP, Rule
 from pibls.cells.tree import Cell
 from pibls.checks import FloatArray
-from pibls.features.reference import Reference, cube_rule
+from pibls.features.reference import ReferenceNetwork, cube_rule
 from pibls.geometry.sampling import kronecker
-from pibls.geometry.sight import joined_in_sight, owners_in_sight
-from pibls.quadrature.roots import held_ranges
+from pibls.geometry.sight import owners_in_sight
+from pibls.quadrature.roots import ranges_held
 
 __all__ = ["Cutter"]
 
-_GRID = {1: 65, 2: 25, 3: 11}
-_FITS = 3
 _OUTLINE = {1: 1, 2: 4, 3: 2}
-_SMALL = 0.6
-_STEP = 1e-7
 _EXACT = 3  # degrees more than those of cells, for integrals: sines are a little more than polynomials
 _CANDIDATES = 2**15
 _OVERSAMPLING = 2.2
 _BEYOND = 128  # points to see whether anything is there
 _LINES = 16  # on a side of a cell in space
-_FAR = 2.0  # steps of a grid
 
 
 @dataclass(eq=False)
 class Cutter:
-    """Cuts cells into parts by the boundary and by seams, and keeps what it found."""
+    """Cuts cells into parts by the boundary and by seams, and keeps the parts for the next call."""
 
     ground: Ground
-    reference: Reference
+    reference: ReferenceNetwork
     _parts: dict[Cell, tuple[CellPart, ...]] = field(default_factory=dict)
 
     def parts(self, cell: Cell) -> tuple[CellPart, ...]:
         """Return the connected pieces of a cell within the domain; none where it is outside."""
         if cell not in self._parts:
-            self._parts[cell] = self._found(cell)
+            self.cut([cell])
         return self._parts[cell]
+
+    def cut(self, cells: Iterable[Cell]) -> None:
+        """Cut many cells at once."""
+        new = [cell for cell in dict.fromkeys(cells) if cell not in self._parts]
+        self.ground.follow(new)
+        slices: list[Slice] = []
+        for cell in new:
+            self._parts[cell], some = self._found(cell)
+            slices += some
+        if slices:
+            self._cut(slices)
 
     def overhang(self, cell: Cell) -> tuple[int, float] | None:
         """Return the axis and place of a flat face of the domain beyond which a cell has nothing of it, if any."""
@@ -64,51 +71,49 @@ class Cutter:
                     return axis, float(at)
         return None
 
-    def _found(self, cell: Cell) -> tuple[CellPart, ...]:
+    def _found(self, cell: Cell) -> tuple[tuple[CellPart, ...], list[Slice]]:
+        """Return a cell as its only part, or slices of it that are to be cut; neither where it is outside."""
         rules = self._rules(cell)
         seams = [seam for level in self.ground.seams if (seam := rules.pop(level, None)) is not None]
         seams = [seam for seam in seams if not on_faces(seam.points, cell).all()]
         if seams:
-            return self._divided(cell, Rule.joined(seams), rules)
+            return (), self._divided(cell, Rule.joined(seams), rules)
         outline, middle = rules.pop(None, None), (cell.low + cell.high) / 2
         if not self.ground.is_box:
             if outline is not None and not on_faces(outline.points, cell).all():
-                kind = int(
-                    self.ground.kinds(outline.points[:1] - _STEP * float(cell.size.min()) * outline.normals[:1])[0]
-                )
-                return self._cut(cell, outline, rules, kind)
+                within = outline.points[:1] - STEP * float(cell.size.min()) * outline.normals[:1]
+                return (), [Slice(cell, outline, rules, int(self.ground.kinds(within)[0]))]
             if not self.ground.inside(middle[None], cell)[0]:
-                return ()
+                return (), []
         U, weights = self.reference.rule
         half = cell.size / 2
         center = cell.low + half
         kind = int(self.ground.kinds(middle[None])[0])
-        return (
-            CellPart(cell, center, half, center + half * U, weights * float(np.prod(half)), True, rules, kind=kind),
-        )
+        whole = CellPart(cell, center, half, center + half * U, weights * float(np.prod(half)), True, rules, kind=kind)
+        return (whole,), []
 
-    def _divided(self, cell: Cell, seam: Rule, rules: dict[Any, Rule]) -> tuple[CellPart, ...]:
-        """Return the parts of a cell that a seam runs through: what is on either side is cut off as by a boundary."""
-        step = _STEP * float(cell.size.min())
+    def _divided(self, cell: Cell, seam: Rule, rules: dict[Any, Rule]) -> list[Slice]:
+        """Return the slices of a cell on both sides of a seam, which cuts them off as a boundary does."""
+        step = STEP * float(cell.size.min())
         above, below = (
             seam.together(self.ground.kinds(seam.points + sign * step * seam.normals)) for sign in (1.0, -1.0)
         )
-        found: list[CellPart] = []
+        found: list[Slice] = []
         for kind in np.unique(np.concatenate([above, below])).tolist():
             # Curves end at seams; what there is of a surface beside each kind is found again.
             own = rules if len(cell.low) < 3 else self._rules(cell, kind)
             own = {key: self._of_kind(rule, kind, step) for key, rule in own.items()}
             around = [seam.chosen(below == kind), seam.chosen(above == kind).flipped()]
             around += [own.pop(None)] if None in own else []
-            found += self._cut(cell, Rule.joined(around), own, kind)
-        return tuple(found)
+            found.append(Slice(cell, Rule.joined(around), own, kind))
+        return found
 
     def _of_kind(self, rule: Rule, kind: int, step: float) -> Rule:
         """Return the points of a boundary that are beside a kind of points of the domain."""
         return rule.chosen(rule.together(self.ground.kinds(rule.points - step * rule.normals)) == kind)
 
     def _rules(self, cell: Cell, kind: int | None = None) -> dict[Any, Rule]:
-        """Return points of the boundary in a cell, by conditions, and those of seams; or of what is beside a kind."""
+        """Return points of the boundary in a cell, by conditions, and those of seams; or those beside one kind."""
         found: dict[Any, Rule] = {}
         tiled = len(cell.low) == 3 and self.ground.is_tiled and not self.ground.is_box
         beside = None if kind is None else lambda X: self.ground.kinds(X) == kind
@@ -126,41 +131,32 @@ class Cutter:
             found[None] = Rule.joined(own)
         return found
 
-    def _cut(self, cell: Cell, outline: Rule, rules: dict[Any, Rule], kind: int) -> tuple[CellPart, ...]:
-        near = outline.points - _STEP * float(cell.size.min()) * outline.normals
-        low, high = cell.low, cell.high
-        grid = np.empty((0, len(low)))
-        for _ in range(_FITS):
-            grid, labels, step = self._labelled(cell, low, high, kind)
-            found = np.concatenate([grid - step / 2, grid + step / 2, near]) if len(grid) else near
-            new_low, new_high = np.maximum(found.min(axis=0), cell.low), np.minimum(found.max(axis=0), cell.high)
-            if (new_high <= new_low).any():
-                return ()
-            shrunk = (new_high - new_low) < _SMALL * (high - low)
-            low, high = new_low, new_high
-            if not shrunk.any():
-                break
-        grid, labels, step = self._labelled(cell, low, high, kind)
-        evenly = len(grid)
-        if len(low) == 3 and len(near):
-            grid, labels = self._with_specks(grid, labels, step, near)
-        if not len(grid):
+    def _cut(self, slices: list[Slice]) -> None:
+        """Find the parts of many slices."""
+        fit(self.ground, [own for own in slices if own.key not in self.ground.fitted])
+        for own, shell in zip(slices, self._shells(slices), strict=True):
+            self._parts[own.cell] += self._parts_of(own, shell)
+
+    def _parts_of(self, own: Slice, shell: Rule | None) -> tuple[CellPart, ...]:
+        """Return the parts of a slice, given its points on the sides of its cell."""
+        cell, kind, fitted = own.cell, own.kind, self.ground.fitted[own.key]
+        if fitted is None:
             return ()
-        groups = []
+        grid, labels, step, evenly = fitted
 
         def owned(X: FloatArray, strict: bool = False) -> Any:
             return owners_in_sight(grid, labels, step, X, lambda Y: self.ground.is_kind(Y, kind, cell), strict=strict)
 
         def beside(rule: Rule) -> Any:
-            return rule.together(owned(rule.points - _STEP * float(cell.size.min()) * rule.normals))
+            return rule.together(owned(rule.points - STEP * float(cell.size.min()) * rule.normals))
 
-        owner, places = beside(outline), {key: beside(rule) for key, rule in rules.items()}
-        shell = self._shell(cell, kind)
+        owner, places = beside(own.outline), {key: beside(rule) for key, rule in own.rules.items()}
         walls = beside(shell) if shell is not None else np.empty(0)
+        groups = []
         for label in np.unique(labels).tolist():
-            own = grid[labels == label]
-            even = own[: int((labels[:evenly] == label).sum())]
-            hull = np.concatenate([even - step / 2, even + step / 2, own, near[owner == label]])
+            points = grid[labels == label]
+            even = points[: int((labels[:evenly] == label).sum())]
+            hull = np.concatenate([even - step / 2, even + step / 2, points, own.near[owner == label]])
             box = np.maximum(hull.min(axis=0), cell.low), np.minimum(hull.max(axis=0), cell.high)
             half = np.maximum((box[1] - box[0]) / 2, 1e-12 * cell.size)
 
@@ -173,29 +169,16 @@ class Cutter:
             inside = inside[: self.wanted]
             boundary = {
                 key: self._filled(cell, key, rule.chosen(places[key] == label), box, beside, int(label))
-                for key, rule in rules.items()
+                for key, rule in own.rules.items()
             }
-            weights, center = np.full(len(inside), volume / len(inside)), (box[0] + box[1]) / 2
-            integral = None
+            boundary = {key: rule for key, rule in boundary.items() if len(rule.weights)}
+            weights, center, integral = np.full(len(inside), volume / len(inside)), (box[0] + box[1]) / 2, None
             if shell is not None:
-                around = Rule.joined([outline.chosen(owner == label), shell.chosen(walls == label)])
-                integral = exact_weights(
-                    (inside - center) / half, weights, around, center, half, self.reference.degree + _EXACT
-                )
+                around = Rule.joined([own.outline.chosen(owner == label), shell.chosen(walls == label)])
+                degree = self.reference.degree + _EXACT
+                integral = exact_weights((inside - center) / half, weights, around, center, half, degree)
                 weights = weights * (integral.sum() / volume if integral.sum() > volume / 2 else 1.0)
-            groups.append(
-                CellPart(
-                    cell,
-                    center,
-                    half,
-                    inside,
-                    weights,
-                    False,
-                    {key: rule for key, rule in boundary.items() if len(rule.weights)},
-                    integral,
-                    kind,
-                )
-            )
+            groups.append(CellPart(cell, center, half, inside, weights, False, boundary, integral, kind))
         return tuple(groups)
 
     def _filled(
@@ -207,7 +190,7 @@ class Cutter:
         beside: Callable[[Rule], Any],
         label: int,
     ) -> Rule:
-        """Return what a part has of a surface, with more points where it got few of those scattered over its cell."""
+        """Return the points of a surface in a part, with more where few of those scattered over its cell are in it."""
         count = self.reference.degree + 1
         if len(cell.low) < 3 or 2 * len(rule.weights) >= count**2:
             return rule
@@ -219,16 +202,19 @@ class Cutter:
         more = joined.chosen(beside(joined) == label)
         return more if len(more.weights) > len(rule.weights) else rule
 
-    def _shell(self, cell: Cell, kind: int) -> Rule | None:
-        """Return what of the sides of a cell lies inside the domain, with normals out of it, if integrals need it.
+    def _shells(self, slices: list[Slice]) -> Sequence[Rule | None]:
+        """Return points on the sides of cells that belong to slices, with outward normals, if integrals need them.
 
         In space only those across the first axis do.
         """
-        if len(cell.low) == 2:
-            return self._sides(cell, kind)
-        if len(cell.low) != 3:
-            return None
-        found = []
+        dimension = self.reference.dimension
+        if dimension == 2:
+            return self._sides(slices)
+        return [self._ends(own) if dimension == 3 else None for own in slices]
+
+    def _ends(self, own: Slice) -> Rule:
+        """Return points of a slice on the sides of its cell in space across the first axis."""
+        cell, found = own.cell, []
         for place, out in ((cell.low[0], -1.0), (cell.high[0], 1.0)):
             normal = np.array([out, 0.0, 0.0])
             step = self.ground.aside(cell) * normal
@@ -237,73 +223,65 @@ class Cutter:
                 return np.column_stack([np.full(len(V), place), V])
 
             def inside(V: FloatArray, placed: Any = placed, step: FloatArray = step) -> Any:
-                return self.ground.columns(placed(V), kind, step, cell)
+                return self.ground.columns(placed(V), own.kind, step, [cell])
 
             V, weights, _ = filled(inside, cell.low[1:], cell.high[1:], None, _LINES, self.reference.degree + 2)
             found.append(Rule(placed(V), np.tile(normal, (len(V), 1)), weights))
         return Rule.joined(found)
 
-    def _sides(self, cell: Cell, kind: int) -> Rule:
-        """Return what of the sides of a plane cell lies inside the domain, with normals out of the cell."""
+    def _sides(self, slices: list[Slice]) -> list[Rule]:
+        """Return points of slices on the sides of their plane cells, with normals out of the cells."""
+        self._find_sides([own for own in slices if own.key not in self.ground.sides_of])
         nodes, shares = cube_rule(1, self.reference.degree + 2)
-        found = [Rule(np.empty((0, 2)), np.empty((0, 2)), np.empty(0))]
-        for axis in range(2):
-            for end, out in ((cell.low, -1.0), (cell.high, 1.0)):
-                normal = np.zeros(2)
-                normal[axis] = out
+        rules = []
+        for own in slices:
+            axis, out, starts, stops = self.ground.sides_of[own.key]
+            cell, normals = own.cell, np.zeros((len(axis), 2))
+            normals[np.arange(len(axis)), axis] = out
+            along = cell.low[1 - axis] + cell.size[1 - axis] * starts
+            lengths = cell.size[1 - axis] * (stops - starts)
+            X = np.repeat(np.where(out[:, None] > 0, cell.high, cell.low), len(nodes), axis=0)
+            every = np.repeat(np.arange(len(axis)), len(nodes))
+            X[np.arange(len(X)), 1 - axis[every]] = (along[:, None] + lengths[:, None] * (nodes[:, 0] + 1) / 2).ravel()
+            rules.append(Rule(X, normals[every], (lengths[:, None] * shares / 2).ravel(), every))
+        return rules
 
-                def placed(s: FloatArray, axis: int = axis, end: FloatArray = end) -> FloatArray:
-                    X = np.tile(end, (len(s), 1))
-                    X[:, 1 - axis] = cell.low[1 - axis] + s * cell.size[1 - axis]
-                    return X
+    def _find_sides(self, slices: list[Slice]) -> None:
+        """Find the intervals of all sides of plane cells that belong to slices."""
+        axis, out = np.tile([0, 0, 1, 1], len(slices)), np.tile([-1.0, 1.0], 2 * len(slices))
+        cells = [own.cell for own in slices for _ in range(4)]
+        low, high = (np.array([getattr(cell, end) for cell in cells]).reshape(-1, 2) for end in ("low", "high"))
+        corner, every = np.where(out[:, None] > 0, high, low), np.arange(len(cells))
+        step = np.zeros((len(cells), 2))
+        step[every, axis] = out * [self.ground.aside(cell) for cell in cells]
+        kinds = np.repeat([own.kind for own in slices], 4)
 
-                step = self.ground.aside(cell) * normal
-                found_in = held_ranges(
-                    lambda s, at=placed, step=step: self.ground.columns(at(s), kind, step, cell), 0.0, 1.0
+        def columns(s: FloatArray, row: Any) -> Any:
+            X, other = corner[row], 1 - axis[row]
+            X[np.arange(len(X)), other] = low[row, other] + s * (high - low)[row, other]
+            return self.ground.columns(X, kinds[row], step[row], cells, row)
+
+        row, start, stop = ranges_held(columns, np.zeros(len(cells)), np.ones(len(cells)))
+        for k, own in enumerate(slices):
+            found = [
+                (side, *span)
+                for side in range(4 * k, 4 * k + 4)
+                for span in self.ground.at_tips(
+                    list(zip(start[row == side], stop[row == side], strict=True)),
+                    own.cell,
+                    int(axis[side]),
+                    corner[side],
+                    own.cell.size,
                 )
-                for a, b in self.ground.at_tips(found_in, cell, axis, end, cell.size):
-                    X = placed(a + (b - a) * (nodes[:, 0] + 1) / 2)
-                    length = (b - a) * cell.size[1 - axis]
-                    found.append(Rule(X, np.tile(normal, (len(X), 1)), shares / 2 * length, np.zeros(len(X), np.int64)))
-        return Rule.joined(found)
+            ]
+            sides, starts, stops = np.array(found).reshape(-1, 3).T
+            sides = sides.astype(np.int64)
+            self.ground.sides_of[own.key] = axis[sides], out[sides], starts, stops
 
     @cached_property
     def wanted(self) -> int:
         """Number of points inside a part that determine its functions."""
         return int(_OVERSAMPLING * self.reference.size) + 10
-
-    def _labelled(self, cell: Cell, low: FloatArray, high: FloatArray, kind: int) -> tuple[FloatArray, Any, FloatArray]:
-        """Return points of a grid inside the domain, the number of the piece each is in, and the spacing."""
-        from scipy.ndimage import label
-
-        d = len(low)
-        count = _GRID[d]
-        step = (high - low) / count
-        axes = [low[i] + step[i] * (np.arange(count) + 0.5) for i in range(d)]
-        grid = np.stack([g.ravel() for g in np.meshgrid(*axes, indexing="ij")], axis=1)
-        inside = self.ground.is_kind(grid, kind, cell)
-        labels, _ = label(inside.reshape((count,) * d))
-        found = joined_in_sight(
-            grid[inside], labels.ravel()[inside], step, lambda X: self.ground.is_kind(X, kind, cell)
-        )
-        return grid[inside], found, step
-
-    @staticmethod
-    def _with_specks(grid: FloatArray, labels: Any, step: FloatArray, near: FloatArray) -> tuple[FloatArray, Any]:
-        """Return the points of a grid with those beside the boundary that are far from it, as pieces of their own."""
-        from scipy.sparse import coo_array
-        from scipy.sparse.csgraph import connected_components
-        from scipy.spatial import cKDTree
-
-        # One of those that are close to each other tells of all.
-        near = near[np.unique(np.round(near / step), axis=0, return_index=True)[1]]
-        tree = cKDTree(np.concatenate([grid, near]) / step)
-        pairs = tree.query_pairs(_FAR, output_type="ndarray")
-        size = (tree.n, tree.n)
-        _, found = connected_components(coo_array((np.ones(len(pairs)), pairs.T), size), directed=False)
-        alone = ~np.isin(found[len(grid) :], found[: len(grid)])
-        specks = found[len(grid) :][alone] + 1 + labels.max(initial=0)
-        return np.concatenate([grid, near[alone]]), np.concatenate([labels, specks])
 
     def _candidates(
         self, cell: Cell, low: FloatArray, high: FloatArray, kind: int, own: Callable[[FloatArray], Any]

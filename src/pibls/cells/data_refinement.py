@@ -171,16 +171,15 @@ class DataRefinement:
         return root
 
     def _summable(self, root: Cell) -> list[CellPart]:
-        """Return the whole parts of a tree; what they miss of integrals is known then."""
-        every = (self.rows.layout.parts(cell) for cell in leaves(root))
-        whole = [parts[0] for parts in every if len(parts) == 1 and parts[0].whole]
+        """Return the whole parts of a tree, once the error of their integrals is known."""
+        whole = [part for part in self.rows.layout.parts_of(leaves(root)) if part.whole]
         if new := [part for part in whole if part.cell not in self._unsure]:
             missed = self._missed_sums(new, [part.cell for part in new])
             self._unsure |= dict(zip((part.cell for part in new), missed, strict=True))
         return whole
 
     def left_out(self, root: Cell) -> float:
-        """Return what points of all cells miss of the integrals of sources, if these are finite."""
+        """Return the error of the integrals of sources by the points of all cells, if these are finite."""
         missed = {cell: float(self._unsure[cell].max()) for cell in leaves(root) if cell in self._unsure}
         most = max(missed, key=missed.__getitem__, default=None)
         if most is None or missed[most] == 0.0:
@@ -196,7 +195,7 @@ class DataRefinement:
         return bool(missed < _PAYS * self._unsure[cell].max())
 
     def _missed_sums(self, parts: list[CellPart], boxes: list[Cell]) -> FloatArray:
-        """Return what points of boxes in parts miss of the integrals of sources, by axis, in units of the solution."""
+        """Return the error of integrals of sources by points of boxes in parts, by axis, in units of the solution."""
         low, half = np.array([box.low for box in boxes])[:, None], np.array([box.size for box in boxes])[:, None] / 2
         U, weights = _halved_rules(low.shape[2], rule_count(self.rows.layout.reference.degree))
         found, whole = np.zeros((len(boxes), low.shape[2])), self.rows.layout.root.size / 2

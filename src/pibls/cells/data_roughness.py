@@ -87,7 +87,7 @@ class DataRoughness:
         self._done |= {cell: Roughness(*np.zeros((3, len(cell.low)))) for cell in new}
         for start in range(0, len(new), _AT_ONCE):
             chosen = new[start : start + _AT_ONCE]
-            if parts := [part for cell in chosen for part in self.rows.layout.parts(cell)]:
+            if parts := self.rows.layout.parts_of(chosen):
                 self._inside(parts)
                 self._boundary(parts)
         pieces, extents = self.rows.layout.ground.extents
@@ -164,7 +164,7 @@ class DataRoughness:
         found.data = np.maximum(found.data, spots)
 
     def _missed_by_cut(self, part: CellPart, values: FloatArray) -> FloatArray:
-        """Return the L2 norm of what functions of lower degree miss of values on a part that is cut, for every axis."""
+        """Return for every axis the L2 error with which functions of lower degree fit values on a part that is cut."""
         reference = self.rows.layout.reference
         zero = (0,) * reference.dimension
         few = math.comb(max(reference.degree - 2, 1) + reference.dimension, reference.dimension)
@@ -247,7 +247,7 @@ class DataRoughness:
                 found.data = np.maximum(found.data, scale * max(own, spots, line) * one.along)
 
     def _on_lines(self, function: Function, given: list[_OnPiece]) -> FloatArray:
-        """Return the L2 norms of what Gauss points on curves miss of a function; none of surfaces."""
+        """Return the L2 errors of a function through Gauss points on curves; none on surfaces."""
         found, count = np.zeros(len(given)), self.rows.layout.reference.degree + 1
         curves = [number for number, own in enumerate(given) if len(own.piece.box) == 1]
         if function.constant is None and curves:

@@ -1,4 +1,4 @@
-"""What of a solid cells end at or shrink towards: inner edges, flat faces, what it is around, where conditions end."""
+"""Features that cells align with or refine towards: re-entrant edges, flat faces, holes, ends of conditions."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def inner_edges(domain: Domain) -> tuple[FloatArray, FloatArray]:
 
 
 def _share(shape: Region, edge: FloatArray) -> float:
-    """Return how much of what is around the middle of an edge is inside."""
+    """Return the share of a small circle around the middle of an edge that is inside."""
     way = edge[1] - edge[0]
     one = np.cross(way, np.eye(3)[np.abs(way).argmin()])
     one, two = one / np.linalg.norm(one), np.cross(way, one) / np.linalg.norm(np.cross(way, one))
@@ -191,7 +191,7 @@ def _border(shape: Region, patch: Patch, axis: int, at: float) -> FloatArray:
 
 
 def _spread(patch: Patch) -> tuple[FloatArray, FloatArray]:
-    """Return points all over a patch, more where not all of it is kept, and normals; none of what is made of planes."""
+    """Return points all over a patch, more where it is masked, and normals; none where the patch is plane."""
     if isinstance(patch, TrianglePatch):
         return np.empty((0, 3)), np.empty((0, 3))
     for count in (_ROUND, _CLOSE):
@@ -232,7 +232,7 @@ def _plane(patch: Patch) -> tuple[FloatArray, FloatArray] | None:
 
 
 def _along(shape: Region, one: tuple[FloatArray, FloatArray], two: tuple[FloatArray, FloatArray]) -> FloatArray:
-    """Return what of the line in which two flat patches can meet is an inner edge."""
+    """Return the pieces that are inner edges of the line in which two flat patches can meet."""
     none = np.empty((0, 2, 3))
     (first, X), (second, Y) = one, two
     way = np.cross(first, second)

@@ -1,4 +1,4 @@
-"""A quadrature rule for what of a rectangle lies inside a domain: Gauss points on stretches of lines through it."""
+"""A quadrature rule for the part of a rectangle inside a domain: Gauss points on stretches of lines through it."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def _head_on(inside: Callable[[FloatArray], Any], low: FloatArray, high: FloatAr
 def _ends(
     columns: Columns, s: FloatArray, scan: FloatArray, rounds: int
 ) -> tuple[BoolArray, IntArray, FloatArray, IntArray]:
-    """Return which lines begin inside, and all ends of stretches: their lines, their places, and what ends them."""
+    """Return which lines begin inside, and the ends of all stretches: their lines, places and levels."""
     known = columns(np.repeat(s, len(scan)), np.tile(scan, len(s))).all(axis=1).reshape(len(s), len(scan))
     row, left = np.nonzero(known[:, 1:] != known[:, :-1])
     a, b, before = scan[left], scan[left + 1], known[row, left]
@@ -131,7 +131,7 @@ def _breaks(columns: Columns, scan: FloatArray) -> tuple[FloatArray, FloatArray]
 
 
 def _tips(columns: Columns, s: FloatArray, scan: FloatArray) -> FloatArray:
-    """Return the middles of what is narrowest on each of some lines."""
+    """Return the middle of the narrowest stretch on each of some lines."""
     tips: list[float] = []
     _, row, places, _ = _ends(columns, s, scan, _ROUNDS) if len(s) else (None, s, s, s)
     for k in range(len(s)):

@@ -1,4 +1,4 @@
-"""What flows across faces, seams and boundaries: what an equation makes inside a part must leave it there."""
+"""Fluxes across faces, seams and boundaries: they carry out of a part all that its sources make inside."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from pibls.problem.switches import has_branches
 if TYPE_CHECKING:
     from pibls.cells.rows import Rows
 
-__all__ = ["Flux"]
+__all__ = ["Fluxes"]
 
 Term = tuple[int, MultiIndex, Any]
 
@@ -31,7 +31,7 @@ _JUMP = 1e-4  # relative change of a coefficient across a face that is a jump
 
 @dataclass(frozen=True, eq=False)
 class Law:
-    """One side of an equation that holds across an interface: its terms, less what is shared, and their size."""
+    """One side of an equation across an interface: terms that are not shared, and their size."""
 
     terms: list[Term]
     right: FloatArray
@@ -39,8 +39,8 @@ class Law:
 
 
 @dataclass(eq=False)
-class Flux:
-    """Reads from the rows of a problem what flows."""
+class Fluxes:
+    """Reads the fluxes of a problem from its rows."""
 
     rows: Rows
     _laws: dict[Any, Law] = field(default_factory=dict)
@@ -50,7 +50,7 @@ class Flux:
     _steady: dict[int | None, bool] = field(default_factory=dict)  # whether coefficients along an axis are numbers
 
     def shared_terms(self, part: CellPart, face: Face, number: int, order: int) -> list[Term]:
-        """Return what of a field is continuous across a face: its value, and derivatives along the normal or a flux."""
+        """Return the terms of a field that are continuous across a face: value, and normal derivatives or a flux."""
         law = self.law(part, face, number, order)
         if law is not None:
             scale = self.rows.face_units(face)[number] / ((face.thickness / 2) ** order * law.size)
@@ -65,7 +65,7 @@ class Flux:
         return _along_normals(number, order, face.normals)
 
     def law(self, part: CellPart, face: Face, number: int, order: int) -> Law | None:
-        """Return the side of a part of what holds across a face instead of a continuity, if something does.
+        """Return this part's side of the interface condition on a face, or None.
 
         Both sides of the equation, the outer one with the opposite sign, are equal to something that they share.
         """
@@ -94,7 +94,7 @@ class Flux:
         return [(n, index, sign * value) for n, index, value in terms], right, size
 
     def taken(self, face: Face) -> dict[tuple[int, int], Statement]:
-        """Return which continuities of a face, by field and order, give way to what holds across an interface."""
+        """Return which continuities of a face, by field and order, an interface condition replaces."""
         key = tuple(id(statement) for statement in face.crossed)
         if key not in self._taken:
             found: dict[tuple[int, int], Statement] = {}
@@ -134,7 +134,7 @@ class Flux:
 
     @cached_property
     def across_seams(self) -> list[tuple[int, int]]:
-        """The fields and orders of what is continuous across seams; order 1 is the flux where there is one."""
+        """Fields and orders of the terms that are continuous across seams; order 1 is the flux where there is one."""
         found = []
         for number, orders in enumerate(self._space_orders):
             # What flows by the equation of another field is continuous with that.
@@ -154,7 +154,7 @@ class Flux:
         return {(names.index(name), 1): i for name, i in self.rows.analysis.carriers.items()}
 
     def _flux(self, part: CellPart, face: Face, number: int) -> list[Term]:
-        """Return the terms of what flows along the normals of a face, on one side of it."""
+        """Return the terms of the flux along the normals of a face, on one side of it."""
         i, X, normals, found = self._fluxes[number, 1], self._inward(part, face), self._normals(face), []
         given = self._given_fluxes[i]
         if given is not None:
@@ -178,7 +178,7 @@ class Flux:
 
     @cached_property
     def _given_fluxes(self) -> list[Statement | None]:
-        """What flows by each equation, where it is written as a divergence."""
+        """The flux of each equation that is written as a divergence."""
         forms = self.rows.analysis.fluxes
         return [None if form is None else Statement("flux", 0, form, Interior()) for form in forms]
 
@@ -193,7 +193,7 @@ class Flux:
         return self._scales[face, number]
 
     def across(self, part: CellPart, face: Face, below: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return what flows out of a part across a face, by every equation: by its own weights, and by what is shared.
+        """Return the flux of every equation out of a part across a face, by its own weights and by shared unknowns.
 
         ``below`` are the rows of the part for what is shared.
         """
@@ -216,7 +216,7 @@ class Flux:
         return own + found @ below, found + rises
 
     def _flowing(self, part: CellPart, face: Face) -> list[dict[tuple[int, MultiIndex], Any]]:
-        """Return by equation what it multiplies derivatives with beside a face: on a wall, those along its axis."""
+        """Return by equation the coefficients of derivatives beside a face: on a wall, of those along its axis."""
         axis = face.axis if face.normals is None else None
         if axis not in self._steady:
             self._steady[axis] = all(_is_steady(equation.form, axis) for equation in self.rows.equations)
@@ -225,7 +225,7 @@ class Flux:
         return [{(n, index): value for n, index, value in own} for own in terms]
 
     def _mean(self, part: CellPart, face: Face, i: int, terms: Any, number: int, order: int) -> float:
-        """Return the mean over a face of what an equation multiplies a shared derivative with where it flows."""
+        """Return the mean over a face of the coefficient of a shared derivative in the flux of an equation."""
         if self.law(part, face, number, order) is not None:
             return self._share_of_law(part, face, i, number, order)
         if order and self._is_flux(face, number, order):
@@ -244,7 +244,7 @@ class Flux:
         return 0.0
 
     def _share_of_law(self, part: CellPart, face: Face, i: int, number: int, order: int) -> float:
-        """Return what flows by an equation over what is shared instead of a continuity; zero if that says nothing."""
+        """Return the flux of an equation per unit of the value that an interface condition shares; zero without one."""
         given = {t[:2]: t[2] * np.ones(len(face.points)) for t in self.shared_terms(part, face, number, order)}
         for (own, _), equation in self._fluxes.items():
             if equation == i and given:
@@ -296,7 +296,7 @@ class Flux:
     def of_conditions(
         self, part: CellPart, rule: Rule, lowered: list[tuple[list[Term], float]], depth: float
     ) -> FloatArray:
-        """Return how the balance of every equation depends on rows of conditions that say what flows out.
+        """Return how the balance of every equation depends on rows of conditions that give the flux.
 
         Shape (equations, conditions · points).
         """

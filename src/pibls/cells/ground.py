@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import pairwise
@@ -13,7 +14,7 @@ from pibls.cells.crossings import Crossing, crossings
 from pibls.cells.edges import borders, flat_sides, hollows, inner_edges
 from pibls.cells.seams import along, seam_pieces, split_at
 from pibls.cells.sheets import Sheet
-from pibls.cells.surface import Piece, pieces
+from pibls.cells.surface import Piece, pieces, pieces_within
 from pibls.cells.tangents import tangents
 from pibls.cells.tree import Cell
 from pibls.checks import BoolArray, FloatArray
@@ -24,10 +25,10 @@ from pibls.geometry.landmarks import corners
 from pibls.geometry.patch import TimedPatch
 from pibls.geometry.sampling import kronecker
 from pibls.problem import OnPart, Problem
-from pibls.problem.analysis import Switching, analysis_of
+from pibls.problem.analysis import analysis_of
 from pibls.problem.evaluate import Function
 from pibls.problem.level import Level
-from pibls.problem.switches import condition_edges
+from pibls.problem.switches import Switching, condition_edges
 
 __all__ = ["FLAT", "Ground", "on_faces"]
 
@@ -41,11 +42,14 @@ _BESIDE = 1e-6  # of a cell: what is just beside it counts as of it, too
 
 @dataclass(eq=False)
 class Ground:
-    """What a problem says about places, whatever functions cells carry; what was found for a cell is kept."""
+    """The domain of a problem as cells see it: boundary, seams and kinds; findings for a cell are kept."""
 
     problem: Problem
     _pieces: dict[Cell, dict[Any, list[Piece]]] = field(default_factory=dict)
     _levels_in: dict[Cell, LevelIn] = field(default_factory=dict)
+    # Of slices of cells, for functions of any degree: points of a grid in connected pieces, and intervals of sides.
+    fitted: dict[Any, Any] = field(default_factory=dict)
+    sides_of: dict[Any, tuple[Any, FloatArray, FloatArray, FloatArray]] = field(default_factory=dict)
 
     @property
     def domain(self) -> Domain:
@@ -258,12 +262,12 @@ class Ground:
 
     @cached_property
     def _covered(self) -> float:
-        """What conditions hold on, over the boundary."""
+        """The parts of the boundary that conditions hold on."""
         covered = sum(part.measure for place, part in self.places.items() if place is not None)
         return float(covered / self.domain.boundary.measure)
 
     def inside(self, X: FloatArray, cell: Cell | None = None) -> Any:
-        """Tell which points lie strictly inside the domain; of a cell, which saves looking at what is far from it."""
+        """Tell which points lie strictly inside the domain; with a cell, only shapes near it are asked."""
         space = self._space
         if space is None:
             return np.ones(len(X), dtype=bool)
@@ -295,27 +299,47 @@ class Ground:
         """Tell which points of a cell lie inside the domain, on given sides of all seams."""
         return self.inside(X, cell) & (self.kinds(X) == kind) if self.seams else self.inside(X, cell)
 
-    def columns(self, X: FloatArray, kind: int, step: FloatArray, cell: Cell) -> Any:
-        """Return the same for points of a wall, seen from one side of it, with a column for each thing to be."""
-        found, kinds = self.seen(X, step, cell)
-        return np.stack([found, kinds == kind], axis=1) if self.seams else found
+    def inside_each(self, X: FloatArray, row: Any, cells: Sequence[Cell]) -> Any:
+        """Tell which points lie strictly inside the domain, each seen in its cell, by numbers that never fall."""
+        found, ends = np.empty(len(X), dtype=np.bool_), np.searchsorted(row, np.arange(len(cells) + 1))
+        for cell, start, stop in zip(cells, ends[:-1], ends[1:], strict=True):
+            if stop > start:
+                found[start:stop] = self.inside(X[start:stop], cell)
+        return found
 
-    def seen(self, X: FloatArray, step: FloatArray, cell: Cell) -> tuple[Any, Any]:
-        """Return which points of a wall are inside, and of which kind what is on one side of it is."""
-        return np.ones(len(X), dtype=bool) if self.is_box else self.inside(X, cell), self.kinds(X - step)
+    def columns(self, X: FloatArray, kind: Any, step: FloatArray, cells: Sequence[Cell], row: Any = None) -> Any:
+        """Tell which points of walls are inside, and, in a second column, beside which on one side there is a kind."""
+        row = np.zeros(len(X), dtype=np.int64) if row is None else row
+        inside = np.ones(len(X), dtype=np.bool_) if self.is_box else self.inside_each(X, row, cells)
+        return np.stack([inside, self.kinds(X - step) == kind], axis=1) if self.seams else inside[:, None]
 
     def pieces(self, cell: Cell) -> dict[Any, list[Piece]]:
         """Return the pieces of the boundary in a cell, by the conditions they carry."""
         if cell not in self._pieces:
-            if cell.parent is None:
-                self._pieces[cell] = self._outlines
-            else:
-                above = self.pieces(cell.parent)
-                self._pieces[cell] = {
-                    place: [half for piece in held for half in piece.within(cell.low, cell.high)]
-                    for place, held in above.items()
-                }
+            self.follow([cell])
         return self._pieces[cell]
+
+    def follow(self, cells: Iterable[Cell]) -> None:
+        """Find the pieces of the boundary in many cells at once, from those in the cells they are halves of."""
+        levels: dict[int, dict[Cell, None]] = {}
+        for cell in cells:
+            above: Cell | None = cell
+            while above is not None and above not in self._pieces:
+                levels.setdefault(above.depth, {})[above] = None
+                above = above.parent
+        for _, new in sorted(levels.items()):
+            pairs: list[tuple[Piece, FloatArray, FloatArray]] = []
+            homes: list[list[Piece]] = []
+            for cell in new:
+                if cell.parent is None:
+                    self._pieces[cell] = self._outlines
+                    continue
+                self._pieces[cell] = {place: [] for place in self._outlines}
+                for place, held in self._pieces[cell.parent].items():
+                    pairs += [(piece, cell.low, cell.high) for piece in held]
+                    homes += [self._pieces[cell][place]] * len(held)
+            for home, own in zip(homes, pieces_within(pairs), strict=True):
+                home += own
 
     def at_tips(
         self, found: list[tuple[float, float]], cell: Cell, axis: int, low: FloatArray, span: FloatArray

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from copy import copy
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -17,7 +17,7 @@ from pibls.cells.tree import Cell, leaves, refined
 from pibls.cells.walls import Walls
 from pibls.checks import FloatArray
 from pibls.features import MultiIndex
-from pibls.features.reference import Memory, Reference, draw_reference, on_grid
+from pibls.features.reference import Memory, ReferenceNetwork, draw_reference, on_grid
 from pibls.problem import Problem
 
 __all__ = ["Layout"]
@@ -28,10 +28,10 @@ _REMEMBERED = 2**25
 
 @dataclass(eq=False)
 class Layout:
-    """The domain of a problem, cut by cells; what was found for a cell is kept."""
+    """The domain of a problem, cut by cells; findings for a cell are kept."""
 
     problem: Problem
-    reference: Reference
+    reference: ReferenceNetwork
     seed: int = 0
     ground: Ground = None  # type: ignore[assignment]
     _memory: Memory = field(default_factory=lambda: Memory(_REMEMBERED))
@@ -53,6 +53,12 @@ class Layout:
         made = copy(self)
         made.problem = problem
         return made
+
+    def parts_of(self, cells: Iterable[Cell]) -> list[CellPart]:
+        """Return the parts of many cells, in order; new ones are cut at once."""
+        every = list(cells)
+        self.cutter.cut(every)
+        return [part for cell in every for part in self.parts(cell)]
 
     @property
     def root(self) -> Cell:
@@ -106,7 +112,7 @@ class Layout:
 
     @property
     def least_degree(self) -> int:
-        """Degree of what cells tell each other of a solution: on faces it is less than inside."""
+        """Degree of the polynomials that cells share on faces: it is less than inside."""
         return self.reference.degree if self.reference.dimension == 1 else self.walls.degree
 
     @cached_property

@@ -1,4 +1,4 @@
-"""The least-squares problem of one part of a tree: its equations, its conditions, and what it shares."""
+"""The least-squares problem of one part of a tree: its equations, its conditions, and its shared unknowns."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from pibls.cells.rows import PartRows, Rows
 from pibls.checks import FloatArray
 from pibls.features.reference import on_grid
 from pibls.problem import Statement
-from pibls.solvers.elimination import Elimination, Factor, Load, System
+from pibls.solvers.elimination import Elimination, Factor, LeafSystem, Load
 from pibls.solvers.joins import counted
 
 __all__ = ["PER_CELL", "Factored", "Link", "LocalSystem", "LocalSystems", "Wall", "by_crossing"]
@@ -80,7 +80,7 @@ class Factored:
 
     way: Elimination
     factor: Factor
-    system: System
+    system: LeafSystem
     number: int
 
     @property
@@ -92,7 +92,7 @@ class Factored:
         """Return the first one of a stack of some members: the same stack if these are all."""
         if numbers == list(range(self.count)):
             return Factored(self.way, self.factor, self.system, 0)
-        system = System(self.system.equation[numbers], self.system.rows[numbers], self.system.heavy[numbers])
+        system = LeafSystem(self.system.equation[numbers], self.system.rows[numbers], self.system.heavy[numbers])
         return Factored(self.way, self.factor.taken(numbers), system, 0)
 
     def member(self, number: int) -> Factored:
@@ -116,7 +116,7 @@ class LocalSystem:
         The system with its own unknowns eliminated, once it is.
     """
 
-    rows: System
+    rows: LeafSystem
     sizes: tuple[int, ...]
     factored: Factored | None = None
 
@@ -124,7 +124,7 @@ class LocalSystem:
         """Keep a factor, and the rows as a member of its stack."""
         self.factored = factored
         system, one = factored.system, slice(factored.number, factored.number + 1)
-        self.rows = System(system.equation[one], system.rows[one], system.heavy[one])
+        self.rows = LeafSystem(system.equation[one], system.rows[one], system.heavy[one])
 
     @property
     def work(self) -> float:
@@ -151,7 +151,7 @@ class LocalSystems:
         self._made = {part: self._made[part] for part in parts}
 
     def shared(self, faces: Iterable[Any]) -> tuple[Any, ...]:
-        """Return what the unknowns that are shared on faces belong to: the faces, or walls."""
+        """Return the owners of the unknowns that are shared on faces: the faces, or walls."""
         return tuple(dict.fromkeys(self.walls.get(face, face) for face in faces))
 
     def part_rows(self, part: CellPart) -> PartRows:
@@ -161,7 +161,7 @@ class LocalSystems:
         return self._made[part]
 
     def of(self, part: CellPart, faces: tuple[Any, ...]) -> tuple[LocalSystem, tuple[Any, ...], Load]:
-        """Return the system of a part with some faces, what it shares in which order, and its right-hand sides."""
+        """Return the system of a part with some faces, its shared unknowns in order, and its right-hand sides."""
         self.count += 1
         self.work += PER_CELL
         rows = self.part_rows(part)
@@ -185,7 +185,7 @@ class LocalSystems:
         return np.asarray(self._unit_of_sums(part) * math.sqrt(part.extent) / self.rows.balance(part)[0])
 
     def _stiffness(self, part: CellPart) -> FloatArray:
-        """Return what the integrals of a part are multiplied with where they define its sums, as a column."""
+        """Return the factors of the integrals of a part where they define its sums, as a column."""
         return np.asarray(_STIFF * self.rows.balance(part)[0] / math.sqrt(part.extent))[:, None]
 
     def _configuration(self, part: CellPart, faces: tuple[Any, ...], rows: PartRows) -> tuple[Any, tuple[Any, ...]]:
@@ -249,7 +249,7 @@ class LocalSystems:
         below, bottom = np.vstack([below, balance]), np.vstack([bottom, theirs])
         every = np.hstack([below / math.sqrt(part.extent), bottom[:, :width]])
         light = len(every) - count
-        system = System(rows.equation[None], every[None, :light], every[None, light:])
+        system = LeafSystem(rows.equation[None], every[None, :light], every[None, light:])
         return LocalSystem(system, sizes), bottom[:, width:]
 
     def _carried(self, face: Face, count: int) -> FloatArray:
@@ -260,7 +260,7 @@ class LocalSystems:
     def _sums(
         self, part: CellPart, units: FloatArray, faces: tuple[Any, ...], columns: dict[Any, int], width: int
     ) -> tuple[FloatArray, FloatArray]:
-        """Return the rows of averages: what came before, and this part, is what goes on; in the end it is the value."""
+        """Return the rows of averages: the sum so far plus this part's share is passed on; the last is the value."""
         rows = np.zeros((len(self.rows.averages), self.rows.width))
         right = np.zeros((len(self.rows.averages), width + self.rows.sides))
         for number, statement in enumerate(self.rows.averages):
@@ -278,7 +278,7 @@ class LocalSystems:
         bottom: FloatArray,
         columns: dict[Any, int],
     ) -> None:
-        """Put the functions of crossings into the rows of what a part shares with others that do not have them."""
+        """Put the functions of crossings into the rows that a part shares with parts that do not have them."""
         for crossing, link in by_crossing(faces).items():
             first, row = columns[link], 0
             for face, matrix in carried.items():
@@ -325,7 +325,7 @@ class LocalSystems:
         return self._stiffness(part) * balance, theirs
 
     def _unit_of_sums(self, part: CellPart) -> FloatArray:
-        """Return what sums are multiplied with: the same everywhere, as they add up however coefficients vary."""
+        """Return the factor of sums: the same everywhere, as they add up however coefficients vary."""
         if self._unit is None:
             self._unit = self.rows.weights(part, self.rows.layout.root.size / 2)
         return self._unit

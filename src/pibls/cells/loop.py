@@ -334,7 +334,7 @@ class Loop:
         """Return a sentence where data are narrower than cells."""
         if self.data is None or not self.data.unseen(fit.root, self.tol):
             return ""
-        return "A source, a coefficient or a condition has features that are too narrow for the cells there can be."
+        return "A source, a coefficient or a condition has features that are narrower than the smallest cells."
 
     def limit(self, found: Compared) -> Stop | None:
         """Return why finer cells would not help, or None."""

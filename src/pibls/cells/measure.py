@@ -13,7 +13,7 @@ from pibls.cells.layout import Layout
 from pibls.cells.parts import CellPart, part_values
 from pibls.cells.solve import Fit
 from pibls.checks import BoolArray, FloatArray
-from pibls.features.reference import Reference, cube_rule, rule_count
+from pibls.features.reference import ReferenceNetwork, cube_rule, rule_count
 from pibls.problem import Average
 
 __all__ = ["Tails", "ancestor_values", "average_error", "distances", "missed_along", "shares_of", "stacked", "tails_of"]
@@ -41,9 +41,9 @@ def _analysis(dimension: int, count: int) -> FloatArray:
 
 @dataclass(frozen=True, eq=False)
 class Tails:
-    """Measures what the highest degrees along each axis contribute to a function on a cell."""
+    """Measures how much the highest degrees along each axis contribute to a function on a cell."""
 
-    reference: Reference
+    reference: ReferenceNetwork
 
     @cached_property
     def _degrees(self) -> Any:
@@ -72,7 +72,7 @@ class Tails:
         return np.asarray(np.sqrt(np.prod(halves, axis=1))[:, None, None] * rough)
 
     def of_cut(self, weights: FloatArray, part: CellPart, values: FloatArray) -> FloatArray:
-        """Return the same for a part that is cut: what its functions do outside the domain does not count.
+        """Return the same for a part that is cut: values of its functions outside the domain do not count.
 
         ``values`` are those of the functions at its points.
         """
@@ -134,13 +134,13 @@ class Tails:
 
 
 @lru_cache(maxsize=16)
-def tails_of(reference: Reference) -> Tails:
-    """Return what measures roughness in the functions of a reference network."""
+def tails_of(reference: ReferenceNetwork) -> Tails:
+    """Return the measure of roughness in the functions of a reference network."""
     return Tails(reference)
 
 
 def missed_along(values: FloatArray, weights: FloatArray, parameters: int, count: int) -> float:
-    """Return the L2 norm of what polynomials of a degree below ``count − 2`` miss of values at points of a surface."""
+    """Return the L2 error with which polynomials of a degree below ``count − 2`` fit values at points of a surface."""
     if len(values) != count**parameters:
         return 0.0  # scattered points: what is rough shows in the solution
     return float(np.linalg.norm(_highest(parameters, count) @ values) * np.sqrt(weights.sum() / 2**parameters))
@@ -154,7 +154,7 @@ def _highest(parameters: int, count: int) -> FloatArray:
 
 
 @lru_cache(maxsize=16)
-def _sparse_rule(reference: Reference) -> tuple[FloatArray, FloatArray, FloatArray]:
+def _sparse_rule(reference: ReferenceNetwork) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Return a few points of the cube, their weights, and the functions of a reference network there."""
     zero = (0,) * reference.dimension
     U, weights = cube_rule(len(zero), _SPARSE if len(zero) < 3 else 4)

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import product
 from typing import Any
 
 import numpy as np
-from scipy.linalg import solve_triangular
+from scipy.linalg import lapack
 
 from pibls.cells.surface import Rule
 from pibls.cells.tree import Cell
-from pibls.checks import FloatArray
-from pibls.features.reference import Reference
+from pibls.checks import FloatArray, IntArray
+from pibls.features.reference import ReferenceNetwork
 from pibls.problem import Statement
 
 __all__ = ["CellPart", "Face", "exact_weights", "legendre", "part_values", "polynomials"]
@@ -79,7 +79,7 @@ class CellPart:
 
 @dataclass(frozen=True, eq=False)
 class Face:
-    """A piece of surface inside the domain between two parts, with polynomials on it for what both share.
+    """A piece of surface inside the domain between two parts, with polynomials on it for their shared values.
 
     It lies in a wall across an axis, or, with normals of its own, in a seam inside a cell or in an interface. What
     holds across it instead of continuity comes with the part that is inside. A whole one is all that two
@@ -111,7 +111,7 @@ class Face:
         return 2.0 * float(min(self.below.half[self.axis], self.above.half[self.axis]))
 
 
-def part_values(reference: Reference, part: CellPart, weights: FloatArray, X: FloatArray) -> FloatArray:
+def part_values(reference: ReferenceNetwork, part: CellPart, weights: FloatArray, X: FloatArray) -> FloatArray:
     """Return the fields of a part at points: (points, fields)."""
     zero = (0,) * reference.dimension
     if part.whole:
@@ -137,26 +137,19 @@ def exact_weights(
     >>> bool(abs(found @ points[:, 0] ** 2 - 4 / 3) < 1e-12)
     True
     """
-    edge = (around.points - center) / half
-    tables = [np.polynomial.legendre.legvander(column, degree + 1) for column in edge.T]
+    edge, (powers, others, number) = (around.points - center) / half, _powers(len(half), degree)
+    tables = _tables(edge, degree + 1)
     rising = np.empty((len(edge), degree + 1))
     rising[:, 0] = edge[:, 0]
-    for i in range(1, degree + 1):
-        rising[:, i] = (tables[0][:, i + 1] - tables[0][:, i - 1]) / (2 * i + 1)
+    rising[:, 1:] = (tables[0][:, 2:] - tables[0][:, :-2]) / (2 * np.arange(1, degree + 1) + 1)
     flux = half[0] * around.weights * around.normals[:, 0]
-    inner = [np.polynomial.legendre.legvander(column, degree) for column in local.T]
-    indices = sorted((i for i in product(range(degree + 1), repeat=len(half)) if sum(i) <= degree), key=sum)
-    powers = np.array(indices).T
-    totals = powers.sum(axis=0)
-    values = np.prod([table[:, own] for table, own in zip(inner, powers, strict=True)], axis=0)
     # What goes with the same powers of the other coordinates is summed at once.
-    others, number = np.unique(powers[1:], axis=1, return_inverse=True)
-    across = np.prod([table[:, own] for table, own in zip(tables[1:], others, strict=True)], axis=0)
-    moments = (rising.T * flux @ across)[powers[0], number.ravel()]
+    moments = (rising.T * flux @ _product(tables[1:], others))[powers[0], number]
     # The first one is the volume, which scattered points tell roughly: else the boundary was not found as a whole.
     if abs(moments[0] - weights.sum()) > _ROUGHLY * weights.sum():
         return weights
     weights = weights * (moments[0] / weights.sum())
+    totals, values = powers.sum(axis=0), _product(_tables(local, degree), powers)
     lacking = moments - weights @ values
     orthogonal, triangle = np.linalg.qr(values)
     diagonal = np.abs(np.diag(triangle))
@@ -165,8 +158,7 @@ def exact_weights(
         if count > len(local):
             continue
         if diagonal[:count].min() > _DEPENDENT * diagonal[:count].max():
-            right = solve_triangular(triangle[:count, :count], lacking[:count], trans=1, check_finite=False)
-            change = orthogonal[:, :count] @ right
+            change = orthogonal[:, :count] @ lapack.dtrtrs(triangle[:count, :count], lacking[:count], trans=1)[0]
         else:
             change = np.linalg.lstsq(values[:, :count].T, lacking[:count], rcond=_DEPENDENT)[0]
         # Weights out of all proportion: there are too few points.
@@ -175,18 +167,38 @@ def exact_weights(
     return weights
 
 
+@lru_cache(maxsize=32)
+def _powers(dimension: int, degree: int) -> tuple[IntArray, IntArray, IntArray]:
+    """Return the powers of all products of a total degree, those of all coordinates but the first, and which is which.
+
+    >>> [own.tolist() for own in _powers(2, 1)]
+    [[[0, 0, 1], [0, 1, 0]], [[0, 1]], [0, 1, 0]]
+    """
+    powers = np.array(sorted((i for i in product(range(degree + 1), repeat=dimension) if sum(i) <= degree), key=sum)).T
+    others, number = np.unique(powers[1:], axis=1, return_inverse=True)
+    return powers, others, number.ravel()
+
+
+def _tables(local: FloatArray, degree: int) -> list[FloatArray]:
+    """Return Legendre's polynomials up to a degree of every coordinate of points."""
+    return list(np.polynomial.legendre.legvander(local.T, degree))
+
+
+def _product(tables: list[FloatArray], powers: IntArray) -> FloatArray:
+    """Return products of polynomials, one of each coordinate."""
+    found = tables[0][:, powers[0]]
+    for table, own in zip(tables[1:], powers[1:], strict=True):
+        found *= table[:, own]
+    return found
+
+
 def legendre(local: FloatArray, degree: int) -> FloatArray:
     """Return products of Legendre's polynomials up to a total degree at points of a cube.
 
     >>> legendre(np.array([[0.5, -1.0]]), 1).tolist()
     [[1.0, -1.0, 0.5]]
     """
-    tables = [np.polynomial.legendre.legvander(column, degree) for column in local.T]
-    if len(tables) == 1:
-        return np.asarray(tables[0])
-    indices = (index for index in product(range(degree + 1), repeat=len(tables)) if sum(index) <= degree)
-    pairs = [[table[:, i] for table, i in zip(tables, index, strict=True)] for index in sorted(indices, key=sum)]
-    return np.stack([np.prod(pair, axis=0) for pair in pairs], axis=1)
+    return _product(_tables(local, degree), _powers(local.shape[1], degree)[0])
 
 
 def polynomials(X: FloatArray, weights: FloatArray, degree: int) -> tuple[FloatArray, FloatArray | None]:

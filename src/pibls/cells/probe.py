@@ -1,4 +1,4 @@
-"""Looks for what the points of a cell miss: narrow features of data inside it, and layers at its ends.
+"""Looks for features that the points of a cell miss: narrow ones of data inside it, and layers at its ends.
 
 A function of data is also evaluated on lines across the cell, at points that crowd towards their ends, and at points
 scattered over the whole domain. What polynomials through the points of the cell do not say about it is not resolved.
@@ -49,7 +49,7 @@ def points_on_line(count: int) -> FloatArray:
 
 
 def missed_on_lines(found: FloatArray, count: int) -> FloatArray:
-    """Return the L2 norms on [−1, 1] of what polynomials through Gauss points miss of values on lines.
+    """Return the L2 errors on [−1, 1] of polynomials through Gauss points, from values on lines.
 
     Examples
     --------
@@ -90,7 +90,7 @@ class Probe:
     _spots: dict[Function, Spots] = field(default_factory=dict)
 
     def missed(self, parts: Sequence[CellPart], function: Function, known: Sequence[FloatArray]) -> FloatArray:
-        """Return the L2 norms of what the points of whole parts miss of a function, known there, by axis."""
+        """Return by axis the L2 errors of a function through its values at the points of whole parts."""
         d, count = len(parts[0].half), rule_count(self.layout.reference.degree)
         U, half = _lines(d, count), np.array([part.half for part in parts])
         X = np.array([part.center for part in parts])[:, None] + half[:, None] * U.reshape(-1, d)

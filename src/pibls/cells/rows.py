@@ -1,4 +1,4 @@
-"""The rows of a problem on a part of a cell: equation, conditions, and what is shared across faces."""
+"""The rows of a problem on a part of a cell: equation, conditions, and values shared across faces."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from pibls.cells.balance import balanced
-from pibls.cells.flux import Flux
+from pibls.cells.flux import Fluxes
 from pibls.cells.layout import Layout
 from pibls.cells.parts import CellPart, Face, polynomials
 from pibls.cells.surface import Rule
@@ -20,7 +20,7 @@ from pibls.errors import ProblemError
 from pibls.features import MultiIndex
 from pibls.features.reference import on_grid
 from pibls.problem import AtPoints, Average, Opposite, Problem, Statement
-from pibls.problem.analysis import Analysis, analysis_of
+from pibls.problem.analysis import analysis_of
 
 __all__ = ["PartRows", "Rows"]
 
@@ -119,6 +119,12 @@ class Rows:
         Further sources of a statement at points of a part, one column each, to solve for at the same time.
     sides
         How many right-hand sides there are, the first of them the problem's own.
+    problem, equations
+        The problem, and its differential equations.
+    orders, is_constant
+        Highest order of derivative of each field along each axis, and whether all coefficients are numbers.
+    width
+        Number of unknowns of a part.
     """
 
     layout: Layout
@@ -137,42 +143,18 @@ class Rows:
     _on: dict[Any, list[Statement]] = field(default_factory=dict)
     _evaluated: dict[CellPart, list[tuple[list[Term], FloatArray]]] = field(default_factory=dict)  # linear equations
 
+    def __post_init__(self) -> None:
+        self.problem: Problem = self.layout.problem
+        self.analysis = own = analysis_of(self.problem)
+        self.equations, self.orders, self.is_constant = own.equations, own.orders, own.is_constant
+        self.width = self.layout.reference.size * len(self.problem.field_names)
+
     def forget(self) -> None:
         """Scale rows anew."""
         known: tuple[dict[Any, Any], ...] = (self._balances, self._magnitudes, self._factors, self._traced)
         for own in (*known, self._face_units, self._weights):
             own.clear()
         self.__dict__.pop("flux", None)
-
-    @property
-    def problem(self) -> Problem:
-        """The problem."""
-        return self.layout.problem
-
-    @cached_property
-    def analysis(self) -> Analysis:
-        """What the symbols of the problem tell."""
-        return analysis_of(self.problem)
-
-    @property
-    def equations(self) -> tuple[Statement, ...]:
-        """The differential equations."""
-        return self.analysis.equations
-
-    @property
-    def orders(self) -> Any:
-        """Highest order of derivative of each field along each axis, shape (fields, axes)."""
-        return self.analysis.orders
-
-    @property
-    def is_constant(self) -> bool:
-        """Whether all coefficients of the equations are numbers."""
-        return self.analysis.is_constant
-
-    @cached_property
-    def width(self) -> int:
-        """Number of unknowns of a part."""
-        return self.layout.reference.size * len(self.problem.field_names)
 
     def prepare(self, parts: Sequence[CellPart]) -> None:
         """Evaluate the coefficients and sources of linear equations at the points of many parts at once."""
@@ -211,8 +193,8 @@ class Rows:
             equation, means = self._alike[key]
         means = means * (part.extent / rows)[:, None]
         given = np.array([part.integrals @ values for values in sources])
-        condition, value, flows = self._conditions(part, units)
-        besides = self._besides(part, units, flows)
+        condition, value, flows, placed = self._conditions(part, units)
+        besides = self._besides(part, units, flows, placed)
         return PartRows(units, equation, source, condition, value, means, given, flows, besides, key)
 
     def residual(self, part: CellPart) -> FloatArray:
@@ -242,8 +224,10 @@ class Rows:
             (n, index, float(f"{factor * value * units[n] / _power(half, index):.12g}")) for n, index, value in terms
         )
 
-    def _besides(self, part: CellPart, units: FloatArray, flows: FloatArray) -> FloatArray | None:
-        """Return rows of what conditions on a part cut in space say beside all that flows out, if they say that.
+    def _besides(
+        self, part: CellPart, units: FloatArray, flows: FloatArray, placed: list[tuple[Rule, list[Stated], Any]]
+    ) -> FloatArray | None:
+        """Return rows of conditions on a part cut in space beyond the total flux, if they give more than that.
 
         The integrals of a thin part, over its volume and its surface, do not agree as they should: they are not needed
         then, if equations say what it is that flows.
@@ -253,15 +237,15 @@ class Rows:
         if part.whole or len(part.half) < 3 or not plain or not self.layout.ground.is_covered:
             return None
         found, start = [], 0
-        for place, rule in part.boundary.items():
-            known = self._on_boundary(part, place, rule)
-            levels = [[term for term in own.terms if not any(term[1])] for own in known]
-            nothing = [np.zeros((len(rule.weights), self.width))] * len(known)
-            rows = self._at(part, rule.points, levels, units) if any(levels) else nothing
-            found += [own.weighed(values) for own, values in zip(known, rows, strict=True)]
-            stop = start + sum(map(len, found[-len(known) :]))
+        for rule, known, rows in placed:
+            stop = start + sum(map(len, rows))
             if not flows[:, start:stop].any(axis=1).all() or not all(_flows_evenly(own.terms, rule) for own in known):
                 return None
+            for own, block in zip(known, rows, strict=True):
+                levels = [term for term in own.terms if not any(term[1])]
+                again = 0 < len(levels) < len(own.terms)
+                level = own.weighed(self._at(part, rule.points, [levels], units)[0]) if again else block
+                found.append(level if levels else np.zeros_like(block))
             start = stop
         return np.concatenate([*found, np.zeros((flows.shape[1] - start, self.width))])
 
@@ -295,7 +279,7 @@ class Rows:
         return [self.only_terms(e, part, part.points, None) for e in self.equations]
 
     def weights(self, part: CellPart, half: FloatArray) -> FloatArray:
-        """Return how much what an equation lacks in all over a box of some half sides counts, one per equation.
+        """Return the weight of each equation's integrated residual over a box of some half sides.
 
         A source of one in the box changes the solution by as much, in the mean square over the box.
         """
@@ -307,7 +291,7 @@ class Rows:
         return self._weights[key]
 
     def emphasis(self, part: CellPart) -> float:
-        """Return what all rows of a part are multiplied with in least squares: the more, the smaller its cell is.
+        """Return the factor of all rows of a part in least squares: the larger, the smaller its cell is.
 
         Rows are in units of the solution, as its mean square is. What an equation of order m lacks in a small cell is
         felt far away as in the energy, where derivatives of order m/2 count; half an order less, as values that jump
@@ -329,13 +313,19 @@ class Rows:
             return self.terms(statement, X, normals, [], axis)
         return self.lowered(statement, part, X, normals)[0]
 
-    def _conditions(self, part: CellPart, units: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+    def _conditions(
+        self, part: CellPart, units: FloatArray
+    ) -> tuple[FloatArray, FloatArray, FloatArray, list[tuple[Rule, list[Stated], Any]]]:
+        """Return the rows of all conditions, right-hand sides, how balances depend on them, and those by place."""
+        placed: list[tuple[Rule, list[Stated], Any]] = []
         blocks, rights = [np.empty((0, self.width))], [np.empty((0, self.sides))]
         flows = [np.empty((len(self.equations), 0))]
         for place, rule in part.boundary.items():
             own = self._on_boundary(part, place, rule)
-            rows = self._at(part, rule.points, [one.terms for one in own], units)
-            blocks += [one.weighed(block) for one, block in zip(own, rows, strict=True)]
+            made = self._at(part, rule.points, [one.terms for one in own], units)
+            rows = [one.weighed(block) for one, block in zip(own, made, strict=True)]
+            placed.append((rule, own, rows))
+            blocks += rows
             rights += [-one.weighed(self._sources(part, one)) for one in own]
             lowered = [(one.terms, self.factor(one.statement, part, one.terms, units)) for one in own]
             flow = self.flux.of_conditions(part, rule, lowered, _depth(part, rule))
@@ -345,7 +335,7 @@ class Rows:
             blocks.append(one.weighed(self._at(part, one.points, [one.terms], units)[0]))
             rights.append(-one.weighed(self._sources(part, one)))
             flows.append(np.zeros((len(self.equations), len(one.points))))
-        return np.concatenate(blocks), np.concatenate(rights), np.hstack(flows)
+        return np.concatenate(blocks), np.concatenate(rights), np.hstack(flows), placed
 
     def on(self, place: Any) -> list[Statement]:
         """Return the conditions that hold on a part of the boundary."""
@@ -354,7 +344,7 @@ class Rows:
         return self._on[place]
 
     def boundary_key(self, part: CellPart, rows: PartRows) -> Any:
-        """Return what whole parts have in common that have equal rows of conditions; None where they are its own."""
+        """Return a key that whole parts with equal rows of conditions share; None where the rows are the part's own."""
         found, count = [], 0
         for place, rule in part.boundary.items():
             forms = [statement.form for statement in self.on(place)]
@@ -376,7 +366,7 @@ class Rows:
         return tuple(found) if count == len(rows.value) else None
 
     def factor(self, statement: Statement, part: CellPart, found: list[Term], units: FloatArray) -> float:
-        """Return what the rows of a condition on a part are multiplied with, beside the roots of weights."""
+        """Return the factor of the rows of a condition on a part, beside the roots of weights."""
         key = (part, id(statement))
         if key not in self._factors:
             size = float((self.sizes(found, part.half) * units).max())
@@ -427,9 +417,9 @@ class Rows:
         return found
 
     @cached_property
-    def flux(self) -> Flux:
-        """What flows across faces."""
-        return Flux(self)
+    def flux(self) -> Fluxes:
+        """The fluxes across faces."""
+        return Fluxes(self)
 
     @cached_property
     def averages(self) -> tuple[Statement, ...]:
@@ -437,7 +427,7 @@ class Rows:
         return tuple(s for s in self.problem.statements if isinstance(s.place, Average))
 
     def average(self, part: CellPart, units: FloatArray, statement: Statement) -> tuple[FloatArray, FloatArray]:
-        """Return what a part adds to an average over the domain: a row, and its share of the right-hand sides."""
+        """Return a part's share of an average over the domain: a row, and its share of the right-hand sides."""
         X, weights = self.layout.quadrature(part)
         if not len(X):
             return np.zeros(self.width), np.zeros(self.sides)
@@ -495,7 +485,7 @@ class Rows:
         return found
 
     def traced_right(self, part: CellPart, face: Face) -> FloatArray:
-        """Return the right-hand sides of :meth:`traced`: zero but for what is known across interfaces."""
+        """Return the right-hand sides of :meth:`traced`: zero but for known values across interfaces."""
         step = face.basis.shape[1]
         wanted = self.shared(face)
         found = np.zeros((step * len(wanted), self.sides))

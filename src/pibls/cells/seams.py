@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
@@ -16,7 +17,6 @@ from pibls.problem.level import Level
 from pibls.quadrature.roots import held_ranges
 
 _ZERO = 1e-9
-_TO_ROUNDING = 10  # rounds in which a place is found: deep cells are tiny beside the curve
 
 
 def seam_pieces(
@@ -64,7 +64,7 @@ def _kept(
 ) -> list[Piece]:
     """Return the pieces of a curve that are inside a domain, and between two kinds."""
     held = [
-        Piece(piece.patch, np.vstack([[span], piece.box[1:]]))
+        replace(piece, box=np.vstack([[span], piece.box[1:]]))
         for whole in split_at(piece, others)
         for span in held_ranges(lambda s, whole=whole: inside(along(whole, s)), *whole.box[0])
     ]
@@ -76,7 +76,7 @@ def split_at(piece: Piece, levels: Sequence[Level]) -> list[Piece]:
     if not levels or len(piece.box) - isinstance(piece.patch, TimedPatch) != 1:
         return [piece]
     cuts = [piece.box[0, 0], *sorted(end for level in levels for end in _zeros(piece, level)), piece.box[0, 1]]
-    return [Piece(piece.patch, np.vstack([[span], piece.box[1:]])) for span in pairwise(cuts) if span[1] > span[0]]
+    return [replace(piece, box=np.vstack([[span], piece.box[1:]])) for span in pairwise(cuts) if span[1] > span[0]]
 
 
 def along(piece: Piece, s: FloatArray) -> FloatArray:
@@ -88,5 +88,5 @@ def along(piece: Piece, s: FloatArray) -> FloatArray:
 def _zeros(piece: Piece, level: Level) -> list[float]:
     """Return where a level changes sign along the first parameter of a piece."""
     start, stop = piece.box[0]
-    spans = held_ranges(lambda s: level(along(piece, s)) > 0, start, stop, _TO_ROUNDING)
+    spans = held_ranges(lambda s: level(along(piece, s)) > 0, start, stop)
     return [end for span in spans for end in span if abs(end - piece.box[0]).min() > _ZERO]

@@ -29,23 +29,17 @@ class Sharing:
     _sides: dict[Face, tuple[CellPart, int, bool] | None] = field(default_factory=dict)  # which walls have them
     _links: dict[Any, Link] = field(default_factory=dict)
 
-    @property
-    def rows(self) -> Rows:
-        """The rows of the problem."""
-        return self.local.rows
-
-    @property
-    def layout(self) -> Layout:
-        """The domain."""
-        return self.rows.layout
+    def __post_init__(self) -> None:
+        self.rows: Rows = self.local.rows
+        self.layout: Layout = self.rows.layout
 
     def of(self, root: Cell) -> dict[CellPart, list[Any]]:
         """Return the faces and links of every part."""
-        cells = leaves(root)
-        held: dict[CellPart, list[Any]] = {part: [] for part in self._parts(cells)}
+        cells, every = leaves(root), list(contacts(root, self.rows.periodic))
+        held: dict[CellPart, list[Any]] = {part: [] for part in self.layout.parts_of(cells)}
         walls: dict[tuple[CellPart, int, bool], list[Face]] = {}
-        for contact in contacts(root, self.rows.periodic):
-            for face in self.layout.faces(contact):
+        for contact, faces in zip(every, self.layout.walls.faces_of(every), strict=True):
+            for face in faces:
                 held[face.below].append(face)
                 held[face.above].append(face)
                 if face not in self._sides:
@@ -77,16 +71,13 @@ class Sharing:
         chains: list[tuple[Any, tuple[CellPart, ...]]] = []
         chains += [(statement, pair) for statement in self.rows.averages for pair in pairwise(parts)]
         for crossing in self.layout.ground.crossings:
-            around = self._parts(crossing.around(cells)[1])
+            around = tuple(self.layout.parts_of(crossing.around(cells)[1]))
             self.local.around[crossing] = set(around)
             chains += [(crossing, around)] if len(around) > 1 else []
         for of, parts in chains:
             link = self._links.setdefault((of, parts), Link(parts[0], parts[1], of))
             for part in parts:
                 held[part].append(link)
-
-    def _parts(self, cells: Sequence[Cell]) -> tuple[CellPart, ...]:
-        return tuple(part for cell in cells for part in self.layout.parts(cell))
 
 
 def _beside(contact: Contact, face: Face) -> tuple[CellPart, int, bool] | None:

@@ -35,7 +35,7 @@ def changes(kinds: Kinds, X: FloatArray, normals: FloatArray, size: float) -> Bo
 
 @dataclass(frozen=True, eq=False)
 class Sheet:
-    """What lies in a box, and inside a domain, of the surface on which a level is zero and kinds change."""
+    """The piece, in a box and inside a domain, of the surface on which a level is zero and kinds change."""
 
     level: Level
     inside: Callable[[FloatArray], BoolArray]

@@ -168,7 +168,7 @@ class Glue:
         return found, tree.left(tree.loads, found)
 
     def weakest(self, seed: int = 0) -> tuple[float, dict[CellPart, FloatArray]]:
-        """Return how strongly the last solution answers to changes of what it must meet, and its largest answer.
+        """Return how strongly the last solution answers to changes of its data, and its largest answer.
 
         One step of inverse iteration with random right-hand sides: near one where everything is well determined,
         beyond all bounds where a function can be added to the solution that no row sees.

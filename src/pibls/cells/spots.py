@@ -64,7 +64,7 @@ class Spots:
 
     @cached_property
     def _inner(self) -> dict[sp.Expr, list[Place]]:
-        """Expressions inside the one looked at, with what of them is largest where it may be narrow."""
+        """Expressions inside this one, with the part of each that is largest where this one may be narrow."""
         found: dict[sp.Expr, list[Place]] = {}
         for inner, height in _inner(self.function.expression, self.switches):
             if inner.free_symbols and not inner.free_symbols - set(self.function.coordinates):
@@ -90,7 +90,7 @@ class Spots:
 
     @cached_property
     def _asked(self) -> list[tuple[bool, list[Place]]]:
-        """Whether each expression inside has values of a user's function, and what of it is largest."""
+        """Whether each expression inside has values of a user's function, and the part of it that is largest."""
         return [(bool(inner.has(Data)), heights) for inner, heights in self._inner.items()]
 
     @cached_property
@@ -197,7 +197,7 @@ def _around(dimension: int) -> FloatArray:
 
 
 def _inner(expression: sp.Expr, switches: bool) -> Iterator[tuple[sp.Expr, Place]]:
-    """Yield expressions inside another one, each with what of it is largest where the other is narrow."""
+    """Yield expressions inside another one, each with the part of it that is largest where the other is narrow."""
     for node in sp.preorder_traversal(expression):
         if isinstance(node, sp.exp):
             yield node.args[0], _largest

@@ -16,7 +16,7 @@ from pibls.cells.solve import Fit
 from pibls.cells.tree import Cell, leaves
 from pibls.checks import FloatArray
 from pibls.features import MultiIndex
-from pibls.features.reference import Reference
+from pibls.features.reference import ReferenceNetwork
 
 __all__ = ["TreeState", "between", "missed", "projected", "values_of"]
 
@@ -61,7 +61,7 @@ def projected(layout: Layout, root: Cell, values: Values, known: Weights | None 
     reference = layout.reference
     zero = (0,) * reference.dimension
     found: dict[CellPart, FloatArray] = {}
-    for part in (part for leaf in leaves(root) for part in layout.parts(leaf)):
+    for part in layout.parts_of(leaves(root)):
         if known is not None and part in known:
             found[part] = known[part]
             continue
@@ -85,7 +85,7 @@ def missed(layout: Layout, weights: Weights, values: Values) -> float:
 
 
 @lru_cache(maxsize=16)
-def _fitting(reference: Reference) -> FloatArray:
+def _fitting(reference: ReferenceNetwork) -> FloatArray:
     """Return the matrix from values at the points of the rule to weights; rounding makes it more than a transpose."""
     zero = (0,) * reference.dimension
     roots = np.sqrt(reference.rule[1])

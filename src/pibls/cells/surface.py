@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -19,16 +19,16 @@ from pibls.checks import BoolArray, FloatArray
 from pibls.geometry.patch import AffinePatch, FlippedPatch, Patch, TimedPatch
 from pibls.geometry.restricted import RestrictedPatch
 from pibls.geometry.sampling import kronecker
-from pibls.quadrature.roots import held_ranges
+from pibls.quadrature.roots import held_ranges, ranges_held
 from pibls.quadrature.rules import gauss, tensor
 
-__all__ = ["Piece", "Rule", "pieces"]
+__all__ = ["STEP", "Piece", "Rule", "pieces", "pieces_within"]
 
 Beside = Callable[[FloatArray], BoolArray]
 
 _SCAN = 33
 _SECTIONS, _ROUNDS = 256, 5
-_STEP = 1e-7  # inwards, relative to the box: which side of a face of the box a patch in that face belongs to
+STEP = 1e-7  # inwards, relative to the box: which side of a face of the box a patch in that face belongs to
 _ROUNDING = 1e-15
 _ALONG = 1 - 1e-3  # of a normal across a wall: what it belongs to lies in the wall, or touches it
 _GLANCE, _GRID, _MARGIN = 33, 97, 3  # places per parameter, and how many of them a narrow tip may miss
@@ -70,7 +70,7 @@ class Rule:
         return Rule(self.points, -self.normals, self.weights, self.runs)
 
     def together(self, values: Any) -> Any:
-        """Return what was found at each point as it is in the middle of its run.
+        """Return for each point the value found in the middle of its run.
 
         >>> rule = Rule(np.zeros((4, 2)), np.zeros((4, 2)), np.ones(4), np.array([0, 0, 0, -1]))
         >>> rule.together(np.array([5, 7, 9, 9])).tolist()
@@ -94,8 +94,30 @@ def pieces(patch: Patch) -> list[Piece]:
     return [Piece(patch, np.array([span, *rest])) for span in _spans(patch)]
 
 
+def pieces_within(pairs: Sequence[tuple[Any, FloatArray, FloatArray]]) -> list[list[Any]]:
+    """Return the pieces within boxes, for many pairs of both; curves of one patch are followed together."""
+    found: list[list[Any]] = [[] for _ in pairs]
+    curves: dict[int, list[int]] = {}
+    for number, (piece, low, high) in enumerate(pairs):
+        if isinstance(piece, Piece) and piece.patch.parameters == 1 and piece._straight is None:
+            curves.setdefault(id(piece.patch), []).append(number)
+        else:
+            found[number] = piece.within(low, high)
+    for numbers in curves.values():
+        piece = pairs[numbers[0]][0]
+        start, stop = np.array([pairs[number][0].box[0] for number in numbers]).T
+        low, high = (np.array([pairs[number][k] for number in numbers]) for k in (1, 2))
+
+        def sides(s: FloatArray, row: Any, piece: Piece = piece, low: Any = low, high: Any = high) -> BoolArray:
+            return piece._sides(s[:, None], low[row], high[row])
+
+        for row, begin, end in zip(*ranges_held(sides, start, stop), strict=True):
+            found[numbers[row]].append(replace(piece, box=np.array([[begin, end]])))
+    return found
+
+
 def _spans(patch: Patch) -> list[tuple[float, float]]:
-    """Return the ranges of the first parameter in which a patch is smooth: what is left of a curve may have gaps."""
+    """Return the ranges of the first parameter in which a patch is smooth: a curve that was cut may have gaps."""
     if isinstance(patch, FlippedPatch | TimedPatch):
         return _spans(patch.base) if patch.base.parameters else [(0.0, 1.0)]
     if not isinstance(patch, RestrictedPatch) or patch.parameters != 1:
@@ -117,10 +139,16 @@ class Piece:
 
     patch: Patch
     box: FloatArray
+    _known: dict[str, Any] = field(default_factory=dict)  # of the patch, for all pieces of it
 
-    @cached_property
+    @property
     def _direct(self) -> FloatArray | None:
-        """Return (parameters, coordinates) slopes where each parameter moves one coordinate evenly, else None."""
+        """Slopes (parameters, coordinates) where each parameter moves one coordinate evenly, else None."""
+        if "slopes" not in self._known:
+            self._known["slopes"] = self._slopes()
+        return self._known["slopes"]  # type: ignore[no-any-return]
+
+    def _slopes(self) -> FloatArray | None:
         count = self.patch.parameters
         # Steps without a symmetry that a curved patch could share.
         near, far = 0.21 + 0.31 * np.eye(count), 0.21 + 0.68 * np.eye(count)
@@ -138,7 +166,7 @@ class Piece:
         return len(self.box) < 2 or isinstance(self.patch, TimedPatch) or self._direct is not None
 
     def within(self, low: FloatArray, high: FloatArray) -> list[Piece]:
-        """Return what lies in a box: on its faces counts if the inside of the patch is in it."""
+        """Return the points in a box: those on its faces count if the inside of the patch is in it."""
         if self.patch.parameters == 0:
             return [self] if self._inside(self.box.reshape(1, -1)[:, :0], low, high)[0] else []
         if self.patch.parameters == 1:
@@ -151,9 +179,9 @@ class Piece:
         return np.asarray(self._sides(U, low, high).all(axis=1))
 
     def _sides(self, U: FloatArray, low: FloatArray, high: FloatArray, beside: Beside | None = None) -> BoolArray:
-        """Tell on which sides of the walls of a box points are, and which of them are kept at all."""
+        """Tell on which sides of the walls of a box, or of one for each, points are, and which are kept at all."""
         X, normals, keep = self.patch.at(U)
-        inner = X - _STEP * (high - low).min() * normals
+        inner = X - STEP * (high - low).min(axis=-1, keepdims=True) * normals
         kept = np.ones(len(X), dtype=np.bool_) if keep is None else keep
         # By rounding alone: what a large cell cut off here would be missing in all the small ones within it.
         tie = _ROUNDING * (np.maximum(np.abs(low), np.abs(high)) + self.patch.measure)
@@ -164,22 +192,25 @@ class Piece:
         return np.hstack([low <= above, high >= below, kept[:, None], *more])
 
     def _curves(self, low: FloatArray, high: FloatArray) -> list[Piece]:
-        straight = self._straight
-        if straight is not None:
+        if (straight := self._straight) is not None:
             return self._between(low, high, *straight)
-        found = held_ranges(lambda s: self._sides(s[:, None], low, high), *self.box[0])
-        return [Piece(self.patch, np.array([span])) for span in found]
+        return pieces_within([(self, low, high)])[0]
 
-    @cached_property
+    @property
     def _straight(self) -> tuple[FloatArray, FloatArray] | None:
-        """Where a straight line without gaps begins and how it goes on, if the piece is one: ask no more then."""
+        """Where a straight line without gaps begins and how it goes on, if the patch is one."""
+        if "line" not in self._known:
+            self._known["line"] = self._line()
+        return self._known["line"]  # type: ignore[no-any-return]
+
+    def _line(self) -> tuple[FloatArray, FloatArray] | None:
         X, _, keep = self.patch.at(np.array([[0.0], [0.21], [0.52], [0.89], [1.0]]))
         slope = X[-1] - X[0]
         off = np.abs(X[0] + np.array([[0.21], [0.52], [0.89]]) * slope - X[1:-1]).max()
         return (X[0], slope) if keep is None and off <= 1e-14 * np.abs(slope).max() else None
 
     def _between(self, low: FloatArray, high: FloatArray, origin: FloatArray, slope: FloatArray) -> list[Piece]:
-        """Return what of a straight line lies in a box."""
+        """Return the stretch of a straight line in a box."""
         moving = np.abs(slope) > _ROUNDING * np.abs(slope).max()
         ends = np.sort((np.stack([low, high]) - origin)[:, moving] / slope[moving], axis=0)
         start, stop = max(self.box[0, 0], ends[0].max()), min(self.box[0, 1], ends[1].min())
@@ -187,7 +218,7 @@ class Piece:
             return []
         middle = np.array([[(start + stop) / 2]])
         inside = self._sides(middle, low, high).all()
-        return [Piece(self.patch, np.array([[start, stop]]))] if inside else []
+        return [replace(self, box=np.array([[start, stop]]))] if inside else []
 
     def _timed(self, low: FloatArray, high: FloatArray) -> list[Piece]:
         """Return the pieces of a curve carried through time."""
@@ -204,7 +235,7 @@ class Piece:
         found = held_ranges(
             lambda s: self._sides(np.stack([s, np.full(len(s), middle)], axis=1), low, high), *self.box[0]
         )
-        return [Piece(patch, np.array([span, (start, stop)])) for span in found]
+        return [replace(self, box=np.array([span, (start, stop)])) for span in found]
 
     def _sheets(self, low: FloatArray, high: FloatArray) -> list[Piece]:
         box = self.box
@@ -219,11 +250,11 @@ class Piece:
                 return []
             middle = cut.mean(axis=1)[None]
             X, normals, _ = self.patch.at(middle)
-            X = X - _STEP * (high - low).min() * normals
+            X = X - STEP * (high - low).min() * normals
             fixed = np.setdiff1d(np.arange(len(low)), axes)
             if not ((X[0] >= low) & (X[0] <= high))[fixed].all():
                 return []
-            found = Piece(self.patch, cut)
+            found = replace(self, box=cut)
             return [found] if found._kept(low, high) else []
         for count in (_GLANCE, _GRID):
             axes = [np.linspace(start, stop, count) for start, stop in box]
@@ -243,7 +274,7 @@ class Piece:
             joined = [own for own in boxes if not any(own is other for other in apart)]
             ends = np.stack([tight, *joined])
             boxes = [*apart, np.stack([ends[:, :, 0].min(axis=0), ends[:, :, 1].max(axis=0)], axis=1)]
-        return [Piece(self.patch, np.clip(box[:, :1] + step[:, None] * own, box[:, :1], box[:, 1:])) for own in boxes]
+        return [replace(self, box=np.clip(box[:, :1] + step[:, None] * own, box[:, :1], box[:, 1:])) for own in boxes]
 
     def _kept(self, low: FloatArray, high: FloatArray) -> bool:
         """Tell whether anything of a piece of a flat sheet is left by the shape it is a face of."""
@@ -291,7 +322,7 @@ class Piece:
         return found
 
     def _cut(self, low: FloatArray, high: FloatArray, counts: Sequence[int], beside: Beside | None) -> Rule | None:
-        """Return points in a box of what it cuts off, on lines of the parameters."""
+        """Return points of the piece that a box cuts off a patch, on lines of the parameters."""
         across, along = counts
         start, stop = self.box.T
         U, weights, _ = filled(lambda V: self._sides(V, low, high, beside), start, stop, 1, across, along)
@@ -302,7 +333,7 @@ class Piece:
 
 
 def _whole(patch: Patch) -> float:
-    """Return the area of the whole image of the unit cube, what is masked out included."""
+    """Return the area of the whole image of the unit cube, masked points included."""
     if isinstance(patch, FlippedPatch):
         return _whole(patch.base)
     if isinstance(patch, TimedPatch):

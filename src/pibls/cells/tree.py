@@ -131,7 +131,7 @@ class Cell:
 
     @cached_property
     def _halved(self) -> dict[tuple[int, float], Cell]:
-        """What it became where it was halved: the same cells, for whoever asks."""
+        """The halves of each cell that was halved: every caller gets the same cells."""
         return {}
 
     def _made(self, axis: int, where: float) -> Cell:

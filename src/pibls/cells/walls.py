@@ -16,19 +16,18 @@ from pibls.cells.filling import filled
 from pibls.cells.ground import FLAT, Ground, on_faces
 from pibls.cells.parts import CellPart, Face, legendre, polynomials
 from pibls.cells.sheets import Sheet
-from pibls.cells.surface import Piece, Rule
+from pibls.cells.surface import STEP, Piece, Rule
 from pibls.cells.tree import Cell, Contact
 from pibls.checks import FloatArray
-from pibls.features.reference import Reference, cube_rule, on_grid
+from pibls.features.reference import ReferenceNetwork, cube_rule, on_grid
 from pibls.geometry.sampling import kronecker
 from pibls.problem import Across, Statement
 from pibls.problem.evaluate import Function, compile_function
-from pibls.quadrature.roots import held_ranges
+from pibls.quadrature.roots import ranges_held
 from pibls.quadrature.rules import gauss, tensor
 
 __all__ = ["Walls"]
 
-_STEP = 1e-7
 _LINES, _NODES = 16, 8  # across a wall in space, and points on each stretch
 _PROBES = 256
 _ROOM = 1.1  # parts may reach a little beyond the outermost of their points
@@ -40,7 +39,7 @@ class Walls:
     """Finds the faces between parts, in walls of cells and in seams, and keeps them."""
 
     ground: Ground
-    reference: Reference
+    reference: ReferenceNetwork
     cutter: Cutter
     _faces: dict[tuple[Cell, Cell, int, float], list[Face]] = field(default_factory=dict)
     _seam_faces: dict[Cell, list[Face]] = field(default_factory=dict)
@@ -65,7 +64,7 @@ class Walls:
 
     @cached_property
     def _combined(self) -> FloatArray:
-        """What of Legendre's polynomials those on a whole face are."""
+        """The combinations of Legendre's polynomials that are those on a whole face."""
         U, weights, basis, _ = self.whole
         return np.asarray(np.linalg.lstsq(legendre(U, self.degree) * np.sqrt(weights)[:, None], basis)[0])
 
@@ -76,12 +75,25 @@ class Walls:
 
     def faces(self, contact: Contact) -> list[Face]:
         """Return the pieces of a contact inside the domain."""
-        key = (contact.below, contact.above, contact.axis, contact.shift)
-        if key not in self._faces:
-            self._faces[key] = self._cut_face(contact)
-        return self._faces[key]
+        return self.faces_of([contact])[0]
 
-    def _cut_face(self, contact: Contact) -> list[Face]:
+    def faces_of(self, contacts: Sequence[Contact]) -> list[list[Face]]:
+        """Return the pieces of many contacts inside the domain, found at once."""
+        keys = [(contact.below, contact.above, contact.axis, contact.shift) for contact in contacts]
+        new = {key: contact for key, contact in zip(keys, contacts, strict=True) if key not in self._faces}
+        self.cutter.cut(cell for contact in new.values() for cell in (contact.below, contact.above))
+        cut = [contact for contact in new.values() if self.reference.dimension == 2 and not self._is_plain(contact)]
+        ranges = self._wall_ranges(cut) if cut else {}
+        for key, contact in new.items():
+            self._faces[key] = self._cut_face(contact, ranges.get(contact, []))
+        return [self._faces[key] for key in keys]
+
+    def _is_plain(self, contact: Contact) -> bool:
+        """Tell whether two whole cells meet, or nothing does."""
+        sides = self.cutter.parts(contact.below), self.cutter.parts(contact.above)
+        return not all(sides) or all(own[0].whole for own in sides)
+
+    def _cut_face(self, contact: Contact, found: list[tuple[float, float]]) -> list[Face]:
         below, above = self.cutter.parts(contact.below), self.cutter.parts(contact.above)
         if not below or not above:
             return []
@@ -110,7 +122,6 @@ class Walls:
                 else []
             )
         if len(others) == 1:
-            found = self._wall_ranges(contact, below, above, lambda s: placed(s[:, None]))
             rules = [(placed(a + (b - a) * (U + 1) / 2), weights / 2 * area * (b - a)) for a, b in found]
         else:
             X = placed(kronecker(4 * len(U), len(others)))
@@ -133,7 +144,7 @@ class Walls:
         return self.cutter.part_at(contact.below, X - step), self.cutter.part_at(contact.above, X + step - away)
 
     def _cut_wall(self, contact: Contact, below: Sequence[CellPart], above: Sequence[CellPart]) -> list[Face]:
-        """Return the pieces of a wall in space, with points on lines that meet what cuts it head-on."""
+        """Return the pieces of a wall in space, with points on lines that meet the surfaces that cut it head-on."""
         others = np.flatnonzero(np.arange(len(contact.low)) != contact.axis)
 
         def placed(V: FloatArray) -> FloatArray:
@@ -164,49 +175,52 @@ class Walls:
         return faces
 
     def _between(self, contact: Contact, one: int, two: int, placed: Any) -> Any:
-        """Return what tells whether places of a wall are inside the domain and between two kinds, by columns."""
+        """Return a test of whether places of a wall are inside the domain and between two kinds, by columns."""
         step, away = self._across(contact)
 
         def inside(V: FloatArray) -> Any:
             X = placed(V)
-            below = self.ground.columns(X, one, step, contact.below)
+            below = self.ground.columns(X, one, step, [contact.below])
             if one == two and not contact.shift:
                 return below
-            return np.column_stack([below, self.ground.columns(X - away, two, -step, contact.above)])
+            return np.hstack([below, self.ground.columns(X - away, two, -step, [contact.above])])
 
         return inside
 
-    def _wall_ranges(
-        self, contact: Contact, below: Sequence[CellPart], above: Sequence[CellPart], placed: Any
-    ) -> list[tuple[float, float]]:
-        """Return the intervals of a wall in a plane that lie inside the domain, each between two kinds."""
-        if not self.ground.seams:
-            return held_ranges(lambda s: self.ground.inside(placed(s), contact.below), 0.0, 1.0)
-        step, away = self._across(contact)
-        known: dict[bytes, Any] = {}
+    def _wall_ranges(self, contacts: Sequence[Contact]) -> dict[Contact, list[tuple[float, float]]]:
+        """Return the intervals of walls in a plane that lie inside the domain, each between two kinds."""
+        kinds = [
+            [dict.fromkeys(part.kind for part in self.cutter.parts(cell)) for cell in (own.below, own.above)]
+            for own in contacts
+        ]
+        pairs = [(k, *pair) for k, sides in enumerate(kinds) for pair in product(*sides)]
+        which, one, two = np.array(pairs).T
+        low, span = (
+            np.array([own.low for own in contacts])[which],
+            np.array([o.high - o.low for o in contacts])[which],
+        )
+        step, away = np.array([self._across(own) for own in contacts])[which].transpose(1, 0, 2)
+        other = 1 - np.array([own.axis for own in contacts])[which]
+        below, above = ([getattr(contacts[k], side) for k in which] for side in ("below", "above"))
 
-        def seen(s: FloatArray) -> Any:
-            """Return what is seen from both sides; all pairs of kinds ask at much the same places."""
-            if (key := s.tobytes()) not in known:
-                X = placed(s)
-                one, two = self.ground.seen(X, step, contact.below), self.ground.seen(X - away, -step, contact.above)
-                known[key] = *one, *two
-            return known[key]
+        def columns(s: FloatArray, row: Any) -> Any:
+            X, ahead = low[row], other[row]
+            X[np.arange(len(X)), ahead] += span[row, ahead] * s
+            found = self.ground.columns(X, one[row], step[row], below, row)
+            if not self.ground.seams:
+                return found
+            return np.hstack([found, self.ground.columns(X - away[row], two[row], -step[row], above, row)])
 
-        found = []
-        for one in dict.fromkeys(part.kind for part in below):
-            for two in dict.fromkeys(part.kind for part in above):
-
-                def columns(s: FloatArray, one: int = one, two: int = two) -> Any:
-                    below_in, below_kinds, above_in, above_kinds = seen(s)
-                    return np.stack([below_in, below_kinds == one, above_in, above_kinds == two], axis=1)
-
-                found += [(start, stop) for start, stop in held_ranges(columns, 0.0, 1.0) if stop - start > FLAT]
-        span = contact.high - contact.low
-        return self.ground.at_tips(found, contact.below, contact.axis, contact.low, span)
+        row, start, stop = ranges_held(columns, np.zeros(len(which)), np.ones(len(which)))
+        ranges: dict[Contact, list[tuple[float, float]]] = {own: [] for own in contacts}
+        for k, begin, end in zip(which[row].tolist(), start.tolist(), stop.tolist(), strict=True):
+            if not self.ground.seams or end - begin > FLAT:
+                ranges[contacts[k]].append((begin, end))
+        at_tips = self.ground.at_tips
+        return {own: at_tips(held, own.below, own.axis, own.low, own.high - own.low) for own, held in ranges.items()}
 
     def _across(self, contact: Contact) -> tuple[FloatArray, FloatArray]:
-        """Return the way from a wall to what is plainly above it, and how far the wall is shifted, on a torus."""
+        """Return the way from a wall to points plainly above it, and how far the wall is shifted, on a torus."""
         step, away = np.zeros((2, len(contact.low)))
         step[contact.axis] = min(self.ground.aside(contact.below), self.ground.aside(contact.above))
         away[contact.axis] = contact.shift
@@ -227,7 +241,7 @@ class Walls:
         rule = piece.rule(cell.low, cell.high, degree + 3)
         if rule is None or on_faces(rule.points, cell).all():
             return []
-        step = _STEP * float(cell.size.min()) * rule.normals
+        step = STEP * float(cell.size.min()) * rule.normals
         found = (self.cutter.part_at(cell, rule.points - step), self.cutter.part_at(cell, rule.points + step))
         sides = np.stack([rule.together(own) for own in found], axis=1)
         places = tensor(*[gauss(degree + 3)] * len(piece.box))[0] if isinstance(piece, Piece) else _flattened(rule)
@@ -257,10 +271,10 @@ class Walls:
     def _crossed(
         self, below: CellPart, above: CellPart, X: FloatArray, normals: FloatArray
     ) -> dict[Statement, CellPart]:
-        """Return what holds across a face from inside to outside, and which part is inside."""
+        """Return the interface conditions across a face from inside to outside, and which part is inside."""
         if not self._interfaces:
             return {}
-        step = _STEP * min(float(part.half.min()) for part in (below, above)) * normals
+        step = STEP * min(float(part.half.min()) for part in (below, above)) * normals
         found = {}
         for statement, holds in self._interfaces.items():
             one, two = (holds(points).mean() > 0.5 for points in (X - step, X + step))
@@ -270,7 +284,7 @@ class Walls:
 
     @cached_property
     def _interfaces(self) -> dict[Statement, Function]:
-        """What holds across interfaces, and a function that is one inside each."""
+        """The interface conditions, and for each a function that is one inside."""
         symbols = self.ground.domain.coordinates
         return {
             statement: compile_function(sp.Piecewise((1, statement.place.condition), (0, True)), symbols)

@@ -156,9 +156,7 @@ def _defect(exact: Mapping[str, Any], truth: Mapping[str, Any], statement: State
     normals = place.normals if residual_function.needs_normals else None
     state = []
     for term in form.terms:
-        expression = exact[term.field]
-        for symbol, order in zip(form.coordinates, term.multi_index, strict=True):
-            expression = expression.diff(symbol, order)
+        expression = exact[term.field].diff(*zip(form.coordinates, term.multi_index, strict=True))
         state.append(compile_function(expression, form.coordinates)(place.points))
     residual = np.abs(residual_function(place.points, normals, state)).max()
     return float(residual) / max(1.0, *(float(np.abs(values).max()) for values in state))

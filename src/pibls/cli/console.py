@@ -106,16 +106,9 @@ def finite(value: Any) -> Any:
 def emit_table(
     heading: Sequence[str], rows: Sequence[Sequence[str]], right: Sequence[str] = (), optional: Sequence[str] = ()
 ) -> None:
-    """Print a table on standard output; a terminal that is narrow gets less of it.
+    """Print a table on standard output, columns of numbers to the ``right``; a narrow terminal gets less of it.
 
-    Parameters
-    ----------
-    heading, rows
-        Names of the columns, and their entries.
-    right
-        Columns of numbers.
-    optional
-        Columns that a narrow terminal goes without, in this order. Of the first it gets as much as there is room for.
+    It goes without ``optional`` columns, in this order; of the first it gets as much as there is room for.
     """
     from rich import box
     from rich.console import Console
@@ -159,16 +152,10 @@ def fit_columns(columns: Mapping[str, list[str]], width: int, optional: Sequence
 
 @contextmanager
 def told(debug: bool, after_interrupt: str = "", *, as_json: str = "") -> Iterator[None]:
-    """Turn every failure into a message on stderr and an exit code; tracebacks are for those who ask.
+    """Turn every failure into a message on stderr and an exit code; tracebacks are for those who ask to ``debug``.
 
-    Parameters
-    ----------
-    debug
-        Show the traceback too.
-    after_interrupt
-        What to say after Ctrl-C.
-    as_json
-        The command, if it was asked for JSON: then the failure is an object on standard output too.
+    ``after_interrupt`` is said after Ctrl-C. ``as_json`` names a command that was asked for JSON: then the failure is
+    an object on standard output too.
     """
     try:
         yield

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import csv
 import io
-import math
 import sys
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -98,20 +97,15 @@ def _warn_outside(solution: Solution, points: FloatArray) -> None:
 
 
 def read_points(name: str, coordinates: tuple[str, ...], added: tuple[str, ...] = ()) -> TableOfPoints:
-    """Read points from a CSV file whose first line names the coordinates, in any order, among other columns.
+    """Read points from a CSV file, or standard input, whose first line names the coordinates among other columns.
 
-    Parameters
-    ----------
-    name
-        The file, or ``-`` for standard input.
-    coordinates
-        Names of the coordinates in the order of the solution.
-    added
-        Names of columns to be added, which must not be there already.
+    Columns that are to be ``added`` must not be there already.
     """
     shown = "standard input" if name == STDIN else name
     try:
-        with _stream(name) as stream:
+        # Newlines inside quotes are the business of the CSV reader.
+        options: dict[str, Any] = {"encoding": "utf-8-sig", "newline": ""}
+        with io.TextIOWrapper(sys.stdin.buffer, **options) if name == STDIN else Path(name).open(**options) as stream:
             return _rows(csv.reader(stream), shown, coordinates, added)
     except OSError as error:
         raise InputError(f"The points of --at {name} cannot be read: {error.strerror}. Check the path.") from error
@@ -121,15 +115,10 @@ def read_points(name: str, coordinates: tuple[str, ...], added: tuple[str, ...] 
         raise InputError(f"The points of --at, {shown}, cannot be read as CSV: {error}.") from error
 
 
-def _stream(name: str) -> IO[str]:
-    # Newlines inside quotes are the business of the CSV reader.
-    if name == STDIN:
-        return io.TextIOWrapper(sys.stdin.buffer, encoding="utf-8-sig", newline="")
-    return Path(name).open(encoding="utf-8-sig", newline="")
-
-
 def _rows(reader: Any, name: str, coordinates: tuple[str, ...], added: tuple[str, ...]) -> TableOfPoints:
     import numpy as np
+
+    from pibls.problem.columns import entries_of, numbers_in
 
     heading = [entry.strip() for entry in next(reader, [])]
     missing = [coordinate for coordinate in coordinates if heading.count(coordinate) != 1]
@@ -141,27 +130,11 @@ def _rows(reader: Any, name: str, coordinates: tuple[str, ...], added: tuple[str
         raise TextError(f"The column {taken[0]!r} is there already and would be added; rename it.", path=name)
     places = [heading.index(coordinate) for coordinate in coordinates]
     entries, points = [], []
-    for row in reader:
+    for row in entries_of(reader, heading, name):
         if not any(entry.strip() for entry in row):
-            if len(row) > 1:
-                raise TextError("The entries of this row are empty; remove it.", path=name, line=reader.line_num)
-            continue
-        if len(row) != len(heading):
-            message = f"There are {len(row)} entries, and {len(heading)} columns are named in the first line."
-            raise TextError(message, path=name, line=reader.line_num)
-        points.append([_number(row[place], heading[place], place, name, reader.line_num) for place in places])
+            raise TextError("The entries of this row are empty; remove it.", path=name, line=reader.line_num)
+        points.append(numbers_in(row, places, heading, name, reader.line_num))
         entries.append(row)
     if not entries:
         raise TextError("There are no rows below the first line.", path=name)
     return TableOfPoints(heading, entries, np.array(points))
-
-
-def _number(entry: str, column: str, place: int, name: str, line: int) -> float:
-    try:
-        number = float(entry)
-    except ValueError:
-        number = math.nan
-    if not math.isfinite(number):
-        message = f"{entry[:60]!r} in column {column!r} is not a finite number."
-        raise TextError(message, path=name, line=line, column=place + 1)
-    return number

@@ -92,7 +92,10 @@ class Result:
         facts["time"] = f"{self.seconds:.2f} s"
         facts |= {f"wrote {kind}": str(path) for kind, path in self.files.items()}
         width = max(map(len, facts))
-        lines = [typer.style(self.source.title, bold=True), *_statement(str(self.source.problem)), ""]
+        stated = str(self.source.problem).splitlines()
+        if (rest := len(stated) - _MOST_LINES) > 0:
+            stated[_MOST_LINES:] = [f"  ... and {rest} more; see `pibls show`"]
+        lines = [typer.style(self.source.title, bold=True), *stated, ""]
         lines += [f"{name:<{width}}  {value}" for name, value in facts.items()]
         lines += ["", *str(self.solution.parameters).splitlines()] if self.solution.parameters else []
         return "\n".join([*lines, *self._advice()])
@@ -109,12 +112,6 @@ class Result:
             if longer or looser:
                 words += f" On the command line: {', or '.join(longer + looser)}."
         return ["", *textwrap.wrap(words, _WIDTH, break_long_words=False, break_on_hyphens=False)]
-
-
-def _statement(text: str) -> list[str]:
-    lines = text.splitlines()
-    rest = len(lines) - _MOST_LINES
-    return lines if rest <= 0 else [*lines[:_MOST_LINES], f"  ... and {rest} more; see `pibls show`"]
 
 
 def _above(value: float) -> str:

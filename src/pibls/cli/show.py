@@ -78,7 +78,7 @@ def picture(problem: Problem) -> Any:
     from matplotlib.figure import Figure
 
     from pibls.checks import cut
-    from pibls.cli.marks import marks, shown_axes
+    from pibls.cli.sketch import marks, shown_axes
     from pibls.errors import InputError
     from pibls.geometry.points import interior_points
 

@@ -29,7 +29,7 @@ def solve(
     source: SourceName,
     tol: Annotated[float | None, typer.Option(help="Relative L2 error to reach.")] = None,
     seed: Annotated[int | None, typer.Option(help="Seed: the same one gives the same solution.")] = None,
-    budget: Annotated[float | None, typer.Option(help="Work for the search, in nominal seconds.")] = None,
+    budget: Annotated[float | None, typer.Option(help="Work for the search, in seconds of 10¹⁰ operations.")] = None,
     deadline: Annotated[float | None, typer.Option(help="Real seconds after which the search ends.")] = None,
     memory: Annotated[str | None, typer.Option(help='Memory that it may take, such as "2 GB".')] = None,
     assume_well_posed: Annotated[

@@ -118,12 +118,9 @@ def complete(incomplete: str) -> list[str]:
         entries = sorted(folder.iterdir())
     except OSError:
         entries = []
-    files = [f"{entry}/" if entry.is_dir() else str(entry) for entry in entries if _wanted(entry)]
-    return names + [file for file in files if file.startswith(incomplete)]
-
-
-def _wanted(entry: Path) -> bool:
-    return not entry.name.startswith(".") and (entry.is_dir() or entry.suffix == ".toml")
+    shown = [entry for entry in entries if not entry.name.startswith(".")]
+    files = [f"{entry}/" if entry.is_dir() else str(entry) for entry in shown]
+    return names + [file for file in files if file.startswith(incomplete) and file.endswith(("/", ".toml"))]
 
 
 SourceName = Annotated[

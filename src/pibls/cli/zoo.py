@@ -35,13 +35,10 @@ def list_zoo(
         if as_json:
             emit_json("list", {"problems": found})
             return
-        rows = [[_cell(entry[column]) for column in _COLUMNS] for entry in found]
+        cells = [[entry[column] for column in _COLUMNS] for entry in found]
+        rows = [[", ".join(cell) if isinstance(cell, list) else str(cell) for cell in row] for row in cells]
         emit_table(_COLUMNS, rows, ("order",), optional=("about", "fields", "order", "dimensions"))
         emit(f"{len(found)} problems. Solve one with: pibls solve zoo:{found[0]['name']}")
-
-
-def _cell(value: Any) -> str:
-    return ", ".join(value) if isinstance(value, list) else str(value)
 
 
 def entries(linear: bool | None = None) -> list[dict[str, Any]]:

@@ -95,7 +95,7 @@ def followed(
         )
         if basis is not None and leak(evolution, basis) > SETTINGS.slight:
             name = evolution.multipliers[0].name
-            return Unsuitable(f"the boundary is open to {name}: it is not given what flows through all of it")
+            return Unsuitable(f"the boundary is open to {name}: its flux is not given on all of it")
         return lines.run(), lines
 
 

@@ -279,7 +279,7 @@ class RefinementInTime:
         if self.evolution.lacks:
             return Status.ILL_POSED, np.inf, self.evolution.lacks
         if not np.isfinite(estimate) and (lost := self._blown_up()):
-            remedy = "What is returned holds until then. End earlier, or check signs and initial values."
+            remedy = "The solution that is returned holds until then. End earlier, or check signs and initial values."
             return Status.ILL_POSED, estimate, f"{lost} {remedy}"
         status, message = verdict(self.tol, estimate, stop)
         return (status == Status.CONVERGED and self._unmet(solution)) or (status, estimate, message)

@@ -108,7 +108,7 @@ class Memory:
 
 
 @dataclass(frozen=True, eq=False)
-class Reference:
+class ReferenceNetwork:
     """Orthonormal functions on the cube [−1, 1]ᵈ, combinations of the nodes of a broad network.
 
     Attributes
@@ -236,7 +236,7 @@ def _told_apart(name: str, degree: int) -> float:
     return float(_DISTINCT * (_NOISE / steepest) ** (1.0 / degree))
 
 
-def draw_reference(dimension: int, degree: int, seed: int = 0, nodes: Cells = SINES) -> Reference:
+def draw_reference(dimension: int, degree: int, seed: int = 0, nodes: Cells = SINES) -> ReferenceNetwork:
     """Draw the reference network of a number of coordinates.
 
     >>> reference = draw_reference(2, 6)
@@ -251,14 +251,14 @@ def draw_reference(dimension: int, degree: int, seed: int = 0, nodes: Cells = SI
 
 
 @lru_cache(maxsize=16)
-def _drawn(dimension: int, degree: int, seed: int, nodes: Cells) -> Reference:
+def _drawn(dimension: int, degree: int, seed: int, nodes: Cells) -> ReferenceNetwork:
     functions = math.comb(degree + dimension, dimension)
     rng = np.random.default_rng((seed, dimension, degree))
     network = nodes.network(rng, dimension, degree, _NODES_PER_FUNCTION * functions)
     return replace(orthonormal(network, functions, degree), nodes=nodes)
 
 
-def orthonormal(network: BroadNetwork, functions: int, degree: int) -> Reference:
+def orthonormal(network: BroadNetwork, functions: int, degree: int) -> ReferenceNetwork:
     """Return the leading orthonormal combinations of the nodes of a network on the cube [−1, 1]ᵈ."""
     X, weights = cube_rule(network.dimension, rule_count(degree))
     zero = (0,) * network.dimension
@@ -266,4 +266,4 @@ def orthonormal(network: BroadNetwork, functions: int, degree: int) -> Reference
     triangle = np.linalg.qr(values, mode="r")
     _, singular, right = np.linalg.svd(triangle, full_matrices=False)
     count = min(functions, int((singular > _NOISE * singular[0]).sum()))
-    return Reference(network, right[:count].T / singular[:count], degree)
+    return ReferenceNetwork(network, right[:count].T / singular[:count], degree)

@@ -163,7 +163,7 @@ class Answer:
             if np.linalg.norm(own - others @ (others.T @ own)) <= max(accuracy, 1.0 / SETTINGS.largest):
                 seen = np.linalg.norm(size * rows[data, span]) > accuracy
                 yield (
-                    f"The data do not determine {basis.name}: what is the same everywhere may be added to it."
+                    f"The data do not determine {basis.name}: any constant may be added to it."
                     if seen
                     else f"The data do not depend on {basis.name}: it is not determined."
                 )
@@ -332,7 +332,7 @@ class Answer:
             words.append(f"The estimated error of the solution is above the tolerance {tol:g}.")
         if not self.found.settled:
             status = Status.STALLED
-            words.append("The search did not come to an end. Give a larger budget, or starts nearer by.")
+            words.append("The search ended before it converged. Give a larger budget, or starts nearer to the truth.")
         if misfits:
             status = Status.STALLED
             words.append(f"The model does not fit: {'; '.join(misfits)}. Check equations, conditions and noise.")

@@ -356,7 +356,8 @@ def solve_jointly(problem: Problem, tol: float, budget: Budget, seed: int, repor
         names = ", ".join([*parametric.names, *map(str, problem.parameters)])
         raise ProblemError(
             f"Equations and measurements together do not determine {names}: these are too few. Give more of them, or "
-            "conditions on the boundary and at the start; what is not known there may be unknown numbers or functions."
+            "conditions on the boundary and at the start; values that are not known there may be unknown numbers or "
+            "functions too."
         )
     refine(loop, fit, course)
     return joint.verdict(_chosen(course.every), loop, tol)

@@ -1,4 +1,4 @@
-"""Figures 1 to 3 of the paper, drawn from the library's own networks and problems: what feeds what."""
+"""Figures 1 to 3 of the paper, drawn from the library's own networks and problems: inputs, nodes and outputs."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ def _column(groups: Sequence[Sequence[str]]) -> Column:
 
 
 def _draw_statements(axes: Any, problem: Problem, last: int, fields: Column, bottom: float) -> None:
-    """Draw what the fields have to meet, all of it in one least-squares problem or loss."""
+    """Draw the equations and conditions, all of them in one least-squares problem or loss."""
     boxes = _column([[str(number)] for number, _ in enumerate(problem.statements)])
     for (height, _), statement in zip(boxes, problem.statements, strict=True):
         kind = "equation" if statement.is_equation else statement.name.partition("(")[0]

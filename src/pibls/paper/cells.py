@@ -24,7 +24,7 @@ _FOLDER, _NOTES, _FAILURES = "cells", "races", "failures.txt"
 
 @dataclass(frozen=True)
 class Spec:
-    """What a cell is about; its key is derived from this and nothing else.
+    """The subject of a cell; its key is derived from this and nothing else.
 
     >>> spec = Spec("accuracy", "advection", "PI-BLS", 30, 0, "exact")
     >>> len(spec.key), spec.key == Spec("accuracy", "advection", "PI-BLS", 30, 1, "exact").key
@@ -52,7 +52,7 @@ class Spec:
 
     @property
     def told(self) -> dict[str, Any]:
-        """What a cell says about itself."""
+        """The words in which a cell describes itself."""
         return {name: value for name, value in asdict(self).items() if name != "variant"}
 
 
@@ -63,7 +63,7 @@ class Notes:
     folder: Path
 
     def read(self, name: str) -> Any:
-        """Return what was written under a name, or None."""
+        """Return the record that was written under a name, or None."""
         path = self._path(name)
         return json.loads(path.read_text(encoding="utf-8")) if path.exists() else None
 
@@ -105,12 +105,12 @@ class Store:
 
     @property
     def failures(self) -> list[str]:
-        """What the last run failed at, and why."""
+        """The tasks that failed in the last run, and why."""
         path = self.out / _FAILURES
         return path.read_text(encoding="utf-8").splitlines() if path.exists() else []
 
     def write_failures(self, failures: Sequence[str]) -> None:
-        """Keep what a run failed at, line by line; a run without failures leaves no such file."""
+        """Keep the failures of a run, line by line; a run without failures leaves no such file."""
         path = self.out / _FAILURES
         if failures:
             path.write_text("".join(f"{' '.join(line.split())}\n" for line in failures), encoding="utf-8")

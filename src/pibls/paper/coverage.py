@@ -29,13 +29,13 @@ _TEST = 1000
 
 
 @dataclass(frozen=True)
-class Measured:
+class MeasuredCoverage:
     """A problem of the paper whose conditions are replaced by noisy measurements of its solution.
 
     The equation holds exactly at the training points. Nothing is prescribed on the boundary or at the first time:
     there, and at the training points, the solution is measured with Gaussian noise of 5 % of its root mean square.
 
-    >>> data = Measured(Setting("advection", 30, seed=0))
+    >>> data = MeasuredCoverage(Setting("advection", 30, seed=0))
     >>> data.problem.conditions, round(data.sigma, 3)
     ((Observation(u at 31 points),), 0.054)
     """
@@ -54,7 +54,7 @@ class Measured:
 
     @cached_property
     def values(self) -> FloatArray:
-        """What was measured."""
+        """The measured values."""
         rng = np.random.default_rng([self.setting.seed, self.setting.n_train])
         return np.asarray(self.exact(self.where) + self.sigma * rng.standard_normal(len(self.where)))
 
@@ -74,7 +74,7 @@ class Measured:
         return method.fit(self.problem, Points((self.setting.points.sets[0], *measured)), seed=self.setting.seed)
 
 
-def chosen(data: Measured) -> BayesianPIELM:
+def chosen(data: MeasuredCoverage) -> BayesianPIELM:
     """Return the method at the scale of the highest evidence, which needs neither solution nor validation."""
     nodes = _NODES[len(data.problem.domain.coordinates)]
     methods = [BayesianPIELM(nodes, "sin", scale) for scale in scales(data.problem)]
@@ -86,9 +86,9 @@ def coverage_cell(name: str, n_train: int, repetitions: int) -> dict[str, Any]:
 
     Every repetition has points, noise and nodes of its own; the scale is chosen in the first one.
     """
-    first = Measured(Setting(name, n_train, 0))
+    first = MeasuredCoverage(Setting(name, n_train, 0))
     method = chosen(first)
-    runs = [_run(Measured(Setting(name, n_train, seed)), method) for seed in range(repetitions)]
+    runs = [_run(MeasuredCoverage(Setting(name, n_train, seed)), method) for seed in range(repetitions)]
     inside = np.array([run["inside"] for run in runs])
     line = len(first.problem.domain.coordinates) == 1
     return {
@@ -106,7 +106,7 @@ def coverage_cell(name: str, n_train: int, repetitions: int) -> dict[str, Any]:
     }
 
 
-def _run(data: Measured, method: BayesianPIELM) -> dict[str, Any]:
+def _run(data: MeasuredCoverage, method: BayesianPIELM) -> dict[str, Any]:
     """Return the share of test points inside of the bands, the relative error, and the noise found over the true."""
     solution = data.fit(method)
     X = data.setting.test_points[:_TEST]
@@ -120,7 +120,7 @@ def _run(data: Measured, method: BayesianPIELM) -> dict[str, Any]:
     }
 
 
-def _curve(data: Measured, method: BayesianPIELM) -> Mapping[str, list[float]]:
+def _curve(data: MeasuredCoverage, method: BayesianPIELM) -> Mapping[str, list[float]]:
     """Return measurements, solution and band of one repetition along a line."""
     ((low, high),) = data.problem.domain.bounds
     x = np.linspace(low, high, GRAPH)

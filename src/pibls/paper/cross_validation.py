@@ -60,7 +60,7 @@ class Candidate:
 
 @dataclass(frozen=True, eq=False)
 class CrossValidation:
-    """What a cross-validation found.
+    """The result of a cross-validation.
 
     Attributes
     ----------
@@ -144,7 +144,7 @@ def cross_validate(
 
 @dataclass(frozen=True, eq=False)
 class SearchJob:
-    """One search among many: a grid of methods, and what they are tried on."""
+    """One search among many: a grid of methods, and the problem and points they are tried on."""
 
     methods: Sequence[Method]
     problem: Problem
@@ -170,7 +170,7 @@ def search(
 def search_all(
     jobs: Sequence[SearchJob], *, folds: int = 5, scores: Sequence[str] = SCORES, device: Any = None
 ) -> list[dict[str, CrossValidation]]:
-    """Return what :func:`search` finds for every job; networks that are trained are trained side by side for all."""
+    """Return the result of :func:`search` for every job; trained networks are trained side by side for all."""
     started = time.perf_counter()
     count = check_integer("folds", folds, "cross_validate", minimum=2)
     every: list[dict[int, list[Sequence[float]] | PiblsError]] = []
@@ -205,24 +205,18 @@ def _results(
     rows = [found[index] for index in range(len(job.methods))]
     if all(isinstance(row, PiblsError) for row in rows):
         raise next(row for row in rows if isinstance(row, PiblsError))
-    return {score: _result(job.methods, rows, position, score, seconds) for position, score in enumerate(scores)}
+    result = {}
+    for position, score in enumerate(scores):
+        table = tuple(_candidate(method, row, position) for method, row in zip(job.methods, rows, strict=True))
+        result[score] = CrossValidation(first_of_the_best(table).method, table, score, seconds)
+    return result
 
 
-def _result(
-    methods: Sequence[Method],
-    rows: Sequence[list[Sequence[float]] | PiblsError],
-    position: int,
-    score: str,
-    seconds: float,
-) -> CrossValidation:
-    table = []
-    for method, row in zip(methods, rows, strict=True):
-        if isinstance(row, PiblsError):
-            table.append(Candidate(method, math.inf, (), str(row)))
-        else:
-            values = tuple(_or_infinite(fold[position]) for fold in row)
-            table.append(Candidate(method, float(np.mean(values)), values))
-    return CrossValidation(first_of_the_best(table).method, tuple(table), score, seconds)
+def _candidate(method: Method, row: list[Sequence[float]] | PiblsError, position: int) -> Candidate:
+    if isinstance(row, PiblsError):
+        return Candidate(method, math.inf, (), str(row))
+    values = tuple(math.inf if math.isnan(fold[position]) else float(fold[position]) for fold in row)
+    return Candidate(method, float(np.mean(values)), values)
 
 
 def first_of_the_best(table: Sequence[Candidate]) -> Candidate:
@@ -233,10 +227,6 @@ def first_of_the_best(table: Sequence[Candidate]) -> Candidate:
     """
     lowest = min(candidate.mean for candidate in table)
     return next(candidate for candidate in table if candidate.mean <= lowest * (1.0 + _LEVEL))
-
-
-def _or_infinite(value: float) -> float:
-    return math.inf if math.isnan(value) else float(value)
 
 
 def _checked_grid(method_grid: Any) -> list[Method]:

@@ -41,7 +41,7 @@ def families(methods: Sequence[Any], problem: Problem) -> tuple[list[Family], li
 
 
 def _family_key(method: Any, problem: Problem) -> Any:
-    """Return what the networks of a family have in common; None for methods that go their own way."""
+    """Return the key that the networks of a family share; None for methods that go their own way."""
     if type(method) not in (PIBLS, PIELM, BayesianPIELM) or not isinstance(method.activation, str):
         return None
     measured = any(s.targets is not None for s in problem.statements)

@@ -170,7 +170,7 @@ def draw_coverage(book: Ledger) -> Figure | None:
 
 
 def _draw_band(axes: Any, line: Mapping[str, Any]) -> None:
-    """Draw what is left after the exact solution is taken away: the band is far narrower than the solution."""
+    """Draw the difference to the exact solution: the band is far narrower than the solution."""
     colour = STYLES["BPI-ELM"]["color"]
     x, exact = np.asarray(line["x"]), np.asarray(line["exact"])
     low, high, middle = (np.asarray(line[name]) - exact for name in ("low", "high", "predicted"))

@@ -1,4 +1,4 @@
-"""Every number of the report as comma-separated values; what depends on the clock goes to files of its own."""
+"""Every number of the report as comma-separated values; times go to files of their own."""
 
 from __future__ import annotations
 

@@ -1,8 +1,9 @@
-"""What a study has found: the one model that tables, figures, files and sentences of the report are made from."""
+"""The findings of a study: the one model that tables, figures, files and sentences of the report are made from."""
 
 from __future__ import annotations
 
 import math
+import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -46,7 +47,7 @@ class Theorem:
 
     @property
     def used(self) -> Summary | None:
-        """What was measured over its bound."""
+        """The measured value over its bound."""
         pairs = [(values["measured"], values["sharp_bound"]) for values in self.found]
         ratios = (value / bound if bound else math.inf if value else 0.0 for value, bound in pairs)
         return summarise(ratios, stored=self.stored)
@@ -58,7 +59,7 @@ class Theorem:
 
     @property
     def printed(self) -> float | None:
-        """The median of what was measured over the printed bound, where there is one."""
+        """The median of measured values over the printed bound, where there is one."""
         ratios = [v["measured"] / v["paper_bound"] for v in self.found if v["paper_bound"] and v["paper_bound"] > 0]
         summary = summarise(ratios)
         return summary.median if summary else None
@@ -78,7 +79,7 @@ class Findings:
 
     @classmethod
     def of(cls, folder: Path, profile: str) -> Findings:
-        """Read what a study has stored in a folder.
+        """Read the findings that a study has stored in a folder.
 
         Both profiles may have left cells in one folder; what the smaller one does not run does not belong to it.
         """
@@ -142,6 +143,16 @@ class Findings:
         share = summarise((value / n for value in cells.numbers("seconds")), stored=cells.stored)
         value = self.paper.seconds(problem, method, per_point=True)
         yield Record("9", problem, method, "", "seconds per point", n, value, share, "time")
+
+    @property
+    def timed(self) -> tuple[int, int]:
+        """How many fits were timed, and how many of them with other settings than those behind the tables of errors."""
+        tables = {problem: self.paper.table_size(problem) for problem in PROBLEMS}
+        cells = self.book.select(kind="accuracy", score="exact").cells
+        chosen = {(c["problem"], c["method"], c["seed"]): c for c in cells if c["n_train"] == tables[c["problem"]]}
+        timed = self.book.select(kind="time").cells
+        behind = (chosen.get((c["problem"], c["method"], c["seed"]), c) for c in timed)
+        return len(timed), sum(a["settings"] != b["settings"] for a, b in zip(timed, behind, strict=True))
 
     @cached_property
     def times_here(self) -> list[Record]:
@@ -248,12 +259,12 @@ class Findings:
         return fit, replace(fit, quantity="seconds and search", measured=both)
 
     def hardware(self, problem: str, method: str) -> str:
-        """Return what the fits of a method were computed on."""
+        """Return the hardware that the fits of a method were computed on: a device, or one core of a machine."""
         n = self.paper.table_size(problem)
         cells = self.book.select(kind="accuracy", problem=problem, method=method, n_train=n, score="exact").cells
-        return ", ".join(
-            sorted({c["extra"].get("device") or f"one core: {c['made'].get('machine', '')}" for c in cells})
-        )
+        cores = [re.sub(r"^\d+ cores? of | and one .*$", "", c["made"].get("machine", "")) for c in cells]
+        places = (c["extra"].get("device") or f"one core of {core}" for c, core in zip(cells, cores, strict=True))
+        return ", ".join(sorted(set(places)))
 
     @cached_property
     def races(self) -> tuple[int, int, int, int]:
@@ -291,7 +302,7 @@ class Findings:
         return " to ".join(map(str, sorted({min(counts, default=0), max(counts, default=0)})))
 
     def wider(self, problem: str, **wanted: Any) -> str:
-        """Return what was chosen in the wider space: networks without enhancement nodes are no broad ones."""
+        """Return the settings chosen in the wider space: networks without enhancement nodes are no broad ones."""
         cells = self.book.select(kind="beyond", problem=problem, **wanted).cells
         flat = sum(cell["settings"].get("enhancement_nodes") == 0 for cell in cells)
         if not flat:

@@ -1,4 +1,4 @@
-"""Points divided into folds: what each fit of a cross-validation sees, and what it is judged at."""
+"""Points divided into folds: those that each fit of a cross-validation sees, and those that it is judged at."""
 
 from __future__ import annotations
 

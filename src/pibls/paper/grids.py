@@ -117,8 +117,8 @@ def _solvers(method: str, space: Mapping[str, Any]) -> tuple[dict[str, Any], dic
     """Return the solver of the search, and that of the final fit.
 
     Without a ridge, a search finds the weights of minimal norm, as the paper's closed form would in exact arithmetic,
-    and the final fit is by the library's default, as accurate and faster. With one the weights are unique: the search
-    shares orthogonal factors, and the final fit is by the paper's closed form, whose digits such a ridge saves.
+    and the final fit is by the library's default, as accurate and faster. With one the weights are unique, and the
+    final fit is by the paper's closed form, whose digits such a ridge saves.
     """
     if method not in _WITH_SOLVER:
         return {}, {}

@@ -62,13 +62,13 @@ def summarise(values: Iterable[float], *, better: str = "low", stored: int = 0) 
 
 @dataclass(frozen=True)
 class Ledger:
-    """Cells of a study in a fixed order, so that what is made of them does not depend on when each was finished."""
+    """Cells of a study in a fixed order, so that reports do not depend on when each was finished."""
 
     cells: tuple[Cell, ...]
 
     @classmethod
     def of(cls, cells: Iterable[Cell]) -> Ledger:
-        """Return the cells sorted by what they are about."""
+        """Return the cells sorted by subject."""
         return cls(tuple(sorted(cells, key=_rank)))
 
     def __len__(self) -> int:

@@ -1,4 +1,4 @@
-"""The physics-informed neural network: what broad networks are compared with."""
+"""The physics-informed neural network, with which broad networks are compared."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from pibls.features.taylor import lower_set
 from pibls.geometry import Points
 from pibls.methods.fit import Scale, check_fit, check_penalties, placing, recorded, residual_record, row_scaling
 from pibls.paper.pinn_loss import Loss, padded
-from pibls.paper.pinn_training import Layout, Trained, copied, train
+from pibls.paper.pinn_training import Trained, WeightLayout, copied, train
 from pibls.problem import MultiIndex, Problem
 from pibls.runtime import blas_threads, require_memory
 from pibls.solution import Diagnostics, Solution
@@ -139,7 +139,7 @@ class PINN:
         return solution
 
     def check(self, problem: Problem, points: Points, seed: int) -> None:
-        """Refuse what cannot be trained before anything is computed."""
+        """Refuse problems that cannot be trained before anything is computed."""
         check_integer("seed", seed, "PINN")
         check_fit(problem, points, self.width, "PINN")
         dimension = len(problem.domain.coordinates)
@@ -193,7 +193,7 @@ class PINN:
         residuals: Sequence[FloatArray],
         seconds: dict[str, float],
     ) -> Solution:
-        """Wrap up what training came by."""
+        """Return the result of the training as a solution."""
         first, bias, *inner = trained.weights[:-2]
         half_widths = np.ptp(problem.domain.bounds, axis=1) / 2
         psi = activation(self.activation)
@@ -225,7 +225,7 @@ class PINN:
 
 @dataclass(frozen=True, eq=False)
 class PinnFit:
-    """One training among many: a network, and what it is trained on."""
+    """One training among many: a network, and the problem and points it is trained on."""
 
     method: PINN
     problem: Problem
@@ -236,7 +236,7 @@ class PinnFit:
 def fit_together(
     fits: Sequence[PinnFit], device: Any = None, progress: Callable[[int, float], object] | None = None
 ) -> list[Solution]:
-    """Return what the fits of networks, one by one, would give; they are trained side by side.
+    """Return the same results as fits of networks one by one; they are trained side by side.
 
     >>> from pibls import problems
     >>> problem = problems.advection()
@@ -257,7 +257,7 @@ def fit_together(
 
 @dataclass(frozen=True, eq=False)
 class Together:
-    """Networks that were trained side by side: the numbers of their fits, and what came of each."""
+    """Networks that were trained side by side: the numbers of their fits, and the result of each."""
 
     numbers: Sequence[int]
     trained: Sequence[Trained]
@@ -320,18 +320,18 @@ def _train(
 
 
 def _start(fit: PinnFit) -> str:
-    """Return what the first weights depend on."""
+    """Return the key that decides the first weights."""
     return repr((fit.method.width, fit.method.activation, fit.method.scale, fit.seed))
 
 
-def _layout(batch: Sequence[PinnFit]) -> Layout:
+def _layout(batch: Sequence[PinnFit]) -> WeightLayout:
     """Return how the weights of a batch lie in one array."""
     first = batch[0]
     dimension, fields = len(first.problem.domain.coordinates), len(first.problem.fields)
-    return Layout(dimension, tuple(fit.method.width for fit in batch), first.method.layers, fields)
+    return WeightLayout(dimension, tuple(fit.method.width for fit in batch), first.method.layers, fields)
 
 
-def _factors(batch: Sequence[PinnFit], loss: Loss, layout: Layout, rows: Any) -> FloatArray:
+def _factors(batch: Sequence[PinnFit], loss: Loss, layout: WeightLayout, rows: Any) -> FloatArray:
     """Return how much the residuals of every statement count, per network."""
     scalings = [row_scaling(fit.method.lambda_b, fit.method.lambda_i) for fit in batch]
     statements = batch[0].problem.statements
@@ -343,7 +343,7 @@ def _factors(batch: Sequence[PinnFit], loss: Loss, layout: Layout, rows: Any) ->
 
 
 def batches(fits: Sequence[PinnFit], enough: int, most: int) -> list[list[int]]:
-    """Divide fits into batches of what can be trained together, the wide networks apart where that pays.
+    """Divide fits into batches that can be trained together, the wide networks apart where that pays.
 
     ``enough`` bytes that a step moves keep a device busy, and a batch may take ``most`` bytes there.
     """

@@ -2,30 +2,33 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+import operator
+from collections.abc import Callable, Mapping, Sequence
+from functools import reduce
 from typing import Any, TypeAlias
 
 import numpy as np
 import sympy as sp
+from sympy.functions.elementary.piecewise import ExprCondPair
 
 from pibls.checks import FloatArray
 from pibls.errors import ProblemError
 from pibls.problem import Form
 from pibls.problem.evaluate import compile_function
 from pibls.problem.printing import text
+from pibls.problem.program import Program
 
 Evaluator: TypeAlias = Callable[[Sequence[Any]], Any]
 """From one tensor per term of the form to the residual."""
 
-_FUNCTIONS = {
-    **{getattr(sp, name): name for name in ("exp", "log", "sin", "cos", "tan", "sinh", "cosh", "tanh", "sign", "erf")},
-    **{getattr(sp, name): name for name in ("asin", "acos", "atan", "asinh", "acosh", "atanh", "atan2")},
-    **{sp.Abs: "abs", sp.floor: "floor", sp.ceiling: "ceil"},
-    **{sp.Gt: "gt", sp.Ge: "ge", sp.Lt: "lt", sp.Le: "le", sp.Eq: "eq", sp.Ne: "ne", sp.Not: "logical_not"},
-}
-_FOLDED = {sp.Max: "maximum", sp.Min: "minimum", sp.And: "logical_and", sp.Or: "logical_or"}
+_NAMED = ("exp", "log", "sin", "cos", "tan", "sinh", "cosh", "tanh", "asin", "acos", "atan", "asinh", "acosh", "atanh")
+_OTHERS = {"Abs": "abs", "ceiling": "ceil"}
+_FUNCTIONS = {name: name for name in (*_NAMED, "atan2", "sign", "erf", "floor", "sqrt")} | _OTHERS
+_OPERATORS: Mapping[type | str, Callable[..., Any]] = {
+    sp.Add: operator.add, sp.Mul: operator.mul, sp.Pow: operator.pow, "divide": operator.truediv,
+    sp.And: operator.and_, sp.Or: operator.or_, sp.Not: operator.invert, sp.Gt: operator.gt, sp.Ge: operator.ge,
+    sp.Lt: operator.lt, sp.Le: operator.le, sp.Eq: operator.eq, sp.Ne: operator.ne,
+}  # fmt: skip
 
 
 def residual_evaluator(
@@ -53,103 +56,59 @@ def residual_evaluator(
     >>> residual([torch.zeros(1)])
     tensor([1.], dtype=torch.float64)
     """
-    builder = _Builder(form, X, normals, tensor)
-    if not form.is_linear:
-        return builder.build(form.residual)
-    # A linear residual may hide behind products that cancel; its terms are written out already.
-    terms = [(i, builder.fixed(term.coefficient)) for i, term in enumerate(form.terms)]
-    source = builder.fixed(form.source)
+    slots = [term.slot for term in form.terms]
+    given: dict[sp.Expr, sp.Symbol] = {}
 
-    def linear(state: Sequence[Any]) -> Any:
-        total = source
-        for i, coefficient in terms:
-            total = total + coefficient * state[i]
-        return total
-
-    return linear
-
-
-@dataclass(frozen=True)
-class _Builder:
-    """Walks an expression once and leaves a function of the state."""
-
-    form: Form
-    X: FloatArray
-    normals: FloatArray | None
-    tensor: Callable[[FloatArray], Any]
-
-    def fixed(self, expression: sp.Expr) -> Any:
+    def fixed(expression: sp.Expr) -> Any:
         """Return the value of an expression without the state: a number, or a tensor over the points."""
-        function = compile_function(expression, self.form.coordinates)
-        if function.constant is not None:
-            return function.constant
-        return self.tensor(np.array(function(self.X, self.normals)))
+        function = compile_function(expression, form.coordinates)
+        constant = function.constant
+        return tensor(np.array(function(X, normals))) if constant is None else constant
 
-    def build(self, expression: Any) -> Evaluator:
-        slots = [term.slot for term in self.form.terms]
-        if expression in slots:
-            position = slots.index(expression)
-            return lambda state: state[position]
-        if isinstance(expression, sp.Expr) and not expression.free_symbols & set(slots):
-            value = self.fixed(expression)
-            return lambda _: value
-        if isinstance(expression, sp.Add | sp.Mul):
-            return self._gathered(expression, slots)
-        if isinstance(expression, sp.Piecewise):
-            return self._piecewise(expression)
-        if isinstance(expression, sp.logic.boolalg.BooleanAtom):
-            truth = self.tensor(np.ones(len(self.X))) > (0.5 if expression == sp.true else 1.5)
-            return lambda _: truth
-        parts = [self.build(argument) for argument in expression.args]
-        if isinstance(expression, sp.Pow):
-            return lambda state: parts[0](state) ** parts[1](state)
-        return self._called(expression, parts)
+    def moving(node: Any) -> Any:
+        """Return an expression with a symbol for each of its largest parts that do not depend on the state."""
+        if isinstance(node, sp.Expr) and not node.has(*slots):
+            return node if node.is_number else given.setdefault(node, sp.Dummy(real=True))
+        if not node.args:
+            return node
+        if isinstance(node, sp.Add | sp.Mul):
+            still, rest = node.as_independent(*slots, as_Add=isinstance(node, sp.Add))
+            return node.func(moving(still), *map(moving, node.func.make_args(rest)))
+        return node.func(*map(moving, node.args))
 
-    def _gathered(self, expression: Any, slots: list[sp.Symbol]) -> Evaluator:
-        """Return a sum or product whose fixed arguments are gathered into one."""
-        fixed, moving = expression.as_independent(*slots, as_Add=isinstance(expression, sp.Add))
-        parts = [self.build(argument) for argument in expression.func.make_args(moving)]
-        value = self.fixed(fixed)
-        if isinstance(expression, sp.Add):
-            return lambda state: sum((part(state) for part in parts), start=value)
-        return lambda state: math.prod((part(state) for part in parts), start=value)
-
-    def _piecewise(self, expression: sp.Piecewise) -> Evaluator:
-        import torch
-
-        pairs = [(self.build(value), self.build(condition)) for value, condition in expression.args]
-        # Where no condition holds the expression has no value.
-        nothing = self.tensor(np.ones(len(self.X))) * math.nan
-
-        def choose(state: Sequence[Any]) -> Any:
-            result = nothing
-            for value, condition in reversed(pairs):
-                result = torch.where(condition(state), value(state), result)
-            return result
-
-        return choose
-
-    def _called(self, expression: Any, parts: list[Evaluator]) -> Evaluator:
-        import torch
-
-        folded = _FOLDED.get(expression.func)
-        name = folded or _FUNCTIONS.get(expression.func)
-        if name is None:
+    if form.is_linear:
+        # A linear residual may hide behind products that cancel; its terms are written out already.
+        terms, source = [fixed(term.coefficient) for term in form.terms], fixed(form.source)
+        return lambda state: sum((c * value for c, value in zip(terms, state, strict=True)), start=source)
+    operations = _operations(tensor(np.ones(len(X))))
+    for node in sp.preorder_traversal(form.residual):
+        known = not node.args or isinstance(node, ExprCondPair) or type(node).__name__ in operations
+        if not known and (node.has(*slots) or not isinstance(node, sp.Expr)):
             raise ProblemError(
-                f"PINN cannot train through {text(expression)}: torch has no {expression.func.__name__} of an unknown. "
+                f"PINN cannot train through {text(node)}: torch has no {type(node).__name__} of an unknown. "
                 "Rewrite it with elementary functions; functions of the coordinates alone are free."
             )
-        function = getattr(torch, name)
-        one = self.tensor(np.ones(len(self.X)))
+    program = Program.of([moving(form.residual)], [*slots, *given.values()])
+    values = [fixed(part) for part in given]
+    return lambda state: program(*state, *values, operations=operations)[0]
 
-        def call(state: Sequence[Any]) -> Any:
-            # torch compares and folds tensors only, never a tensor and a number.
-            values = [v if torch.is_tensor(v) else one * v for v in (part(state) for part in parts)]
-            if folded is None:
-                return function(*values)
-            result = values[0]
-            for value in values[1:]:
-                result = function(result, value)
-            return result
 
-        return call
+def _operations(one: Any) -> Mapping[str, Callable[..., Any]]:
+    """Return the operations of a program on tensors; ``one`` makes a tensor of a number, which torch often wants."""
+    import torch
+
+    def lifted(function: Callable[..., Any]) -> Callable[..., Any]:
+        return lambda *values: function(*(v if torch.is_tensor(v) else one * v for v in values))
+
+    def piecewise(*pairs: Any) -> Any:
+        # Where no condition holds the expression has no value.
+        result = one * np.nan
+        for value, condition in zip(pairs[-2::-2], pairs[::-2], strict=True):
+            result = torch.where(one * condition > 0, value, result)
+        return result
+
+    folded = {name if isinstance(name, str) else name.__name__: f for name, f in _OPERATORS.items()}
+    folded |= {"Max": lifted(torch.maximum), "Min": lifted(torch.minimum)}
+    named = {name: lifted(getattr(torch, other)) for name, other in _FUNCTIONS.items()}
+    every = {name: f if name == "Not" else lambda *v, f=f: reduce(f, v) for name, f in folded.items()}
+    return {**named, **every, "Piecewise": lifted(piecewise)}

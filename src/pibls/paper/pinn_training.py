@@ -32,7 +32,7 @@ def copied(tensor: Any) -> FloatArray:
 
 
 @dataclass(frozen=True)
-class Layout:
+class WeightLayout:
     """Where the weights of networks of different width lie in rows of one array."""
 
     dimension: int
@@ -43,7 +43,7 @@ class Layout:
     def shapes(self, width: int) -> list[tuple[int, ...]]:
         """Return the shapes of weights and biases of a network.
 
-        >>> Layout(2, (5, 3), 2, 1).shapes(3)
+        >>> WeightLayout(2, (5, 3), 2, 1).shapes(3)
         [(2, 3), (3,), (3, 3), (3,), (3, 1), (1,)]
         """
         sizes = [self.dimension, *[width] * self.layers, self.fields]
@@ -123,7 +123,7 @@ class _Course:
 
 def train(
     loss: Loss,
-    layout: Layout,
+    layout: WeightLayout,
     rows: Any,
     factors: Any,
     iterations: tuple[int, int],
@@ -153,7 +153,7 @@ def train(
     return _ended(course, layout, interrupted)
 
 
-def _ended(course: _Course, layout: Layout, interrupted: bool) -> list[Trained]:
+def _ended(course: _Course, layout: WeightLayout, interrupted: bool) -> list[Trained]:
     result = []
     for number, weights in enumerate(layout.unpack(copied(course.kept))):
         end = math.inf if course.ends is None else float(course.ends[number])
@@ -167,7 +167,7 @@ def _ended(course: _Course, layout: Layout, interrupted: bool) -> list[Trained]:
     return result
 
 
-def _evaluation(loss: Loss, layout: Layout, factors: Any) -> Callable[[Any], tuple[Any, Any]]:
+def _evaluation(loss: Loss, layout: WeightLayout, factors: Any) -> Callable[[Any], tuple[Any, Any]]:
     import torch
 
     padding = layout.mask()

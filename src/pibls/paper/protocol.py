@@ -1,4 +1,4 @@
-"""The paper's protocol for one problem and method: the fit of what was selected to all points, and its errors."""
+"""The paper's protocol for one problem and method: fit the selected method to all points, measure its errors."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def parameters(method: Method, problem: Problem) -> int:
 
 
 def curves(solution: Solution) -> dict[str, Any]:
-    """Return solution, source and residual over a grid, NaN outside of the domain: what the figures show.
+    """Return solution, source and residual over a grid for the figures, NaN outside of the domain.
 
     Rows are the second coordinate, as in a picture.
     """

@@ -24,7 +24,7 @@ PAPER_NAMES: Mapping[str, str] = {
 
 @dataclass(frozen=True, eq=False)
 class Published:
-    """What the paper prints, by the names of the problems of this library; None where it prints nothing.
+    """The numbers that the paper prints, by the names of problems of this library; None where it prints nothing.
 
     >>> paper = published()
     >>> paper.accuracy("advection", "PI-BLS", "test", "relative_rmse")

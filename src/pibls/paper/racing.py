@@ -23,7 +23,7 @@ _KEPT, _FEWEST = 4, 2  # one of so many goes on, and so many at least
 
 @dataclass(frozen=True, eq=False)
 class Raced:
-    """What came of a race: who led after every length, the last one the winner; entrants and seconds."""
+    """The result of a race: who led after every length, the last one the winner; entrants and seconds."""
 
     leaders: tuple[Candidate, ...]
     entrants: int

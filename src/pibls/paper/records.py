@@ -1,4 +1,4 @@
-"""A published number beside what was measured for it, and one rule for whether it is beaten, reproduced or missed."""
+"""A published number beside the measured one, and one rule for whether it is beaten, reproduced or missed."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Record:
 
     @property
     def name(self) -> str:
-        """What a printed number is looked up by: kind, problem, method, points, score, part and quantity."""
+        """The key of a printed number: kind, problem, method, points, score, part and quantity."""
         return "|".join(
             map(str, (self.kind, self.problem, self.method, self.n_train, self.score, self.part, self.quantity))
         )

@@ -38,7 +38,7 @@ _PRINTED = {**_SHOWN, "seconds": ".4f", "seconds per point": ".2e"}
 
 
 def write_report(out: str | Path, profile: str = "quick") -> Path:
-    """Write the report of what a study has stored: page, figures and files of numbers.
+    """Write the report of a stored study: page, figures and files of numbers.
 
     Parameters
     ----------
@@ -63,7 +63,7 @@ def write_report(out: str | Path, profile: str = "quick") -> Path:
 
 
 def write_numbers(out: str | Path, profile: str = "quick") -> tuple[Path, ...]:
-    """Write only the files of numbers of what a study has stored; see :func:`write_report`."""
+    """Write only the files of numbers of a stored study; see :func:`write_report`."""
     return _write_files(Findings.of(Path(out), profile), Path(out))
 
 
@@ -104,7 +104,7 @@ def render(found: Findings, figures: Mapping[str, bytes]) -> str:
 
 
 def errata() -> list[dict[str, str]]:
-    """Return where the paper's text is wrong or silent: subject, what is printed, why not, and what was done."""
+    """Return where the paper's text is wrong or silent: subject, printed text, objection, and our reading."""
     text = files("pibls.paper").joinpath("errata.toml").read_text(encoding="utf-8")
     return list(tomllib.loads(text)["erratum"])
 
@@ -170,7 +170,7 @@ def printed(value: float | None, quantity: str = "") -> str:
 
 
 def spread_words(found: Iterable[Record | Summary | None], over: str = "seeds", extreme: str = "worst") -> str:
-    """Return what the numbers of a table are over seeds, runs or models: a single one is no median.
+    """Return how the numbers of a table sum up seeds, runs or models: a single one is no median.
 
     >>> spread_words([summarise([1.0, 2.0])]), spread_words([summarise([1.0])], "runs")
     ('median [worst] over seeds', 'one run')

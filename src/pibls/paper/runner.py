@@ -1,4 +1,4 @@
-"""Run a study: whatever is missing, on all cores, and stop at any moment without losing what is finished."""
+"""Run the missing tasks of a study on all cores; whenever it is stopped, finished ones are kept."""
 
 from __future__ import annotations
 
@@ -29,7 +29,10 @@ from pibls.paper.tasks import Task, plan
 from pibls.runtime import available_cores, blas_threads
 from pibls.tuning.progress import reporter
 
-_ENDED = "A process was ended from outside, perhaps for want of memory; run again, with fewer workers."
+_ENDED = (
+    "A process ended before its task did: for want of memory (run again, with fewer workers), or because a script "
+    "calls run_study outside of: if __name__ == '__main__'."
+)
 
 
 @dataclass(frozen=True)
@@ -84,7 +87,7 @@ def run_study(
     store = _store(out)
     shown = _line if progress is None and not sys.stderr.isatty() else progress
     with reporter(shown, "run_study", "StudyProgress") as report:
-        course = _Course([task for stage in stages for task in stage], store, report)
+        course = _Tally([task for stage in stages for task in stage], store, report)
         failures: list[str] = []
         # Long tasks first: a short one at the end leaves no core waiting for long.
         missing = [sorted((t for t in stage if t.missing(store)), key=lambda task: -task.cost) for stage in stages]
@@ -120,8 +123,8 @@ def _store(out: object) -> Store:
     return store
 
 
-class _Course:
-    """Counts what is finished and what it took."""
+class _Tally:
+    """Counts finished tasks and their seconds."""
 
     def __init__(self, tasks: Sequence[Task], store: Store, report: Callable[[StudyProgress], None]):
         self.total = len(tasks)
@@ -146,7 +149,7 @@ class _Course:
 def _outcomes(
     stages: Sequence[Sequence[Task]], store: Store, workers: int, origin: Mapping[str, str]
 ) -> Iterator[tuple[Task, str]]:
-    """Yield every task as it is finished, with what went wrong; a stage begins when the one before is finished."""
+    """Yield every task as it is finished, with its failure if any; a stage begins when the one before is finished."""
     count = min(workers, max(map(len, stages)))
     if count <= 1:
         for task in (task for stage in stages for task in stage):
@@ -202,7 +205,7 @@ def _end_with(sentinel: Any) -> None:
 
 
 def _compute(task: Task, store: Store, origin: Mapping[str, str]) -> str:
-    """Compute the cells of a task; return what went wrong."""
+    """Compute the cells of a task; return its failure, if any."""
     try:
         if task.method == "PINN":
             # Loaded before threads are capped, which reaches only libraries that are there.

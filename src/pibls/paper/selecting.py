@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -22,7 +22,7 @@ SCORES = ("exact", "residual")
 
 @dataclass(frozen=True, eq=False)
 class Selection:
-    """What a search chose by one score: the method as it is to be fitted to all points, and its mean score.
+    """The choice of a search by one score: the method as it is to be fitted to all points, and its mean score.
 
     Beside it, how many settings were tried, scales included, and the time of the search for all scores.
     """
@@ -32,11 +32,6 @@ class Selection:
     configurations: int
     seconds: float
     course: Mapping[str, Any] = field(default_factory=dict)  # of a race: who led after every length
-
-
-def select(grid: Grid, setting: Setting, scores: Sequence[str] = SCORES) -> dict[str, Selection]:
-    """Search a space by cross-validation, for every score from the same fits."""
-    return select_all(grid, [setting], scores)[0]
 
 
 def select_all(
@@ -52,60 +47,35 @@ def select_all(
 
 
 def _searched(grid: Grid, setting: Setting, scores: Sequence[str]) -> dict[str, Selection]:
+    """Find the scale of every activation that can solve the problem, per score, then search all settings there."""
+
     def validated(methods: Sequence[Method]) -> Mapping[str, CrossValidation]:
         return search(methods, setting.problem, setting.points, folds=FOLDS, seed=setting.seed, scores=scores)
 
     start = time.process_time()
-    chosen, pilots = _scales(grid, setting, validated, scores)
-    wanted = {score: grid.methods(chosen[score]) for score in scores}
+    pilots: dict[str, Mapping[str, Any]] = {}
+    refusals: list[PiblsError] = []
+    for name in grid.space["activation"]:
+        try:
+            pilots[name] = validated(grid.pilots(name, scales(setting.problem)))
+        except PiblsError as error:
+            refusals.append(error)
+    if not pilots:
+        raise refusals[-1]
+    wanted = {s: grid.methods({name: pilot[s].best.scale for name, pilot in pilots.items()}) for s in scores}
     # Scores may want different scales; what both ask for, or a pilot has shown, is fitted once.
-    known = {repr(row.method) for pilot in pilots for row in pilot[scores[0]].table}
+    known = {repr(row.method) for pilot in pilots.values() for row in pilot[scores[0]].table}
     union = {repr(m): m for methods in wanted.values() for m in methods if repr(m) not in known}
-    parts = [*pilots, *([validated(list(union.values()))] if union else [])]
-    return _selection(grid, wanted, parts, known, time.process_time() - start)
-
-
-def _selection(
-    grid: Grid,
-    wanted: Mapping[str, Sequence[Method]],
-    parts: Sequence[Mapping[str, CrossValidation]],
-    known: Collection[str],
-    seconds: float,
-) -> dict[str, Selection]:
-    """Return what was chosen for one setting, from all that was tried for it."""
+    parts = [*pilots.values(), *([validated(list(union.values()))] if union else [])]
+    seconds = time.process_time() - start
     result = {}
     for score, methods in wanted.items():
         rows = {repr(row.method): row for part in parts for row in part[score].table}
         best = first_of_the_best([rows[repr(method)] for method in methods])
-        tried = len({repr(method) for method in methods} | set(known))
         winner: Any = best.method
+        tried = len({repr(method) for method in methods} | known)
         result[score] = Selection(replace(winner, **grid.final), best.mean, tried, seconds)
     return result
-
-
-def _scales(
-    grid: Grid,
-    setting: Setting,
-    validated: Callable[[Sequence[Method]], Mapping[str, CrossValidation]],
-    scores: Sequence[str],
-) -> tuple[dict[str, dict[str, Any]], list[Mapping[str, CrossValidation]]]:
-    """Return the best scale per score and activation, without activations that cannot solve the problem."""
-    chosen: dict[str, dict[str, Any]] = {score: {} for score in scores}
-    pilots: list[Mapping[str, CrossValidation]] = []
-    refusal = None
-    for name in grid.space["activation"]:
-        try:
-            found = validated(grid.pilots(name, scales(setting.problem)))
-        except PiblsError as error:
-            refusal = error
-            continue
-        pilots.append(found)
-        for score in scores:
-            best: Any = found[score].best
-            chosen[score][name] = best.scale
-    if not pilots and refusal is not None:
-        raise refusal
-    return chosen, pilots
 
 
 def _raced(grid: Grid, settings: Sequence[Setting], notes: Notes | None) -> list[dict[str, Selection]]:

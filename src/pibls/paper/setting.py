@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache, cached_property
 
@@ -27,11 +26,6 @@ _TRAIN, _CONDITIONS, _TEST = 1, 2, 3
 def _problem(name: str) -> Problem:
     made: Problem = getattr(problems, name)()
     return made
-
-
-def _edge(star: Star) -> Callable[[FloatArray], FloatArray]:
-    """Return the radius of a star as a function of the angle."""
-    return SymbolicRadius(star.radius)
 
 
 @dataclass(frozen=True)
@@ -81,7 +75,7 @@ class Setting:
             return np.asarray(domain.sample(count, "uniform", self._seed(purpose)))
         rng = np.random.default_rng(self._seed(purpose))
         turns, shares = rng.random((2, count))
-        edge = _edge(domain)(2 * np.pi * turns)
+        edge = SymbolicRadius(domain.radius)(2 * np.pi * turns)
         ray = np.stack([np.cos(2 * np.pi * turns), np.sin(2 * np.pi * turns)], axis=1)
         return np.asarray(domain.center + (shares * edge)[:, None] * ray)
 

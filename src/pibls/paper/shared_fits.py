@@ -24,7 +24,7 @@ from pibls.methods.fit import row_scaling
 from pibls.methods.marginal_likelihood import Group, maximise
 from pibls.paper.families import Family, Shared, columns, width
 from pibls.paper.folds import IndexArray
-from pibls.paper.shared_rows import Key, Rows, Scorer
+from pibls.paper.shared_rows import Key, Scorer, SharedRows
 from pibls.solvers import SVD, solver
 
 Scores = dict[int, list[Sequence[float]] | PiblsError]
@@ -37,7 +37,7 @@ def scores_of_family(family: Family, scorer: Scorer, seed: int) -> Scores:
     """Return, by place in the grid, the scores of every member per fold, or why it cannot be fitted."""
     try:
         network = max(family.values(), key=width).draw(scorer.problem.domain.bounds, seed)
-        rows = Rows.of(scorer, network)
+        rows = SharedRows.of(scorer, network)
     except (FeatureError, SolveError) as refusal:
         return dict.fromkeys(family, refusal)
     groups: dict[tuple[int, bool], dict[int, Shared]] = {}
@@ -57,7 +57,7 @@ def _any_basis(method: Shared) -> bool:
     return solver(method.solver) == SVD() or (method.lambda_reg > 0 and method.solver in ("lstsq", "qr"))
 
 
-def _scores_of_group(members: Family, scorer: Scorer, rows: Rows) -> Scores:
+def _scores_of_group(members: Family, scorer: Scorer, rows: SharedRows) -> Scores:
     """Score methods that share their rows, fold by fold."""
     refused: Scores = {}
     found: dict[int, list[Sequence[float]]] = {index: [] for index in members}
@@ -145,7 +145,7 @@ def _definite_solve(matrix: FloatArray, rhs: FloatArray) -> FloatArray:
     return np.asarray(scipy.linalg.cho_solve(factor, rhs, check_finite=False))
 
 
-def _judged(weights: FloatArray, scorer: Scorer, number: int, rows: Rows) -> list[list[float]]:
+def _judged(weights: FloatArray, scorer: Scorer, number: int, rows: SharedRows) -> list[list[float]]:
     """Return the scores of every column of weights."""
     inside = scorer.folds[number].held_rows[0]
     values = {key: derivative[inside] @ weights for key, derivative in rows.derivatives.items()}
@@ -164,7 +164,7 @@ def _errors(values: Mapping[Key, FloatArray], scorer: Scorer, inside: IndexArray
 
 
 def _residuals(
-    weights: FloatArray, values: Mapping[Key, FloatArray], scorer: Scorer, number: int, rows: Rows
+    weights: FloatArray, values: Mapping[Key, FloatArray], scorer: Scorer, number: int, rows: SharedRows
 ) -> FloatArray:
     judge = scorer.judges[number]
     sizes = judge.linear_references(values)

@@ -22,7 +22,7 @@ Key = tuple[str, MultiIndex]
 
 @dataclass(frozen=True, eq=False)
 class Scorer:
-    """What all fits of a cross-validation have in common: problem, points, folds and scores."""
+    """Problem, points, folds and scores, which all fits of a cross-validation have in common."""
 
     problem: Problem
     points: Points
@@ -63,7 +63,7 @@ class Scorer:
 
 
 @dataclass(frozen=True, eq=False)
-class Rows:
+class SharedRows:
     """Rows of a network at all points, in the units of their equations, and derivatives of the nodes inside.
 
     ``matrix`` has one block of columns per field, ``derivatives`` one array per derivative of one field.
@@ -76,7 +76,7 @@ class Rows:
     weights: int
 
     @classmethod
-    def of(cls, scorer: Scorer, network: BroadNetwork) -> Rows:
+    def of(cls, scorer: Scorer, network: BroadNetwork) -> SharedRows:
         """Compute the rows of a network."""
         problem = scorer.problem
         system = assemble(problem, scorer.points, network, Penalties())
@@ -91,7 +91,7 @@ class Rows:
         derivatives = {(name, index): table[index] for name, index in scorer.keys}
         return cls(matrix, rhs, starts, derivatives, matrix.shape[1])
 
-    def part(self, columns: IndexArray) -> Rows:
+    def part(self, columns: IndexArray) -> SharedRows:
         """Return the rows of a narrower network."""
         size = next(iter(self.derivatives.values())).shape[1]
         if len(columns) == size:
@@ -99,9 +99,9 @@ class Rows:
         fields = self.matrix.shape[1] // size
         chosen = np.concatenate([columns + number * size for number in range(fields)])
         derivatives = {key: values[:, columns] for key, values in self.derivatives.items()}
-        return Rows(self.matrix[:, chosen], self.rhs, self.starts, derivatives, len(chosen))
+        return SharedRows(self.matrix[:, chosen], self.rhs, self.starts, derivatives, len(chosen))
 
-    def whole(self, names: Sequence[str]) -> Rows:
+    def whole(self, names: Sequence[str]) -> SharedRows:
         """Return the same with derivatives that have a column for every weight of every field."""
         if len(names) == 1:
             return self
@@ -110,15 +110,15 @@ class Rows:
         for (name, index), values in self.derivatives.items():
             wide[name, index] = np.zeros((len(values), self.matrix.shape[1]))
             wide[name, index][:, names.index(name) * size :][:, :size] = values
-        return Rows(self.matrix, self.rhs, self.starts, wide, self.weights)
+        return SharedRows(self.matrix, self.rhs, self.starts, wide, self.weights)
 
-    def compressed(self) -> Rows:
+    def compressed(self) -> SharedRows:
         """Return the same in an orthonormal basis of the space of the rows, where that is smaller."""
         if self.matrix.shape[0] >= self.matrix.shape[1]:
             return self
         basis, triangle = scipy.linalg.qr(self.matrix.T, mode="economic", check_finite=False)
         derivatives = {key: values @ basis for key, values in self.derivatives.items()}
-        return Rows(np.ascontiguousarray(triangle.T), self.rhs, self.starts, derivatives, self.weights)
+        return SharedRows(np.ascontiguousarray(triangle.T), self.rhs, self.starts, derivatives, self.weights)
 
     def places(self, problem: Problem, chosen: Sequence[IndexArray]) -> list[IndexArray]:
         """Return the rows of every statement at chosen points of each set."""

@@ -1,4 +1,4 @@
-"""Results of the full study that come with the library: what a smaller profile does not run is shown from these."""
+"""Results of the full study that come with the library; reports of smaller profiles show them for tasks not run."""
 
 from __future__ import annotations
 
@@ -36,12 +36,12 @@ class Stored:
 
 @cache
 def stored() -> Stored:
-    """Return what comes with the library."""
+    """Return the results that come with the library."""
     return read_stored(files("pibls.paper").joinpath(FILE).read_bytes())
 
 
 def read_stored(data: bytes) -> Stored:
-    """Return what :func:`write_stored` wrote."""
+    """Return the cells that :func:`write_stored` wrote."""
     entries = json.loads(lzma.decompress(data))
     if entries.pop("format", None) != _FORMAT:
         raise FileFormatError(f"{FILE} is of another version of pibls; install the library again.")
@@ -58,7 +58,7 @@ def write_stored(path: Path, found: Stored) -> None:
 
 
 def completed(own: Sequence[Cell], found: Stored) -> list[Cell]:
-    """Return the cells of a study, and stored ones for what it did not run.
+    """Return the cells of a study, and stored ones for tasks that it did not run.
 
     Every number over seeds has one source: where there are more stored seeds than the study ran, all are stored ones.
     Methods are compared by their times, so that those of one problem are of one machine: where a study has not timed
@@ -89,7 +89,7 @@ def twins(own: Sequence[Cell], found: Stored) -> tuple[int, int]:
 
 
 def _group(cell: Mapping[str, Any]) -> tuple[Any, ...]:
-    """Return what the seeds of one number have in common."""
+    """Return the key that the seeds of one number share."""
     return tuple(cell.get(name) for name in ("kind", "problem", "method", "n_train", "score", "axis"))
 
 

@@ -1,4 +1,4 @@
-"""What a study consists of: tasks, each of which computes a few cells that belong together."""
+"""The tasks of a study, each of which computes a few cells that belong together."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class Task:
 
     @property
     def stage(self) -> int:
-        """When it is run: later stages use what earlier ones have stored, and tables come before figures."""
+        """When it is run: later stages use stored results of earlier ones, and tables come before figures."""
         if self.kind in ("time", "theorems", "complexity"):
             return 1 if self.kind == "complexity" else 2
         others = self.together and self.n_train != published().table_size(self.problem)
@@ -86,7 +86,7 @@ class Task:
 
     @property
     def batch(self) -> str:
-        """What it has in common with the same task for other numbers of points and seeds."""
+        """The key that it shares with the same task for other numbers of points and seeds."""
         return f"{self.kind}: {self.method}, {self.problem}"
 
     def __str__(self) -> str:
@@ -106,7 +106,7 @@ def _run(numbers: Sequence[int]) -> str:
 
 @dataclass(frozen=True)
 class _Kind:
-    """How tasks of one kind are computed; later stages use what earlier ones have stored."""
+    """How tasks of one kind are computed; later stages use results that earlier ones have stored."""
 
     specs: Callable[[Task], tuple[Spec, ...]]
     run: Callable[[Task, Store], Iterable[tuple[Spec, Cell]]]
@@ -206,12 +206,12 @@ def _search_specs(task: Task) -> tuple[Spec, ...]:
 
 
 def _scores(task: Task) -> Sequence[str]:
-    """Return what settings are chosen by: networks that are trained, which takes longest, as the paper does alone."""
+    """Return the scores that choose settings: for trained networks, which take longest, the paper's score alone."""
     return ("exact",) if task.together else SCORES
 
 
 def _found(task: Task, store: Store) -> Iterator[tuple[Spec, Cell]]:
-    """Search for all members together; yield what each score chose, to be fitted later."""
+    """Search for all members together; yield the choice of each score, to be fitted later."""
     members = [where for where in task.members if not store.has(task.spec("search", where, "exact"))]
     chosen = select_all(_grid(task), [task.setting(where) for where in members], _scores(task), store.notes)
     for where, own in zip(members, chosen, strict=True):
@@ -224,7 +224,7 @@ def _found(task: Task, store: Store) -> Iterator[tuple[Spec, Cell]]:
 
 
 def _chosen(task: Task, store: Store, members: Sequence[Where]) -> dict[Where, dict[str, Selection]]:
-    """Return what the search chooses for every score; of networks that are trained together, it has been stored."""
+    """Return the choice of the search for every score; that of networks trained together has been stored."""
     if not task.together:
         settings = [task.setting(where) for where in members]
         return dict(zip(members, select_all(_grid(task), settings, _scores(task)), strict=True))
@@ -265,7 +265,7 @@ def _grid(task: Task) -> Grid:
 
 
 def _time(task: Task, store: Store) -> Iterator[tuple[Spec, Cell]]:
-    """Time the fit of what the paper's search chose for every seed."""
+    """Time the fit of the method that the paper's search chose, for every seed."""
     missing = [where for where in task.members if not store.has(task.spec("time", where))]
     found = _selected(task, store, missing)
     fits = time_all([(found[seed][0], task.setting((n, seed))) for n, seed in missing])
@@ -275,7 +275,7 @@ def _time(task: Task, store: Store) -> Iterator[tuple[Spec, Cell]]:
 
 
 def _selected(task: Task, store: Store, members: Sequence[Where]) -> dict[int, tuple[Any, float]]:
-    """Return what the paper's search chose for every seed, and its seconds, as stored or searched for now."""
+    """Return the choice of the paper's search for every seed, and its seconds, as stored or searched for now."""
     table = published().table_size(task.problem)
     known = {seed: store.read(task.spec("accuracy", (table, seed), "exact")) for _, seed in members}
     unknown = [(table, seed) for seed, cell in known.items() if cell is None]
@@ -288,7 +288,7 @@ def _selected(task: Task, store: Store, members: Sequence[Where]) -> dict[int, t
 
 
 def _theorems(task: Task, store: Store) -> Iterator[tuple[Spec, Cell]]:
-    """Check the theorems on what the paper's search chose for every seed."""
+    """Check the theorems on the method that the paper's search chose, for every seed."""
     found = _selected(task, store, task.members)
     for where in task.members:
         method, spec = found[where[1]][0], task.spec("theorems", where)

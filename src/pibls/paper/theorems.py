@@ -32,7 +32,7 @@ _CHANGE = 1e-3  # relative size of a change of the data
 
 @dataclass(frozen=True)
 class Check:
-    """What was measured, what bounds it, and how near to a second number it must be, where one is attained.
+    """A measured value, its bound, and how near to a second number it must be, where one is attained.
 
     >>> Check("stability", 0.999999, 1.0, attained=True).holds, Check("stability", 0.5, 1.0, attained=True).holds
     (True, False)
@@ -81,7 +81,7 @@ class LeastSquaresProblem:
         return np.asarray(self.matrix.T @ (self.matrix @ weights - self.rhs) + self.ridge * weights)
 
     def rounding(self, weights: FloatArray) -> float:
-        """Return what rounding alone may leave of the gradient of a backward stable solver."""
+        """Return the size of the gradient that rounding alone leaves after a backward stable solver."""
         size, norm = max(self.matrix.shape), float(np.linalg.norm(weights))
         data = float(np.linalg.norm(self.rhs))
         return float(size * _EPS * (self.norm * (self.norm * norm + data) + self.ridge * norm))

@@ -74,7 +74,7 @@ def _scored(
 
 @dataclass(frozen=True, eq=False)
 class _Values:
-    """Derivatives of fields that are known at some points: what a judge asks a solution for."""
+    """Derivatives of fields at known points, as a judge asks a solution for them."""
 
     arrays: Sequence[FloatArray]
     values: dict[MultiIndex, FloatArray]  # (points of all arrays, fields)

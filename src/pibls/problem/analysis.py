@@ -7,24 +7,13 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-import sympy as sp
 
-from pibls.checks import FloatArray
-from pibls.problem.evaluate import Function, compile_function
 from pibls.problem.fluxes import carriers, normal_flux
 from pibls.problem.lowering import Form
 from pibls.problem.places import Across
 from pibls.problem.problem import Problem
 from pibls.problem.statements import Statement, lowered
-from pibls.problem.switches import (
-    branch_number,
-    has_branches,
-    has_jumps,
-    hidden_jump,
-    reading_of_jumps,
-    switching_edges,
-    switching_planes,
-)
+from pibls.problem.switches import Switching, has_branches
 
 
 def analysis_of(problem: Problem) -> Analysis:
@@ -88,50 +77,3 @@ class Analysis:
     def jumps(self) -> bool:
         """Whether the coefficient of a highest derivative in space jumps anywhere."""
         return self.switching is not None and self.switching.jumps
-
-
-@dataclass(frozen=True, eq=False)
-class Switching:
-    """Where expressions of a problem switch from one branch to another."""
-
-    problem: Problem
-
-    @cached_property
-    def planes(self) -> FloatArray:
-        """Planes across an axis at which data switch, one row each, NaN along the axes that they extend in."""
-        return switching_planes(self.problem)
-
-    @cached_property
-    def planes_inside(self) -> FloatArray:
-        """Those of them at which more than conditions on the boundary switch."""
-        return switching_planes(self.problem, conditions=False)
-
-    @cached_property
-    def edges(self) -> tuple[sp.Expr, ...]:
-        """Smooth functions of several coordinates at whose zeros equations switch."""
-        return switching_edges(self.problem)
-
-    @cached_property
-    def walls(self) -> tuple[sp.Expr, ...]:
-        """Smooth functions of one coordinate at whose zeros equations switch."""
-        return switching_edges(self.problem, several=False)
-
-    @cached_property
-    def branch(self) -> Function:
-        """A number that differs between any two places at which equations take different branches."""
-        return compile_function(branch_number(self.problem), self.problem.domain.coordinates)
-
-    @cached_property
-    def jumps(self) -> bool:
-        """Whether the coefficient of a highest derivative in space jumps anywhere."""
-        return has_jumps(self.problem)
-
-    @cached_property
-    def reading(self) -> str:
-        """The quantity that is taken to be continuous where a coefficient jumps, as a sentence, if none is written."""
-        return reading_of_jumps(self.problem)
-
-    @cached_property
-    def hidden(self) -> str:
-        """Which coefficient of a highest derivative jumps where its flux is not known, as a sentence."""
-        return hidden_jump(self.problem, self.edges)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -18,15 +18,7 @@ _MOST_NUMBERS = 5_000_000
 
 
 def read_csv(path: Path, name: str) -> Mapping[str, FloatArray]:
-    """Return the columns of a CSV file by the names in its first line.
-
-    Parameters
-    ----------
-    path
-        The file.
-    name
-        What errors call it.
-    """
+    """Return the columns of a CSV file, which errors call ``name``, by the names in its first line."""
     try:
         if path.stat().st_size > _LARGEST_FILE:
             raise TextError(f"The file has more than {_LARGEST_FILE // 1_000_000} MB; thin it out.", path=name)
@@ -43,23 +35,34 @@ def _columns(reader: Any, name: str) -> Mapping[str, FloatArray]:
     if not heading or not all(heading) or len(set(heading)) < len(heading) or _is_number(heading[0]):
         raise TextError("The first line of a table must name its columns, each once: x,y,value.", path=name)
     values: list[float] = []
-    for row in reader:
-        if not row:
-            continue
-        if len(row) != len(heading):
-            message = f"There are {len(row)} entries, and {len(heading)} columns are named in the first line."
-            raise TextError(message, path=name, line=reader.line_num)
-        for number, entry in enumerate(row):
-            if not _is_number(entry):
-                message = f"{cut(repr(entry))} in column {heading[number]!r} is not a finite number."
-                raise TextError(message, path=name, line=reader.line_num, column=number + 1)
-        values += map(float, row)
+    for row in entries_of(reader, heading, name):
+        values += numbers_in(row, range(len(row)), heading, name, reader.line_num)
         if len(values) > _MOST_NUMBERS:
             raise TextError(f"The table has more than {_MOST_NUMBERS} numbers; thin it out.", path=name)
     if not values:
         raise TextError("The table has no rows below its first line.", path=name)
     array = np.array(values).reshape(-1, len(heading))
     return dict(zip(heading, array.T, strict=True))
+
+
+def entries_of(reader: Any, heading: list[str], name: str) -> Iterator[list[str]]:
+    """Yield the rows of a CSV file below its heading but for blank lines, or refuse one with too many or too few."""
+    for row in reader:
+        if len(row) < 2 and not "".join(row).strip():
+            continue
+        if len(row) != len(heading):
+            message = f"There are {len(row)} entries, and {len(heading)} columns are named in the first line."
+            raise TextError(message, path=name, line=reader.line_num)
+        yield row
+
+
+def numbers_in(row: list[str], columns: Iterable[int], heading: list[str], name: str, line: int) -> list[float]:
+    """Return the numbers in some columns of a row, or refuse an entry that is none."""
+    for place in columns:
+        if not _is_number(row[place]):
+            message = f"{cut(repr(row[place]))} in column {heading[place]!r} is not a finite number."
+            raise TextError(message, path=name, line=line, column=place + 1)
+    return [float(row[place]) for place in columns]
 
 
 def _is_number(entry: str) -> bool:

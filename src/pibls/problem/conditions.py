@@ -164,7 +164,8 @@ class Condition:
         return f"{self.label}({text(written)} {self.place})"
 
 
-def _short(label: str, left: sp.Expr, value: object, on: object, weight: float, exact: bool) -> Condition:
+def short(label: str, left: sp.Expr, value: object, on: object, weight: float = 1.0, exact: bool = False) -> Condition:
+    """Return the condition that an expression has a value, under the name of a short form."""
     equation = sp.Eq(left, as_value(value, label), evaluate=False)
     return Condition(equation, on, weight, exact, label=label)
 
@@ -179,7 +180,7 @@ def Dirichlet(u: Any, value: Any, on: Any = None, *, weight: float = 1.0, exact:
     >>> Dirichlet(field("u", x, y), x * y)
     Dirichlet(u = x*y on the boundary)
     """
-    return _short("Dirichlet", check_expression(u, "Dirichlet"), value, on, weight, exact)
+    return short("Dirichlet", check_expression(u, "Dirichlet"), value, on, weight, exact)
 
 
 def Neumann(u: Any, value: Any, on: Any = None, *, weight: float = 1.0, exact: bool = False) -> Condition:  # noqa: N802
@@ -192,7 +193,7 @@ def Neumann(u: Any, value: Any, on: Any = None, *, weight: float = 1.0, exact: b
     >>> Neumann(field("u", x, y), 0)
     Neumann(dn(u) = 0 on the boundary)
     """
-    return _short("Neumann", normal_derivative(check_expression(u, "Neumann")), value, on, weight, exact)
+    return short("Neumann", normal_derivative(check_expression(u, "Neumann")), value, on, weight, exact)
 
 
 def Robin(  # noqa: N802
@@ -209,7 +210,7 @@ def Robin(  # noqa: N802
     """
     inner = check_expression(u, "Robin")
     left = as_value(alpha, "Robin") * inner + as_value(beta, "Robin") * normal_derivative(inner)
-    return _short("Robin", left, value, on, weight, exact)
+    return short("Robin", left, value, on, weight, exact)
 
 
 def Initial(u: Any, value: Any, *, weight: float = 1.0, exact: bool = False) -> Condition:  # noqa: N802
@@ -222,7 +223,7 @@ def Initial(u: Any, value: Any, *, weight: float = 1.0, exact: bool = False) -> 
     >>> Initial(field("u", x, t).diff(t), 0)
     Initial(u_t = 0 on initial time)
     """
-    return _short("Initial", check_expression(u, "Initial"), value, INITIAL, weight, exact)
+    return short("Initial", check_expression(u, "Initial"), value, INITIAL, weight, exact)
 
 
 @dataclass(frozen=True, eq=False)

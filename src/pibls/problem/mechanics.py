@@ -9,7 +9,7 @@ import sympy as sp
 
 from pibls.checks import check_choice, shorten
 from pibls.errors import ProblemError
-from pibls.problem.conditions import Condition, as_value
+from pibls.problem.conditions import Condition, as_value, short
 from pibls.problem.operators import normal_derivative
 from pibls.problem.symbols import Field, normal
 
@@ -121,11 +121,7 @@ def Traction(  # noqa: N802
     if not several:
         loads = list(as_value(value, "Traction") * outward)
     left = matrix * outward
-    return tuple(_made("Traction", a, b, on, weight) for a, b in zip(left, loads, strict=True))
-
-
-def _made(label: str, left: sp.Expr, right: sp.Expr, on: Any, weight: float) -> Condition:
-    return Condition(sp.Eq(left, right, evaluate=False), on, weight, label=label)
+    return tuple(short("Traction", a, b, on, weight) for a, b in zip(left, loads, strict=True))
 
 
 def Symmetry(  # noqa: N802
@@ -155,7 +151,7 @@ def Symmetry(  # noqa: N802
     Symmetry(n_x*u + n_y*v = 0 on the boundary)
     """
     if isinstance(u, Field):
-        return (_made("Symmetry", normal_derivative(u), sp.S.Zero, on, weight),)
+        return (short("Symmetry", normal_derivative(u), sp.S.Zero, on, weight),)
     fields, symbols = _vector(u, along, "Symmetry")
     outward = sp.Matrix(normal(*symbols)) if len(symbols) > 1 else sp.Matrix([normal(*symbols)])
     if stresses is None:
@@ -167,7 +163,7 @@ def Symmetry(  # noqa: N802
     else:
         sideways = list(outward.cross(acts)) if len(fields) == 3 else []
     lefts = [outward.dot(sp.Matrix(fields)), *sideways]
-    return tuple(_made("Symmetry", left, sp.S.Zero, on, weight) for left in lefts)
+    return tuple(short("Symmetry", left, sp.S.Zero, on, weight) for left in lefts)
 
 
 def Absorbing(  # noqa: N802
@@ -211,4 +207,4 @@ def Absorbing(  # noqa: N802
             "Absorbing takes a field and its time coordinate, Absorbing(u, time=t, speed=c), or real and imaginary "
             f"part of a wave of one frequency, Absorbing([p, q], wave_number=k). Got {shorten(u)}."
         )
-    return tuple(_made("Absorbing", left, sp.S.Zero, on, weight) for left in lefts)
+    return tuple(short("Absorbing", left, sp.S.Zero, on, weight) for left in lefts)

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import sympy as sp
 
 from pibls.checks import FloatArray, as_reals, check_choice, cut, refusal, shorten
 from pibls.errors import InputError, ProblemError
@@ -211,7 +210,8 @@ class Observation:
             return columns[name]
 
         named = values if values is not None else getattr(u, "label", "value")
-        points = {name: column(name) for name in _coordinate_names(u)}
+        symbols = (symbol for call in sorted(u.atoms(Field), key=str) for symbol in call.args)
+        points = {str(symbol): column(str(symbol)) for symbol in symbols}
         spread = column(noise) if isinstance(noise, str) else noise
         return cls(u, points, column(named), spread, **settings)
 
@@ -228,11 +228,6 @@ class Observation:
             low, high = self.noise.min(), self.noise.max()
             what += f", noise {low:g}" + (f" to {high:g}" if high > low else "")
         return f"Observation({what}{', huber' if self.loss == 'huber' else ''})"
-
-
-def _coordinate_names(u: sp.Expr) -> tuple[str, ...]:
-    fields = sorted(u.atoms(Field), key=str)
-    return tuple(dict.fromkeys(str(symbol) for call in fields for symbol in call.args))
 
 
 def _points(value: object) -> FloatArray:

@@ -55,8 +55,7 @@ class _LatexPrinter(LatexPrinter):  # type: ignore[misc]
     def _print_Laplacian(self, expr: Any) -> str:  # noqa: N802
         return f"{_LATEX_OPERATORS[expr.word]} {self._wrap(expr.args[0])}"
 
-    def _print_NormalDerivative(self, expr: Any) -> str:  # noqa: N802
-        return self._print_Laplacian(expr)
+    _print_NormalDerivative = _print_Laplacian  # noqa: N815
 
     def _print_Divergence(self, expr: Any) -> str:  # noqa: N802
         inner = ", ".join(self._print(arg) for arg in expr.args)

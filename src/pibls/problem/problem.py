@@ -86,9 +86,18 @@ class Problem:
                 "The 'domain' parameter of Problem must be a shape such as Rectangle((x, 0, 1), (y, 0, 1)). "
                 f"Got {shorten(self.domain)} instead."
             )
-        self._set("equations", _as_tuple(self.equations, "equations"))
-        self._set("conditions", _conditions(self.conditions))
-        count = len(self.equations)
+        self._set("equations", _as_tuple(self.equations))
+        if not (count := len(self.equations)):
+            raise ProblemError("The 'equations' parameter of Problem is empty; a problem needs at least one equation.")
+        # Some short forms stand for several conditions.
+        given = (item if isinstance(item, tuple) else (item,) for item in _as_tuple(self.conditions))
+        self._set("conditions", tuple(own for items in given for own in items))
+        for item in self.conditions:
+            if not isinstance(item, AnyCondition):
+                raise ProblemError(
+                    "The 'conditions' parameter of Problem must be a list of conditions such as Dirichlet(u, 0). "
+                    f"Got {shorten(item)} in it."
+                )
         names = ["the equation"] if count == 1 else [f"equation {i + 1}" for i in range(count)]
         equations = tuple(
             Statement(name, i, lowered(e, self.domain, name, normals=False), Interior())
@@ -297,24 +306,8 @@ def _as_equation(equation: sp.Eq | sp.Expr) -> sp.Eq:
     return equation if isinstance(equation, sp.Eq) else sp.Eq(equation, 0, evaluate=False)
 
 
-def _as_tuple(value: object, name: str) -> tuple[Any, ...]:
-    items = tuple(value) if isinstance(value, Sequence) and not isinstance(value, str) else (value,)
-    if not items:
-        raise ProblemError(f"The '{name}' parameter of Problem is empty; a problem needs at least one equation.")
-    return items
-
-
-def _conditions(value: object) -> tuple[AnyCondition, ...]:
-    given: tuple[Any, ...] = tuple(value) if isinstance(value, Sequence) and not isinstance(value, str) else (value,)
-    # Some short forms stand for several conditions.
-    items = tuple(own for item in given for own in (item if isinstance(item, tuple) else (item,)))
-    for item in items:
-        if not isinstance(item, AnyCondition):
-            raise ProblemError(
-                "The 'conditions' parameter of Problem must be a list of conditions such as Dirichlet(u, 0). "
-                f"Got {shorten(item)} in it."
-            )
-    return items
+def _as_tuple(value: object) -> tuple[Any, ...]:
+    return tuple(value) if isinstance(value, Sequence) and not isinstance(value, str) else (value,)
 
 
 def _refuse_duplicates(statements: tuple[Statement, ...]) -> None:

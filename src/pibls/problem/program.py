@@ -123,14 +123,14 @@ class Program:
             seen |= own
         return tuple(reversed(last))
 
-    def __call__(self, *columns: Any) -> list[Any]:
-        """Return the values of the expressions for arrays, one per symbol."""
+    def __call__(self, *columns: Any, operations: Mapping[str, Operation] = _OPERATIONS) -> list[Any]:
+        """Return the values of the expressions for arrays, one per symbol; others than NumPy's by their operations."""
         values = list(columns)
         for (name, places), over in zip(self.steps, self._last, strict=True):
             if name == _NUMBER:
                 values += places
                 continue
-            values.append(_OPERATIONS[name](*[values[place] for place in places]))
+            values.append(operations[name](*[values[place] for place in places]))
             for place in over:
                 values[place] = None
         return [values[place] for place in self.outputs]

@@ -5,7 +5,9 @@ There a solution keeps its values and its flux, the highest derivative times its
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import sympy as sp
@@ -13,7 +15,7 @@ from sympy.core.relational import Relational
 
 from pibls.checks import FloatArray
 from pibls.errors import ProblemError
-from pibls.problem.evaluate import compile_function
+from pibls.problem.evaluate import Function, compile_function
 from pibls.problem.fluxes import normal_flux
 from pibls.problem.places import Across, OnPart, Place
 from pibls.problem.problem import Problem
@@ -25,49 +27,151 @@ _SCAN = 4097
 _MOST = 32  # edges: each divides the domain once more
 
 
-def switching_planes(problem: Problem, *, conditions: bool = True) -> FloatArray:
-    """Return the planes at which data of a problem switch: one row each, NaN along the axes that they extend in.
+@dataclass(frozen=True, eq=False)
+class Switching:
+    """Where expressions of a problem switch from one branch to another; each is found when it is first asked for.
 
-    Those of conditions can be left out.
-
-    >>> from pibls import Dirichlet, Interval, coordinates, field
-    >>> x = coordinates("x")
-    >>> u = field("u", x)
-    >>> k = sp.Piecewise((1, x < sp.Rational(1, 3)), (10, True))
-    >>> switching_planes(Problem(k * u.diff(x, 2), Interval((x, 0, 1)), [Dirichlet(u, x)])).round(3)
-    array([[0.333]])
+    >>> import pibls as pb
+    >>> x, y = pb.coordinates("x y")
+    >>> u, square = pb.field("u", x, y), pb.Rectangle((x, 0, 2), (y, 0, 2))
+    >>> source = sp.Piecewise((1, x * (x + y) < 1), (sp.Abs(3 * y - 1), True))
+    >>> switching = Switching(Problem(sp.Eq(pb.laplacian(u), source), square, [pb.Dirichlet(u, 0)]))
+    >>> switching.edges, switching.walls, switching.planes.round(3), switching.jumps
+    ((x**2 + x*y - 1,), (3*y - 1,), array([[  nan, 0.333]]), False)
     """
-    symbols, bounds = problem.domain.coordinates, problem.domain.bounds
-    found: dict[tuple[int, float], FloatArray] = {}
-    switching = [s.form.residual for s in problem.statements if conditions or not isinstance(s.place, OnPart)]
-    for factor in factors_of(switching + _interfaces(problem), symbols):
-        own = [symbol for symbol in symbols if symbol in factor.free_symbols]
-        if len(own) != 1:
-            continue
-        axis = symbols.index(own[0])
-        for place in _roots(factor, own[0], *bounds[axis]):
-            row = np.full(len(symbols), np.nan)
-            row[axis] = place
-            found[axis, place] = row
-    return np.array(list(found.values())).reshape(-1, len(symbols))
 
+    problem: Problem
 
-def switching_edges(problem: Problem, *, several: bool = True) -> tuple[sp.Expr, ...]:
-    """Return the smooth functions of several coordinates, or of one, at whose zeros equations switch.
+    @cached_property
+    def planes(self) -> FloatArray:
+        """Planes across an axis at which data switch, one row each, NaN along the axes that they extend in."""
+        return self._planes([s.form.residual for s in self.problem.statements])
 
-    >>> from pibls import Dirichlet, Rectangle, coordinates, field, laplacian
-    >>> x, y = coordinates("x y")
-    >>> u = field("u", x, y)
-    >>> source = sp.Piecewise((1, x * (x + y) < 1), (sp.Abs(y), True))
-    >>> switching_edges(Problem(sp.Eq(laplacian(u), source), Rectangle((x, 0, 2), (y, 0, 2)), [Dirichlet(u, 0)]))
-    (x**2 + x*y - 1,)
-    """
-    symbols = set(problem.domain.coordinates)
-    found: dict[sp.Expr, None] = {}
-    for factor in factors_of(_switching(problem), problem.domain.coordinates):
-        if (len(factor.free_symbols & symbols) > 1) == several and -factor not in found:
-            found[factor] = None
-    return tuple(found)[:_MOST]
+    @cached_property
+    def planes_inside(self) -> FloatArray:
+        """Those of them at which more than conditions on the boundary switch."""
+        return self._planes([s.form.residual for s in self.problem.statements if not isinstance(s.place, OnPart)])
+
+    def _planes(self, switching: list[sp.Expr]) -> FloatArray:
+        symbols, bounds = self.problem.domain.coordinates, self.problem.domain.bounds
+        found: dict[tuple[int, float], FloatArray] = {}
+        for factor in factors_of(switching + self._interfaces, symbols):
+            own = [symbol for symbol in symbols if symbol in factor.free_symbols]
+            if len(own) != 1:
+                continue
+            axis = symbols.index(own[0])
+            for place in _roots(factor, own[0], *bounds[axis]):
+                row = np.full(len(symbols), np.nan)
+                row[axis] = place
+                found[axis, place] = row
+        return np.array(list(found.values())).reshape(-1, len(symbols))
+
+    @cached_property
+    def edges(self) -> tuple[sp.Expr, ...]:
+        """Smooth functions of several coordinates at whose zeros equations switch."""
+        return self._zeros(several=True)
+
+    @cached_property
+    def walls(self) -> tuple[sp.Expr, ...]:
+        """Smooth functions of one coordinate at whose zeros equations switch."""
+        return self._zeros(several=False)
+
+    def _zeros(self, *, several: bool) -> tuple[sp.Expr, ...]:
+        symbols = self.problem.domain.coordinates
+        found: dict[sp.Expr, None] = {}
+        for factor in factors_of(self._equations, symbols):
+            if (len(factor.free_symbols & set(symbols)) > 1) == several and -factor not in found:
+                found[factor] = None
+        return tuple(found)[:_MOST]
+
+    @cached_property
+    def branch(self) -> Function:
+        """A number that differs between any two places at which equations take different branches.
+
+        >>> import pibls as pb
+        >>> x = pb.coordinates("x")
+        >>> u, source = pb.field("u", x), sp.Piecewise((1, (x > 1) & (x < 2)), (2, True))
+        >>> problem = Problem(sp.Eq(u.diff(x, 2), source), pb.Interval((x, 0, 3)), [pb.Dirichlet(u, 0)])
+        >>> Switching(problem).branch(np.array([[0.5], [1.5], [2.5]]))
+        array([1., 0., 1.])
+        """
+        places = set(self.problem.domain.coordinates)
+        found, radix = sp.S.Zero, 1
+        nodes: dict[sp.Basic, None] = {}
+        for expression in self._equations:
+            nodes |= dict.fromkeys(sorted(expression.atoms(*_SWITCHES), key=sp.default_sort_key))
+        for branches in dict.fromkeys(_branches(node) for node in nodes):
+            if all(not condition.free_symbols - places for condition in branches):
+                numbered = [(sp.Integer(k), condition) for k, condition in enumerate(branches)]
+                found += radix * sp.Piecewise(*numbered, (sp.Integer(len(branches)), True))
+                radix *= len(branches) + 1
+        return compile_function(found, self.problem.domain.coordinates)
+
+    @cached_property
+    def jumps(self) -> bool:
+        """Whether the coefficient of a highest derivative in space jumps anywhere."""
+        return any(_top_jumps(s, len(self.problem.domain.space)) for s in self.problem.statements if s.is_equation)
+
+    @cached_property
+    def reading(self) -> str:
+        """The flux taken to be continuous where a coefficient jumps outside a divergence, as a sentence.
+
+        >>> import pibls as pb
+        >>> x = pb.coordinates("x")
+        >>> u, rod = pb.field("u", x), pb.Interval((x, 0, 1))
+        >>> k = sp.Piecewise((1, x < 0.4), (20, True))
+        >>> ways = (k * u.diff(x, 2) - 1, pb.div([k * u.diff(x)]) - 1, u.diff(x, 2) - 1 / k)
+        >>> [len(Switching(Problem(one, rod, [pb.Dirichlet(u, 0)])).reading) > 0 for one in ways]
+        [True, False, False]
+        """
+        space = self.problem.domain.space
+        equations = (s for s in self.problem.statements if s.is_equation)
+        for written, equation in zip(self.problem.equations, equations, strict=True):
+            if equation.form.order == 2 and _top_jumps(equation, len(space)) and normal_flux(written, space) is None:
+                return (
+                    f"Where its coefficients jump, {equation.name} does not say which flux is continuous: coefficients "
+                    "times slopes were taken to be continuous. Write div(...) if the flux is another one, and divide "
+                    "by the coefficient if the slopes themselves are continuous, as those of a beam."
+                )
+        return ""
+
+    @cached_property
+    def hidden(self) -> str:
+        """Which coefficient of a highest derivative jumps where its flux is not known, as a sentence."""
+        domain = self.problem.domain
+        equations = [s for s in self.problem.statements if s.is_equation]
+        for number, statement in enumerate(equations):
+            form = statement.form
+            for term in form.terms:
+                edges = _edges([term.coefficient]) if term.order == form.order else []
+                if not edges:
+                    continue
+                factors = factors_of([term.coefficient], domain.coordinates)
+                known = all(len(factor.free_symbols) < 2 or {factor, -factor} & {*self.edges} for factor in factors)
+                moving = any(edge.free_symbols - set(domain.coordinates) for edge in edges)
+                if moving or not known or (form.order > 2 and len(domain.space) > 1):
+                    return (
+                        f"The coefficient {term.coefficient} jumps, and nothing tells the flux across the jump: use "
+                        "one that changes over a short distance instead."
+                    )
+                mixed = len(equations) > 1 and max(term.multi_index) < term.order
+                if mixed and normal_flux(self.problem.equations[number], domain.space) is None:
+                    return (
+                        f"The coefficient {term.coefficient} jumps, and {statement.name} does not say which flux is "
+                        "continuous: write it as a divergence, such as div([...]) of the stresses."
+                    )
+        return ""
+
+    @cached_property
+    def _interfaces(self) -> list[sp.Expr]:
+        """Expressions that switch across the interfaces of the problem."""
+        places = (s.place for s in self.problem.statements if isinstance(s.place, Across))
+        return list(dict.fromkeys(sp.Piecewise((1, place.condition), (0, True)) for place in places))
+
+    @cached_property
+    def _equations(self) -> list[sp.Expr]:
+        """The expressions across whose switches cells are cut."""
+        return [s.form.residual for s in self.problem.statements if s.is_equation] + self._interfaces
 
 
 def condition_edges(problem: Problem, place: Place) -> tuple[sp.Expr, ...]:
@@ -85,68 +189,11 @@ def has_branches(expression: sp.Basic) -> bool:
     return bool(expression.has(*_SWITCHES))
 
 
-def has_jumps(problem: Problem) -> bool:
-    """Tell whether the coefficient of a highest derivative in space jumps anywhere.
-
-    >>> from pibls.problems import everyday, poisson
-    >>> [has_jumps(problem) for problem in (poisson(), everyday()["two_plates"]())]
-    [False, True]
-    """
-    return any(_top_jumps(s, len(problem.domain.space)) for s in problem.statements if s.is_equation)
-
-
 def _top_jumps(equation: Statement, space: int) -> bool:
     """Tell whether the coefficient of a highest derivative in space of an equation jumps anywhere."""
     terms = equation.form.terms
     top = max((sum(term.multi_index[:space]) for term in terms), default=0)
     return any(_edges([term.coefficient]) for term in terms if sum(term.multi_index[:space]) == top > 0)
-
-
-def reading_of_jumps(problem: Problem) -> str:
-    """Say which flux is taken to be continuous where the coefficient of a second derivative jumps outside a divergence.
-
-    >>> import pibls as pb
-    >>> x = pb.coordinates("x")
-    >>> u, rod = pb.field("u", x), pb.Interval((x, 0, 1))
-    >>> k = sp.Piecewise((1, x < 0.4), (20, True))
-    >>> ways = (k * u.diff(x, 2) - 1, pb.div([k * u.diff(x)]) - 1, u.diff(x, 2) - 1 / k)
-    >>> [len(reading_of_jumps(pb.Problem(one, rod, [pb.Dirichlet(u, 0)]))) > 0 for one in ways]
-    [True, False, False]
-    """
-    space = problem.domain.space
-    equations = (s for s in problem.statements if s.is_equation)
-    for written, equation in zip(problem.equations, equations, strict=True):
-        if equation.form.order == 2 and _top_jumps(equation, len(space)) and normal_flux(written, space) is None:
-            return (
-                f"Where its coefficients jump, {equation.name} does not say what flows: coefficients times slopes were "
-                "taken to be continuous. Write div(...) if that is something else, and divide by the coefficient if "
-                "the slopes themselves are continuous, as those of a beam."
-            )
-    return ""
-
-
-def branch_number(problem: Problem) -> sp.Expr:
-    """Return a number that differs between any two places at which equations take different branches.
-
-    >>> from pibls import Dirichlet, Rectangle, coordinates, field, laplacian
-    >>> x, y = coordinates("x y")
-    >>> u = field("u", x, y)
-    >>> source = sp.Piecewise((1, (x < y) & (y < 1)), (2, True))
-    >>> problem = Problem(sp.Eq(laplacian(u), source), Rectangle((x, 0, 2), (y, 0, 2)), [Dirichlet(u, 0)])
-    >>> [branch_number(problem).subs({x: a, y: b}) for a, b in ((0, 0.5), (0.5, 0), (1, 1.5))]
-    [0, 1, 1]
-    """
-    places = set(problem.domain.coordinates)
-    found, radix = sp.S.Zero, 1
-    nodes: dict[sp.Basic, None] = {}
-    for expression in _switching(problem):
-        nodes |= dict.fromkeys(sorted(expression.atoms(*_SWITCHES), key=sp.default_sort_key))
-    for branches in dict.fromkeys(_branches(node) for node in nodes):
-        if all(not condition.free_symbols - places for condition in branches):
-            numbered = [(sp.Integer(k), condition) for k, condition in enumerate(branches)]
-            found += radix * sp.Piecewise(*numbered, (sp.Integer(len(branches)), True))
-            radix *= len(branches) + 1
-    return found
 
 
 def _branches(node: sp.Basic) -> tuple[sp.Basic, ...]:
@@ -157,43 +204,6 @@ def _branches(node: sp.Basic) -> tuple[sp.Basic, ...]:
         sign = 1 if isinstance(node, sp.Max) else -1
         return tuple(sp.And(*(sign * (one - two) > 0 for two in node.args if two is not one)) for one in node.args[:-1])
     return (node.args[0] > 0,)
-
-
-def hidden_jump(problem: Problem, seen: Collection[sp.Expr]) -> str:
-    """Say which coefficient of a highest derivative jumps where the flux is not known, if one does."""
-    places, space = set(problem.domain.coordinates), len(problem.domain.space)
-    equations = [s for s in problem.statements if s.is_equation]
-    for number, statement in enumerate(equations):
-        form = statement.form
-        for term in form.terms:
-            edges = _edges([term.coefficient]) if term.order == form.order else []
-            if not edges:
-                continue
-            factors = factors_of([term.coefficient], problem.domain.coordinates)
-            known = all(len(factor.free_symbols) < 2 or {factor, -factor} & {*seen} for factor in factors)
-            if any(edge.free_symbols - places for edge in edges) or not known or (form.order > 2 and space > 1):
-                return (
-                    f"The coefficient {term.coefficient} jumps, and what flows across the jump is not continued: use "
-                    "one that changes over a short distance instead."
-                )
-            mixed = len(equations) > 1 and max(term.multi_index) < term.order
-            if mixed and normal_flux(problem.equations[number], problem.domain.space) is None:
-                return (
-                    f"The coefficient {term.coefficient} jumps, and {statement.name} does not say what flows across: "
-                    "write it as a divergence, such as div([...]) of the stresses."
-                )
-    return ""
-
-
-def _interfaces(problem: Problem) -> list[sp.Expr]:
-    """Return expressions that switch across the interfaces of a problem."""
-    places = (s.place for s in problem.statements if isinstance(s.place, Across))
-    return list(dict.fromkeys(sp.Piecewise((1, place.condition), (0, True)) for place in places))
-
-
-def _switching(problem: Problem) -> list[sp.Expr]:
-    """Return the expressions across whose switches cells are cut."""
-    return [s.form.residual for s in problem.statements if s.is_equation] + _interfaces(problem)
 
 
 def factors_of(expressions: Iterable[sp.Basic], symbols: tuple[sp.Symbol, ...]) -> Iterator[sp.Expr]:

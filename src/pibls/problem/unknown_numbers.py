@@ -129,10 +129,13 @@ def unknown(name: str, start: Any = None, bounds: Any = None, prior: Any = None)
     number = None if start is None else check_number("start", start, owner)
     limits, belief = _bounds(bounds, owner), _belief(prior, owner)
     for what, value in (("start", number), ("mean of the prior", None if belief is None else belief[0])):
-        if value is not None and limits is not None and not _within(value, limits):
+        ends = zip(limits or (None, None), (-math.inf, math.inf), strict=True)
+        low, high = (end if known is None else known for known, end in ends)
+        if value is not None and not low <= value <= high:
+            shown = f"({low:g}, {high:g})".replace("inf", "∞")
             raise ProblemError(
-                f"The {what} of {owner}, {value:g}, is outside its bounds {_show(limits)}. Choose one within them, or "
-                "widen the bounds."
+                f"The {what} of {owner}, {value:g}, is outside its bounds {shown}. Choose one within them, or widen "
+                "the bounds."
             )
     return Unknown(label, number, limits, belief, real=True)
 
@@ -163,13 +166,3 @@ def _belief(value: object, owner: str) -> tuple[float, float] | None:
     remedy = "That is the standard deviation; a number that is known exactly is no unknown."
     options: dict[str, Any] = {"minimum": 0, "exclusive": True, "remedy": remedy}
     return mean, check_number("prior", value[1], owner, **options)
-
-
-def _within(value: float, bounds: Pair) -> bool:
-    low, high = bounds
-    return (low is None or value >= low) and (high is None or value <= high)
-
-
-def _show(bounds: Pair) -> str:
-    low, high = bounds
-    return f"({'-∞' if low is None else f'{low:g}'}, {'∞' if high is None else f'{high:g}'})"

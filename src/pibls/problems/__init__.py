@@ -32,7 +32,6 @@ from pibls.problems.ill_posed import *
 from pibls.problems.nonlinear import *
 from pibls.problems.ordinary import *
 from pibls.problems.paper import *
-from pibls.problems.planar import *
 from pibls.problems.shapes import *
 from pibls.problems.systems import *
 from pibls.problems.tabulated import *

@@ -5,25 +5,15 @@ from __future__ import annotations
 import numpy as np
 import sympy as sp
 
-from pibls.checks import FloatArray
 from pibls.errors import InputError
 from pibls.geometry import Rectangle
-from pibls.problem import Dirichlet, Mean, Neumann, Problem, data, div, grad, laplacian, normal_derivative
-from pibls.problems.manufactured import applied, dirichlet_problem, layer, layer_width, manufactured, parameter, scalar
+from pibls.problem import Dirichlet, Mean, Neumann, Problem, data, div, field, grad, laplacian, normal_derivative
+from pibls.problems.manufactured import SQUARE, applied, dirichlet, layer, manufactured, parameter, thickness, x, y
 
-__all__ = [
-    "anisotropic_mixed",
-    "biharmonic",
-    "helmholtz",
-    "helmholtz_high",
-    "layer_2d",
-    "multiscale",
-    "neumann_gauge",
-    "poisson",
-    "poisson_gaussian",
-    "variable_coefficient",
-    "variable_coefficient_data",
-]
+__all__ = ["anisotropic_mixed", "biharmonic", "helmholtz", "helmholtz_high", "layer_2d", "multiscale", "neumann_gauge"]
+__all__ += ["poisson", "poisson_gaussian", "variable_coefficient", "variable_coefficient_data"]
+
+u = field("u", x, y)
 
 
 def poisson() -> Problem:
@@ -38,9 +28,7 @@ def poisson() -> Problem:
       -laplacian(u) = 2*pi**2*sin(pi*x)*sin(pi*y)   in Rectangle((x, 0, 1), (y, 0, 1))
       u = 0                                         on the boundary
     """
-    x, y, u = scalar("x y")
-    exact = sp.sin(sp.pi * x) * sp.sin(sp.pi * y)
-    return dirichlet_problem(-laplacian(u), u, exact, Rectangle((x, 0, 1), (y, 0, 1)), boundary=0)
+    return dirichlet(-laplacian(u), u, sp.sin(sp.pi * x) * sp.sin(sp.pi * y), SQUARE, boundary=0)
 
 
 def poisson_gaussian() -> Problem:
@@ -54,9 +42,7 @@ def poisson_gaussian() -> Problem:
     >>> poisson_gaussian().exact["u"]
     exp(-2*x**2 - 4*y**2) + 1/2
     """
-    x, y, u = scalar("x y")
-    exact = sp.exp(-2 * x**2 - 4 * y**2) + sp.S.Half
-    return dirichlet_problem(-laplacian(u), u, exact, Rectangle((x, 0, 1), (y, 0, 1)))
+    return dirichlet(-laplacian(u), u, sp.exp(-2 * x**2 - 4 * y**2) + sp.S.Half, SQUARE)
 
 
 def multiscale() -> Problem:
@@ -70,9 +56,8 @@ def multiscale() -> Problem:
     >>> multiscale().exact["u"]
     sin(pi*x)*sin(pi*y) + sin(10*pi*x)*sin(10*pi*y)/10
     """
-    x, y, u = scalar("x y")
     low, high = (sp.sin(k * sp.pi * x) * sp.sin(k * sp.pi * y) for k in (1, 10))
-    return dirichlet_problem(-laplacian(u), u, low + high / 10, Rectangle((x, 0, 1), (y, 0, 1)), boundary=0)
+    return dirichlet(-laplacian(u), u, low + high / 10, SQUARE, boundary=0)
 
 
 def helmholtz(k: float = 10) -> Problem:
@@ -94,10 +79,16 @@ def helmholtz(k: float = 10) -> Problem:
       u = sin(10*x)*sin(10*y)                           on the boundary
     """
     wave_number = parameter("k", k, "helmholtz", minimum=0.1, maximum=1000)
-    _refuse_resonance(float(wave_number))
-    x, y, u = scalar("x y")
+    ratio = (float(wave_number) / np.pi) ** 2
+    level = round(ratio)
+    squares = np.arange(1, int(np.sqrt(level)) + 1) ** 2
+    if abs(ratio - level) < 1e-9 * ratio and np.isin(level - squares, squares).any():
+        raise InputError(
+            "The 'k' parameter of helmholtz must be such that k² is no eigenvalue π²(m² + n²) of the square. "
+            f"Got {float(wave_number):.9g}, whose square is {level} π². Change k a little: the solution is unique then."
+        )
     exact = sp.sin(wave_number * x) * sp.sin(wave_number * y)
-    return dirichlet_problem(laplacian(u) + wave_number**2 * u, u, exact, Rectangle((x, 0, 1), (y, 0, 1)))
+    return dirichlet(laplacian(u) + wave_number**2 * u, u, exact, SQUARE)
 
 
 def helmholtz_high() -> Problem:
@@ -114,17 +105,6 @@ def helmholtz_high() -> Problem:
     return helmholtz(40)
 
 
-def _refuse_resonance(k: float) -> None:
-    ratio = (k / np.pi) ** 2
-    level = round(ratio)
-    squares = np.arange(1, int(np.sqrt(level)) + 1) ** 2
-    if abs(ratio - level) < 1e-9 * ratio and np.isin(level - squares, squares).any():
-        raise InputError(
-            "The 'k' parameter of helmholtz must be such that k² is no eigenvalue π²(m² + n²) of the square. "
-            f"Got {k:.9g}, whose square is {level} π². Change k a little: the solution is unique then."
-        )
-
-
 def biharmonic() -> Problem:
     """Return Δ²u = f on the unit square with u and ∂u/∂n given, u = eˣ sin πy + x² y³.
 
@@ -137,12 +117,10 @@ def biharmonic() -> Problem:
     >>> problem.statements[0].form.order, [c.label for c in problem.conditions]
     (4, ['Dirichlet', 'Neumann'])
     """
-    x, y, u = scalar("x y")
-    square = Rectangle((x, 0, 1), (y, 0, 1))
     exact = sp.exp(x) * sp.sin(sp.pi * y) + x**2 * y**3
-    slope = applied(normal_derivative(u), {u: exact}, square)
-    equation = manufactured(laplacian(laplacian(u)), {u: exact}, square)
-    return Problem((equation,), square, (Dirichlet(u, exact), Neumann(u, slope)), exact={"u": exact})
+    slope = applied(normal_derivative(u), {u: exact}, SQUARE)
+    equation = manufactured(laplacian(laplacian(u)), {u: exact}, SQUARE)
+    return Problem(equation, SQUARE, (Dirichlet(u, exact), Neumann(u, slope)), exact=exact)
 
 
 def variable_coefficient() -> Problem:
@@ -156,21 +134,8 @@ def variable_coefficient() -> Problem:
     >>> [str(term.coefficient) for term in variable_coefficient().statements[0].form.terms if term.order == 2]
     ['-x**2 - x*y/2 - 1', '-x**2 - x*y/2 - 1']
     """
-    x, y, u = scalar("x y")
     k = 1 + x**2 + x * y / 2
-    return dirichlet_problem(-div(k * grad(u)), u, sp.exp(y) * sp.cos(sp.pi * x), Rectangle((x, 0, 1), (y, 0, 1)))
-
-
-def _conductivity(x: FloatArray, y: FloatArray) -> FloatArray:
-    return np.asarray(2 + np.sin(3 * x) * np.cos(2 * y))
-
-
-def _conductivity_x(x: FloatArray, y: FloatArray) -> FloatArray:
-    return np.asarray(3 * np.cos(3 * x) * np.cos(2 * y))
-
-
-def _conductivity_y(x: FloatArray, y: FloatArray) -> FloatArray:
-    return np.asarray(-2 * np.sin(3 * x) * np.sin(2 * y))
+    return dirichlet(-div(k * grad(u)), u, sp.exp(y) * sp.cos(sp.pi * x), SQUARE)
 
 
 def variable_coefficient_data() -> Problem:
@@ -185,17 +150,13 @@ def variable_coefficient_data() -> Problem:
     >>> sorted(variable_coefficient_data().data)
     ['k', 'k_x', 'k_y']
     """
-    x, y, u = scalar("x y")
-    square = Rectangle((x, 0, 1), (y, 0, 1))
     exact = sp.exp(y) * sp.cos(sp.pi * x)
-    known = 2 + sp.sin(3 * x) * sp.cos(2 * y)
-    source = applied(-div(known * grad(u)), {u: exact}, square)
-    k, k_x, k_y = (
-        data(name, function, x, y)
-        for name, function in (("k", _conductivity), ("k_x", _conductivity_x), ("k_y", _conductivity_y))
-    )
+    source = applied(-div((2 + sp.sin(3 * x) * sp.cos(2 * y)) * grad(u)), {u: exact}, SQUARE)
+    k = data("k", lambda X, Y: 2 + np.sin(3 * X) * np.cos(2 * Y), x, y)
+    k_x = data("k_x", lambda X, Y: 3 * np.cos(3 * X) * np.cos(2 * Y), x, y)
+    k_y = data("k_y", lambda X, Y: -2 * np.sin(3 * X) * np.sin(2 * Y), x, y)
     equation = sp.Eq(-(k * laplacian(u) + k_x * u.diff(x) + k_y * u.diff(y)), source)
-    return Problem((equation,), square, (Dirichlet(u, exact),), exact={"u": exact})
+    return Problem(equation, SQUARE, (Dirichlet(u, exact),), exact=exact)
 
 
 def anisotropic_mixed(correlation: float = 0.5) -> Problem:
@@ -215,9 +176,8 @@ def anisotropic_mixed(correlation: float = 0.5) -> Problem:
     {(2, 0): -1.0, (0, 2): -1.0, (1, 1): -1.0}
     """
     rho = parameter("correlation", correlation, "anisotropic_mixed", minimum=-0.99, maximum=0.99)
-    x, y, u = scalar("x y")
     operator = -(u.diff(x, 2) + 2 * rho * u.diff(x, y) + u.diff(y, 2))
-    return dirichlet_problem(operator, u, sp.sin(2 * x + y) + x * y**2, Rectangle((x, -1, 1), (y, 0, 1)))
+    return dirichlet(operator, u, sp.sin(2 * x + y) + x * y**2, Rectangle((x, -1, 1), (y, 0, 1)))
 
 
 def layer_2d(eps: float = 1e-3) -> Problem:
@@ -238,14 +198,12 @@ def layer_2d(eps: float = 1e-3) -> Problem:
     >>> layer_2d().exact_values(np.array([[0.5, 0.5], [0.99, 0.5], [0.999, 0.5], [1.0, 0.5]]))["u"].round(3)
     array([0.5  , 0.99 , 0.631, 0.   ])
     """
-    width = layer_width(eps, "layer_2d")
-    x, y, u = scalar("x y")
+    width = thickness(eps, "layer_2d")
     profile, across = x - layer(x, width), sp.sin(sp.pi * y)
     # Written out, since terms of size 1/eps cancel in the derivatives of the solution.
     source = (1 + width * sp.pi**2 * profile) * across
     equation = sp.Eq(-width * laplacian(u) + u.diff(x), source)
-    square = Rectangle((x, 0, 1), (y, 0, 1))
-    return Problem((equation,), square, (Dirichlet(u, 0),), exact={"u": profile * across})
+    return Problem(equation, SQUARE, (Dirichlet(u, 0),), exact=profile * across)
 
 
 def neumann_gauge() -> Problem:
@@ -259,9 +217,7 @@ def neumann_gauge() -> Problem:
     >>> neumann_gauge().conditions[1]
     Mean(u = 0.166667 on average)
     """
-    x, y, u = scalar("x y")
-    square = Rectangle((x, 0, 1), (y, 0, 1))
     exact = sp.cos(sp.pi * x) * sp.cos(2 * sp.pi * y) + x**2 * y
-    flux = Neumann(u, applied(normal_derivative(u), {u: exact}, square))
-    equation = manufactured(-laplacian(u), {u: exact}, square)
-    return Problem((equation,), square, (flux, Mean(u, sp.Rational(1, 6))), exact={"u": exact})
+    flux = Neumann(u, applied(normal_derivative(u), {u: exact}, SQUARE))
+    equation = manufactured(-laplacian(u), {u: exact}, SQUARE)
+    return Problem(equation, SQUARE, (flux, Mean(u, sp.Rational(1, 6))), exact=exact)

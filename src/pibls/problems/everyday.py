@@ -23,41 +23,24 @@ from pibls.geometry import Ball, Box, Disk, Interval, Polygon, Rectangle, TimeIn
 from pibls.problem import (
     Condition,
     Dirichlet,
-    Field,
     Initial,
     Mean,
     Neumann,
     Problem,
     Robin,
-    coordinates,
     data,
     field,
     laplacian,
     normal_derivative,
 )
-from pibls.problems.manufactured import applied, manufactured, plane_stress
+from pibls.problems.manufactured import L_SHAPE, SQUARE, UNIT, applied, manufactured, plane_stress, t, x, y, z
 from pibls.problems.systems import elasticity
 
-__all__ = ["with_exact_solution"]
-
-x, y, z, t = coordinates("x y z t")
 u, v = field("u", x, y), field("v", x, y)  # in the plane
 w = field("w", x)  # on a line
-SQUARE = Rectangle((x, 0, 1), (y, 0, 1))
-L_SHAPE = Polygon((x, y), [(0, 0), (1, 0), (1, 1), (-1, 1), (-1, -1), (0, -1)])
-UNIT = Interval((x, 0, 1))
-HALF = sp.Rational(1, 2)
+HALF = sp.S.Half
 VALUES: dict[str, Any] = json.loads(Path(__file__).with_name("everyday_values.json").read_text(encoding="utf-8"))
 LAPLACE = sp.Eq(laplacian(u), 0)
-
-
-def _disk(a: Any, b: Any, radius: Any) -> Disk:
-    return Disk((x, y), (a, b), radius)
-
-
-def _flux_divergence(k: sp.Expr, of: Field) -> sp.Expr:
-    """Return ∇·(k ∇u) in the plane."""
-    return (k * of.diff(x)).diff(x) + (k * of.diff(y)).diff(y)
 
 
 def motz() -> Problem:
@@ -77,11 +60,8 @@ def _motz(X: FloatArray, Y: FloatArray) -> FloatArray:
 
 def hot_lid() -> Problem:
     """Return Δu = 0 on the unit square, 100 on top and zero elsewhere: the values jump in two corners."""
-    terms = [
-        sign * sp.atan2(sp.sin(sp.pi * x), sp.sinh(sp.pi * (2 * k + 1 - sign * y)))
-        for k in range(6)
-        for sign in (1, -1)
-    ]
+    images = ((k, sign) for k in range(6) for sign in (1, -1))
+    terms = (s * sp.atan2(sp.sin(sp.pi * x), sp.sinh(sp.pi * (2 * k + 1 - s * y))) for k, s in images)
     conditions = (Dirichlet(u, 100, on=SQUARE.top), Dirichlet(u, 0, on=SQUARE.left | SQUARE.right | SQUARE.bottom))
     return Problem(LAPLACE, SQUARE, conditions, exact=200 / sp.pi * sp.Add(*terms))
 
@@ -240,11 +220,11 @@ def _corners() -> Iterator[tuple[str, Callable[[], Problem]]]:
     notched = Polygon((x, y), [(0, 0), (1, width), (1, 1), (-1, 1), (-1, -1), (1, -1), (1, -width)])
     yield "crack", _held(notched, (x**2 + y**2) ** (power / 2) * sp.cos(power * sp.atan2(y, -x)))
     r2, radius = x**2 + y**2, sp.Rational(1, 20)
-    yield "small_hole", _held(_disk(0, 0, 1) - _disk(0, 0, radius), sp.log(r2) / (2 * sp.log(radius)))
+    yield "small_hole", _held(Disk((x, y), (0, 0), 1) - Disk((x, y), (0, 0), radius), sp.log(r2) / (2 * sp.log(radius)))
     a, b, radius = sp.Rational(37, 100), sp.Rational(59, 100), sp.Rational(1, 1000)
     exact = sp.log((x - a) ** 2 + (y - b) ** 2) / (2 * sp.log(radius))
-    yield "tiny_hole", _held(SQUARE - _disk(a, b, radius), exact)
-    shaft = _disk(1, 0, 1) - _disk(0, 0, sp.Rational(1, 10))  # with a round groove (Weber 1921)
+    yield "tiny_hole", _held(SQUARE - Disk((x, y), (a, b), radius), exact)
+    shaft = Disk((x, y), (1, 0), 1) - Disk((x, y), (0, 0), sp.Rational(1, 10))  # with a round groove (Weber 1921)
     exact = (sp.Rational(1, 100) - r2) * (1 - 2 * x / r2) / 2
     conditions = (Dirichlet(u, 0),)
     yield "torsion_groove", partial(Problem, sp.Eq(-laplacian(u), 2), shaft, conditions, exact=exact)
@@ -266,18 +246,25 @@ def _plates() -> Iterator[tuple[str, Callable[[], Problem]]]:
         k = sp.Piecewise((1, level < 0), (10, True))
         flow = level * sp.cos(2 * y)  # zero on the line, so that u = flow / k is continuous
         exact = sp.Piecewise((flow, level < 0), (flow / 10, True))
-        yield name, _held(SQUARE, exact, sp.Eq(_flux_divergence(k, u), flow.diff(x, 2) + flow.diff(y, 2)))
+        yield (
+            name,
+            _held(
+                SQUARE,
+                exact,
+                sp.Eq((k * u.diff(x)).diff(x) + (k * u.diff(y)).diff(y), flow.diff(x, 2) + flow.diff(y, 2)),
+            ),
+        )
     domain, r2, a2 = Rectangle((x, -1, 1), (y, -1, 1)), x**2 + y**2, sp.Rational(9, 100)
     k = sp.Piecewise((10, r2 < a2), (1, True))
     exact = sp.Piecewise((2 * x / 11, r2 < a2), (x * (1 - 9 * a2 / (11 * r2)), True))
-    yield "inclusion", _held(domain, exact, sp.Eq(_flux_divergence(k, u), 0))
+    yield "inclusion", _held(domain, exact, sp.Eq((k * u.diff(x)).diff(x) + (k * u.diff(y)).diff(y), 0))
     power = float(4 / np.pi * np.arctan(np.sqrt(0.1)))  # u is like r^0.39 (Kellogg 1974)
     a, b = float(np.sin(power * np.pi / 4)), float(np.cos(power * np.pi / 4))
     even = a * sp.sign(x + y) * sp.cos(power * sp.atan2((y - x) * sp.sign(x + y), sp.Abs(x + y)))
     odd = b * sp.sin(power * sp.atan2(x + y, sp.Abs(x - y)))
     k = sp.Piecewise((10, x * y > 0), (1, True))
     exact = r2 ** (power / 2) * sp.Piecewise((even, x * y > 0), (odd, True))
-    yield "four_quadrants", _held(domain, exact, sp.Eq(_flux_divergence(k, u), 0))
+    yield "four_quadrants", _held(domain, exact, sp.Eq((k * u.diff(x)).diff(x) + (k * u.diff(y)).diff(y), 0))
 
 
 def _on_line(equations: Any, exact: Any, *conditions: Any, domain: Any = UNIT) -> Problem:
@@ -369,6 +356,6 @@ def _courses() -> Iterator[tuple[str, Callable[[], Problem]]]:
 def with_exact_solution() -> Mapping[str, Callable[[], Problem]]:
     """Return the problems of this file by name; their formulas are made when they are first asked for."""
     own = {name: make for name, make in globals().items() if isfunction(make) and make.__module__ == __name__}
-    public = {name: make for name, make in own.items() if not name.startswith("_") and name not in __all__}
+    public = {name: make for name, make in own.items() if not name.startswith("_") and name != "with_exact_solution"}
     rest = (_corners, _plates, _layered, _lines, _courses)
     return {**public, **dict(chain(*(each() for each in rest))), "rubber_block": partial(elasticity, 0.4999)}

@@ -16,8 +16,8 @@ import sympy as sp
 from pibls.checks import check_choice
 from pibls.geometry import Box, Disk, Polygon, Rectangle, TimeInterval
 from pibls.problem import Condition, Dirichlet, Initial, Neumann, Problem, Robin, field, laplacian
-from pibls.problems.everyday import SQUARE, VALUES, t, u, v, with_exact_solution, x, y, z
-from pibls.problems.manufactured import plane_stress
+from pibls.problems.everyday import LAPLACE, VALUES, u, v, with_exact_solution
+from pibls.problems.manufactured import SQUARE, plane_stress, t, x, y, z
 from pibls.problems.nonlinear import cavity
 from pibls.problems.shapes import l_shape_unit_load
 
@@ -30,12 +30,8 @@ __all__ = ["everyday", "everyday_error"]
 def well() -> Problem:
     """Return Δu = 0 on the unit square, one left and right, no flow below and above, zero in a well of radius 0.02."""
     hole = Disk((x, y), (sp.Rational(2, 5), sp.Rational(3, 5)), sp.Rational(1, 50))
-    conditions = (
-        Dirichlet(u, 1, on=SQUARE.left | SQUARE.right),
-        Neumann(u, 0, on=SQUARE.bottom | SQUARE.top),
-        Dirichlet(u, 0, on=hole.boundary),
-    )
-    return Problem(sp.Eq(laplacian(u), 0), SQUARE - hole, conditions)
+    sides = (Dirichlet(u, 1, on=SQUARE.left | SQUARE.right), Neumann(u, 0, on=SQUARE.bottom | SQUARE.top))
+    return Problem(LAPLACE, SQUARE - hole, (*sides, Dirichlet(u, 0, on=hole.boundary)))
 
 
 def plume() -> Problem:
@@ -51,12 +47,8 @@ def cooling_fin() -> Problem:
     """Return Δu = 0 in a plate with a fin, one below, insulated on both sides, ∂u/∂n = −u/2 where air passes."""
     shape = Polygon((x, y), [(0, 0), (3, 0), (3, 1), (2, 1), (2, 4), (1, 4), (1, 1), (0, 1)])
     air = shape.edge2 | shape.edge3 | shape.edge4 | shape.edge5 | shape.edge6
-    conditions = (
-        Dirichlet(u, 1, on=shape.edge0),
-        Neumann(u, 0, on=shape.edge1 | shape.edge7),
-        Robin(u, sp.Rational(1, 2), 1, 0, on=air),
-    )
-    return Problem(sp.Eq(laplacian(u), 0), shape, conditions)
+    still = (Dirichlet(u, 1, on=shape.edge0), Neumann(u, 0, on=shape.edge1 | shape.edge7))
+    return Problem(LAPLACE, shape, (*still, Robin(u, sp.Rational(1, 2), 1, 0, on=air)))
 
 
 def cooling_pin() -> Problem:
@@ -68,16 +60,15 @@ def cooling_pin() -> Problem:
     return Problem(sp.Eq(laplacian(a), 0), box, conditions)
 
 
-def cantilever() -> Problem:
+def cantilever(length: int = 5) -> Problem:
     """Return a beam (0, 5) × (0, 1) in plane stress, clamped on the left, sheared down on the right."""
-    beam = Rectangle((x, 0, 5), (y, 0, 1))
+    beam = Rectangle((x, 0, length), (y, 0, 1))
     return _loaded(beam, beam.left, beam.right, beam.bottom | beam.top)
 
 
 def slender_beam() -> Problem:
     """Return :func:`cantilever` thirty times as long as high."""
-    beam = Rectangle((x, 0, 30), (y, 0, 1))
-    return _loaded(beam, beam.left, beam.right, beam.bottom | beam.top)
+    return cantilever(30)
 
 
 def cooled_spot() -> Problem:
@@ -85,7 +76,7 @@ def cooled_spot() -> Problem:
     transfer = 10**4 * sp.exp(-((1000 * (x - sp.Rational(3137, 10000))) ** 2))
     cold = Robin(u, transfer, 1, 0, on=SQUARE.bottom)
     conditions = (Dirichlet(u, 1, on=SQUARE.top), Neumann(u, 0, on=SQUARE.left | SQUARE.right), cold)
-    return Problem(sp.Eq(laplacian(u), 0), SQUARE, conditions)
+    return Problem(LAPLACE, SQUARE, conditions)
 
 
 def bracket() -> Problem:
@@ -148,16 +139,9 @@ def robertson() -> Problem:
 
 
 _AT_POINTS: tuple[Callable[[], Problem], ...] = (
-    well,
-    plume,
-    cooling_fin,
-    cooling_pin,
-    cantilever,
-    slender_beam,
-    bracket,
-    cooled_spot,
+    *(well, plume, cooling_fin, cooling_pin, cantilever, slender_beam, bracket, cooled_spot),
+    *(step_creeping, step_flow, graetz, robertson, l_shape_unit_load, cavity),
 )
-_AT_POINTS += (step_creeping, step_flow, graetz, robertson, l_shape_unit_load, cavity)
 
 
 def everyday() -> Mapping[str, Callable[[], Problem]]:

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import sympy as sp
 
-from pibls.geometry import Box, Interval, Rectangle, TimeInterval
-from pibls.problem import Dirichlet, Initial, Neumann, Periodic, Problem, Robin, laplacian
-from pibls.problems.manufactured import parameter, scalar
+from pibls.geometry import Box, Interval, TimeInterval
+from pibls.geometry.base import Domain
+from pibls.problem import Dirichlet, Initial, Neumann, Periodic, Problem, Robin, field, laplacian
+from pibls.problems.manufactured import SPACE_TIME, SQUARE, UNIT, parameter, t, x, y, z
 
 __all__ = ["advection_beta", "heat_2d", "heat_3d", "heat_robin", "klein_gordon", "periodic_advection", "wave"]
+
+u = field("u", x, t)
 
 
 def heat_robin() -> Problem:
@@ -22,13 +25,9 @@ def heat_robin() -> Problem:
     >>> heat_robin().conditions[0]
     Robin(pi*u/2 + dn(u) = 0 on the boundary)
     """
-    x, t, u = scalar("x t")
     shape = sp.cos(sp.pi / 2 * (x - sp.S.Half))
     conditions = (Robin(u, sp.pi / 2, 1, 0), Initial(u, shape))
-    domain = Interval((x, 0, 1)) * TimeInterval(t, 0, 1)
-    return Problem(
-        (sp.Eq(u.diff(t), u.diff(x, 2)),), domain, conditions, exact={"u": sp.exp(-(sp.pi**2) * t / 4) * shape}
-    )
+    return Problem(sp.Eq(u.diff(t), u.diff(x, 2)), SPACE_TIME, conditions, exact=sp.exp(-(sp.pi**2) * t / 4) * shape)
 
 
 def wave(speed: float = 2) -> Problem:
@@ -52,20 +51,17 @@ def wave(speed: float = 2) -> Problem:
       u_t = 0                         on initial time
     """
     c = parameter("speed", speed, "wave", minimum=0.01, maximum=100)
-    x, t, u = scalar("x t")
     low, high = sp.sin(sp.pi * x), sp.sin(4 * sp.pi * x) / 2
     exact = low * sp.cos(c * sp.pi * t) + high * sp.cos(4 * c * sp.pi * t)
     conditions = (Dirichlet(u, 0), Initial(u, low + high), Initial(u.diff(t), 0))
-    domain = Interval((x, 0, 1)) * TimeInterval(t, 0, 1)
-    return Problem((sp.Eq(u.diff(t, 2), c**2 * u.diff(x, 2)),), domain, conditions, exact={"u": exact})
+    return Problem(sp.Eq(u.diff(t, 2), c**2 * u.diff(x, 2)), SPACE_TIME, conditions, exact=exact)
 
 
 def _periodic_transport(low: sp.Expr, high: sp.Expr, end: sp.Expr, speed: sp.Expr, wave_number: sp.Expr) -> Problem:
-    x, t, u = scalar("x t")
     domain = Interval((x, low, high)) * TimeInterval(t, 0, end)
     conditions = (Periodic(u, x), Initial(u, sp.sin(wave_number * x)))
     exact = sp.sin(wave_number * (x - speed * t))
-    return Problem((sp.Eq(u.diff(t) + speed * u.diff(x), 0),), domain, conditions, exact={"u": exact})
+    return Problem(sp.Eq(u.diff(t) + speed * u.diff(x), 0), domain, conditions, exact=exact)
 
 
 def periodic_advection() -> Problem:
@@ -111,11 +107,7 @@ def heat_2d() -> Problem:
     >>> heat_2d().fields
     (u(x, y, t),)
     """
-    x, y, t, u = scalar("x y t")
-    shape = sp.sin(sp.pi * x) * sp.sin(2 * sp.pi * y)
-    domain = Rectangle((x, 0, 1), (y, 0, 1)) * TimeInterval(t, 0, 1)
-    equation = sp.Eq(u.diff(t), laplacian(u) / (5 * sp.pi**2))
-    return Problem((equation,), domain, (Dirichlet(u, 0), Initial(u, shape)), exact={"u": sp.exp(-t) * shape})
+    return _cooling(sp.sin(sp.pi * x) * sp.sin(2 * sp.pi * y), SQUARE, 5)
 
 
 def heat_3d() -> Problem:
@@ -132,11 +124,16 @@ def heat_3d() -> Problem:
       u = 0                                 on the boundary
       u = sin(pi*x)*sin(pi*y)*sin(2*pi*z)   on initial time
     """
-    x, y, z, t, u = scalar("x y z t")
     shape = sp.sin(sp.pi * x) * sp.sin(sp.pi * y) * sp.sin(2 * sp.pi * z)
-    domain = Box((x, 0, 1), (y, 0, 1), (z, 0, 1)) * TimeInterval(t, 0, 1)
-    equation = sp.Eq(u.diff(t), laplacian(u) / (6 * sp.pi**2))
-    return Problem((equation,), domain, (Dirichlet(u, 0), Initial(u, shape)), exact={"u": sp.exp(-t) * shape})
+    return _cooling(shape, Box((x, 0, 1), (y, 0, 1), (z, 0, 1)), 6)
+
+
+def _cooling(shape: sp.Expr, space: Domain, waves: int) -> Problem:
+    """Return u_t = Δu/(n π²) from a product of sines, n the sum of squares of its wave numbers: it decays by e."""
+    u = field("u", *space.coordinates, t)
+    equation = sp.Eq(u.diff(t), laplacian(u) / (waves * sp.pi**2))
+    conditions = (Dirichlet(u, 0), Initial(u, shape))
+    return Problem(equation, space * TimeInterval(t, 0, 1), conditions, exact=sp.exp(-t) * shape)
 
 
 def klein_gordon() -> Problem:
@@ -154,8 +151,7 @@ def klein_gordon() -> Problem:
       u = cos(pi*x) + 1   on initial time
       u_t = 0             on initial time
     """
-    x, t, u = scalar("x t")
-    domain = Interval((x, 0, 1)) * TimeInterval(t, 0, 2)
     exact = sp.cos(t) + sp.cos(sp.pi * x) * sp.cos(sp.sqrt(sp.pi**2 + 1) * t)
     conditions = (Neumann(u, 0), Initial(u, 1 + sp.cos(sp.pi * x)), Initial(u.diff(t), 0))
-    return Problem((sp.Eq(u.diff(t, 2), u.diff(x, 2) - u),), domain, conditions, exact={"u": exact})
+    domain = UNIT * TimeInterval(t, 0, 2)
+    return Problem(sp.Eq(u.diff(t, 2), u.diff(x, 2) - u), domain, conditions, exact=exact)

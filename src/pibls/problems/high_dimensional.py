@@ -7,7 +7,7 @@ import sympy as sp
 from pibls.checks import check_integer
 from pibls.geometry import Box, TimeInterval
 from pibls.problem import Dirichlet, Initial, Problem, coordinates, field, laplacian
-from pibls.problems.manufactured import dirichlet_problem
+from pibls.problems.manufactured import dirichlet, t
 
 __all__ = ["heat_nd", "poisson_6d", "poisson_nd"]
 
@@ -36,7 +36,7 @@ def poisson_nd(dimension: int = 5) -> Problem:
     axes = _axes(dimension, "poisson_nd")
     u = field("u", *axes)
     exact = sp.Add(*(sp.sin(sp.pi * x / 2) for x in axes))
-    return dirichlet_problem(-laplacian(u), u, exact, Box(*((x, 0, 1) for x in axes)))
+    return dirichlet(-laplacian(u), u, exact, Box(*((x, 0, 1) for x in axes)))
 
 
 def poisson_6d() -> Problem:
@@ -67,10 +67,7 @@ def heat_nd(dimension: int = 4) -> Problem:
     exp(-t)*sin(sqrt(2)*(x1 + x2)/2)
     """
     axes = _axes(dimension, "heat_nd")
-    t = coordinates("t")
-    u = field("u", *axes, t)
-    shape = sp.sin(sp.Add(*axes) / sp.sqrt(len(axes)))
+    u, shape = field("u", *axes, t), sp.sin(sp.Add(*axes) / sp.sqrt(len(axes)))
     exact = sp.exp(-t) * shape
     domain = Box(*((x, 0, 1) for x in axes)) * TimeInterval(t, 0, 1)
-    conditions = (Dirichlet(u, exact), Initial(u, shape))
-    return Problem((sp.Eq(u.diff(t), laplacian(u)),), domain, conditions, exact={"u": exact})
+    return Problem(sp.Eq(u.diff(t), laplacian(u)), domain, (Dirichlet(u, exact), Initial(u, shape)), exact=exact)

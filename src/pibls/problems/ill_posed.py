@@ -9,21 +9,22 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Any, Literal
+from typing import Literal
 
 import sympy as sp
 
-from pibls.geometry import Interval, Rectangle, TimeInterval
-from pibls.problem import Condition, Dirichlet, Initial, Mean, Neumann, Periodic, Problem, coordinates, field, laplacian
+from pibls.geometry import TimeInterval
+from pibls.problem import Condition, Dirichlet, Initial, Mean, Neumann, Periodic, Problem, field, laplacian
 from pibls.problems.elliptic import neumann_gauge
 from pibls.problems.evolution import wave
-from pibls.problems.manufactured import scalar
+from pibls.problems.manufactured import SPACE_TIME, SQUARE, UNIT, t, x, y
 from pibls.problems.systems import stokes
 from pibls.status import Status
 
 __all__ = ["IllPosed", "ill_posed"]
 
 Kind = Literal["non-unique", "inconsistent", "unstable"]
+u, w, c = field("u", x, y), field("u", x), field("u", x, t)  # in the plane, on a line, on a line in time
 
 
 @dataclass(frozen=True)
@@ -46,11 +47,6 @@ class IllPosed:
     def words(self) -> tuple[str, str]:
         """The status a solve should end with, and the word that its explanation should contain."""
         return Status.ILL_POSED, self.kind
-
-
-def _square() -> tuple[sp.Symbol, sp.Symbol, Any, Rectangle]:
-    x, y = coordinates("x y")
-    return x, y, field("u", x, y), Rectangle((x, 0, 1), (y, 0, 1))
 
 
 def _without_last_condition(problem: Problem) -> Problem:
@@ -81,11 +77,9 @@ def wave_between_times() -> Problem:
     The time is half a period of the slowest standing wave, so that sin πx sin πt is zero on all four sides of
     space–time and can be added; sin 2πx cos 2πt is one of the solutions.
     """
-    x, t, u = scalar("x t")
-    domain = Interval((x, 0, 1)) * TimeInterval(t, 0, 1)
     shape = sp.sin(2 * sp.pi * x)
-    conditions = (Dirichlet(u, 0), Initial(u, shape), Condition(sp.Eq(u, shape), on=domain.final))
-    return Problem((sp.Eq(u.diff(t, 2), u.diff(x, 2)),), domain, conditions)
+    conditions = (Dirichlet(c, 0), Initial(c, shape), Condition(sp.Eq(c, shape), on=SPACE_TIME.final))
+    return Problem(sp.Eq(c.diff(t, 2), c.diff(x, 2)), SPACE_TIME, conditions)
 
 
 def helmholtz_at_eigenvalue() -> Problem:
@@ -94,16 +88,13 @@ def helmholtz_at_eigenvalue() -> Problem:
     The number 2π² is the first eigenvalue of the square, so that sin πx sin πy can be added. The source is orthogonal
     to it, and u = sin πx sin 2πy is a solution.
     """
-    x, y, u, square = _square()
     source = -3 * sp.pi**2 * sp.sin(sp.pi * x) * sp.sin(2 * sp.pi * y)
-    return Problem((sp.Eq(laplacian(u) + 2 * sp.pi**2 * u, source),), square, (Dirichlet(u, 0),))
+    return Problem(sp.Eq(laplacian(u) + 2 * sp.pi**2 * u, source), SQUARE, (Dirichlet(u, 0),))
 
 
 def ode_one_condition() -> Problem:
     """Return u'' = 6x on (0, 1) with u(0) = 0 only, one condition for two derivatives: x can be added to u = x³."""
-    x, u = scalar("x")
-    interval = Interval((x, 0, 1))
-    return Problem((sp.Eq(u.diff(x, 2), 6 * x),), interval, (Dirichlet(u, 0, on=interval.left),))
+    return Problem(sp.Eq(w.diff(x, 2), 6 * x), UNIT, (Dirichlet(w, 0, on=UNIT.left),))
 
 
 def laplace_three_sides() -> Problem:
@@ -111,14 +102,12 @@ def laplace_three_sides() -> Problem:
 
     Whatever the values on the right are, there is a solution with them: sinh πx sin πy can be added.
     """
-    x, y, u, square = _square()
-    held = square.left | square.bottom | square.top
-    return Problem((sp.Eq(laplacian(u), 0),), square, (Dirichlet(u, sp.exp(x) * sp.sin(y), on=held),))
+    held = SQUARE.left | SQUARE.bottom | SQUARE.top
+    return Problem(sp.Eq(laplacian(u), 0), SQUARE, (Dirichlet(u, sp.exp(x) * sp.sin(y), on=held),))
 
 
 def system_missing_condition() -> Problem:
     """Return u' = v, v' = −u for t in (0, 3) with u(0) = 1 only: (sin t, cos t) can be added to (cos t, −sin t)."""
-    t = coordinates("t")
     u, v = field("u", t), field("v", t)
     return Problem((sp.Eq(u.diff(t), v), sp.Eq(v.diff(t), -u)), TimeInterval(t, 0, 3), (Initial(u, 1),))
 
@@ -128,16 +117,14 @@ def neumann_incompatible() -> Problem:
 
     The integral of −Δu is 1 by the equation and 0 by the boundary condition.
     """
-    _, _, u, square = _square()
-    return Problem((sp.Eq(-laplacian(u), 1),), square, (Neumann(u, 0), Mean(u, 0)))
+    return Problem(sp.Eq(-laplacian(u), 1), SQUARE, (Neumann(u, 0), Mean(u, 0)))
 
 
 def contradictory_dirichlet() -> Problem:
     """Return −Δu = 1 on the unit square, zero on the boundary, and again u = 1 on the left side."""
-    _, _, u, square = _square()
-    others = square.right | square.bottom | square.top
-    conditions = (Dirichlet(u, 0, on=others), Dirichlet(u, 0, on=square.left), Dirichlet(u, 1, on=square.left))
-    return Problem((sp.Eq(-laplacian(u), 1),), square, conditions)
+    others = SQUARE.right | SQUARE.bottom | SQUARE.top
+    given = ((0, others), (0, SQUARE.left), (1, SQUARE.left))
+    return Problem(sp.Eq(-laplacian(u), 1), SQUARE, [Dirichlet(u, value, on=side) for value, side in given])
 
 
 def helmholtz_resonant() -> Problem:
@@ -145,9 +132,8 @@ def helmholtz_resonant() -> Problem:
 
     Multiplied by sin πx sin πy and integrated by parts twice, the left side is 0 for every u, the right side 1/4.
     """
-    x, y, u, square = _square()
-    source = sp.sin(sp.pi * x) * sp.sin(sp.pi * y)
-    return Problem((sp.Eq(laplacian(u) + 2 * sp.pi**2 * u, source),), square, (Dirichlet(u, 0),))
+    equation = sp.Eq(laplacian(u) + 2 * sp.pi**2 * u, sp.sin(sp.pi * x) * sp.sin(sp.pi * y))
+    return Problem(equation, SQUARE, (Dirichlet(u, 0),))
 
 
 def overdetermined_flux() -> Problem:
@@ -155,9 +141,8 @@ def overdetermined_flux() -> Problem:
 
     The values alone give u = sin πx sin πy, through whose boundary flows 8 in all, not 0.
     """
-    x, y, u, square = _square()
-    source = 2 * sp.pi**2 * sp.sin(sp.pi * x) * sp.sin(sp.pi * y)
-    return Problem((sp.Eq(-laplacian(u), source),), square, (Dirichlet(u, 0), Neumann(u, 0)))
+    equation = sp.Eq(-laplacian(u), 2 * sp.pi**2 * sp.sin(sp.pi * x) * sp.sin(sp.pi * y))
+    return Problem(equation, SQUARE, (Dirichlet(u, 0), Neumann(u, 0)))
 
 
 def advection_both_ends() -> Problem:
@@ -165,10 +150,8 @@ def advection_both_ends() -> Problem:
 
     The bump is carried to the right and has to pass through the right end, where it is 1 at t = 1/2.
     """
-    x, t, u = scalar("x t")
-    domain = Interval((x, 0, 1)) * TimeInterval(t, 0, 1)
-    conditions = (Dirichlet(u, 0), Initial(u, sp.sin(sp.pi * x) ** 2))
-    return Problem((sp.Eq(u.diff(t) + u.diff(x), 0),), domain, conditions)
+    conditions = (Dirichlet(c, 0), Initial(c, sp.sin(sp.pi * x) ** 2))
+    return Problem(sp.Eq(c.diff(t) + c.diff(x), 0), SPACE_TIME, conditions)
 
 
 def oscillator_resonant() -> Problem:
@@ -176,16 +159,13 @@ def oscillator_resonant() -> Problem:
 
     The solutions with u(0) = 0 are the multiples of sin πx.
     """
-    x, u = scalar("x")
-    interval = Interval((x, 0, 1))
-    ends = (Dirichlet(u, 0, on=interval.left), Dirichlet(u, 1, on=interval.right))
-    return Problem((sp.Eq(u.diff(x, 2) + sp.pi**2 * u, 0),), interval, ends)
+    ends = (Dirichlet(w, 0, on=UNIT.left), Dirichlet(w, 1, on=UNIT.right))
+    return Problem(sp.Eq(w.diff(x, 2) + sp.pi**2 * w, 0), UNIT, ends)
 
 
 def periodic_incompatible() -> Problem:
     """Return −u'' = 1 on (0, 1), periodic, mean 0: u' falls by 1 from end to end and shall be the same at both."""
-    x, u = scalar("x")
-    return Problem((sp.Eq(-u.diff(x, 2), 1),), Interval((x, 0, 1)), (Periodic(u, x), Mean(u, 0)))
+    return Problem(sp.Eq(-w.diff(x, 2), 1), UNIT, (Periodic(w, x), Mean(w, 0)))
 
 
 def heat_backward() -> Problem:
@@ -194,10 +174,8 @@ def heat_backward() -> Problem:
     The solution e^(π²(1 − t)) sin πx is the only one, but a change of the data by δ sin kπx changes it at t = 0 by
     δ e^(k²π²), which for k = 2 is 10¹⁷ δ: round-off is enough.
     """
-    x, t, u = scalar("x t")
-    domain = Interval((x, 0, 1)) * TimeInterval(t, 0, 1)
-    conditions = (Dirichlet(u, 0), Condition(sp.Eq(u, sp.sin(sp.pi * x)), on=domain.final))
-    return Problem((sp.Eq(u.diff(t), u.diff(x, 2)),), domain, conditions)
+    conditions = (Dirichlet(c, 0), Condition(sp.Eq(c, sp.sin(sp.pi * x)), on=SPACE_TIME.final))
+    return Problem(sp.Eq(c.diff(t), c.diff(x, 2)), SPACE_TIME, conditions)
 
 
 def laplace_cauchy() -> Problem:
@@ -206,34 +184,19 @@ def laplace_cauchy() -> Problem:
     Hadamard's example. The solution cosh πx sin πy is the only one, but a change of the data by δ sin kπy changes it
     on the right by δ cosh kπ, without bound as k grows.
     """
-    _, y, u, square = _square()
-    conditions = (
-        Dirichlet(u, sp.sin(sp.pi * y), on=square.left),
-        Neumann(u, 0, on=square.left),
-        Dirichlet(u, 0, on=square.bottom | square.top),
-    )
-    return Problem((sp.Eq(laplacian(u), 0),), square, conditions)
+    both = (Dirichlet(u, sp.sin(sp.pi * y), on=SQUARE.left), Neumann(u, 0, on=SQUARE.left))
+    rest = Dirichlet(u, 0, on=SQUARE.bottom | SQUARE.top)
+    return Problem(sp.Eq(laplacian(u), 0), SQUARE, (*both, rest))
 
 
 _BY_KIND: Mapping[Kind, tuple[Callable[[], Problem], ...]] = {
     "non-unique": (
-        pure_neumann,
-        stokes_without_gauge,
-        wave_without_velocity,
-        wave_between_times,
-        helmholtz_at_eigenvalue,
-        ode_one_condition,
-        laplace_three_sides,
-        system_missing_condition,
+        *(pure_neumann, stokes_without_gauge, wave_without_velocity, wave_between_times),
+        *(helmholtz_at_eigenvalue, ode_one_condition, laplace_three_sides, system_missing_condition),
     ),
     "inconsistent": (
-        neumann_incompatible,
-        contradictory_dirichlet,
-        helmholtz_resonant,
-        overdetermined_flux,
-        advection_both_ends,
-        oscillator_resonant,
-        periodic_incompatible,
+        *(neumann_incompatible, contradictory_dirichlet, helmholtz_resonant, overdetermined_flux),
+        *(advection_both_ends, oscillator_resonant, periodic_incompatible),
     ),
     "unstable": (heat_backward, laplace_cauchy),
 }

@@ -3,48 +3,21 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 
 import sympy as sp
 
 from pibls.errors import InputError
 from pibls.geometry import Interval, Rectangle
-from pibls.problem import (
-    Condition,
-    Dirichlet,
-    Field,
-    Mean,
-    Problem,
-    coordinates,
-    div,
-    field,
-    grad,
-    laplacian,
-)
-from pibls.problems.manufactured import dirichlet_problem, manufactured, parameter, scalar
+from pibls.problem import Condition, Dirichlet, Mean, Problem, div, field, grad, laplacian
+from pibls.problems.manufactured import SQUARE, UNIT, dirichlet, manufactured, parameter, t, x, y
 
-__all__ = [
-    "bratu",
-    "bratu_1d",
-    "bratu_unforced",
-    "burgers_steady",
-    "cavity",
-    "cubic_reaction",
-    "kovasznay",
-    "lane_emden",
-    "minimal_surface",
-    "nonlinear_helmholtz",
-    "nonlinear_spring",
-    "p_laplacian",
-    "regularised_cavity",
-]
+__all__ = ["bratu", "bratu_1d", "bratu_unforced", "burgers_steady", "cavity", "cubic_reaction", "kovasznay"]
+__all__ += ["lane_emden", "minimal_surface", "nonlinear_helmholtz", "nonlinear_spring", "p_laplacian"]
+__all__ += ["regularised_cavity"]
 
 _BRATU_LIMIT = 3.5  # solutions on the unit interval end at 3.5138
-
-
-def _square() -> tuple[sp.Symbol, sp.Symbol, Field, Rectangle]:
-    x, y = coordinates("x y")
-    return x, y, field("u", x, y), Rectangle((x, 0, 1), (y, 0, 1))
+u, v, p = (field(name, x, y) for name in "uvp")
+w = field("u", x)  # on a line
 
 
 def cubic_reaction() -> Problem:
@@ -58,8 +31,7 @@ def cubic_reaction() -> Problem:
     >>> problem.is_linear, problem.exact["u"]
     (False, sin(pi*x)*sin(pi*y))
     """
-    x, y, u, square = _square()
-    return dirichlet_problem(-laplacian(u) + u**3, u, sp.sin(sp.pi * x) * sp.sin(sp.pi * y), square, 0)
+    return dirichlet(-laplacian(u) + u**3, u, sp.sin(sp.pi * x) * sp.sin(sp.pi * y), SQUARE, 0)
 
 
 def bratu() -> Problem:
@@ -72,8 +44,7 @@ def bratu() -> Problem:
     >>> bratu().conditions
     (Dirichlet(u = 0 on the boundary),)
     """
-    x, y, u, square = _square()
-    return dirichlet_problem(-laplacian(u) - sp.exp(u), u, sp.sin(sp.pi * x) * sp.sin(sp.pi * y), square, 0)
+    return dirichlet(-laplacian(u) - sp.exp(u), u, sp.sin(sp.pi * x) * sp.sin(sp.pi * y), SQUARE, 0)
 
 
 def bratu_unforced(load: float = 1) -> Problem:
@@ -95,8 +66,7 @@ def bratu_unforced(load: float = 1) -> Problem:
       u = 0                          on the boundary
     """
     number = parameter("load", load, "bratu_unforced", minimum=0.01, maximum=100)
-    _, _, u, square = _square()
-    return Problem((sp.Eq(laplacian(u) + number * sp.exp(u), 0),), square, (Dirichlet(u, 0),))
+    return Problem(sp.Eq(laplacian(u) + number * sp.exp(u), 0), SQUARE, (Dirichlet(u, 0),))
 
 
 def bratu_1d(load: float = 1) -> Problem:
@@ -119,10 +89,8 @@ def bratu_1d(load: float = 1) -> Problem:
     for _ in range(60):
         # Convex and falling up to the smaller root: Newton's method comes from the left and cannot overshoot.
         theta -= (root * math.cosh(theta / 4) - theta) / (root * math.sinh(theta / 4) / 4 - 1)
-    x, u = scalar("x")
     exact = -2 * sp.log(sp.cosh((x - sp.Rational(1, 2)) * (theta / 2)) / math.cosh(theta / 4))
-    equation = sp.Eq(u.diff(x, 2) + number * sp.exp(u), 0)
-    return Problem((equation,), Interval((x, 0, 1)), (Dirichlet(u, 0),), exact={"u": exact})
+    return Problem(sp.Eq(w.diff(x, 2) + number * sp.exp(w), 0), UNIT, (Dirichlet(w, 0),), exact=exact)
 
 
 def nonlinear_helmholtz() -> Problem:
@@ -135,10 +103,9 @@ def nonlinear_helmholtz() -> Problem:
     >>> nonlinear_helmholtz().domain
     Interval((x, 0, 8))
     """
-    x, u = scalar("x")
     waves = sp.sin(3 * sp.pi * x + 3 * sp.pi / 20) * sp.cos(4 * sp.pi * x - 2 * sp.pi / 5)
     exact = waves + sp.Rational(3, 2) + x / 10
-    return dirichlet_problem(u.diff(x, 2) - 50 * u + 10 * sp.sin(u), u, exact, Interval((x, 0, 8)))
+    return dirichlet(w.diff(x, 2) - 50 * w + 10 * sp.sin(w), w, exact, Interval((x, 0, 8)))
 
 
 def nonlinear_spring() -> Problem:
@@ -151,12 +118,10 @@ def nonlinear_spring() -> Problem:
     >>> nonlinear_spring().conditions
     (Dirichlet(u = 0 on left), Condition(u_t = 0 on left))
     """
-    t, u = scalar("t")
-    interval = Interval((t, 0, sp.Rational(5, 2)))
-    exact = t * sp.sin(t)
+    u, interval, exact = field("u", t), Interval((t, 0, sp.Rational(5, 2))), t * sp.sin(t)
     equation = manufactured(u.diff(t, 2) + 4 * u + sp.sin(u) / 10, {u: exact}, interval)
     conditions = (Dirichlet(u, 0, on=interval.left), Condition(sp.Eq(u.diff(t), 0), on=interval.left))
-    return Problem((equation,), interval, conditions, exact={"u": exact})
+    return Problem(equation, interval, conditions, exact=exact)
 
 
 def burgers_steady(viscosity: float = 0.1) -> Problem:
@@ -172,12 +137,10 @@ def burgers_steady(viscosity: float = 0.1) -> Problem:
     >>> burgers_steady(0.25).exact["u"]
     -tanh(2*x)
     """
-    nu = parameter("viscosity", viscosity, "burgers_steady", minimum=0.005, maximum=10)
-    nu = sp.Rational(repr(float(nu)))
-    x, u = scalar("x")
-    interval, exact = Interval((x, -1, 1)), -sp.tanh(x / (2 * nu))
-    equation = sp.Eq(u * u.diff(x), nu * u.diff(x, 2))
-    return Problem((equation,), interval, (Dirichlet(u, exact),), exact={"u": exact})
+    nu = sp.Rational(repr(float(parameter("viscosity", viscosity, "burgers_steady", minimum=0.005, maximum=10))))
+    exact = -sp.tanh(x / (2 * nu))
+    equation = sp.Eq(w * w.diff(x), nu * w.diff(x, 2))
+    return Problem(equation, Interval((x, -1, 1)), (Dirichlet(w, exact),), exact=exact)
 
 
 def kovasznay(reynolds: float = 40) -> Problem:
@@ -199,8 +162,6 @@ def kovasznay(reynolds: float = 40) -> Problem:
     (('p', 'u', 'v'), 3)
     """
     number = parameter("reynolds", reynolds, "kovasznay", minimum=1, maximum=1000)
-    x, y = coordinates("x y")
-    u, v, p = (field(name, x, y) for name in "uvp")
     half = sp.Rational(1, 2)
     box = Rectangle((x, -half, 1), (y, -half, 3 * half))
     rate = number / 2 - sp.sqrt(number**2 / 4 + 4 * sp.pi**2)
@@ -212,17 +173,15 @@ def kovasznay(reynolds: float = 40) -> Problem:
     }
     mean = (1 - (sp.exp(2 * rate) - sp.exp(-rate)) / (3 * rate)) / 2
     conditions = (Dirichlet(u, exact[u]), Dirichlet(v, exact[v]), Mean(p, float(mean)))
-    by_name = {w.label: value for w, value in exact.items()}
-    return Problem(_navier_stokes(u, v, p, number), box, conditions, exact=by_name)
+    return Problem(_navier_stokes(number), box, conditions, exact=exact)
 
 
-def _navier_stokes(u: Field, v: Field, p: Field, reynolds: sp.Expr) -> tuple[sp.Eq, ...]:
-    x, y = u.args
-    return (
-        sp.Eq(u * u.diff(x) + v * u.diff(y) + p.diff(x), laplacian(u) / reynolds),
-        sp.Eq(u * v.diff(x) + v * v.diff(y) + p.diff(y), laplacian(v) / reynolds),
-        sp.Eq(div([u, v]), 0),
+def _navier_stokes(reynolds: sp.Expr) -> tuple[sp.Eq, ...]:
+    momentum = (
+        sp.Eq(u * w.diff(x) + v * w.diff(y) + force, laplacian(w) / reynolds)
+        for w, force in ((u, p.diff(x)), (v, p.diff(y)))
     )
+    return (*momentum, sp.Eq(div([u, v]), 0))
 
 
 def cavity(reynolds: float = 100) -> Problem:
@@ -242,7 +201,7 @@ def cavity(reynolds: float = 100) -> Problem:
     >>> cavity().conditions[:2]
     (Dirichlet(u = 1 on top), Dirichlet(u = 0 on left|right|bottom))
     """
-    return _cavity("cavity", reynolds, lambda _: sp.S.One)
+    return _cavity("cavity", reynolds, sp.S.One)
 
 
 def regularised_cavity(reynolds: float = 100) -> Problem:
@@ -260,17 +219,14 @@ def regularised_cavity(reynolds: float = 100) -> Problem:
     >>> regularised_cavity(400).conditions[0]
     Dirichlet(u = 4*x*(1 - x) on top)
     """
-    return _cavity("regularised_cavity", reynolds, lambda x: 4 * x * (1 - x))
+    return _cavity("regularised_cavity", reynolds, 4 * x * (1 - x))
 
 
-def _cavity(owner: str, reynolds: float, lid: Callable[[sp.Symbol], sp.Expr]) -> Problem:
+def _cavity(owner: str, reynolds: float, lid: sp.Expr) -> Problem:
     number = parameter("reynolds", reynolds, owner, minimum=1, maximum=1000)
-    x, y = coordinates("x y")
-    u, v, p = (field(name, x, y) for name in "uvp")
-    square = Rectangle((x, 0, 1), (y, 0, 1))
-    walls = square.left | square.right | square.bottom
-    conditions = (Dirichlet(u, lid(x), on=square.top), Dirichlet(u, 0, on=walls), Dirichlet(v, 0), Mean(p, 0))
-    return Problem(_navier_stokes(u, v, p, number), square, conditions)
+    walls = SQUARE.left | SQUARE.right | SQUARE.bottom
+    conditions = (Dirichlet(u, lid, on=SQUARE.top), Dirichlet(u, 0, on=walls), Dirichlet(v, 0), Mean(p, 0))
+    return Problem(_navier_stokes(number), SQUARE, conditions)
 
 
 def p_laplacian(p: float = 3) -> Problem:
@@ -290,11 +246,10 @@ def p_laplacian(p: float = 3) -> Problem:
     (x**2 + y**2)**(1/4)
     """
     power = sp.nsimplify(parameter("p", p, "p_laplacian", minimum=2.1, maximum=8), rational=True)
-    x, y, u = scalar("x y")
-    square = Rectangle((x, 1, 2), (y, 1, 2))
     diffusion = (u.diff(x) ** 2 + u.diff(y) ** 2) ** ((power - 2) / 2)
     exact = (x**2 + y**2) ** ((power - 2) / (2 * (power - 1)))
-    return Problem((sp.Eq(div(diffusion * grad(u)), 0),), square, (Dirichlet(u, exact),), exact={"u": exact})
+    domain = Rectangle((x, 1, 2), (y, 1, 2))
+    return Problem(sp.Eq(div(diffusion * grad(u)), 0), domain, (Dirichlet(u, exact),), exact=exact)
 
 
 def minimal_surface() -> Problem:
@@ -308,15 +263,10 @@ def minimal_surface() -> Problem:
     >>> round(float(minimal_surface().exact_values([[0.5, 0.0]])["u"][0]), 6)
     0.130584
     """
-    x, y, u = scalar("x y")
-    square = Rectangle((x, -1, 1), (y, -1, 1))
     exact = sp.log(sp.cos(y)) - sp.log(sp.cos(x))
-    curvature = (
-        (1 + u.diff(y) ** 2) * u.diff(x, 2)
-        - 2 * u.diff(x) * u.diff(y) * u.diff(x, y)
-        + (1 + u.diff(x) ** 2) * u.diff(y, 2)
-    )
-    return Problem((sp.Eq(curvature, 0),), square, (Dirichlet(u, exact),), exact={"u": exact})
+    u_x, u_y = u.diff(x), u.diff(y)
+    curvature = (1 + u_y**2) * u.diff(x, 2) - 2 * u_x * u_y * u.diff(x, y) + (1 + u_x**2) * u.diff(y, 2)
+    return Problem(sp.Eq(curvature, 0), Rectangle((x, -1, 1), (y, -1, 1)), (Dirichlet(u, exact),), exact=exact)
 
 
 def lane_emden(index: int = 5) -> Problem:
@@ -340,9 +290,7 @@ def lane_emden(index: int = 5) -> Problem:
         raise InputError(
             f"The 'index' parameter of lane_emden must be 1 or 5, which have a closed form. Got {index} instead."
         )
-    x, u = scalar("x")
-    interval = Interval((x, 0, 3))
+    star = Interval((x, 0, 3))
     exact = 1 / sp.sqrt(1 + x**2 / 3) if n == 5 else sp.sinc(x)
-    equation = sp.Eq(x * u.diff(x, 2) + 2 * u.diff(x) + x * u**n, 0)
-    conditions = (Dirichlet(u, 1, on=interval.left), Condition(sp.Eq(u.diff(x), 0), on=interval.left))
-    return Problem((equation,), interval, conditions, exact={"u": exact})
+    conditions = (Dirichlet(w, 1, on=star.left), Condition(sp.Eq(w.diff(x), 0), on=star.left))
+    return Problem(sp.Eq(x * w.diff(x, 2) + 2 * w.diff(x) + x * w**n, 0), star, conditions, exact=exact)

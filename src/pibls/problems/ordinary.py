@@ -6,10 +6,12 @@ import sympy as sp
 
 from pibls.errors import InputError
 from pibls.geometry import Interval, TimeInterval
-from pibls.problem import Condition, Dirichlet, Initial, Problem
-from pibls.problems.manufactured import dirichlet_problem, layer, layer_width, parameter, scalar
+from pibls.problem import Condition, Dirichlet, Initial, Problem, field
+from pibls.problems.manufactured import UNIT, dirichlet, layer, parameter, t, thickness, x
 
 __all__ = ["beam", "boundary_layer", "convection_diffusion", "damped_oscillator", "oscillator", "sixth_order"]
+
+u = field("u", x)
 
 
 def oscillator() -> Problem:
@@ -24,9 +26,8 @@ def oscillator() -> Problem:
     >>> print(oscillator().conditions[0])
     Dirichlet(u = sin(3*pi*x + 3*pi/20)*cos(2*pi*x + pi/10) + 2 on the boundary)
     """
-    x, u = scalar("x")
     exact = sp.sin(3 * sp.pi * x + 3 * sp.pi / 20) * sp.cos(2 * sp.pi * x + sp.pi / 10) + 2
-    return dirichlet_problem(u.diff(x, 2) + 4 * u, u, exact, Interval((x, 0, 8)))
+    return dirichlet(u.diff(x, 2) + 4 * u, u, exact, Interval((x, 0, 8)))
 
 
 def convection_diffusion(eps: float = 0.2) -> Problem:
@@ -47,12 +48,9 @@ def convection_diffusion(eps: float = 0.2) -> Problem:
     >>> problem.exact_values(np.array([[0.0], [0.99], [0.999], [1.0]]))["u"].round(3)
     array([0.   , 0.   , 0.368, 1.   ])
     """
-    width = layer_width(eps, "convection_diffusion")
-    x, u = scalar("x")
-    interval = Interval((x, 0, 1))
-    equation = sp.Eq(u.diff(x) - width * u.diff(x, 2), 0)
-    ends = (Dirichlet(u, 0, on=interval.left), Dirichlet(u, 1, on=interval.right))
-    return Problem((equation,), interval, ends, exact={"u": layer(x, width)})
+    width = thickness(eps, "convection_diffusion")
+    ends = (Dirichlet(u, 0, on=UNIT.left), Dirichlet(u, 1, on=UNIT.right))
+    return Problem(sp.Eq(u.diff(x) - width * u.diff(x, 2), 0), UNIT, ends, exact=layer(x, width))
 
 
 def boundary_layer() -> Problem:
@@ -97,11 +95,10 @@ def damped_oscillator(damping: float = 0.4, stiffness: float = 4) -> Problem:
             "The 'stiffness' parameter of damped_oscillator must be above damping²/4, so that the solution oscillates. "
             f"Got {float(k):g} with damping {float(c):g} instead. Reduce the damping."
         )
-    t, u = scalar("t")
-    frequency = sp.sqrt(k - c**2 / 4)
+    u, frequency = field("u", t), sp.sqrt(k - c**2 / 4)
     exact = sp.exp(-c * t / 2) * (sp.cos(frequency * t) + c / (2 * frequency) * sp.sin(frequency * t))
     equation = sp.Eq(u.diff(t, 2) + c * u.diff(t) + k * u, 0)
-    return Problem((equation,), TimeInterval(t, 0, 10), (Initial(u, 1), Initial(u.diff(t), 0)), exact={"u": exact})
+    return Problem(equation, TimeInterval(t, 0, 10), (Initial(u, 1), Initial(u.diff(t), 0)), exact=exact)
 
 
 def beam(load: float = 120) -> Problem:
@@ -121,15 +118,9 @@ def beam(load: float = 120) -> Problem:
     (Dirichlet(u = 0 on the boundary), Condition(u_x = 0 on left), Condition(u_xx = 0 on right))
     """
     q = parameter("load", load, "beam", minimum=1e-3, maximum=1e6)
-    x, u = scalar("x")
-    interval = Interval((x, 0, 1))
-    conditions = (
-        Dirichlet(u, 0),
-        Condition(sp.Eq(u.diff(x), 0), on=interval.left),
-        Condition(sp.Eq(u.diff(x, 2), 0), on=interval.right),
-    )
+    clamped, supported = (Condition(sp.Eq(u.diff(x, k), 0), on=end) for k, end in ((1, UNIT.left), (2, UNIT.right)))
     exact = q * (2 * x**5 - 9 * x**3 + 7 * x**2) / 240
-    return Problem((sp.Eq(u.diff(x, 4), q * x),), interval, conditions, exact={"u": exact})
+    return Problem(sp.Eq(u.diff(x, 4), q * x), UNIT, (Dirichlet(u, 0), clamped, supported), exact=exact)
 
 
 def sixth_order() -> Problem:
@@ -144,12 +135,6 @@ def sixth_order() -> Problem:
     >>> problem.statements[0].form.order, len(problem.conditions)
     (6, 3)
     """
-    x, u = scalar("x")
-    interval = Interval((x, 0, 1))
     exact = (1 - x) * sp.exp(x)
-    conditions = (
-        Dirichlet(u, exact),
-        Condition(sp.Eq(u.diff(x, 2), -(1 + x) * sp.exp(x))),
-        Condition(sp.Eq(u.diff(x, 4), -(3 + x) * sp.exp(x))),
-    )
-    return Problem((sp.Eq(u.diff(x, 6), u - 6 * sp.exp(x)),), interval, conditions, exact={"u": exact})
+    bends = [Condition(sp.Eq(u.diff(x, k), -(k - 1 + x) * sp.exp(x))) for k in (2, 4)]
+    return Problem(sp.Eq(u.diff(x, 6), u - 6 * sp.exp(x)), UNIT, (Dirichlet(u, exact), *bends), exact=exact)

@@ -8,9 +8,9 @@ from __future__ import annotations
 import sympy as sp
 
 from pibls.checks import check_integer
-from pibls.geometry import Interval, Rectangle, Star, TimeInterval
-from pibls.problem import Dirichlet, Initial, Problem, laplacian
-from pibls.problems.manufactured import dirichlet_problem, manufactured, parameter, scalar
+from pibls.geometry import Interval, Star, TimeInterval
+from pibls.problem import Dirichlet, Initial, Problem, field, laplacian
+from pibls.problems.manufactured import SQUARE, dirichlet, manufactured, parameter, t, x, y
 
 __all__ = ["advection", "diffusion_reaction", "poisson_square", "poisson_star"]
 
@@ -28,11 +28,10 @@ def advection() -> Problem:
     >>> problem.conditions
     (Dirichlet(u = 1 on left),)
     """
-    x, u = scalar("x")
-    interval = Interval((x, 0, 1))
+    u, interval = field("u", x), Interval((x, 0, 1))
     exact = sp.sin(2 * sp.pi * x) * sp.cos(4 * sp.pi * x) + 1
     equation = manufactured(u.diff(x), {u: exact}, interval)
-    return Problem((equation,), interval, (Dirichlet(u, 1, on=interval.left),), exact={"u": exact})
+    return Problem(equation, interval, (Dirichlet(u, 1, on=interval.left),), exact=exact)
 
 
 def poisson_square(a: int = 10) -> Problem:
@@ -59,11 +58,10 @@ def poisson_square(a: int = 10) -> Problem:
       -laplacian(u) = -8*((2*x - 1)**2 - 1) - 8*((2*y - 1)**2 - 1)   in Rectangle((x, 0, 1), (y, 0, 1))
       u = 0                                                          on the boundary
     """
-    power = check_integer("a", a, "poisson_square", minimum=1, maximum=100)
-    x, y, u = scalar("x y")
+    power, u = check_integer("a", a, "poisson_square", minimum=1, maximum=100), field("u", x, y)
     # 4x(1 - x) written so that SymPy does not gather 2^(4a) into one integer, which soon exceeds 64 bits.
     exact = (1 - (2 * x - 1) ** 2) ** power * (1 - (2 * y - 1) ** 2) ** power
-    return dirichlet_problem(-laplacian(u), u, exact, Rectangle((x, 0, 1), (y, 0, 1)), boundary=0)
+    return dirichlet(-laplacian(u), u, exact, SQUARE, boundary=0)
 
 
 def poisson_star() -> Problem:
@@ -82,10 +80,9 @@ def poisson_star() -> Problem:
     >>> print(poisson_star().conditions[0])
     Dirichlet(u = exp(-2*x**2 - 4*y**2) + 1/2 on the boundary)
     """
-    x, y, u = scalar("x y")
-    theta = sp.Symbol("theta", real=True)
+    u, theta = field("u", x, y), sp.Symbol("theta", real=True)
     star = Star((x, y), sp.Rational(71, 100) * (1 + sp.Rational(13, 20) * sp.cos(5 * theta)))
-    return dirichlet_problem(-laplacian(u), u, sp.exp(-2 * x**2 - 4 * y**2) + sp.S.Half, star)
+    return dirichlet(-laplacian(u), u, sp.exp(-2 * x**2 - 4 * y**2) + sp.S.Half, star)
 
 
 def diffusion_reaction(mu: float = 1) -> Problem:
@@ -110,9 +107,8 @@ def diffusion_reaction(mu: float = 1) -> Problem:
     2
     """
     diffusivity = parameter("mu", mu, "diffusion_reaction", minimum=0, exclusive=True, maximum=1e3)
-    x, t, u = scalar("x t")
-    domain = Interval((x, -sp.pi, sp.pi)) * TimeInterval(t, 0, 1)
+    u, domain = field("u", x, t), Interval((x, -sp.pi, sp.pi)) * TimeInterval(t, 0, 1)
     modes = sp.Add(*(sp.sin(i * x) / i for i in (1, 2, 3, 4, 8)))
     exact = sp.exp(-t) * modes
     equation = manufactured(u.diff(t) - diffusivity * u.diff(x, 2), {u: exact}, domain)
-    return Problem((equation,), domain, (Dirichlet(u, 0), Initial(u, modes)), exact={"u": exact})
+    return Problem(equation, domain, (Dirichlet(u, 0), Initial(u, modes)), exact=exact)

@@ -5,10 +5,12 @@ from __future__ import annotations
 import sympy as sp
 
 from pibls.geometry import Ball, Disk, Polygon, Rectangle
-from pibls.problem import Dirichlet, Neumann, Problem, Robin, laplacian, normal_derivative
-from pibls.problems.manufactured import applied, dirichlet_problem, parameter, scalar
+from pibls.problem import Dirichlet, Neumann, Problem, Robin, field, laplacian, normal_derivative
+from pibls.problems.manufactured import L_SHAPE, applied, dirichlet, parameter, x, y, z
 
 __all__ = ["annulus", "l_shape", "l_shape_smooth", "l_shape_unit_load", "poisson_ball", "polygon", "robin_disk"]
+
+u = field("u", x, y)
 
 
 def robin_disk(alpha: float = 2) -> Problem:
@@ -27,11 +29,9 @@ def robin_disk(alpha: float = 2) -> Problem:
     2*u(x, y) + dn(u(x, y))
     """
     transfer = parameter("alpha", alpha, "robin_disk", minimum=0, exclusive=True, maximum=1000)
-    x, y, u = scalar("x y")
-    disk = Disk((x, y), (0, 0), 1)
-    exact = sp.exp(x) * sp.cos(y)
+    disk, exact = Disk((x, y), (0, 0), 1), sp.exp(x) * sp.cos(y)
     value = applied(transfer * u + normal_derivative(u), {u: exact}, disk)
-    return Problem((sp.Eq(laplacian(u), 0),), disk, (Robin(u, transfer, 1, value),), exact={"u": exact})
+    return Problem(sp.Eq(laplacian(u), 0), disk, (Robin(u, transfer, 1, value),), exact=exact)
 
 
 def annulus(radius: float = 0.5) -> Problem:
@@ -54,15 +54,10 @@ def annulus(radius: float = 0.5) -> Problem:
       dn(u) = 0                        on the boundary of Disk((x, y), (0, 0), 0.5)
     """
     inner = parameter("radius", radius, "annulus", minimum=0.01, maximum=0.99)
-    x, y, u = scalar("x y")
     disk, hole = Disk((x, y), (0, 0), 1), Disk((x, y), (0, 0), float(inner))
     exact = x * (1 + inner**2 / (x**2 + y**2))
     conditions = (Dirichlet(u, exact, on=disk.boundary), Neumann(u, 0, on=hole.boundary))
-    return Problem((sp.Eq(laplacian(u), 0),), disk - hole, conditions, exact={"u": exact})
-
-
-def _l_polygon(x: sp.Symbol, y: sp.Symbol) -> Polygon:
-    return Polygon((x, y), [(0, 0), (1, 0), (1, 1), (-1, 1), (-1, -1), (0, -1)])
+    return Problem(sp.Eq(laplacian(u), 0), disk - hole, conditions, exact=exact)
 
 
 def l_shape() -> Problem:
@@ -82,9 +77,8 @@ def l_shape() -> Problem:
     >>> problem.exact_values(np.array([[0.0, 0.0], [0.5, 0.0], [0.0, -0.5], [-1.0, 1.0]]))["u"].round(6) + 0.0
     array([0.      , 0.      , 0.      , 1.259921])
     """
-    x, y, u = scalar("x y")
     exact = sp.cbrt(x**2 + y**2) * sp.cos(sp.Rational(2, 3) * sp.atan2(x + y, y - x))
-    return Problem((sp.Eq(laplacian(u), 0),), _l_polygon(x, y), (Dirichlet(u, exact),), exact={"u": exact})
+    return Problem(sp.Eq(laplacian(u), 0), L_SHAPE, (Dirichlet(u, exact),), exact=exact)
 
 
 def l_shape_unit_load() -> Problem:
@@ -99,8 +93,7 @@ def l_shape_unit_load() -> Problem:
     >>> print(problem.conditions[0], problem.exact)
     Dirichlet(u = 0 on the boundary) None
     """
-    x, y, u = scalar("x y")
-    return Problem((sp.Eq(-laplacian(u), 1),), _l_polygon(x, y), (Dirichlet(u, 0),))
+    return Problem(sp.Eq(-laplacian(u), 1), L_SHAPE, (Dirichlet(u, 0),))
 
 
 def l_shape_smooth() -> Problem:
@@ -113,9 +106,8 @@ def l_shape_smooth() -> Problem:
     >>> l_shape_smooth().domain.contains([[0.5, -0.5], [0.5, 0.5]])
     array([False,  True])
     """
-    x, y, u = scalar("x y")
     domain = Rectangle((x, -1, 1), (y, -1, 1)) - Rectangle((x, 0, 1), (y, -1, 0))
-    return dirichlet_problem(-laplacian(u), u, sp.exp(x) * sp.sin(2 * y), domain)
+    return dirichlet(-laplacian(u), u, sp.exp(x) * sp.sin(2 * y), domain)
 
 
 def poisson_ball() -> Problem:
@@ -128,9 +120,9 @@ def poisson_ball() -> Problem:
     >>> poisson_ball().domain
     Ball((x, y, z), (0, 0, 0), 1)
     """
-    x, y, z, u = scalar("x y z")
     exact = sp.exp(x) * sp.sin(2 * y) * sp.cos(z) + z**2
-    return dirichlet_problem(-laplacian(u), u, exact, Ball((x, y, z), (0, 0, 0), 1))
+    u = field("u", x, y, z)
+    return dirichlet(-laplacian(u), u, exact, Ball((x, y, z), (0, 0, 0), 1))
 
 
 def polygon() -> Problem:
@@ -143,6 +135,5 @@ def polygon() -> Problem:
     >>> round(polygon().domain.measure, 12)
     1.5
     """
-    x, y, u = scalar("x y")
     house = Polygon((x, y), [(0, 0), (1, 0), (1, 1), (0.5, 2), (0, 1)])
-    return dirichlet_problem(-laplacian(u) + u, u, sp.sin(2 * x) * sp.cosh(y), house)
+    return dirichlet(-laplacian(u) + u, u, sp.sin(2 * x) * sp.cosh(y), house)

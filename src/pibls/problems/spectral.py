@@ -11,16 +11,6 @@ import numpy as np
 
 from pibls.checks import FloatArray
 
-__all__ = [
-    "SemiLinear",
-    "cole_hopf",
-    "etdrk4",
-    "gray_scott_path",
-    "ordinary_solution",
-    "pattern_solution",
-    "periodic_solution",
-]
-
 _CONTOUR = 32
 _NEIGHBOURS = 8
 _PATTERN_SIDE = 48
@@ -110,26 +100,12 @@ def _interpolated(problem: SemiLinear, path: Any, waves: FloatArray) -> Callable
 
 _PERIODIC = {
     "allen_cahn": SemiLinear(
-        -1.0,
-        2.0,
-        lambda k: 5.0 - 1e-4 * k**2,
-        lambda u: -5.0 * u**3,
-        0,
-        lambda x: x**2 * np.cos(np.pi * x),
-        1.0,
-        18432,
-        300,
+        *(-1.0, 2.0, lambda k: 5.0 - 1e-4 * k**2, lambda u: -5.0 * u**3, 0),
+        *(lambda x: x**2 * np.cos(np.pi * x), 1.0, 18432, 300),
     ),
     "kuramoto_sivashinsky": SemiLinear(
-        0.0,
-        32.0 * np.pi,
-        lambda k: k**2 - k**4,
-        lambda u: -0.5 * u**2,
-        1,
-        lambda x: np.cos(x / 16.0) * (1.0 + np.sin(x / 16.0)),
-        10.0,
-        384,
-        2000,
+        *(0.0, 32.0 * np.pi, lambda k: k**2 - k**4, lambda u: -0.5 * u**2, 1),
+        *(lambda x: np.cos(x / 16.0) * (1.0 + np.sin(x / 16.0)), 10.0, 384, 2000),
     ),
 }
 
@@ -144,23 +120,22 @@ def periodic_solution(name: str) -> Callable[[FloatArray, FloatArray], FloatArra
     return lambda x, t: _computed(name)(x, t)
 
 
-def _lorenz(_: float, s: FloatArray) -> list[float]:
-    return [10.0 * (s[1] - s[0]), s[0] * (28.0 - s[2]) - s[1], s[0] * s[1] - 8.0 / 3.0 * s[2]]
-
-
-def _lotka_volterra(_: float, s: FloatArray) -> list[float]:
-    return [1.5 * s[0] - s[0] * s[1], s[0] * s[1] - 3.0 * s[1]]
-
-
-def _van_der_pol(_: float, s: FloatArray) -> list[float]:
-    return [s[1], 100.0 * (1.0 - s[0] ** 2) * s[1] - s[0]]
+def lorenz_rates(sigma: float, rho: float, beta: float) -> Callable[[float, FloatArray], list[float]]:
+    """Return the right side of Lorenz' equations, as SciPy takes it."""
+    return lambda _, s: [sigma * (s[1] - s[0]), s[0] * (rho - s[2]) - s[1], s[0] * s[1] - beta * s[2]]
 
 
 # Right side, initial value, last time, method, longest step.
-_ORDINARY = {
-    "lorenz": (_lorenz, (1.0, 1.0, 1.0), 2.0, "DOP853", 1e-3),
-    "lotka_volterra": (_lotka_volterra, (10.0, 5.0), 10.0, "DOP853", 1e-2),
-    "van_der_pol": (_van_der_pol, (2.0, 0.0), 200.0, "LSODA", 0.5),
+_ORDINARY: dict[str, tuple[Callable[..., list[float]], tuple[float, ...], float, str, float]] = {
+    "lorenz": (lorenz_rates(10.0, 28.0, 8.0 / 3.0), (1.0, 1.0, 1.0), 2.0, "DOP853", 1e-3),
+    "lotka_volterra": (
+        lambda _, s: [1.5 * s[0] - s[0] * s[1], s[0] * s[1] - 3.0 * s[1]],
+        (10.0, 5.0),
+        10.0,
+        "DOP853",
+        1e-2,
+    ),
+    "van_der_pol": (lambda _, s: [s[1], 100.0 * (1.0 - s[0] ** 2) * s[1] - s[0]], (2.0, 0.0), 200.0, "LSODA", 0.5),
 }
 
 
@@ -169,10 +144,10 @@ def _integrated(name: str) -> Callable[[FloatArray], FloatArray]:
     from scipy.integrate import solve_ivp
 
     right, start, stop, method, step = _ORDINARY[name]
-    found = solve_ivp(
-        right, (0.0, stop), start, method=method, rtol=3e-14, atol=1e-14, max_step=step, dense_output=True
-    )
-    dense: Callable[[FloatArray], FloatArray] = found.sol
+    accuracy = {"rtol": 3e-14, "atol": 1e-14, "max_step": step}
+    dense: Callable[[FloatArray], FloatArray] = solve_ivp(
+        right, (0.0, stop), start, method=method, dense_output=True, **accuracy
+    ).sol
     return dense
 
 

@@ -4,25 +4,13 @@ from __future__ import annotations
 
 import sympy as sp
 
-from pibls.geometry import Interval, Rectangle, TimeInterval
-from pibls.problem import (
-    AnyCondition,
-    Condition,
-    Dirichlet,
-    Field,
-    Initial,
-    Mean,
-    Periodic,
-    Problem,
-    coordinates,
-    div,
-    field,
-    laplacian,
-    normal,
-)
-from pibls.problems.manufactured import manufactured, parameter
+from pibls.geometry import Interval, TimeInterval
+from pibls.problem import Condition, Dirichlet, Initial, Mean, Periodic, Problem, div, field, laplacian
+from pibls.problems.manufactured import SPACE_TIME, SQUARE, manufactured, parameter, plane_stress, t, x, y
 
 __all__ = ["elasticity", "maxwell_1d", "schroedinger", "stokes"]
+
+u, v, p = (field(name, x, y) for name in "uvp")
 
 
 def stokes() -> Problem:
@@ -39,18 +27,11 @@ def stokes() -> Problem:
     >>> problem.conditions[-1]
     Mean(p = 0 on average)
     """
-    x, y = coordinates("x y")
-    u, v, p = (field(name, x, y) for name in "uvp")
-    square = Rectangle((x, 0, 1), (y, 0, 1))
     stream = sp.sin(sp.pi * x) ** 2 * sp.sin(sp.pi * y) ** 2 / sp.pi
     exact = {u: stream.diff(y), v: -stream.diff(x), p: sp.cos(sp.pi * x) * sp.sin(sp.pi * y)}
-    equations = (
-        manufactured(-laplacian(u) + p.diff(x), exact, square),
-        manufactured(-laplacian(v) + p.diff(y), exact, square),
-        sp.Eq(div([u, v]), 0),
-    )
-    conditions = (Dirichlet(u, 0), Dirichlet(v, 0), Mean(p, 0))
-    return Problem(equations, square, conditions, exact=_by_name(exact))
+    forces = (manufactured(-laplacian(w) + p.diff(s), exact, SQUARE) for w, s in ((u, x), (v, y)))
+    equations = (*forces, sp.Eq(div([u, v]), 0))
+    return Problem(equations, SQUARE, (Dirichlet(u, 0), Dirichlet(v, 0), Mean(p, 0)), exact=exact)
 
 
 def elasticity(poisson_ratio: float = 0.3) -> Problem:
@@ -72,24 +53,14 @@ def elasticity(poisson_ratio: float = 0.3) -> Problem:
     ['on left|bottom|top', 'on left|bottom|top', 'on right', 'on right']
     """
     nu = parameter("poisson_ratio", poisson_ratio, "elasticity", minimum=0, maximum=0.4999)
-    lame, shear = nu / ((1 + nu) * (1 - 2 * nu)), 1 / (2 * (1 + nu))
-    x, y = coordinates("x y")
-    u, v = field("u", x, y), field("v", x, y)
-    square = Rectangle((x, 0, 1), (y, 0, 1))
+    forces, tractions = plane_stress(u, v, nu, thin=False)
     exact = {u: sp.sin(sp.pi * x) * sp.cos(y) / 10, v: x**2 * sp.sin(2 * y) / 10}
-    dilation = u.diff(x) + v.diff(y)
-    xx, yy = lame * dilation + 2 * shear * u.diff(x), lame * dilation + 2 * shear * v.diff(y)
-    xy = shear * (u.diff(y) + v.diff(x))
-    n_x, n_y = normal(x, y)
-    held = square.left | square.bottom | square.top
-    forces = (-xx.diff(x) - xy.diff(y), -xy.diff(x) - yy.diff(y))
-    tractions = (xx * n_x + xy * n_y, xy * n_x + yy * n_y)
+    held = SQUARE.left | SQUARE.bottom | SQUARE.top
     conditions = (
         *(Dirichlet(w, value, on=held) for w, value in exact.items()),
-        *(Condition(manufactured(traction, exact, square), on=square.right) for traction in tractions),
+        *(Condition(manufactured(traction, exact, SQUARE), on=SQUARE.right) for traction in tractions),
     )
-    equations = tuple(manufactured(force, exact, square) for force in forces)
-    return Problem(equations, square, conditions, exact=_by_name(exact))
+    return Problem([manufactured(force, exact, SQUARE) for force in forces], SQUARE, conditions, exact=exact)
 
 
 def schroedinger() -> Problem:
@@ -103,20 +74,13 @@ def schroedinger() -> Problem:
     >>> schroedinger().conditions[3]
     Initial(v = sin(x) + sin(2*x)/2 + sin(3*x)/4 on initial time)
     """
-    x, t = coordinates("x t")
     u, v = field("u", x, t), field("v", x, t)
     waves = [(sp.Rational(1, 2 ** (k - 1)), k * x - sp.Rational(k**2, 2) * t) for k in (1, 2, 3)]
-    exact = {
-        u: sp.Add(*(amplitude * sp.cos(phase) for amplitude, phase in waves)),
-        v: sp.Add(*(amplitude * sp.sin(phase) for amplitude, phase in waves)),
-    }
+    exact = {w: sp.Add(*(a * part(phase) for a, phase in waves)) for w, part in ((u, sp.cos), (v, sp.sin))}
     equations = (sp.Eq(u.diff(t), -v.diff(x, 2) / 2), sp.Eq(v.diff(t), u.diff(x, 2) / 2))
-    conditions: tuple[AnyCondition, ...] = (
-        *(Periodic(w, x) for w in exact),
-        *(Initial(w, value.subs(t, 0)) for w, value in exact.items()),
-    )
+    starts = (Initial(w, value.subs(t, 0)) for w, value in exact.items())
     domain = Interval((x, -sp.pi, sp.pi)) * TimeInterval(t, 0, 1)
-    return Problem(equations, domain, conditions, exact=_by_name(exact))
+    return Problem(equations, domain, (*(Periodic(w, x) for w in exact), *starts), exact=exact)
 
 
 def maxwell_1d(permittivity: float = 2) -> Problem:
@@ -136,21 +100,12 @@ def maxwell_1d(permittivity: float = 2) -> Problem:
     sin(pi*x)*cos(sqrt(2)*pi*t/2)
     """
     eps = parameter("permittivity", permittivity, "maxwell_1d", minimum=0.01, maximum=100)
-    x, t = coordinates("x t")
     electric, magnetic = field("E", x, t), field("H", x, t)
     phase = sp.pi * t / sp.sqrt(eps)
     exact = {
         electric: sp.sin(sp.pi * x) * sp.cos(phase),
         magnetic: -sp.sqrt(eps) * sp.cos(sp.pi * x) * sp.sin(phase),
     }
-    equations = (
-        sp.Eq(eps * electric.diff(t), -magnetic.diff(x)),
-        sp.Eq(magnetic.diff(t), -electric.diff(x)),
-    )
+    equations = (sp.Eq(eps * electric.diff(t), -magnetic.diff(x)), sp.Eq(magnetic.diff(t), -electric.diff(x)))
     conditions = (Dirichlet(electric, 0), Initial(electric, sp.sin(sp.pi * x)), Initial(magnetic, 0))
-    domain = Interval((x, 0, 1)) * TimeInterval(t, 0, 1)
-    return Problem(equations, domain, conditions, exact=_by_name(exact))
-
-
-def _by_name(exact: dict[Field, sp.Expr]) -> dict[str, sp.Expr]:
-    return {unknown.label: expression for unknown, expression in exact.items()}
+    return Problem(equations, SPACE_TIME, conditions, exact=exact)

@@ -84,12 +84,8 @@ def references() -> Mapping[str, Reference]:
     >>> reference.points[0], float(reference.values[0].round(9)), reference.accuracy
     (array([-0.5,  0.5]), 0.131052962, 1e-12)
     """
-    tables = {
-        "bratu_unforced": (bratu_unforced, _BRATU_UNFORCED),
-        "l_shape_unit_load": (l_shape_unit_load, _L_SHAPE_UNIT_LOAD),
-    }
-    return MappingProxyType({name: _reference(problem, np.array(rows)) for name, (problem, rows) in tables.items()})
-
-
-def _reference(problem: Callable[[], Problem], table: FloatArray) -> Reference:
-    return Reference(problem, table[:, :-1].copy(), table[:, -1].copy(), 1e-12)
+    found = {}
+    for problem, rows in ((bratu_unforced, _BRATU_UNFORCED), (l_shape_unit_load, _L_SHAPE_UNIT_LOAD)):
+        table = np.array(rows)
+        found[problem.__name__] = Reference(problem, table[:, :-1].copy(), table[:, -1].copy(), 1e-12)
+    return MappingProxyType(found)

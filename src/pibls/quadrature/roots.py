@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from pibls.checks import BoolArray, FloatArray
+from pibls.checks import BoolArray, FloatArray, IntArray
 
-Holds = Callable[[FloatArray], BoolArray]
+Holds = Callable[..., Any]
 
 _SCAN, _SECTIONS = 33, 16
 _TO_ROUNDING = 13  # rounds of sections, after which an interval is as short as digits allow
@@ -35,31 +35,53 @@ def narrowed(
     return low, high
 
 
-def held_ranges(inside: Callable[..., Any], start: float, stop: float, rounds: int = 5) -> list[tuple[float, float]]:
+def held_ranges(inside: Holds, start: float, stop: float) -> list[tuple[float, float]]:
     """Return the intervals of a parameter in which conditions hold, all of them where they are columns.
 
-    Between two places of a scan at which not all hold, an interval is seen as long as no single condition changes twice
-    there: a curve that cuts off a corner of a box, however small, crosses two of its sides once.
+    >>> np.round(held_ranges(lambda s: abs(s - 0.5) > 0.2, 0.0, 1.0), 12).tolist()
+    [[0.0, 0.3], [0.7, 1.0]]
     """
+    _, low, high = ranges_held(lambda s, _: inside(s), np.array([start]), np.array([stop]))
+    return list(zip(low.tolist(), high.tolist(), strict=True))
 
-    def holds(s: FloatArray) -> BoolArray:
-        return np.asarray(inside(s)).reshape(len(s), -1)
 
-    s = np.linspace(start, stop, _SCAN)
-    held = holds(s)
-    left, column = np.nonzero(held[1:] != held[:-1])
-    if not len(left):
-        return [(start, stop)] if held.all() else []
-    first, rows = held[left, column], np.arange(len(left))
+def ranges_held(inside: Holds, start: FloatArray, stop: FloatArray) -> tuple[IntArray, FloatArray, FloatArray]:
+    """Return the intervals within each of many ranges in which conditions hold: which range, begin and end.
+
+    Between two places of a scan at which not all hold, an interval is seen as long as no single condition changes twice
+    there: a curve that cuts off a corner of a box, however small, crosses two of its sides once. ``inside`` is given
+    places and the numbers of their ranges, which never fall; it may have a column for each condition.
+    """
+    every = np.arange(len(start))
+    s = start[:, None] + (stop - start)[:, None] * np.linspace(0.0, 1.0, _SCAN)
+    s[:, -1] = stop
+
+    def holds(places: FloatArray, rows: IntArray) -> BoolArray:
+        numbers = np.repeat(rows, places.shape[1])
+        found = np.asarray(inside(places.ravel(), numbers))
+        return found.reshape(*places.shape, found.shape[1] if found.ndim > 1 else 1)
+
+    held = holds(s, every)
+    row, left, column = np.nonzero(held[:, 1:] != held[:, :-1])
+    first, rows = held[row, left, column], np.arange(len(row))
 
     def same(places: FloatArray) -> BoolArray:
-        return np.asarray(holds(places.ravel()).reshape(*places.shape, -1)[rows, :, column] == first[:, None])
+        return np.asarray(holds(places, row)[rows, :, column] == first[:, None])
 
-    low, high = narrowed(same, s[left], s[left + 1], rounds, _SECTIONS**2)
-    cuts = np.concatenate([[start], np.sort((low + high) / 2), [stop]])
-    cuts = cuts[np.append(True, np.diff(cuts) > _SHORTEST)]
-    within = np.pad(holds((cuts[1:] + cuts[:-1]) / 2).all(axis=1), 1)
-    return [(float(a), float(b)) for a, b in cuts[np.flatnonzero(np.diff(within))].reshape(-1, 2)]
+    low, high = narrowed(same, s[row, left], s[row, left + 1])
+    row, cuts = np.concatenate([every, row, every]), np.concatenate([start, (low + high) / 2, stop])
+    order = np.lexsort((cuts, row))
+    row, cuts = row[order], cuts[order]
+    apart = (np.diff(cuts, prepend=-np.inf) > _SHORTEST) | (np.diff(row, prepend=-1) > 0)
+    row, cuts = row[apart], cuts[apart]
+    between = np.flatnonzero(row[1:] == row[:-1])
+    row, low, high = row[between], cuts[between], cuts[between + 1]
+    within = np.asarray(holds((low + high)[:, None] / 2, row).all(axis=(1, 2)))
+    joined = within[1:] & within[:-1] & (row[1:] == row[:-1])
+    begins, ends = within.copy(), within.copy()
+    begins[1:] &= ~joined
+    ends[:-1] &= ~joined
+    return row[begins], low[begins], high[ends]
 
 
 def bracketed(

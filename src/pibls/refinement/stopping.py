@@ -25,12 +25,12 @@ class Reason(Enum):
     """Why a refinement ends, as a sentence with its remedy; the discretisation fills in the braces."""
 
     TOLERANCE = "tolerance", ""
-    BUDGET = "budget", "The budget limits it: {0}. {1}"
-    MEMORY = "memory", "The memory limits it: {0} would need {1}."
+    BUDGET = "budget", "The budget limits the accuracy: {0}. {1}"
+    MEMORY = "memory", "The memory limits the accuracy: {0} would need {1}."
     DEADLINE = "deadline", "{0}"
     ROUNDING = (
         "rounding",
-        "Round-off limits it: no more digits are to be had in double precision. Ask for a larger tol.",
+        "Round-off limits the accuracy: double precision holds no more digits. Ask for a larger tol.",
     )
     STAGNATION = "stagnation", "Refinement no longer pays: {0}."
     EXHAUSTED = "exhausted", "Refinement would not help: {0}."
@@ -48,7 +48,7 @@ class Stop:
     """A reason with its facts.
 
     >>> print(Stop(Reason.MEMORY, "a finer tree", "3 GiB"))
-    The memory limits it: a finer tree would need 3 GiB.
+    The memory limits the accuracy: a finer tree would need 3 GiB.
     """
 
     reason: Reason

@@ -74,7 +74,7 @@ def _draw_image(axes: Any, view: View, values: FloatArray, scale: Scale) -> Any:
     )
     limits = [(float(grid[0]), float(grid[-1])) for grid in view.grids]
     if view.outline:
-        image.set_clip_path(_outline(view), axes.transData)
+        _clip(image, axes, view)
         for curve in view.outline:
             axes.plot(*curve.T, color=INK, linewidth=1.0, solid_joinstyle="round", clip_on=False)
         limits = [(low - 0.03 * (high - low), high + 0.03 * (high - low)) for low, high in limits]
@@ -83,8 +83,11 @@ def _draw_image(axes: Any, view: View, values: FloatArray, scale: Scale) -> Any:
     return image
 
 
-def _outline(view: View) -> Path:
-    return Path.make_compound_path(*(Path(curve, closed=True) for curve in view.outline))
+def _clip(artist: Any, axes: Any, view: View | CloudView) -> None:
+    """Show no more of an artist than is within the outline of a view."""
+    if isinstance(view, View) and view.outline:
+        outline = Path.make_compound_path(*(Path(curve, closed=True) for curve in view.outline))
+        artist.set_clip_path(outline, axes.transData)
 
 
 def _extended(values: FloatArray) -> FloatArray:
@@ -125,7 +128,10 @@ def draw_lines(
             style = {"color": "k", "linewidth": 1.1, "dashes": (5, 3), "label": None if i else reference.name}
             axes.plot(view.grids[0], exact, **style)
     if quantity.magnitude:
-        _use_decades(axes, np.concatenate(drawn))
+        limits = decades(np.concatenate(drawn))
+        if limits is not None:
+            axes.set_yscale("log")
+            axes.set_ylim(limits[0] / 2, limits[1] * 2)
     axes.margins(x=0.0)
     _label(axes, (views[0].names[0], quantity.symbol))
     axes.spines[["top", "right"]].set_visible(False)
@@ -141,17 +147,13 @@ def draw_lines(
 def draw_walls(axes: Any, view: View | CloudView, segments: FloatArray, bright: bool) -> None:
     """Draw segments where cells meet over a map, within its outline; bright ones on the dark colours of errors."""
     lines = LineCollection(list(segments), linewidths=0.5, colors="w" if bright else "k", alpha=0.45)
-    walls = axes.add_collection(lines, autolim=False)
-    if isinstance(view, View) and view.outline:
-        walls.set_clip_path(_outline(view), axes.transData)
+    _clip(axes.add_collection(lines, autolim=False), axes, view)
 
 
 def draw_seams(axes: Any, view: View, curves: Sequence[FloatArray], bright: bool) -> None:
     """Draw where one material ends and another begins, within the outline of a map."""
     lines = LineCollection(list(curves), linewidths=1.0, colors="w" if bright else INK, linestyles=(0, (4, 2)))
-    seams = axes.add_collection(lines, autolim=False)
-    if view.outline:
-        seams.set_clip_path(_outline(view), axes.transData)
+    _clip(axes.add_collection(lines, autolim=False), axes, view)
 
 
 def mark_walls(axes: Any, curves: Sequence[Any], positions: Sequence[FloatArray]) -> None:
@@ -164,13 +166,6 @@ def mark_walls(axes: Any, curves: Sequence[Any], positions: Sequence[FloatArray]
     for curve, own in zip(curves, positions, strict=True):
         heights = np.interp(own, *curve.get_data())
         axes.plot(own, heights, "|", color=curve.get_color(), markersize=7, markeredgewidth=0.9)
-
-
-def _use_decades(axes: Any, values: FloatArray) -> None:
-    limits = decades(values)
-    if limits is not None:
-        axes.set_yscale("log")
-        axes.set_ylim(limits[0] / 2, limits[1] * 2)
 
 
 def _label(axes: Any, names: tuple[str, ...]) -> None:

@@ -106,9 +106,10 @@ def _draw_along(axes: Any, own: _Set, axis: int, positions: FloatArray) -> None:
     assert isinstance(place, AtPoints)
     line = np.repeat(place.points[:1], _LINE, axis=0)
     line[:, axis] = np.linspace(positions.min(), positions.max(), _LINE)
-    dense = ResidualFunction(own.solution, _untargeted(own.statement, line)).values()
+    dense = ResidualFunction(own.solution, replace(own.statement, place=AtPoints(line), targets=None)).values()
     if own.field is not None and own.solution.posterior is not None:
-        low, high = (_of(end, own.field) for end in own.solution.credible_band(line))
+        ends = own.solution.credible_band(line)
+        low, high = (np.asarray(end[own.field] if isinstance(end, dict) else end) for end in ends)
         axes.fill_between(line[:, axis], low, high, color=BLUE, alpha=0.25, linewidth=0, label="95 % band")
     axes.plot(line[:, axis], dense, color=BLUE, linewidth=1.4, label="fit")
     axes.errorbar(positions, own.measured, own.noise, fmt=".", color=INK, markersize=5, linewidth=0.8, label="measured")
@@ -136,12 +137,3 @@ def _draw_rest(axes: Any, positions: FloatArray, scaled: FloatArray, label: str)
     most = max(1.1 * float(np.abs(scaled).max()), 2.5)
     axes.set_ylim(-most, most)
     axes.set_xlabel(label)
-
-
-def _of(values: Any, name: str) -> FloatArray:
-    return np.asarray(values[name] if isinstance(values, dict) else values)
-
-
-def _untargeted(statement: Statement, points: FloatArray) -> Statement:
-    """Return the expression of a measurement at other points."""
-    return replace(statement, place=AtPoints(points), targets=None)

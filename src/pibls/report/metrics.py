@@ -72,7 +72,8 @@ def metrics(
     >>> metrics(lambda X: X[:, 0] ** 2, exact=lambda X: X[:, 0], points=[[0.0], [0.5], [1.0]])["mae"]
     0.08333333333333333
     """
-    problem = _problem(solution)
+    owner = solution.solution if isinstance(solution, FieldFunction) else solution
+    problem = owner.problem if isinstance(owner, Solution) else None
     known = _known_exact(solution, problem) if exact is None else exact
     X = _points(points, problem, seed)
     predicted = _predicted(solution, X)
@@ -94,7 +95,8 @@ def error_metrics(predicted: FloatArray, exact: FloatArray) -> dict[str, float]:
     varies = bool(exact.min() < exact.max())
     rmse, mae, linf = _norms(error)
     relative = [_quotient(e, u) for e, u in zip((rmse, mae, linf), _norms(exact), strict=True)]
-    spread = _norms(exact - _mean(exact))[0] if varies else 0.0
+    largest = float(np.abs(exact).max())
+    spread = _norms(exact - float(np.mean(exact / largest)) * largest)[0] if varies else 0.0
     unexplained = _quotient(rmse, spread)
     return {
         "mse": rmse * rmse,
@@ -119,20 +121,8 @@ def _norms(values: FloatArray) -> tuple[float, float, float]:
     return math.sqrt(float(np.mean(scaled * scaled))) * largest, float(np.mean(scaled)) * largest, largest
 
 
-def _mean(values: FloatArray) -> float:
-    largest = float(np.abs(values).max())
-    return float(np.mean(values / largest)) * largest
-
-
 def _quotient(numerator: float, denominator: float) -> float:
     return numerator / denominator if denominator > 0.0 else math.nan
-
-
-def _problem(solution: object) -> Problem | None:
-    """Return the problem that a solution, or a derivative of it, solves."""
-    if isinstance(solution, FieldFunction):
-        return solution.solution.problem
-    return solution.problem if isinstance(solution, Solution) else None
 
 
 def _known_exact(solution: object, problem: Problem | None) -> Mapping[str, sp.Expr]:
@@ -144,10 +134,7 @@ def _known_exact(solution: object, problem: Problem | None) -> Mapping[str, sp.E
         )
     if isinstance(solution, FieldFunction):
         orders = zip(problem.domain.coordinates, solution.multi_index, strict=True)
-        expression = problem.exact[solution.field]
-        for symbol, order in orders:
-            expression = expression.diff(symbol, order)
-        return {solution.field: expression}
+        return {solution.field: problem.exact[solution.field].diff(*orders)}
     return problem.exact
 
 
@@ -158,10 +145,8 @@ def _points(points: object, problem: Problem | None, seed: int | np.random.Gener
             return None
         atoms: FloatArray | None = getattr(problem.domain, "atoms", None)
         return problem.domain.sample(POINTS, "uniform", rng) if atoms is None else atoms
-    if problem is not None:
-        X = check_points("points", points, "metrics", len(problem.domain.coordinates))
-    else:
-        X = check_points("points", points, "metrics", _width(points))
+    width = _width(points) if problem is None else len(problem.domain.coordinates)
+    X = check_points("points", points, "metrics", width)
     if len(X) == 0:
         raise InputError("The 'points' parameter of metrics must hold at least one point. Got none.")
     return X

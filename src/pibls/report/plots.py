@@ -10,7 +10,7 @@ import numpy as np
 from pibls.checks import check_choice, check_integer, check_number, refusal, shorten
 from pibls.errors import InputError
 from pibls.problem.analysis import analysis_of
-from pibls.report.panels import WHAT, Panel, choose_panels
+from pibls.report.panels import WHAT, choose_panels
 from pibls.report.quantities import choose_fields, exact_functions, quantities
 from pibls.report.views import cell_walls, choose_views
 from pibls.solution import Solution
@@ -88,24 +88,17 @@ def plot(
         return draw_fit(solution)
     if n is not None:
         check_integer("n", n, "plot", minimum=2, maximum=4000)
-    if _check_flag("surface", surface):
-        return _surface(solution, what, field, exact, n)
-    views = choose_views(solution.problem.domain, at, n, "plot")
-    rows = choose_panels(solution, what, field, exact, views, "plot")
-    return _composed(solution, rows, _check_levels(levels), _check_cells(cells, solution), axes)
-
-
-def _surface(solution: Solution, what: str, field: Any, exact: Any, n: int | None) -> Figure:
-    fields, known = choose_fields(solution, field, "plot"), exact_functions(solution, exact, "plot")
-    from pibls.report.figure_panels import draw_surfaces
-
-    return draw_surfaces(solution.problem.domain, quantities(solution, what, fields, known), n)
-
-
-def _composed(solution: Solution, rows: list[list[Panel]], contours: Any, walls: Any, axes: Any) -> Figure:
+    domain, solid = solution.problem.domain, _check_flag("surface", surface)
+    if solid:
+        fields, known = choose_fields(solution, field, "plot"), exact_functions(solution, exact, "plot")
+    else:
+        rows = choose_panels(solution, what, field, exact, choose_views(domain, at, n, "plot"), "plot")
+        contours, walls = _check_levels(levels), _check_cells(cells, solution)
     # Matplotlib takes a while to import, and most runs draw nothing.
-    from pibls.report.figure_panels import Over, draw_panels, given_axes, new_figure
+    from pibls.report.figure_panels import Over, draw_panels, draw_surfaces, given_axes, new_figure
 
+    if solid:
+        return draw_surfaces(domain, quantities(solution, what, fields, known), n)
     figure, places = new_figure(rows) if axes is None else given_axes(rows, axes, "plot")
     draw_panels(rows, places, contours, Over(walls, _materials(solution)))
     return figure

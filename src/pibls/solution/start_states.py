@@ -61,7 +61,10 @@ def given_start(start: object, problem: Problem) -> Evaluate:
     by_name = {key.label if isinstance(key, Field) else str(key): value for key, value in given.items()}
     try:
         expressions = {
-            name: sp.sympify(by_name[name], strict=True) for name in problem.field_names if not _is_text(by_name[name])
+            name: sp.sympify(by_name[name], strict=True)
+            for name in problem.field_names
+            # Text is never parsed as an expression here: a stranger's could run anything.
+            if not isinstance(by_name[name], str | bytes)
         }
     except (KeyError, TypeError, ValueError, AttributeError, sp.SympifyError):
         expressions = {}
@@ -73,11 +76,6 @@ def given_start(start: object, problem: Problem) -> Evaluate:
             f"{problem.field_names}, such as {{u: x*(1 - x)}}. Got {shorten(start)} instead."
         )
     return _of_expressions(expressions, problem.domain.coordinates)
-
-
-def _is_text(value: object) -> bool:
-    # Text is never parsed as an expression here: a stranger's could run anything.
-    return isinstance(value, str | bytes)
 
 
 def _of_expressions(expressions: Mapping[str, sp.Expr], coordinates: tuple[sp.Symbol, ...]) -> Evaluate:

@@ -102,7 +102,7 @@ class NullSpace:
         return int(self.sigma.shape[0])
 
     def rotate(self, matrix: Array) -> Array:
-        """Return matrix·D·Q: leading columns for what the constraints bind, trailing ones for what they leave free."""
+        """Return matrix·D·Q: leading columns for directions that constraints bind, trailing ones for free ones."""
         scaled = matrix * self.scale
         return scaled if self.basis is None else self.basis.apply(scaled, right=True)
 
@@ -115,7 +115,7 @@ class NullSpace:
         return array_namespace(bound).linalg.diagonal(self.basis.triangle)[:, None] * bound
 
     def faint_correction(self, missed: Array, held: float) -> Array:
-        """Return weights that meet what faint constraints miss, where they miss more than ``held``."""
+        """Return the correction of weights that meets faint constraints, where their residual is more than ``held``."""
         xp = array_namespace(missed)
         left, sigma, right = self.faint
         parts = left.T @ (missed * self.row_scale[:, None])

@@ -78,7 +78,7 @@ class _Stacked:
 
 
 @dataclass(frozen=True, eq=False)
-class System(_Stacked):
+class LeafSystem(_Stacked):
     """Rows of leaves of the tree."""
 
     equation: FloatArray  # rows over the own unknowns alone
@@ -122,7 +122,7 @@ class Load(_Stacked):
         """Square sum of the first right-hand side of every member."""
         return np.asarray(sum(np.square(own[:, :, 0]).sum(axis=1) for own in (self.equation, self.rows, self.heavy)))
 
-    def less(self, system: System, own: FloatArray, others: FloatArray) -> Load:
+    def less(self, system: LeafSystem, own: FloatArray, others: FloatArray) -> Load:
         """Return the load less the rows of a system times unknowns."""
         every = np.concatenate([own, others], axis=1)
         return Load(
@@ -171,7 +171,7 @@ class Factor:
         found = triangular(self.triangle, right[:, : self.own], trans=True)
         return found, right[:, self.own :] - transposed(self.coupling) @ found
 
-    def lifted(self, system: System, load: Load) -> tuple[FloatArray, FloatArray]:
+    def lifted(self, system: LeafSystem, load: Load) -> tuple[FloatArray, FloatArray]:
         """Return the same from right-hand sides of the rows of leaves."""
         right = transposed(system.rows) @ load.rows + transposed(system.heavy) @ load.heavy
         right[:, : system.own] += transposed(system.equation) @ load.equation
@@ -211,7 +211,7 @@ class Factor:
 class Elimination(Protocol):
     """A way to eliminate unknowns, of all branches of a stack at once."""
 
-    def leaves(self, system: System) -> list[tuple[Factor, list[int]]]:
+    def leaves(self, system: LeafSystem) -> list[tuple[Factor, list[int]]]:
         """Eliminate the own unknowns of leaves: factors, and the leaves that each is of."""
 
     def scaled(self, front: Front, units: FloatArray) -> Front:

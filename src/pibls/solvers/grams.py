@@ -11,7 +11,7 @@ from scipy.linalg import lapack
 from pibls.checks import FloatArray
 from pibls.errors import SolveError
 from pibls.limits import require_time
-from pibls.solvers.elimination import RIDGE, DependentError, Factor, Front, Load, System, transposed, triangular
+from pibls.solvers.elimination import RIDGE, DependentError, Factor, Front, LeafSystem, Load, transposed, triangular
 from pibls.solvers.joins import Join
 
 _DEPENDENT = 1e-13  # of what a column was before elimination: a smaller pivot of a Gram matrix has no digits
@@ -35,7 +35,7 @@ class Bordered(Factor):
         turned[:, self.own - self.heavy :] *= -1.0
         return turned, front
 
-    def lifted(self, system: System, load: Load) -> tuple[FloatArray, FloatArray]:
+    def lifted(self, system: LeafSystem, load: Load) -> tuple[FloatArray, FloatArray]:
         """Return the same from right-hand sides of the rows of leaves."""
         right = transposed(system.rows) @ load.rows
         right[:, : system.own] += transposed(system.equation) @ load.equation
@@ -75,7 +75,7 @@ class Rotated(Factor):
         """How many numbers it holds."""
         return super().size + self.reflectors[0].size + self.rest.size
 
-    def lifted(self, system: System, load: Load) -> tuple[FloatArray, FloatArray]:
+    def lifted(self, system: LeafSystem, load: Load) -> tuple[FloatArray, FloatArray]:
         """Return right-hand sides of own unknowns and of fronts from those of the rows."""
         del system
         count, _, sides = load.rows.shape
@@ -90,10 +90,10 @@ class Rotated(Factor):
 class Grams:
     """Eliminates by Cholesky factors of Gram matrices, with an error where these have no digits left."""
 
-    def leaves(self, system: System) -> list[tuple[Factor, list[int]]]:
+    def leaves(self, system: LeafSystem) -> list[tuple[Factor, list[int]]]:
         """Eliminate the own unknowns of leaves, by rotations of the rows of those where they are nearly dependent.
 
-        >>> system = System(np.array([[[2.0]]]), np.array([[[1.0, -1.0], [0.0, 1.0]]]), np.empty((1, 0, 2)))
+        >>> system = LeafSystem(np.array([[[2.0]]]), np.array([[[1.0, -1.0], [0.0, 1.0]]]), np.empty((1, 0, 2)))
         >>> [(factor, which)] = Grams().leaves(system)
         >>> load = Load(np.array([[[2.0]]]), np.array([[[0.0], [3.0]]]), np.empty((1, 0, 1)))
         >>> own, front = factor.lifted(system, load)
@@ -124,7 +124,7 @@ class Grams:
         return found
 
     @staticmethod
-    def _rotated(system: System) -> Rotated:
+    def _rotated(system: LeafSystem) -> Rotated:
         rows, own = system.all_rows[0], system.own
         require_time(2.0 * len(rows) * own * (own + 2 * rows.shape[1]))
         ridge = np.diag(np.full(own, RIDGE))
@@ -207,7 +207,7 @@ class Grams:
         return np.asarray(right + np.square(counts)[:, None] * given)
 
 
-def _some(system: System, which: list[int]) -> list[tuple[int, System]]:
+def _some(system: LeafSystem, which: list[int]) -> list[tuple[int, LeafSystem]]:
     """Return some leaves of a stack, with their numbers."""
     every = list(system.members()) if which else []
     return [(number, every[number]) for number in which]

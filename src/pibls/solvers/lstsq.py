@@ -149,7 +149,7 @@ class _Core:
 
 
 def tail_norms(triangle: Array) -> Array:
-    """Return ‖T[r:, r:]‖_F for every r: what is lost if an upper triangular T is cut to its first r rows."""
+    """Return ‖T[r:, r:]‖_F for every r: the error of an upper triangular T cut to its first r rows."""
     xp = array_namespace(triangle)
     squares = xp.sum(triangle * triangle, axis=1)
     return xp.sqrt(xp.flip(xp.cumulative_sum(xp.flip(squares))))

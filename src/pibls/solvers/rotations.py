@@ -11,7 +11,7 @@ from scipy.linalg import lapack
 from pibls.checks import FloatArray
 from pibls.errors import SolveError
 from pibls.limits import require_time
-from pibls.solvers.elimination import RIDGE, Factor, Front, Load, System
+from pibls.solvers.elimination import RIDGE, Factor, Front, LeafSystem, Load
 from pibls.solvers.joins import Join
 
 
@@ -41,7 +41,7 @@ class Turned(Factor):
             turned = together.reshape(-1, count, sides).transpose(1, 0, 2)
         return turned[:, : self.own], turned[:, self.own :]
 
-    def lifted(self, system: System, load: Load) -> tuple[FloatArray, FloatArray]:
+    def lifted(self, system: LeafSystem, load: Load) -> tuple[FloatArray, FloatArray]:
         """Return the same for leaves."""
         del system
         return self.up(np.concatenate([load.equation, load.rows, load.heavy], axis=1))
@@ -59,7 +59,7 @@ def _turned(columns: FloatArray, scales: FloatArray, right: FloatArray) -> Float
 class Rotations:
     """Eliminates by orthogonal factors of the rows themselves."""
 
-    def leaves(self, system: System) -> list[tuple[Factor, list[int]]]:
+    def leaves(self, system: LeafSystem) -> list[tuple[Factor, list[int]]]:
         """Eliminate the own unknowns of leaves."""
         ridge = np.zeros((len(system.rows), system.own, system.rows.shape[2]))
         ridge[:, np.arange(system.own), np.arange(system.own)] = RIDGE

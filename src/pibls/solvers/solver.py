@@ -1,4 +1,4 @@
-"""What every solver promises: factorise a matrix once, then solve for any number of right-hand sides."""
+"""The interface of all solvers: factorise a matrix once, then solve for any number of right-hand sides."""
 
 from __future__ import annotations
 

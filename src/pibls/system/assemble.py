@@ -87,7 +87,7 @@ def check_squares(problem: Problem) -> None:
 
 
 def check_linear(problem: Problem) -> None:
-    """Refuse a problem that one linear solve cannot solve, and say what can."""
+    """Refuse a problem that one linear solve cannot solve, and name the function that can."""
     if not problem.is_linear:
         what, remedy = "is nonlinear", "Use pibls.solve or the fit of PIBLS, which iterate."
         if problem.parameters:

@@ -22,7 +22,6 @@ from pibls.text.document import Table, parse_document
 from pibls.text.domains import coordinate_names, read_domain
 from pibls.text.expressions import read_equation, read_expression
 from pibls.text.formulas import make_names
-from pibls.text.positions import Text
 from pibls.text.tables import Interpolant, column, local_name, read_columns
 from pibls.text.unknown_tables import known, read_truth, read_unknowns, refuse_taken
 from pibls.text.vocabulary import Names
@@ -124,7 +123,8 @@ def read_file(path: str | os.PathLike[str], folders: Iterable[str | os.PathLike[
         with place.open("rb") as stream:
             content = stream.read(_LARGEST + 1)
     except (OSError, ValueError) as error:
-        raise InputError(f"The file {shorten(str(place))} cannot be read: {error}. Check the path.") from error
+        reason = getattr(error, "strerror", None) or error
+        raise InputError(f"The file {shorten(str(place))} cannot be read: {reason}. Check the path.") from error
     try:
         source = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -148,7 +148,9 @@ def _read(source: str, name: str | None, folder: Path | None, folders: tuple[Pat
     names = _names(table)
     place = read_domain(table, names)
     table.need("equations", 'equations = ["u_xx + u_yy = 0"]')
-    equations = [read_equation(piece, names) for piece in _formulas(table, "equations")]
+    several = not isinstance(table.data["equations"], str)
+    pieces = [("equations", i) for i in range(len(table.strings("equations")))] if several else [("equations",)]
+    equations = [read_equation(table.text(*piece), names) for piece in pieces]
     conditions = read_conditions(table, place, names)
     exact = _exact(table, names)
     written = Written(len(names.coordinates))
@@ -158,7 +160,10 @@ def _read(source: str, name: str | None, folder: Path | None, folders: tuple[Pat
         problem = Problem(equations, place.domain, conditions, exact, read_truth(table, names))
     except PiblsError as error:
         raise table.document.error(_culprit(str(error), conditions), str(error)) from error
-    return ProblemFile(table.string("title"), problem, _options(table, names, problem), _outputs(table))
+    entries = table.table("output")
+    entries.allow(*(entry.name for entry in fields(Outputs)))
+    outputs = Outputs(**{key: local_name(entries, key) for key in entries.data})
+    return ProblemFile(table.string("title"), problem, _options(table, names, problem), outputs)
 
 
 def _expressions(condition: AnyCondition) -> Sequence[sp.Basic]:
@@ -177,12 +182,6 @@ def _culprit(message: str, conditions: list[AnyCondition]) -> tuple[str | int, .
             return (key,)
     found = re.match(r"(?:the )?equation (\d*)", message)
     return ("equations", int(found[1] or 1) - 1) if found else ("equations",)
-
-
-def _formulas(table: Table, key: str) -> list[Text]:
-    if isinstance(table.data[key], str):
-        return [table.text(key)]
-    return [table.text(key, i) for i in range(len(table.strings(key)))]
 
 
 def _names(table: Table) -> Names:
@@ -256,9 +255,3 @@ def _options(table: Table, names: Names, problem: Problem) -> SolveOptions:
     return SolveOptions(
         **numbers, seed=seed, device=entries.string("device") or None, time=way, assume_well_posed=sound
     )
-
-
-def _outputs(table: Table) -> Outputs:
-    entries = table.table("output")
-    entries.allow(*(entry.name for entry in fields(Outputs)))
-    return Outputs(**{key: local_name(entries, key) for key in entries.data})

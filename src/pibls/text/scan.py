@@ -108,13 +108,9 @@ def _check(piece: Text, word: re.Match[str]) -> None:
             remedy = f" Did you mean '{name}*{following.group()[:40]}'?" if following else " Write its digits only."
             raise piece.error(f"The number runs into a name.{remedy}", start, stop)
     elif word.lastgroup == "name" and keyword.iskeyword(name) and name not in _LOGIC:
-        raise piece.error(_about_keyword(name), start, stop)
-
-
-def _about_keyword(name: str) -> str:
-    if name in {"if", "else"}:
-        return f"There is no {name!r} in formulas; write where(condition, value, otherwise)."
-    return f"There is no {name!r} in formulas: they are made of numbers, names, operators and functions."
+        rule = ": they are made of numbers, names, operators and functions."
+        rule = "; write where(condition, value, otherwise)." if name in {"if", "else"} else rule
+        raise piece.error(f"There is no {name!r} in formulas{rule}", start, stop)
 
 
 def _strange(piece: Text, position: int) -> Exception:

@@ -10,7 +10,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from pibls.cells.grow import grow_cells
+from pibls.cells.growth import grow_cells
 from pibls.checks import FloatArray, check_integer
 from pibls.errors import InputError
 from pibls.features import BroadNetwork, EnhancementGroup, FeatureGroup

@@ -126,7 +126,7 @@ class Judge:
 
     @property
     def _share(self) -> float:
-        """Share of what its fields suggest below which the terms of a statement count as zero."""
+        """Share of the size that its fields suggest below which the terms of a statement count as zero."""
         return _VANISHING if len(self.problem.field_names) == 1 else SHARE
 
     @cached_property

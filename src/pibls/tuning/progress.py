@@ -49,7 +49,7 @@ class Progress:
 
 @contextmanager
 def reporter(progress: Any, owner: str = "solve", state: str = "Progress") -> Iterator[Callable[[Any], None]]:
-    """Yield what to call at every step: the user's callable, a line on the terminal, or nothing.
+    """Yield the function to call at every step: the user's, one that writes a line on the terminal, or none.
 
     ``None`` shows a line on a terminal and nothing anywhere else (files, pipes, notebooks); ``True`` shows it always,
     ``False`` never. Messages name the function that it is a parameter of, and what it is called with.

@@ -115,7 +115,7 @@ class Strategy:
     def _again(
         self, first: Solution, other_way: Callable[[], Solution | Unsuitable], names: tuple[str, str]
     ) -> Solution:
-        """Try another way with what is left of the budget; whatever comes of that, the first solution is not lost."""
+        """Try another way with the rest of the budget; whatever comes of that, the first solution is not lost."""
         until = self.budget.elapsed
         (_, before), (doing, done) = (_WORDS[name] for name in names)
         chosen = first

@@ -27,7 +27,7 @@ from pibls.status import Status
 from pibls.system import Evaluate, check_known, linearised, system_bytes
 from pibls.tuning.fitting import Block, Fitting, Scale, estimated_error, of_unknown_error
 from pibls.tuning.progress import Progress
-from pibls.tuning.scales import choose_scale, refine_scale, widened
+from pibls.tuning.scale_search import choose_scale, refine_scale, widened
 from pibls.wellposed.contradiction import MET, contradiction_of
 from pibls.wellposed.sensitivity import ambiguity_of
 
@@ -113,7 +113,7 @@ class _Widening:
         return self._solution(stop)
 
     def _linear(self, state: Evaluate | None) -> Fitting:
-        """Return fits of the problem linearised at a state, on NumPy: what pilots are made by."""
+        """Return fits of the problem linearised at a state, on NumPy, for pilots."""
         problem = self.problem if state is None else linearised(self.problem, state)
         return replace(self.fitting, problem=problem, device=None)
 
@@ -189,7 +189,7 @@ class _Widening:
         return ""
 
     def _rescaled(self, linear: Fitting, here: _Fitted) -> _Fitted:
-        """Try other scales at the width at hand: what suits narrow networks may not suit wide ones."""
+        """Try other scales at the width at hand: those that suit narrow networks may not suit wide ones."""
         scale = widened(self.scale, here.nodes / self.width)
         self.scale, self.width = refine_scale(self._score(linear, here.nodes), scale), here.nodes
         other = self._fitted(((self.width, self.scale),), self.state)
@@ -239,7 +239,7 @@ class _Widening:
         """Return nothing: networks can always be widened."""
 
     def cost(self, found: _Pair) -> Cost:
-        """Return what the next width takes."""
+        """Return the cost of the next width."""
         width = int(_WIDER * found.wider.nodes)
         work = self.fitting.operations(width, found.wider.solution)
         memory = system_bytes(self.problem, self.fitting.points(width), width)

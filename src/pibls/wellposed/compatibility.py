@@ -203,7 +203,7 @@ def _balance(problem: Problem, layout: Layout, root: Cell, flux: _Flux) -> tuple
 
     All are zero where conditions do not prescribe the flux on all of the boundary, or prescribe it twice.
     """
-    parts = [part for leaf in leaves(root) for part in layout.parts(leaf)]
+    parts = layout.parts_of(leaves(root))
     # Both signs count: a cell may take all it makes.
     source = flux.equation.form.source_function
     made = np.concatenate([-part.integrals * source(part.points) for part in parts])

@@ -53,7 +53,7 @@ class Clash:
     values: tuple[float, float]  # what each gives there
 
     def in_words(self, solution: Solution, tol: float) -> str:
-        """Say what contradicts what, if that is more than a small part of the terms of these conditions."""
+        """Say which conditions contradict each other, if by more than a small part of their terms."""
         X = solution.problem.domain.sample(_POINTS, "kronecker", 3)
         state = solution.evaluate(X, list(self.slots))
         sizes = (float(np.abs(own).max()) for own in state)
@@ -71,7 +71,7 @@ class Clash:
 
 
 def find_clash(problem: Problem) -> Clash | None:
-    """Return two conditions that differ on what they both give.
+    """Return two conditions that give different values for the same thing.
 
     >>> from pibls.geometry import Interval
     >>> from pibls.problem import Dirichlet, coordinates, field
@@ -88,7 +88,7 @@ def find_clash(problem: Problem) -> Clash | None:
 
 
 def clash_beyond(surplus: Statement, solution: Solution) -> Clash | None:
-    """Return what a condition and the solution of all others differ by."""
+    """Return the difference between a condition and the solution of all others."""
     assert isinstance(surplus.place, OnPart)
     form, (X, normals) = surplus.form, surplus.place.part.sample(_POINTS, "kronecker", 1)
     slots = [(term.field, term.multi_index) for term in form.terms]
@@ -135,7 +135,7 @@ def _differing(
 
 
 def _row(s: Statement, slots: list[Slot], X: FloatArray, normals: FloatArray) -> FloatArray:
-    """Return the coefficients of a condition at points, of size one in all, and what it gives."""
+    """Return the coefficients of a condition at points, of size one in all, and its values."""
     own = {(t.field, t.multi_index): f for t, f in zip(s.form.terms, s.form.coefficient_functions, strict=True)}
     found = np.stack([*(own[slot](X, normals) for slot in slots), 0.0 - s.form.source_function(X, normals)])
     largest = np.take_along_axis(found, np.abs(found[:-1]).argmax(axis=0)[None], axis=0)

@@ -106,13 +106,13 @@ def what_lacks(evolution: Evolution, needed: dict[str, int]) -> str:
             place = ", ".join(f"{s.name}={v:.3g}" for s, v in zip(symbols, X[bare][0], strict=False))
             return (
                 f"The conditions do not determine the solution: near {place} on the boundary {name} needs {enough} "
-                f"condition{'s' * (enough > 1)} and has {int(found[bare][0])}. Add what is missing there."
+                f"condition{'s' * (enough > 1)} and has {int(found[bare][0])}. Add the missing ones there."
             )
     return ""
 
 
 def exceeds(evolution: Evolution, needed: dict[str, int]) -> bool:
-    """Tell whether somewhere on the boundary more is given than needed: that may make up for what is not given."""
+    """Tell whether somewhere on the boundary more is given than needed: that may make up for a lack elsewhere."""
     given = tuple(s for s in evolution.boundary if isinstance(s.place, OnPart))
     return bool(given) and bool((_covered(_boundary(evolution), given) > sum(needed.values())).any())
 

@@ -74,7 +74,7 @@ class Sensitivity:
         return not self.is_local and len(self.place) > 1 and last > max(_WEAK, _FALLS * max(before))
 
     def in_words(self) -> str:
-        """Say what is wrong, where it shows most, and what to do."""
+        """Say why the problem is ill-posed, where it shows most, and how to mend it."""
         return _in_words(self.problem, self.field, self.place, 1.0 / self.sizes[-1], self.is_unseen)
 
 
@@ -86,7 +86,7 @@ def _in_words(problem: Problem, field: str, place: FloatArray, seen: float, is_u
         return (
             f"The solution is not unique: {change} leaves every equation and condition as it is (to {seen:.0e}). Add "
             "the condition that is missing: a boundary part without one, an initial value or velocity, or a gauge such "
-            "as Mean(u, 0). With incompatible data there is no solution."
+            "as Mean(u, 0). If the data are incompatible, there is no solution at all."
         )
     return (
         f"The solution is unstable: {change} of size one changes the equations and conditions by only {seen:.0e}, and "
@@ -175,7 +175,7 @@ class Ambiguity:
         return falls or self.is_unseen
 
     def in_words(self, problem: Problem, X: FloatArray) -> str:
-        """Say what is wrong, where it shows most among the points X, and what to do."""
+        """Say why the problem is ill-posed, where it shows most among the points X, and how to mend it."""
         place, field = _largest(problem, X, self.network, self.weights)
         return _in_words(problem, field, place, self.visibility, self.is_unseen)
 

@@ -19,43 +19,13 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 
 from pibls.problem import Problem
+from pibls.problems.inverse import flaws, numbers, unknown_functions
 from pibls.problems.inverse.data import cylinder_wake
-from pibls.problems.inverse.flaws import Unidentifiable, unidentifiable, wrong_models
-from pibls.problems.inverse.numbers import (
-    brinkman_forchheimer,
-    burgers_coefficients,
-    heat_diffusivity,
-    kdv_coefficients,
-    klein_gordon_mass,
-    lorenz_parameters,
-    robin_coefficient,
-    source_position,
-    two_layer_darcy,
-    wave_speed,
-)
-from pibls.problems.inverse.unknown_functions import conductivity, conductivity_heat, initial_temperature, rate_function
+from pibls.problems.inverse.flaws import *
+from pibls.problems.inverse.numbers import *
+from pibls.problems.inverse.unknown_functions import *
 
-__all__ = [
-    "Unidentifiable",
-    "brinkman_forchheimer",
-    "burgers_coefficients",
-    "catalogue",
-    "conductivity",
-    "conductivity_heat",
-    "cylinder_wake",
-    "heat_diffusivity",
-    "initial_temperature",
-    "kdv_coefficients",
-    "klein_gordon_mass",
-    "lorenz_parameters",
-    "rate_function",
-    "robin_coefficient",
-    "source_position",
-    "two_layer_darcy",
-    "unidentifiable",
-    "wave_speed",
-    "wrong_models",
-]
+__all__ = ["catalogue", "cylinder_wake", *flaws.__all__, *numbers.__all__, *unknown_functions.__all__]
 
 
 def catalogue() -> Mapping[str, Callable[[float, int], Problem]]:

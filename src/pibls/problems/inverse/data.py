@@ -12,10 +12,10 @@ import sympy as sp
 
 from pibls.checks import FloatArray, check_integer, check_number
 from pibls.geometry import Rectangle, TimeInterval
-from pibls.problem import Observation, Problem, coordinates, field, unknown
+from pibls.problem import Observation, Problem, field, unknown
 from pibls.problem.evaluate import compile_function
-
-__all__ = ["chebyshev", "cylinder_wake", "gaussian_plate", "lorenz_path", "measured", "rate_solution", "values_of"]
+from pibls.problems.manufactured import t, x, y
+from pibls.problems.spectral import lorenz_rates
 
 
 def values_of(expression: sp.Expr, symbols: tuple[sp.Symbol, ...], X: FloatArray) -> FloatArray:
@@ -23,11 +23,13 @@ def values_of(expression: sp.Expr, symbols: tuple[sp.Symbol, ...], X: FloatArray
     return np.array(compile_function(sp.sympify(expression, strict=True), symbols)(X))
 
 
-def measured(u: Any, points: Any, values: FloatArray, noise: float, seed: int, sensor: int = 0) -> Observation:
-    """Return values with noise of a standard deviation; without noise, the values.
+def measured(u: Any, points: Any, values: Any, noise: float, seed: int, sensor: int = 0) -> Observation:
+    """Return values, or those of an expression, with noise of a standard deviation; without noise, the values.
 
     Sensors of one problem have noise of their own.
     """
+    if isinstance(values, sp.Expr):
+        values = values_of(values, u.args, points)
     spread = check_number("noise", noise, "problems.inverse", minimum=0)
     rng = np.random.default_rng([check_integer("seed", seed, "problems.inverse"), sensor])
     if spread == 0:
@@ -93,27 +95,13 @@ def gaussian_plate(center: tuple[float, float], width: float, X: FloatArray, n: 
 def _lorenz(parameters: tuple[float, float, float], start: tuple[float, ...], stop: float) -> Any:
     from scipy.integrate import solve_ivp
 
-    sigma, rho, beta = parameters
-
-    def right(_: float, s: FloatArray) -> list[float]:
-        return [sigma * (s[1] - s[0]), s[0] * (rho - s[2]) - s[1], s[0] * s[1] - beta * s[2]]
-
-    options: dict[str, Any] = {"method": "DOP853", "rtol": 3e-14, "atol": 1e-13, "max_step": 0.005}
-    return solve_ivp(right, (0.0, stop), start, dense_output=True, **options).sol
+    right, options = lorenz_rates(*parameters), {"rtol": 3e-14, "atol": 1e-13, "max_step": 0.005}
+    return solve_ivp(right, (0.0, stop), start, method="DOP853", dense_output=True, **options).sol
 
 
 def lorenz_path(parameters: tuple[float, float, float], start: tuple[float, ...], times: FloatArray) -> FloatArray:
     """Return the path of Lorenz' equations at times, shape (3, n), by SciPy's DOP853."""
     return np.asarray(_lorenz(parameters, start, float(times.max()))(times))
-
-
-def _table() -> FloatArray:
-    """Return columns x, y, t, u, v, as ``benchmarks.wake_reference`` made them."""
-    with (
-        (files("pibls.problems.inverse") / "wake.npz").open("rb") as stream,
-        np.load(stream, allow_pickle=False) as stored,
-    ):
-        return np.asarray(stored["table"], dtype=np.float64)
 
 
 def cylinder_wake(noise: float = 0.0, seed: int = 0) -> Problem:
@@ -124,7 +112,6 @@ def cylinder_wake(noise: float = 0.0, seed: int = 0) -> Problem:
     Nothing is known at its edges. The velocities are by Fourier series and Chebyshev polynomials around the cylinder,
     to about 3·10⁻⁵ on average and 3·10⁻⁴ at most. Parameters as for :func:`~pibls.problems.inverse.heat_diffusivity`.
     """
-    x, y, t = coordinates("x y t")
     u, v = field("u", x, y, t), field("v", x, y, t)
     a, nu = unknown("a", start=0.5), unknown("nu", start=0.05, bounds=(0, None))
     vorticity = v.diff(x) - u.diff(y)
@@ -132,6 +119,11 @@ def cylinder_wake(noise: float = 0.0, seed: int = 0) -> Problem:
     spread = vorticity.diff(x, 2) + vorticity.diff(y, 2)
     equations = (sp.Eq(vorticity.diff(t) + a * carried, nu * spread), sp.Eq(u.diff(x) + v.diff(y), 0))
     domain = Rectangle((x, 1, 3), (y, -1, 1)) * TimeInterval(t, 0, sp.Rational(3, 2))
-    table = _table()
+    # Columns x, y, t, u, v, as ``benchmarks.wake_reference`` made them.
+    with (
+        (files("pibls.problems.inverse") / "wake.npz").open("rb") as stream,
+        np.load(stream, allow_pickle=False) as stored,
+    ):
+        table = np.asarray(stored["table"], dtype=np.float64)
     data = [measured(w, table[:, :3], table[:, 3 + i], noise, seed, i) for i, w in enumerate((u, v))]
     return Problem(equations, domain, data, truth={a: 1, nu: 0.01})

@@ -5,13 +5,15 @@ from __future__ import annotations
 import numpy as np
 import sympy as sp
 
-from pibls.geometry import Interval, Rectangle, TimeInterval
-from pibls.problem import Dirichlet, Initial, Problem, Smooth, coordinates, div, field, grad
+from pibls.geometry import Rectangle, TimeInterval
+from pibls.problem import Dirichlet, Initial, Problem, Smooth, div, field, grad
 from pibls.problem.operators import resolve
 from pibls.problems.inverse.data import measured, rate_solution, values_of
-from pibls.problems.manufactured import scalar
+from pibls.problems.manufactured import SPACE_TIME, SQUARE, UNIT, t, x, y
 
 __all__ = ["conductivity", "conductivity_heat", "initial_temperature", "rate_function"]
+
+w = field("u", x)
 
 
 def rate_function(noise: float = 0.0, seed: int = 0) -> Problem:
@@ -20,14 +22,12 @@ def rate_function(noise: float = 0.0, seed: int = 0) -> Problem:
     The data are by Chebyshev collocation, to round-off. Parameters as for
     :func:`~pibls.problems.inverse.heat_diffusivity`.
     """
-    x, u = scalar("x")
     k = field("k", x, prior=Smooth())
     true = sp.Rational(1, 10) + sp.exp(-((x - sp.S.Half) ** 2) / sp.Rational(45, 1000))
     points = np.linspace(0.0, 1.0, 102)[1:-1, None]
     values = rate_solution(lambda place: values_of(true, (x,), place[:, None]), 0.01, points[:, 0])
-    equation = sp.Eq(u.diff(x, 2) / 100 - k * u, sp.sin(2 * sp.pi * x))
-    conditions = (Dirichlet(u, 0), measured(u, points, values, noise, seed))
-    return Problem((equation,), Interval((x, 0, 1)), conditions, truth={k: true})
+    equation = sp.Eq(w.diff(x, 2) / 100 - k * w, sp.sin(2 * sp.pi * x))
+    return Problem(equation, UNIT, (Dirichlet(w, 0), measured(w, points, values, noise, seed)), truth={k: true})
 
 
 def conductivity(noise: float = 0.0, seed: int = 0) -> Problem:
@@ -36,16 +36,12 @@ def conductivity(noise: float = 0.0, seed: int = 0) -> Problem:
     u = sin πx sin πy, and f fits it; on the boundary, u = 0 and a = 2 are known. Published with noise of 0.1.
     Parameters as for :func:`~pibls.problems.inverse.heat_diffusivity`.
     """
-    x, y, u = scalar("x y")
-    a = field("a", x, y, prior=Smooth())
+    u, a = field("u", x, y), field("a", x, y, prior=Smooth())
     wave = sp.sin(sp.pi * x) * sp.sin(sp.pi * y)
     source = -resolve(div((2 + wave) * grad(wave)), (x, y))
-    square = Rectangle((x, 0, 1), (y, 0, 1))
-    points = square.sample(2500, "kronecker")
-    data = measured(u, points, values_of(wave, (x, y), points), noise, seed)
+    data = measured(u, SQUARE.sample(2500, "kronecker"), wave, noise, seed)
     conditions = (Dirichlet(u, 0), Dirichlet(a, 2), data)
-    equation = sp.Eq(-div(a * grad(u)), source)
-    return Problem((equation,), square, conditions, exact={u: wave}, truth={a: 2 + wave})
+    return Problem(sp.Eq(-div(a * grad(u)), source), SQUARE, conditions, exact={u: wave}, truth={a: 2 + wave})
 
 
 def conductivity_heat(noise: float = 0.0, seed: int = 0) -> Problem:
@@ -54,17 +50,15 @@ def conductivity_heat(noise: float = 0.0, seed: int = 0) -> Problem:
     u = e⁻ᵗ sin πx sin πy, and f fits it; on the boundary, u = 0 and a = 2 are known. Published with noise of 0.1.
     Parameters as for :func:`~pibls.problems.inverse.heat_diffusivity`.
     """
-    x, y, t = coordinates("x y t")
     u, a = field("u", x, y, t), field("a", x, y, prior=Smooth())
     wave = sp.sin(sp.pi * x) * sp.sin(sp.pi * y)
     exact = sp.exp(-t) * wave
     source = exact.diff(t) - resolve(div([(2 + wave) * exact.diff(s) for s in (x, y)]), (x, y))
     domain = Rectangle((x, -1, 1), (y, -1, 1)) * TimeInterval(t, 0, 1)
-    points = domain.sample(2500, "kronecker")
-    data = measured(u, points, values_of(exact, (x, y, t), points), noise, seed)
+    data = measured(u, domain.sample(2500, "kronecker"), exact, noise, seed)
     conditions = (Dirichlet(u, 0), Dirichlet(a, 2), Initial(u, wave), data)
     equation = sp.Eq(u.diff(t) - div([a * u.diff(s) for s in (x, y)]), source)
-    return Problem((equation,), domain, conditions, exact={u: exact}, truth={a: 2 + wave})
+    return Problem(equation, domain, conditions, exact={u: exact}, truth={a: 2 + wave})
 
 
 def initial_temperature(noise: float = 0.0, seed: int = 0) -> Problem:
@@ -73,13 +67,10 @@ def initial_temperature(noise: float = 0.0, seed: int = 0) -> Problem:
     The truth is sin πx + ½ sin 2πx − ¼ sin 3πx, of which the last has fallen to 41 % by then. Parameters as for
     :func:`~pibls.problems.inverse.heat_diffusivity`.
     """
-    x, t, u = scalar("x t")
-    f = field("f", x, prior=Smooth())
+    u, f = field("u", x, t), field("f", x, prior=Smooth())
     sizes = {1: sp.Integer(1), 2: sp.S.Half, 3: -sp.Rational(1, 4)}
     exact = sum(size * sp.exp(-((n * sp.pi) ** 2) * t / 20) * sp.sin(n * sp.pi * x) for n, size in sizes.items())
-    domain = Interval((x, 0, 1)) * TimeInterval(t, 0, 1)
     points = np.column_stack([np.linspace(0.0, 1.0, 42)[1:-1], np.full(40, 0.2)])
-    data = measured(u, points, values_of(exact, (x, t), points), noise, seed)
-    conditions = (Dirichlet(u, 0), Initial(u, f), data)
+    conditions = (Dirichlet(u, 0), Initial(u, f), measured(u, points, exact, noise, seed))
     equation = sp.Eq(u.diff(t), u.diff(x, 2) / 20)
-    return Problem((equation,), domain, conditions, exact={u: exact}, truth={f: exact.subs(t, 0)})
+    return Problem(equation, SPACE_TIME, conditions, exact={u: exact}, truth={f: exact.subs(t, 0)})

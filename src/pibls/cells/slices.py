@@ -1,0 +1,136 @@
+"""Slices of cells that are cut, and the connected pieces that each falls into: those of all cells are found at once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property, partial
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from pibls.cells.ground import Ground
+from pibls.cells.surface import STEP, Rule
+from pibls.cells.tree import Cell
+from pibls.checks import BoolArray, FloatArray
+from pibls.geometry.sight import joined_in_sight
+
+__all__ = ["Fitted", "Slice", "fit"]
+
+_GRID = {1: 65, 2: 25, 3: 11}  # points along an axis, by the number of axes
+_FITS, _SMALL = 3, 0.6  # how often a box is fitted, as long as it shrinks to less than this share of a side
+_FAR = 2.0  # steps of a grid
+
+
+@dataclass(frozen=True, eq=False)
+class Slice:
+    """The material of one kind in a cell that is cut: points around it, and points of conditions by place."""
+
+    cell: Cell
+    outline: Rule
+    rules: dict[Any, Rule]
+    kind: int
+
+    @property
+    def key(self) -> tuple[Cell, int]:
+        """The cell and the kind."""
+        return self.cell, self.kind
+
+    @cached_property
+    def near(self) -> FloatArray:
+        """Points just inside its outline."""
+        return self.outline.points - STEP * float(self.cell.size.min()) * self.outline.normals
+
+
+class Fitted(NamedTuple):
+    """Points of a slice, the number of the connected piece each is in, their spacing, and how many are of a grid."""
+
+    grid: FloatArray
+    labels: Any
+    step: FloatArray
+    evenly: int
+
+
+def fit(ground: Ground, slices: list[Slice]) -> None:
+    """Find the connected pieces of slices, by grids in boxes that are fitted to them; the ground keeps them."""
+    if not slices:
+        return
+    ground.fitted.update({own.key: None for own in slices})
+    low, high = _boxes(ground, slices)
+    there = np.flatnonzero((high > low).all(axis=1)).tolist()
+    found = [slices[k] for k in there]
+    for own, fitted in zip(found, _pieces(ground, found, low[there], high[there]), strict=True):
+        ground.fitted[own.key] = fitted
+
+
+def _boxes(ground: Ground, slices: list[Slice]) -> tuple[FloatArray, FloatArray]:
+    """Return the corners of boxes around slices; those of empty ones are the wrong way round."""
+    lowest, highest = (np.array([getattr(own.cell, end) for own in slices]) for end in ("low", "high"))
+    low, high = lowest.copy(), highest.copy()
+    near_low = np.array([own.near.min(axis=0, initial=np.inf) for own in slices])
+    near_high = np.array([own.near.max(axis=0, initial=-np.inf) for own in slices])
+    shrinking = np.arange(len(slices))
+    for _ in range(_FITS):
+        grid, inside, step = _grid(ground, [slices[k] for k in shrinking], low[shrinking], high[shrinking])
+        grid_low = np.where(inside[..., None], grid, np.inf).min(axis=1) - step / 2
+        grid_high = np.where(inside[..., None], grid, -np.inf).max(axis=1) + step / 2
+        new_low = np.maximum(np.minimum(grid_low, near_low[shrinking]), lowest[shrinking])
+        new_high = np.minimum(np.maximum(grid_high, near_high[shrinking]), highest[shrinking])
+        smaller = ((new_high - new_low) < _SMALL * (high - low)[shrinking]).any(axis=1)
+        low[shrinking], high[shrinking] = new_low, new_high
+        shrinking = shrinking[smaller & (new_high > new_low).all(axis=1)]
+        if not len(shrinking):
+            break
+    return low, high
+
+
+def _grid(
+    ground: Ground, slices: Sequence[Slice], low: FloatArray, high: FloatArray
+) -> tuple[FloatArray, BoolArray, FloatArray]:
+    """Return the points of a grid in each of many boxes, which of them are in the slices, and the spacings."""
+    d = low.shape[1]
+    axis = (np.arange(_GRID[d]) + 0.5) / _GRID[d]
+    U = np.stack([g.ravel() for g in np.meshgrid(*[axis] * d, indexing="ij")], axis=1)
+    grid = low[:, None] + (high - low)[:, None] * U
+    X, row = grid.reshape(-1, d), np.repeat(np.arange(len(slices)), len(U))
+    inside = ground.inside_each(X, row, [own.cell for own in slices])
+    if ground.seams:
+        inside &= ground.kinds(X) == np.repeat([own.kind for own in slices], len(U))
+    return grid, inside.reshape(grid.shape[:2]), (high - low) / _GRID[d]
+
+
+def _pieces(ground: Ground, slices: Sequence[Slice], low: FloatArray, high: FloatArray) -> Iterator[Fitted | None]:
+    """Yield the points of slices in boxes, with the connected piece each is in."""
+    from scipy.ndimage import generate_binary_structure, label
+
+    if not slices:
+        return
+    (grid, inside, step), d = _grid(ground, slices, low, high), low.shape[1]
+    beside = np.zeros((3,) * (d + 1), dtype=np.bool_)
+    beside[1] = generate_binary_structure(d, 1)
+    labels = label(inside.reshape(len(slices), *[_GRID[d]] * d), beside)[0].reshape(inside.shape)
+    for own, X, there, names, gap in zip(slices, grid, inside, labels, step, strict=True):
+        points, found = X[there], names[there].astype(np.int64)
+        evenly = len(points)
+        if evenly and np.ptp(found):
+            found = joined_in_sight(points, found, gap, partial(ground.is_kind, kind=own.kind, cell=own.cell))
+        if d == 3 and len(own.near):
+            points, found = _with_specks(points, found, gap, own.near)
+        yield Fitted(points, found, gap, evenly) if len(points) else None
+
+
+def _with_specks(grid: FloatArray, labels: Any, step: FloatArray, near: FloatArray) -> tuple[FloatArray, Any]:
+    """Return the points of a grid with those beside the boundary that are far from it, as pieces of their own."""
+    from scipy.sparse import coo_array
+    from scipy.sparse.csgraph import connected_components
+    from scipy.spatial import cKDTree
+
+    # One of those that are close to each other tells of all.
+    near = near[np.unique(np.round(near / step), axis=0, return_index=True)[1]]
+    tree = cKDTree(np.concatenate([grid, near]) / step)
+    pairs = tree.query_pairs(_FAR, output_type="ndarray")
+    size = (tree.n, tree.n)
+    _, found = connected_components(coo_array((np.ones(len(pairs)), pairs.T), size), directed=False)
+    alone = ~np.isin(found[len(grid) :], found[: len(grid)])
+    specks = found[len(grid) :][alone] + 1 + labels.max(initial=0)
+    return np.concatenate([grid, near[alone]]), np.concatenate([labels, specks])
