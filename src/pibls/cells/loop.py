@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
-from pibls.cells.data_refinement import DataRefinement
+from pibls.cells.data_refinement import DATA_SHARE, DataRefinement
 from pibls.cells.error_marking import ErrorMarking
 from pibls.cells.fitters import Fitter, degree_for
 from pibls.cells.layout import Layout
@@ -18,6 +18,7 @@ from pibls.cells.tree import Cell
 from pibls.checks import FloatArray
 from pibls.limits import STOPS, in_words
 from pibls.refinement import ROUNDING, VISIBLE, Cost, Course, Reason, Stop, extrapolated, refine, verdict
+from pibls.refinement.patience import TREES
 from pibls.runtime import available_memory
 from pibls.solution import Solution, Stage
 from pibls.solution.sizes import field_scales
@@ -26,19 +27,13 @@ from pibls.status import Status
 __all__ = ["UNDETERMINED", "Diagnose", "Loop", "Splitting"]
 
 _HIGHEST = {1: 0, 2: 19, 3: 16}  # degrees up to which cells become richer in the course of a solve
-_DOUBTFUL = 8  # so many trees in a row without a solution: there is none, or none can be found
 UNDETERMINED = 1e9  # answers beyond this are those of a solution to which something can be added
-_ORDINARY, _GROWS = 1.0, 2.0  # stronger answers are those of the problem once they no longer grow with finer cells
-_UNMET, _PLAIN = 100.0, 1e-3  # residuals that are large: in tolerances, and however small the tolerance is
-_FALLS = 0.5  # share of a residual or an estimate that a better solution leaves at most, if it pays
+_PLAIN = 1e-3  # residuals that are large, however small the tolerance is
 _STAYS_THERE = 0.9  # the same at a point
 _MANY_DIGITS = 1e-6  # estimates below may be limited by rounding
 _RICHER = 2.0  # power of the number of functions that the work of a cell goes with
-_MORE = 1.25  # steps in which numbers of cells are tried
-_GROWTH = 1.5  # what the next tree may cost at least, over what the last one does: less brings little
+_GROWTH = 1.5  # of cells and work from a tree to the next one at least: less brings little
 _STRONG, _STRONGEST = 1e2, 1e6  # answers that magnify what cells cannot tell; more of that is not made up for
-_MAGNIFIED = 0.01  # share of the worst case, in which all that rows lack is magnified most; all of it beyond that
-_CAUTION = 2.0  # how far a steady fall from tree to tree is relied on
 _SLOWEST = 0.8  # share of an error that is left on the next tree
 _HOPE = 3.0  # what coefficients promise is less than what comes of it
 _FRONTS = 2.0  # more cells also share more with each other
@@ -129,7 +124,7 @@ class Loop:
     def _is_settled(self, found: Compared) -> bool:
         """Tell whether the sensitivity has stopped growing, or is too small for residuals to matter."""
         before, now = self.answers[-2:]
-        grows = now > max(_ORDINARY, _GROWS * before) and now * found.fit.residual > self.tol * found.size
+        grows = now > max(1.0, before / TREES.pays) and now * found.fit.residual > self.tol * found.size
         return now < self.undetermined and not grows
 
     def _more_cells(self, fit: Fit, sizes: FloatArray, goal: float, times: float = 1.0) -> tuple[Fit, float]:
@@ -156,8 +151,8 @@ class Loop:
         work = 1.0 if self.course.stages else float(cells)
         memory = max(1.0, cells * (available_memory() / (_FRONTS * max(self.fitter.held, 1.0)) - 1.0))
         affords = self.course.budget.affords
-        while work < memory and affords(times * self.fitter.work(cells + _MORE * work, _MORE * work)):
-            work *= _MORE
+        while work < memory and affords(times * self.fitter.work(cells + _GROWTH * work, _GROWTH * work)):
+            work *= _GROWTH
         return min(work, memory)
 
     def _affords_richer(self, fit: Fit, times: float = 1.0) -> bool:
@@ -173,7 +168,7 @@ class Loop:
     def _magnified(self, found: Compared) -> Compared:
         """Return a comparison whose estimate is not less than rounding, residuals and integrals allow."""
         residual = found.other.residual / found.size
-        share = _MAGNIFIED if found.answer < _STRONGEST else 1.0
+        share = 1.0 / _STRONG if found.answer < _STRONGEST else 1.0
         least = found.answer * (share * residual + sys.float_info.epsilon) if found.answer > _STRONG else 0.0
         unsure = average_error(found.own, found.fit)
         if self.data is not None:
@@ -220,9 +215,9 @@ class Loop:
         The rate is known where two trees in a row came closer to the next one at a steady pace.
         """
         slowest = max(self._falls[-2:], default=1.0)
-        if len(self._falls) < 2 or slowest > _FALLS:
+        if len(self._falls) < 2 or slowest > TREES.pays:
             return None
-        left = _CAUTION * self._apart * slowest / (1.0 - slowest)
+        left = self._apart * slowest / (1.0 - slowest) / TREES.pays
         found = replace(last, fit=last.other, own=last.layout, other=last.fit, layout=last.own, estimate=left)
         found = self._magnified(found)
         if found.estimate > self.tol or self._unseen(found.fit):
@@ -239,7 +234,7 @@ class Loop:
         if found.layout is found.own:
             return True
         # What coefficients promise need not come: where degrees brought nothing, cells are split.
-        paid = self._enriched is None or found.estimate <= _FALLS * self._enriched
+        paid = self._enriched is None or found.estimate <= TREES.pays * self._enriched
         self._enriched = None
         richer = self.fitter.richer() if paid else None
         old, new = found.own.reference, found.layout.reference
@@ -312,8 +307,8 @@ class Loop:
     def _unmet(self, found: Compared) -> str:
         """Return a sentence where residuals are large, and no smaller on the finer tree."""
         fit, other = found.fit, found.other
-        much = other.residual > min(max(_UNMET * self.tol, _PLAIN), VISIBLE) * found.size
-        stays = much and other.residual > _FALLS * fit.residual
+        much = other.residual > min(max(DATA_SHARE * self.tol, _PLAIN), VISIBLE) * found.size
+        stays = much and other.residual > TREES.pays * fit.residual
         # On a line there are no corners: what ends contradict goes into a cell that is smaller on every tree.
         if self.fitter.layout.reference.dimension == 1 and not stays:
             volume = self.fitter.layout.volume
@@ -343,8 +338,8 @@ class Loop:
             seen = 1.0 / min(self.answers[-2:])
             reason = f"nothing determines it: a change of size one changes equations and conditions by {seen:.0e}"
             return Stop(Reason.EXHAUSTED, reason)
-        if self._doubtful == _DOUBTFUL:
-            return Stop(Reason.EXHAUSTED, f"on {_DOUBTFUL} trees of cells in a row the equations were not solved")
+        if self._doubtful == 2 * TREES.window:
+            return Stop(Reason.EXHAUSTED, f"on {self._doubtful} trees of cells in a row the equations were not solved")
         if self.fitter.layout.ground.hidden and len(self.course.stages) > 1:
             return Stop(Reason.EXHAUSTED, "cells do not follow a jump of the data")
         if self._is_rounded:
