@@ -70,10 +70,6 @@ class ErrorMarking:
                 most -= 2 ** len(cuts) - 1
         return splits, held / wanted if wanted > 0 else 1.0
 
-    def total(self, fit: Fit, sizes: FloatArray) -> float:
-        """Return how rough a solution is as a whole."""
-        return float(np.linalg.norm(list(self.rough(fit, sizes).values())))
-
     def rough(self, fit: Fit, sizes: FloatArray) -> dict[CellPart, FloatArray]:
         """Return how rough the roughest field is on every part, along each axis; that of the last fit is kept."""
         if self._known[0] is not fit or self._known[1] != sizes.tobytes():

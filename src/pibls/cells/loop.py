@@ -65,7 +65,6 @@ class Loop:
     answers: list[float] = field(default_factory=list)
     _marker: ErrorMarking | None = None
     _apart: float = 0.0
-    _rough: float = 0.0  # how rough the solution was that was last compared with one on a finer tree
     _falls: list[float] = field(default_factory=list)
     _peaks: list[float] = field(default_factory=list)
     _enriched: float | None = None  # the estimate before cells became richer
@@ -141,6 +140,13 @@ class Loop:
     def _goal(self, error: float) -> float:
         """Return the share of an error that the tolerance allows."""
         return min(max(self.tol, sys.float_info.epsilon) / error, 1.0) if error > 0.0 else 1.0
+
+    def _expected(self) -> float:
+        """Return the error of the next solution, if the last one paid, by the rate at which errors fell; else zero."""
+        before, last = (
+            [found.estimate for found in self.course.every[-2:]] if len(self.course.every) > 1 else (0.0, 1.0)
+        )
+        return last**2 / before if last <= TREES.pays * before else 0.0
 
     def _room(self, fit: Fit, times: float = 1.0) -> float:
         """Return how many more cells there can be within memory and budget, if solving with them costs so many times.
@@ -278,12 +284,7 @@ class Loop:
         return self._richer_work() * self.fitter.work(cells, cells) < splitting and self.marker.seems_smooth(fit, sizes)
 
     def _with_more_cells(self, fit: Fit) -> Compared:
-        sizes = field_sizes(self.fitter.layout, fit)
-        rough, expected = self.marker.total(fit, sizes), 0.0
-        if self._rough > 0.0:
-            # The error falls as what is rough does, or as it did before.
-            expected = self.course.every[-1].estimate * min(rough / self._rough, *self._falls[-1:], 1.0)
-        other, share = self._more_cells(fit, sizes, self._goal(expected or rough))
+        other, share = self._more_cells(fit, field_sizes(self.fitter.layout, fit), self._goal(self._expected()))
         layout = self.fitter.layout
         # Cells that were to be split and are not have their share of the error, too.
         apart = self._apart_from(layout, fit, layout, other) / math.sqrt(share)
@@ -291,7 +292,6 @@ class Loop:
         fall = apart / self._apart if self._apart > 0 else 0.0
         self._falls = [*self._falls, fall] if self._apart > 0 else []
         self._apart, estimate = apart, extrapolated(apart, fall, _SLOWEST)
-        self._rough = rough
         return Compared(fit, layout, other, layout, estimate, self.fitter.answer())
 
     def _with_richer_cells(self, fit: Fit) -> Compared | None:
@@ -300,7 +300,7 @@ class Loop:
         if richer is None:
             return None
         other = richer.fit(fit.root, fit)
-        self._apart, self._falls, self._rough = 0.0, [], 0.0
+        self._apart, self._falls = 0.0, []
         estimate = self._apart_from(self.fitter.layout, fit, richer.layout, other)
         return Compared(fit, self.fitter.layout, other, richer.layout, estimate, richer.answer())
 
