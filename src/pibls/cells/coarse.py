@@ -34,8 +34,6 @@ _LEVELS = 4
 _SHARE = 0.3  # of the budget: after which no other start is tried
 _FIRST_SHARE, _SHORTEST_SHARE, _QUICKER = 0.2, 0.01, 1.6
 _DIFFERENT, _STAYS = 0.1, 0.2
-_FEW_STEPS = 12  # where a start is near a solution, or gives one up
-_WIDER = 5
 _LOOSE = 10.0  # solutions that answer more strongly than this can be moved nearly freely
 _BRANCH_WORK, _BRANCH_SHARE = 0.5, 0.02  # in terms of what the solution has cost, and of the budget: the larger one
 _STIFF, _THINNED, _LEAST_THINNED = 10.0, 4.0, 1.1
@@ -127,7 +125,7 @@ class Starts:
 
     def finer(self, fit: Fit) -> Cell:
         """Return a finer tree; corners can wait."""
-        return refined(fit.root, self.marker.splits(fit, field_sizes(self.newton.layout, fit), 1.0)[0])
+        return refined(fit.root, self.marker.splits(fit, field_sizes(self.newton.layout, fit))[0])
 
     def attempt(self, name: str, root: Cell, start: Values, *, most: int = MOST_STEPS) -> Coarse | None:
         """Iterate from a start; None where the equation has no value."""
@@ -200,7 +198,7 @@ class Starts:
         while share < 1.0 and length >= _SHORTEST_SHARE and not self.late:
             aim = min(1.0, share + length)
             try:
-                trial = newton.descend(root, here.fit.weights, share=aim, most=_FEW_STEPS)
+                trial = newton.descend(root, here.fit.weights, share=aim, most=MOST_STEPS // 2)
                 followed = trial.settled and trial.residual < VISIBLE
             except PiblsError:
                 followed = False
@@ -223,7 +221,7 @@ class Starts:
         self.tried.append("larger diffusion")
         while not self.late:
             try:
-                found = newton.descend(tree, near, diffusion=trial, most=_FEW_STEPS)
+                found = newton.descend(tree, near, diffusion=trial, most=MOST_STEPS // 2)
             except PiblsError:
                 found = None
             # What lacks little is near a solution, though fronts still move.
@@ -285,9 +283,9 @@ class Starts:
 
     def _other(self, chosen: Coarse, start: Values, limit: float) -> Coarse | None:
         """Return a solution that is not the chosen one, confirmed on a finer tree: it may be a sharper one."""
-        found = self.attempt("a larger start", chosen.descent.fit.root, start, most=_FEW_STEPS)
+        found = self.attempt("a larger start", chosen.descent.fit.root, start, most=MOST_STEPS // 2)
         before: Coarse | None = None
-        for _ in range(_WIDER):
+        for _ in range(_LEVELS):
             if found is None or found.descent.residual > _PROMISING or (found.resolved and not found.descent.settled):
                 return None
             away = self._apart(chosen, found)
@@ -300,7 +298,9 @@ class Starts:
             if self.spent > limit:
                 return None
             before, fit = found if found.solved else None, found.descent.fit
-            found = self.attempt("a larger start", self.finer(fit), values_of(self.newton.layout, fit), most=_FEW_STEPS)
+            found = self.attempt(
+                "a larger start", self.finer(fit), values_of(self.newton.layout, fit), most=MOST_STEPS // 2
+            )
         return None
 
     def _apart(self, one: Coarse, two: Coarse) -> float:

@@ -30,11 +30,9 @@ if TYPE_CHECKING:
 
 _HIGHEST = 1.95  # cells find higher powers by themselves
 _SCAN = 4001
-_DOUBLE, _WHOLE = 1e-7, 1e-6
 _ANGLES, _RADII = 720, (1.0, 0.7, 0.4, 0.1, 1e-2, 1e-4)
 _HALVINGS, _CLIMBS = 12, 30
 _SAME, _NEAR = 1e-9, 1e-6
-_CLOSEST = 1e-3
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,7 +73,7 @@ class Crossing:
         away = np.array([np.maximum(np.abs(c.low - self.point), np.abs(c.high - self.point)).max() for c in cells])
         near = np.array([np.maximum(np.maximum(c.low - self.point, self.point - c.high), 0.0).max() for c in cells])
         half = self.radius / np.sqrt(2.0)
-        while half > self.radius * _CLOSEST:
+        for _ in range(_HALVINGS):
             inside = away <= half * (1 + _SAME)
             if inside[near < half / 4].all():
                 return half, [cell for cell, held in zip(cells, inside, strict=True) if held]
@@ -141,11 +139,11 @@ def powers(widths: Sequence[float], coefficients: Sequence[float], most: float) 
         return float(np.trace(reduce(lambda one, two: two @ one, steps(power))) - 2.0)
 
     for power in _roots(gap, most):
-        if abs(power - round(power)) < _WHOLE:
+        if abs(power - round(power)) < _NEAR:
             continue  # polynomials on either side
         around = reduce(lambda one, two: two @ one, steps(power))
         _, sizes, vectors = np.linalg.svd(around - np.eye(2))
-        for vector in vectors[sizes < _DOUBLE * max(1.0, float(np.abs(around).max()))]:
+        for vector in vectors[sizes < _NEAR * max(1.0, float(np.abs(around).max()))]:
             state, amplitudes = vector, []
             for step, a in zip(steps(power), coefficients, strict=True):
                 amplitudes.append(complex(state[0], -state[1] / a))

@@ -20,9 +20,9 @@ from pibls.features.reference import rule_count
 from pibls.quadrature.rules import gauss, tensor
 from pibls.refinement import VISIBLE
 
-__all__ = ["DataRefinement"]
+__all__ = ["DATA_SHARE", "DataRefinement"]
 
-_DATA_SHARE = 100.0  # data need not be better than this many tolerances: solving smooths them
+DATA_SHARE = 100.0  # data need not be better than this many tolerances: solving smooths them
 _WAVE_SHARE = 1000.0  # waves need not either: richer cells make up for that, and coarser ones do not find them
 _SLOWLY = 3.0  # what is missed, over what halves of a cell make of it: integrals may converge slowly
 _FEW = 4  # points along an axis, to look at coefficients
@@ -140,7 +140,7 @@ class DataRefinement:
 
     def _limits(self, cells: list[Cell], tol: float) -> tuple[float, float]:
         """Return how rough data may be, and coefficients."""
-        share = min(_DATA_SHARE * tol, VISIBLE)
+        share = min(DATA_SHARE * tol, VISIBLE)
         scale = float(np.sqrt(sum(found.square for found in self.roughness.of(cells))))
         return share * scale, share * float(np.sqrt(np.prod(self.rows.layout.root.size)))
 

@@ -25,11 +25,11 @@ from pibls.errors import ProblemError
 from pibls.features import MultiIndex
 from pibls.problem import Statement
 from pibls.problem.evaluate import Function
+from pibls.refinement import VISIBLE
 
 __all__ = ["DataRoughness", "Roughness"]
 
 _SMALL = 1 / 16  # of a cell: boundary pieces that are smaller are not lost in it
-_PLAINLY = 0.02  # share of a function that is rough at the points of a cell
 _AT_ONCE = 64  # cells: more are no faster, and take more memory
 
 
@@ -152,7 +152,7 @@ class DataRoughness:
             found.data = np.maximum(found.data, missed[part])
             if plain:
                 continue
-            if np.linalg.norm(own) > _PLAINLY * np.sqrt(part.weights @ np.square(values[part])):
+            if np.linalg.norm(own) > VISIBLE * np.sqrt(part.weights @ np.square(values[part])):
                 found.plain.append(search)
             else:
                 self._search(*search)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 from itertools import combinations
+from typing import Any
 
 import numpy as np
 
@@ -23,12 +24,12 @@ from pibls.quadrature.rules import tensor
 _SHARP, _BLUNT = 1.15, 1.02  # of half a turn: at blunter edges solutions are nearly smooth, and smooth
 _MOST = 128  # rows of blunt ones
 _CIRCLE = 48
-_RADIUS = 1e-4  # of the shape
+_RADIUS = 1e-4  # of the shape, or of a face: how far beside an edge, or where a condition ends, is looked
 _FLAT = 1e-9
 _SMALL, _THROUGH = 0.25, 0.45  # half extents of what is small, and of what goes through, by the sides of the domain
-_ACROSS, _OFF, _ASIDE = 7, 0.37, 1e-4  # lines across a face to look along, where, and how far beside where it ends
+_ACROSS, _OFF = 7, 0.37  # lines across a face to look along, and where
 _ROUND, _CLOSE = 17, 129  # points along a curved surface, its quarters among them
-_SAME, _DIGITS = 1e-7, 9
+_SAME = 1e-7
 
 
 def inner_edges(domain: Domain) -> tuple[FloatArray, FloatArray]:
@@ -157,7 +158,7 @@ def borders(parts: Iterable[Part], shape: Domain) -> FloatArray:
         if all(piece.is_plain and len(piece.box) == 2 for piece in pieces(patch)):
             found += [_border(shape, patch, axis, at) for axis in range(2) for at in _ends(patch, axis)]
     every = np.concatenate(found)
-    return every[np.unique(every.round(_DIGITS), axis=0, return_index=True)[1]]
+    return every[np.unique(_rounded(every), axis=0, return_index=True)[1]]
 
 
 def _ends(patch: Patch, axis: int) -> list[float]:
@@ -165,7 +166,7 @@ def _ends(patch: Patch, axis: int) -> list[float]:
     found = []
     for other in (np.arange(_ACROSS) + _OFF) / _ACROSS:
         kept = held_ranges(lambda s, other=other: _kept(patch, axis, s, np.full(len(s), other)), 0.0, 1.0)
-        found += [round(end, _DIGITS) for span in kept for end in span if 0.0 < end < 1.0]
+        found += [float(_rounded(np.float64(end))) for span in kept for end in span if 0.0 < end < 1.0]
     return [end for end, count in Counter(found).items() if count > 1]
 
 
@@ -179,15 +180,20 @@ def _border(shape: Region, patch: Patch, axis: int, at: float) -> FloatArray:
 
     def ends(t: FloatArray) -> BoolArray:
         kept, within = [], []
-        for side in (np.full(len(t), at - _ASIDE), np.full(len(t), at + _ASIDE)):
+        for side in (np.full(len(t), at - _RADIUS), np.full(len(t), at + _RADIUS)):
             X, normals, _ = patch.at(np.stack([side, t] if axis == 0 else [t, side], axis=1))
-            within.append(shape.level(X - _ASIDE * shape.thickness * normals) > 0.0)
+            within.append(shape.level(X - _RADIUS * shape.thickness * normals) > 0.0)
             kept.append(_kept(patch, axis, side, t))
         return np.asarray((kept[0] != kept[1]) & within[0] & within[1])
 
     spans = np.array(held_ranges(ends, 0.0, 1.0)).reshape(-1)
     U = np.stack([np.full(len(spans), at), spans] if axis == 0 else [spans, np.full(len(spans), at)], axis=1)
     return patch.at(U)[0].reshape(-1, 2, 3)
+
+
+def _rounded(X: Any) -> Any:
+    """Return places that differ by less than flat faces do as one."""
+    return np.round(X / _FLAT) / np.round(1.0 / _FLAT)
 
 
 def _spread(patch: Patch) -> tuple[FloatArray, FloatArray]:
@@ -274,5 +280,5 @@ def _joined(segments: FloatArray, shape: Region) -> FloatArray:
                 left[k] = both[[place.argmin(), place.argmax()]].tolist()
                 break
         else:
-            found.append(one[np.lexsort(one.round(_DIGITS).T[::-1])])
+            found.append(one[np.lexsort(_rounded(one).T[::-1])])
     return np.array(found).reshape(-1, 2, 3)

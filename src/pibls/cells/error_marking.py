@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
@@ -15,18 +15,18 @@ from pibls.cells.parts import CellPart
 from pibls.cells.solve import Fit
 from pibls.cells.tree import Cell, leaves, refined
 from pibls.checks import FloatArray
+from pibls.refinement import VISIBLE
 
 __all__ = ["ErrorMarking", "Splits", "cuts_along"]
 
 Splits = dict[Cell, list[tuple[int, float | None]]]
 Mark = tuple[float, ...]
 
-_REST, _LEAST_REST, _MOST_REST = 0.3, 1e-4, 0.02  # of all that is rough (squared), in the cells that are not split
-_LACKING_SHARE = 0.5  # of all that rows lack, likewise
-_ELSEWHERE = 0.01  # of all that is rough (squared), in cells that may have it from others
-_SIDEWAYS = 0.1  # an axis this much smoother than the roughest one is not split
+_REST = 0.02  # of all that is rough (squared), in cells that are not split, or may have it from others
+_LACKING_SHARE = 0.5  # of all that rows lack, in cells that are split
 _LEVELS, _SOME_LEVELS = 3, 2  # towards a landmark, at once: where cells are split in any case, and elsewhere
 _FELT = 1e-5  # of all that is rough (squared): what is singular at a point is felt everywhere
+_SIDEWAYS = 0.1  # an axis this much smoother than the roughest one is not split
 
 
 def cuts_along(tails: FloatArray, least: float = 0.0) -> list[tuple[int, float | None]]:
@@ -50,17 +50,15 @@ class ErrorMarking:
         """Measures roughness."""
         return tails_of(self.layout.reference)
 
-    def splits(self, fit: Fit, sizes: FloatArray, goal: float, most: float = math.inf) -> tuple[Splits, float]:
+    def splits(self, fit: Fit, sizes: FloatArray, most: float = math.inf) -> tuple[Splits, float]:
         """Return the splits of the cells that hold nearly all that is rough, and of those that lack most.
 
-        The others hold less than the error is to fall by, which is the goal, or a fixed share if that is more. Where
-        that would give too many new cells only the roughest are split; the share of all that is rough in those that
-        were chosen and are split comes with them.
+        Where that would give too many new cells only the roughest are split; the share of all that is rough in those
+        that were chosen and are split comes with them.
         """
         tails = self.rough(fit, sizes)
-        rest = min(max((_REST * goal) ** 2, _LEAST_REST), _MOST_REST)
         rough = {part: float(np.linalg.norm(values)) for part, values in tails.items()}
-        chosen = [*_bulk(rough, 1.0 - rest), *_bulk(fit.residuals, _LACKING_SHARE)]
+        chosen = [*_bulk(rough, 1.0 - _REST), *_bulk(fit.residuals, _LACKING_SHARE)]
         splits: Splits = {}
         wanted = held = 0.0
         for part in dict.fromkeys(chosen):
@@ -107,43 +105,44 @@ class ErrorMarking:
         if any(part.cell.has_corner or not part.whole for part in left):
             return False
         rough = {part: float(tails @ tails) for part, tails in self.rough(fit, sizes).items()}
-        return sum(rough[part] for part in left) <= _ELSEWHERE * sum(rough.values())
+        return sum(rough[part] for part in left) <= _REST * sum(rough.values())
 
     def refined(self, fit: Fit, sizes: FloatArray, goal: float = 1.0, most: float = math.inf) -> tuple[Cell, float]:
-        """Return a finer tree, split towards the landmarks at which the solution is not smooth.
+        """Return a finer tree, split towards landmarks at which the solution is not smooth, and its share of splits.
 
-        That is once, so that a finer solution is finer there, and more often the more of what is rough is around them.
-        The share of what was to be split comes with it.
+        A level halves the error at a crack, where it falls most slowly.
         """
-        splits, share = self.splits(fit, sizes, goal, most)
-        root = refined(fit.root, splits)
-        levels = self._levels(fit, self.rough(fit, sizes), splits)
+        splits, share = self.splits(fit, sizes, most)
+        root, levels = refined(fit.root, splits), self._levels(fit, self.rough(fit, sizes), splits, goal)
         for level in range(max(levels.values(), default=0)):
-            marks = {mark for mark, count in levels.items() if count > level}
-            marked = [leaf for leaf in leaves(root) if not marks.isdisjoint(leaf.corners)]
+            cells, marks = leaves(root), {mark for mark, count in levels.items() if count > level}
+            if len(cells) > len(fit.parts) + most:
+                break
+            marked = [leaf for leaf in cells if not marks.isdisjoint(leaf.corners)]
             root = refined(root, {leaf: [(axis, None) for axis in leaf.across] for leaf in marked})
         return self.layout.trimmed(root), share
 
-    def _levels(self, fit: Fit, rough: Mapping[CellPart, FloatArray], splits: Splits) -> dict[Mark, int]:
-        """Return how often cells are split towards each landmark."""
-        total, around, found, flat = 0.0, defaultdict[Mark, float](float), Counter[Mark](), set[Mark]()
+    def _levels(self, fit: Fit, rough: Mapping[CellPart, FloatArray], splits: Splits, goal: float) -> Counter[Mark]:
+        """Return how often cells are split towards each landmark.
+
+        That is once, so that a finer solution is finer there, and more often where it is singular. Where most of all
+        that is rough is, it is until the error has fallen to its goal, and does not show beside what it was.
+        """
+        found, around, flat = Counter[Mark](), Counter[Mark](), set[Mark]()
         # What a solution does at a crossing is known: cells only have to take it up.
         known = {tuple(crossing.point.tolist()) for crossing in self.layout.ground.crossings}
-        smooth = self.tails.are_smooth(stacked(fit)[1])
-        for (part, tails), is_smooth in zip(rough.items(), smooth, strict=True):
-            own = float(tails @ tails)
-            total += own
-            alone = len(part.cell.corners) == 1
-            for mark in part.cell.corners - known:
-                around[mark] += own if alone else 0.0
+        for part, smooth in zip(fit.parts, self.tails.are_smooth(stacked(fit)[1]), strict=True):
+            marks, alone = part.cell.corners - known, len(part.cell.corners) == 1
+            around.update(dict.fromkeys(marks, float(rough[part] @ rough[part])) if alone else {})
+            if not smooth:
                 # What is singular at a point is so in all cells around it; of a cut cell, coefficients tell little. A
                 # cell with several corners is too large to tell which of them it is.
-                if not is_smooth:
-                    deep = alone and (part.cell in splits or not part.whole) and not len(part.cell.edges)
-                    found[mark] = max(found[mark], _LEVELS if deep else 1)
-                    flat |= {mark} if alone and not len(part.cell.edges) else set()
+                flat |= marks if alone and not len(part.cell.edges) else set()
+                deep = not marks.isdisjoint(flat) and (part.cell in splits or not part.whole)
+                found |= Counter(dict.fromkeys(marks, _LEVELS if deep else 1))
+        total, most = sum(float(tails @ tails) for tails in rough.values()), -math.log2(min(goal, VISIBLE))
         found |= Counter({mark: _SOME_LEVELS for mark in flat if around[mark] > _FELT * total})
-        return {mark: count * (2 if around[mark] > total / 2 else 1) for mark, count in found.items()}
+        return found | Counter({mark: math.ceil(most) for mark in flat if around[mark] > total / 2})
 
 
 def _bulk(values: Mapping[CellPart, float], share: float) -> list[CellPart]:

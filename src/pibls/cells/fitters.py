@@ -11,9 +11,9 @@ from pibls.cells.rows import Rows
 from pibls.cells.solve import Fit, Glue
 from pibls.cells.tree import Cell
 
-__all__ = ["Fitter", "Linear", "degree_for"]
+__all__ = ["DEGREES", "Fitter", "Linear", "degree_for"]
 
-_DEGREES = {
+DEGREES = {
     1: ((1e-4, 10), (1e-7, 14), (0.0, 18)),
     2: ((1e-4, 9), (1e-7, 13), (0.0, 17)),
     3: ((1e-4, 8), (1e-7, 10), (0.0, 12)),
@@ -22,7 +22,7 @@ _DEGREES = {
 
 def degree_for(dimension: int, tol: float) -> int:
     """Return the degree of the functions on a cell for a tolerance."""
-    return next(degree for least, degree in _DEGREES[dimension] if tol >= least)
+    return next(degree for least, degree in DEGREES[dimension] if tol >= least)
 
 
 class Fitter(Protocol):

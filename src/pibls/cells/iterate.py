@@ -19,22 +19,18 @@ from pibls.cells.tree import Cell, contacts, leaves
 from pibls.checks import FloatArray
 from pibls.errors import PiblsError
 from pibls.newton import End, crawls, descend, record, shortened
-from pibls.refinement import VISIBLE
+from pibls.refinement import ROUNDING, VISIBLE
 from pibls.solution.sizes import field_scales
 
 __all__ = ["MOST_STEPS", "Iterated", "Newton", "faces_of", "residuals"]
 
 _CONTRACTING = (1.0, 0.4, 0.16, 0.064)  # lengths of steps that are tried where residuals do not fall
-_TOLERATED = 0.01  # of the tolerance: an iteration that goes on would change nothing
-_SETTLED = 0.02  # of what rows lack: likewise, and if no step removes more of it
-_UNRESOLVED = 0.05  # rows that lack more than this share of the solution say nothing of what is enough
+_SETTLED = 0.02  # of the tolerance and of what rows lack: shorter steps change nothing, nor if none removes more of it
 _CONTRACTION = 0.1  # share by which the next step must be shorter, after a whole one
 _SHORT = 0.1  # steps that are shorter may crawl along a valley
 _CLOSE = 0.3  # steps below are those of a quadratic iteration
 _SURE = 1e-3  # steps below are taken as a whole if they are the last
 _SCALES_MOVE = 0.1  # steps above change the sizes of coefficients
-_DIGITS = 1e-9  # steps below may be rounding
-_ROUNDING = 1e-11  # of the solution: residuals below are rounding
 _NOTHING = 1e-6  # of the residual at the start: a solution of this size is zero
 _STEPS = 3.0  # on a tree, from the solution on the last one
 MOST_STEPS = 25
@@ -143,7 +139,7 @@ class Newton:
             assert walk.full is not None
             fit = replace(walk.full, weights=dict(point.state.weights), residuals=point.residuals)
             size = max(walk.size(fit), _NOTHING * start.norm)
-        settled = end is End.SETTLED or fit.residual <= _ROUNDING * size
+        settled = end is End.SETTLED or fit.residual <= ROUNDING * size
         found = self._reached[fit] = Iterated(fit, settled, fit.residual / size, walk.full.residual / size)
         return found
 
@@ -241,7 +237,7 @@ class _Walk:
         distance = self.newton.apart(here.state.weights, full.weights)
         removable = float(np.sqrt(max(0.0, here.norm**2 - self._norm(full.residuals) ** 2)))
         residual = full.residual / self.size(full)
-        goal = max(_TOLERATED * self.newton.tol, _SETTLED * min(residual, _UNRESOLVED))
+        goal = max(_SETTLED * self.newton.tol, _SETTLED * min(residual, VISIBLE))
         return _TreeStep(full, distance, removable, goal)
 
     def settled(self, here: _TreePoint, model: _TreeStep) -> _TreePoint | None:
@@ -249,7 +245,7 @@ class _Walk:
         step, goal = model.distance, model.goal
         # Of short steps the next is known to change nothing, whichever way rounding moves residuals.
         last = step <= goal or (step <= _SURE and self._expected(step) <= goal)
-        if not last and (model.removable > _SETTLED * here.norm or step > max(_DIGITS, goal)):
+        if not last and (model.removable > _SETTLED * here.norm or step > max(ROUNDING, goal)):
             return None
         found = self._point(TreeState(self.rows.layout, model.full.weights), model.full.residuals)
         self._note(found, model, 1.0)
@@ -298,7 +294,7 @@ class _Walk:
         newton = self.newton
         found = newton.curvature * step**2
         if self.distances and self.distances[-1] < _CLOSE:
-            if step > _DIGITS:
+            if step > ROUNDING:
                 ratio = step / self.distances[-1] ** 2
                 newton.curvature = max(newton.curvature, ratio) if self.curved else ratio
                 self.curved = True

@@ -9,7 +9,7 @@ import numpy as np
 
 from pibls.budget import Budget
 from pibls.cells.data_refinement import DataRefinement
-from pibls.cells.fitters import Linear, degree_for
+from pibls.cells.fitters import DEGREES, Linear, degree_for
 from pibls.cells.layout import Layout
 from pibls.cells.local import PER_CELL
 from pibls.cells.loop import UNDETERMINED, Diagnose, Loop
@@ -28,7 +28,6 @@ __all__ = ["Start", "first_tree", "solve_cells", "start_of", "suits_cells"]
 _DATA_BUDGET, _FEWEST_CELLS = 0.2, 16
 _WAVE_BUDGET = 0.35  # without waves there is no solution: with a comparison by richer cells that is all there is
 _SLENDER = 2.0  # first cells are not longer than so many times their width
-_MOST_COORDINATES = 3
 _PER_WEIGHT = 8.0  # operations of a cell by the third power of its weights
 
 
@@ -40,7 +39,7 @@ def suits_cells(problem: Problem) -> bool:
     domain = problem.domain
     if any(isinstance(s.place, Averages) for s in problem.statements):
         return False
-    return len(domain.coordinates) <= _MOST_COORDINATES and getattr(domain, "atoms", None) is None
+    return len(domain.coordinates) in DEGREES and getattr(domain, "atoms", None) is None
 
 
 def first_tree(data: DataRefinement, tol: float, root: Cell | None = None, *, budget: float = 10.0) -> Cell:

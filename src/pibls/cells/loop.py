@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
-from pibls.cells.data_refinement import DataRefinement
+from pibls.cells.data_refinement import DATA_SHARE, DataRefinement
 from pibls.cells.error_marking import ErrorMarking
 from pibls.cells.fitters import Fitter, degree_for
 from pibls.cells.layout import Layout
@@ -18,6 +18,7 @@ from pibls.cells.tree import Cell
 from pibls.checks import FloatArray
 from pibls.limits import STOPS, in_words
 from pibls.refinement import ROUNDING, VISIBLE, Cost, Course, Reason, Stop, extrapolated, refine, verdict
+from pibls.refinement.patience import TREES
 from pibls.runtime import available_memory
 from pibls.solution import Solution, Stage
 from pibls.solution.sizes import field_scales
@@ -26,19 +27,13 @@ from pibls.status import Status
 __all__ = ["UNDETERMINED", "Diagnose", "Loop", "Splitting"]
 
 _HIGHEST = {1: 0, 2: 19, 3: 16}  # degrees up to which cells become richer in the course of a solve
-_DOUBTFUL = 8  # so many trees in a row without a solution: there is none, or none can be found
 UNDETERMINED = 1e9  # answers beyond this are those of a solution to which something can be added
-_ORDINARY, _GROWS = 1.0, 2.0  # stronger answers are those of the problem once they no longer grow with finer cells
-_UNMET, _PLAIN = 100.0, 1e-3  # residuals that are large: in tolerances, and however small the tolerance is
-_FALLS = 0.5  # share of a residual or an estimate that a better solution leaves at most, if it pays
+_PLAIN = 1e-3  # residuals that are large, however small the tolerance is
 _STAYS_THERE = 0.9  # the same at a point
 _MANY_DIGITS = 1e-6  # estimates below may be limited by rounding
 _RICHER = 2.0  # power of the number of functions that the work of a cell goes with
-_MORE = 1.25  # steps in which numbers of cells are tried
-_GROWTH = 1.5  # what the next tree may cost at least, over what the last one does: less brings little
+_GROWTH = 1.5  # of cells and work from a tree to the next one at least: less brings little
 _STRONG, _STRONGEST = 1e2, 1e6  # answers that magnify what cells cannot tell; more of that is not made up for
-_MAGNIFIED = 0.01  # share of the worst case, in which all that rows lack is magnified most; all of it beyond that
-_CAUTION = 2.0  # how far a steady fall from tree to tree is relied on
 _SLOWEST = 0.8  # share of an error that is left on the next tree
 _HOPE = 3.0  # what coefficients promise is less than what comes of it
 _FRONTS = 2.0  # more cells also share more with each other
@@ -128,10 +123,10 @@ class Loop:
     def _is_settled(self, found: Compared) -> bool:
         """Tell whether the sensitivity has stopped growing, or is too small for residuals to matter."""
         before, now = self.answers[-2:]
-        grows = now > max(_ORDINARY, _GROWS * before) and now * found.fit.residual > self.tol * found.size
+        grows = now > max(1.0, before / TREES.pays) and now * found.fit.residual > self.tol * found.size
         return now < self.undetermined and not grows
 
-    def _more_cells(self, fit: Fit, sizes: FloatArray, goal: float = 1.0, times: float = 1.0) -> tuple[Fit, float]:
+    def _more_cells(self, fit: Fit, sizes: FloatArray, goal: float, times: float = 1.0) -> tuple[Fit, float]:
         """Return the solution on a finer tree, and the share of the roughness in the cells that are split for it."""
         room = self._room(fit, times)
         if self.splitting is not None:
@@ -142,9 +137,16 @@ class Loop:
             root = self.data.summed(root, _SUMMED * self.tol * float(sizes.max()), room)
         return self.fitter.fit(root, fit), share
 
-    def _short(self, found: Compared) -> float:
-        """Return the share of the error that the tolerance allows."""
-        return min(self.tol / found.estimate, 1.0) if found.estimate > 0 else 1.0
+    def _goal(self, error: float) -> float:
+        """Return the share of an error that the tolerance allows."""
+        return min(max(self.tol, sys.float_info.epsilon) / error, 1.0) if error > 0.0 else 1.0
+
+    def _expected(self) -> float:
+        """Return the error of the next solution, if the last one paid, by the rate at which errors fell; else zero."""
+        before, last = (
+            [found.estimate for found in self.course.every[-2:]] if len(self.course.every) > 1 else (0.0, 1.0)
+        )
+        return last**2 / before if last <= TREES.pays * before else 0.0
 
     def _room(self, fit: Fit, times: float = 1.0) -> float:
         """Return how many more cells there can be within memory and budget, if solving with them costs so many times.
@@ -155,8 +157,8 @@ class Loop:
         work = 1.0 if self.course.stages else float(cells)
         memory = max(1.0, cells * (available_memory() / (_FRONTS * max(self.fitter.held, 1.0)) - 1.0))
         affords = self.course.budget.affords
-        while work < memory and affords(times * self.fitter.work(cells + _MORE * work, _MORE * work)):
-            work *= _MORE
+        while work < memory and affords(times * self.fitter.work(cells + _GROWTH * work, _GROWTH * work)):
+            work *= _GROWTH
         return min(work, memory)
 
     def _affords_richer(self, fit: Fit, times: float = 1.0) -> bool:
@@ -172,7 +174,7 @@ class Loop:
     def _magnified(self, found: Compared) -> Compared:
         """Return a comparison whose estimate is not less than rounding, residuals and integrals allow."""
         residual = found.other.residual / found.size
-        share = _MAGNIFIED if found.answer < _STRONGEST else 1.0
+        share = 1.0 / _STRONG if found.answer < _STRONGEST else 1.0
         least = found.answer * (share * residual + sys.float_info.epsilon) if found.answer > _STRONG else 0.0
         unsure = average_error(found.own, found.fit)
         if self.data is not None:
@@ -187,7 +189,7 @@ class Loop:
         sizes = field_sizes(found.own, found.fit)
         if self._accepts(found, sizes):
             return found.other
-        return self._more_cells(found.fit, sizes, self._short(found), 1.0 + self._richer_work())[0]
+        return self._more_cells(found.fit, sizes, self._goal(found.estimate), 1.0 + self._richer_work())[0]
 
     def _wants_digits(self) -> bool:
         """Go on with richer cells where the solution is sensitive, for that magnifies errors of cells."""
@@ -219,9 +221,9 @@ class Loop:
         The rate is known where two trees in a row came closer to the next one at a steady pace.
         """
         slowest = max(self._falls[-2:], default=1.0)
-        if len(self._falls) < 2 or slowest > _FALLS:
+        if len(self._falls) < 2 or slowest > TREES.pays:
             return None
-        left = _CAUTION * self._apart * slowest / (1.0 - slowest)
+        left = self._apart * slowest / (1.0 - slowest) / TREES.pays
         found = replace(last, fit=last.other, own=last.layout, other=last.fit, layout=last.own, estimate=left)
         found = self._magnified(found)
         if found.estimate > self.tol or self._unseen(found.fit):
@@ -238,18 +240,18 @@ class Loop:
         if found.layout is found.own:
             return True
         # What coefficients promise need not come: where degrees brought nothing, cells are split.
-        paid = self._enriched is None or found.estimate <= _FALLS * self._enriched
+        paid = self._enriched is None or found.estimate <= TREES.pays * self._enriched
         self._enriched = None
         richer = self.fitter.richer() if paid else None
         old, new = found.own.reference, found.layout.reference
-        short = self._short(found)
+        short = self._goal(found.estimate)
         hoped = _HOPE * short
         gain = tails_of(old).gain(found.fit) ** (new.degree - old.degree)
         steps = 1 if gain <= hoped else math.ceil(math.log(hoped) / math.log(gain)) if gain < 1.0 else math.inf
         if richer is None or old.degree + steps * (new.degree - old.degree) > _HIGHEST[new.dimension]:
             return False
         more, here = self._richer_work(), len(found.fit.parts)
-        cells = self._wanted(found.fit, sizes, short)
+        cells = self._wanted(found.fit, sizes)
         splitting = self.fitter.work(here + cells, cells) / self.fitter.work(here, here)
         if more ** (steps + 1) > splitting * (1.0 + more) or not self._affords_richer(found.fit, more):
             return False
@@ -282,7 +284,7 @@ class Loop:
         return self._richer_work() * self.fitter.work(cells, cells) < splitting and self.marker.seems_smooth(fit, sizes)
 
     def _with_more_cells(self, fit: Fit) -> Compared:
-        other, share = self._more_cells(fit, field_sizes(self.fitter.layout, fit))
+        other, share = self._more_cells(fit, field_sizes(self.fitter.layout, fit), self._goal(self._expected()))
         layout = self.fitter.layout
         # Cells that were to be split and are not have their share of the error, too.
         apart = self._apart_from(layout, fit, layout, other) / math.sqrt(share)
@@ -305,8 +307,8 @@ class Loop:
     def _unmet(self, found: Compared) -> str:
         """Return a sentence where residuals are large, and no smaller on the finer tree."""
         fit, other = found.fit, found.other
-        much = other.residual > min(max(_UNMET * self.tol, _PLAIN), VISIBLE) * found.size
-        stays = much and other.residual > _FALLS * fit.residual
+        much = other.residual > min(max(DATA_SHARE * self.tol, _PLAIN), VISIBLE) * found.size
+        stays = much and other.residual > TREES.pays * fit.residual
         # On a line there are no corners: what ends contradict goes into a cell that is smaller on every tree.
         if self.fitter.layout.reference.dimension == 1 and not stays:
             volume = self.fitter.layout.volume
@@ -336,8 +338,8 @@ class Loop:
             seen = 1.0 / min(self.answers[-2:])
             reason = f"nothing determines it: a change of size one changes equations and conditions by {seen:.0e}"
             return Stop(Reason.EXHAUSTED, reason)
-        if self._doubtful == _DOUBTFUL:
-            return Stop(Reason.EXHAUSTED, f"on {_DOUBTFUL} trees of cells in a row the equations were not solved")
+        if self._doubtful == 2 * TREES.window:
+            return Stop(Reason.EXHAUSTED, f"on {self._doubtful} trees of cells in a row the equations were not solved")
         if self.fitter.layout.ground.hidden and len(self.course.stages) > 1:
             return Stop(Reason.EXHAUSTED, "cells do not follow a jump of the data")
         if self._is_rounded:
@@ -362,9 +364,9 @@ class Loop:
         last = [s.estimate or 0.0 for s in self.course.stages[-3:]]
         return self._smooth >= len(last) == 3 and last[0] < last[1] < last[2] < _MANY_DIGITS
 
-    def _wanted(self, fit: Fit, sizes: FloatArray, goal: float = 1.0) -> int:
+    def _wanted(self, fit: Fit, sizes: FloatArray) -> int:
         """Return how many more cells a solution asks for."""
-        return sum(2 ** len(axes) - 1 for axes in self.marker.splits(fit, sizes, goal)[0].values())
+        return sum(2 ** len(axes) - 1 for axes in self.marker.splits(fit, sizes)[0].values())
 
     def _apart_from(self, own: Layout, fit: Fit, layout: Layout, other: Fit) -> float:
         """Return how far a solution is from a better one, relative to its size, and note the same at a point."""

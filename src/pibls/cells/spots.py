@@ -29,14 +29,13 @@ Place = Callable[[FloatArray], FloatArray]
 _STEPS = (sp.tanh, sp.erf, sp.erfc, sp.atan, sp.sign, sp.Heaviside)
 _SAMPLES = {1: 65, 2: 128, 3: 256}
 _AROUND = {1: 17, 2: 9, 3: 5}  # places along each axis that are tried at once: fewer rounds
-_ROUNDS, _FINEST = 60, 1e-17
-_INSIDE, _NEAR = 1.0 - 1e-12, 1.0 - 1e-6  # not at the faces of a cell, and nearly there
+_FINEST = 1e-17  # step, in half sides of a cell, with which places are looked for
+_NEAR = 1e-6  # of half a cell: nearly at its faces
 _STEEP = 15.0  # an argument that varies by less over a cell is no narrower than its points tell
 _EVEN = 0.01  # an argument that varies by less around a place is as large as it gets there
-_DIGITS = 1e-12
+_DIGITS = 1e-12  # of half a cell, or of a value: less is nothing
 _TOLD = 0.05  # values a little beyond those of the points of a cell are told by them
 _WIDE = 0.5  # of half a cell: what is wider shows at its points
-_HALVINGS = 40
 
 
 def _largest(values: FloatArray) -> FloatArray:
@@ -146,7 +145,7 @@ class Spots:
         spread = heights.max(axis=1) - np.where(finite, heights, np.inf).min(axis=1)
         (steep,) = np.nonzero(finite.any(axis=1) & (spread >= _STEEP))
         for number, top in zip(steep, self._climbed(place, U[heights[steep].argmax(axis=1)], steep), strict=True):
-            at_boundary = (np.stack([top < -_NEAR, top > _NEAR]) & outer).any()
+            at_boundary = (np.stack([top < _NEAR - 1.0, top > 1.0 - _NEAR]) & outer).any()
             if at_boundary and (unit is not None or self._poles[number]):
                 continue
             try:
@@ -168,11 +167,9 @@ class Spots:
         count, d = starts.shape
         around = _around(d)
         step, found, going = np.full((count, 1), 0.5), starts.copy(), np.arange(count)
-        for _ in range(_ROUNDS):
-            if not len(going):
-                break
+        while len(going):
             rows = np.arange(len(going))
-            tried = np.clip(found[going, None] + step[going, None] * around, -_INSIDE, _INSIDE)
+            tried = _off_faces(found[going, None] + step[going, None] * around)
             heights = self._heights(place(tried.reshape(-1, d)))[numbers[going]]
             heights = heights.reshape(len(going), len(going), -1)[rows, rows]
             best = tried[rows, heights.argmax(axis=1)]
@@ -183,10 +180,15 @@ class Spots:
         return found
 
 
+def _off_faces(U: FloatArray) -> FloatArray:
+    """Return the nearest places of the cube that are not at its faces."""
+    return np.clip(U, _DIGITS - 1.0, 1.0 - _DIGITS)
+
+
 @lru_cache(maxsize=3)
 def _samples(dimension: int) -> FloatArray:
     """Return the places of the cube that are looked at first."""
-    return np.asarray(_INSIDE * (2.0 * kronecker(_SAMPLES[dimension], dimension) - 1.0))
+    return _off_faces(2.0 * kronecker(_SAMPLES[dimension], dimension) - 1.0)
 
 
 @lru_cache(maxsize=3)
@@ -234,10 +236,11 @@ def _contrast(values: FloatArray) -> float:
 def _widths(top: FloatArray, values: Place, value: float, beyond: float) -> FloatArray:
     """Return how far from a place values stay near the one there, along each axis."""
     d = len(top)
-    lengths = 2.0 ** -np.arange(_HALVINGS, -1.0, -1.0)
+    lengths = 2.0 ** np.arange(np.floor(np.log2(_DIGITS)), 1.0)
     rays = top + lengths[:, None, None, None] * np.stack([np.eye(d), -np.eye(d)])
-    inside = (np.abs(rays) <= _INSIDE).all(axis=-1)
-    found = values(np.clip(rays, -_INSIDE, _INSIDE).reshape(-1, d)).reshape(inside.shape)
+    clipped = _off_faces(rays)
+    inside = (rays == clipped).all(axis=-1)
+    found = values(clipped.reshape(-1, d)).reshape(inside.shape)
     changed = inside & (np.abs(found - value) > 0.5 * beyond)
     reached = np.where(changed.any(axis=0), lengths[changed.argmax(axis=0)], 2.0)
     return np.asarray(reached.min(axis=0))

@@ -17,13 +17,12 @@ from pibls.cells.tree import Cell, leaves
 from pibls.checks import FloatArray
 from pibls.features import MultiIndex
 from pibls.features.reference import ReferenceNetwork
+from pibls.refinement import ROUNDING
 
 __all__ = ["TreeState", "between", "missed", "projected", "values_of"]
 
 Values = Callable[[CellPart, FloatArray], FloatArray]
 Weights = Mapping[CellPart, FloatArray]
-
-_DEPENDENT = 1e-10  # functions of a cut part that differ by less are one
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,7 +69,7 @@ def projected(layout: Layout, root: Cell, values: Values, known: Weights | None 
             found[part] = (_fitting(reference) @ wanted).T
         else:
             nodes = reference.evaluate(part.local(part.points), [zero])[zero]
-            found[part] = np.asarray(np.linalg.lstsq(nodes, wanted, rcond=_DEPENDENT)[0].T, dtype=np.float64)
+            found[part] = np.asarray(np.linalg.lstsq(nodes, wanted, rcond=ROUNDING)[0].T, dtype=np.float64)
     return found
 
 

@@ -12,8 +12,10 @@ from pibls.geometry.patch import AffinePatch, TimedPatch
 from pibls.quadrature.roots import climbed
 
 _SCAN = {1: 65, 2: 33}
-_NEAR, _PARALLEL = 0.9, 1e-7  # how long the component of a normal along an axis is nearby, and how nearly one there
-_FLAT = 1e-6  # how little normals turn
+_NEAR, _PARALLEL = (
+    0.9,
+    1e-7,
+)  # how long the component of a normal along an axis is nearby, and how nearly one there, and on flat pieces
 _ROUNDS = 12
 _DIGITS = 4
 
@@ -46,7 +48,7 @@ def _on_piece(piece: Piece, timed: bool) -> FloatArray:
     grid = np.stack(np.meshgrid(*[np.arange(count)] * len(box), indexing="ij"), axis=-1)
     sampled = normals(box[:, 0] + grid.reshape(-1, len(box)) * step)
     found = [np.empty((0, 1 + sampled.shape[1]))]
-    if np.ptp(sampled, axis=0).max() < _FLAT:
+    if np.ptp(sampled, axis=0).max() < _PARALLEL:
         return found[0]
     from scipy.ndimage import label, maximum_filter
 

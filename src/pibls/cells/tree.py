@@ -6,7 +6,7 @@ that what was computed for a cell is known by the cell itself.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
@@ -22,8 +22,7 @@ _PLACES = (0.5, 0.4, 0.6, 0.3, 0.7, 0.35, 0.65)  # for a split, as shares of the
 _DEEPEST = 40  # halvings of every axis, beyond which digits run out
 _BESIDE = 1e-3  # of a side: a wall is kept off a place just beside a cell, too
 _TOUCHING = 1e-6  # of the side: a mark at which the boundary is along the wall
-_EDGE = 1e-9  # of a side: an edge beside a cell that runs along it, too
-_ALONG = 1 - 1e-9  # of an edge, along an axis
+_EDGE = 1e-9  # of a side: nearer places are at the wall of a cell, and edges along it
 _AROUND = (1.5, 2.0, 3.0)  # sides of cells around something, by its half extents or by how far they are from it
 _CLEAR = 0.08  # of the side, between a split and a place where it would touch the boundary
 
@@ -73,6 +72,11 @@ class Cell:
         """Its lower and upper end along each axis."""
         return list(zip(self.low.tolist(), self.high.tolist(), strict=True))
 
+    @cached_property
+    def middle(self) -> list[Contact]:
+        """The contacts of leaves across the place at which it is halved."""
+        return _across(self.halves[0], self.halves[1], self.axis, 0.0) if self.halves else []
+
     @property
     def has_corner(self) -> bool:
         """Whether a mark of it is a point, or a line, rather than a plane."""
@@ -92,7 +96,7 @@ class Cell:
         ways = lines[:, 1] - lines[:, 0]
         if not len(ways) or len(self.edges) < len(self.corners):
             return list(range(len(self.low)))
-        along = np.abs(ways) > _ALONG * np.linalg.norm(ways, axis=1, keepdims=True)
+        along = np.abs(ways) > (1.0 - _EDGE) * np.linalg.norm(ways, axis=1, keepdims=True)
         return np.flatnonzero(~along.all(axis=0)).tolist()
 
     def pierced(self) -> tuple[int, float] | None:
@@ -107,7 +111,7 @@ class Cell:
 
     def crossed(self) -> tuple[int, float] | None:
         """Return the axis and place of a plane among its marks that runs through its inside."""
-        slack = 1e-9 * self.size
+        slack = _EDGE * self.size
         for mark in self.marks:
             (axes,) = np.isfinite(mark).nonzero()
             if (
@@ -183,7 +187,7 @@ class Contact:
     shift: float = 0.0
 
 
-def _held(points: FloatArray, low: FloatArray, high: FloatArray, slack: float = 1e-9) -> npt.NDArray[np.bool_]:
+def _held(points: FloatArray, low: FloatArray, high: FloatArray, slack: float = _EDGE) -> npt.NDArray[np.bool_]:
     """Tell which points are in a box, or so much of its sides beside it."""
     if not len(points):
         return np.zeros(0, dtype=np.bool_)
@@ -283,40 +287,37 @@ def _split(cell: Cell, cuts: list[tuple[int, float | None]]) -> Cell:
     return replace(halved, halves=tuple(_split(half, rest) for half in halved.halves)) if rest else halved
 
 
-def contacts(root: Cell, periodic: Sequence[int] = ()) -> Iterator[Contact]:
-    """Yield every place where two leaves meet; on a torus also across the ends of the periodic axes.
+def contacts(root: Cell, periodic: Sequence[int] = ()) -> list[Contact]:
+    """Return every place where two leaves meet; on a torus also across the ends of the periodic axes.
 
     >>> tree = Cell(np.zeros(2), np.ones(2)).halved(0)
     >>> tree = refined(tree, {tree.halves[0]: [(1, None)]})
-    >>> len(list(contacts(tree))), len(list(contacts(tree, periodic=[0])))
+    >>> len(contacts(tree)), len(contacts(tree, periodic=[0]))
     (3, 5)
     """
-    yield from _within(root)
-    for axis in periodic:
-        yield from _across(root, root, axis, float(root.high[axis] - root.low[axis]))
+    return [*_within(root), *(c for a in periodic for c in _across(root, root, a, float(root.high[a] - root.low[a])))]
 
 
-def _within(cell: Cell) -> Iterator[Contact]:
-    if cell.halves:
-        for half in cell.halves:
-            yield from _within(half)
-        below, above = cell.halves
-        yield from _across(below, above, cell.axis, 0.0)
+def _within(cell: Cell) -> list[Contact]:
+    """Return the contacts inside a box; its halves come first."""
+    return [*(contact for half in cell.halves for contact in _within(half)), *cell.middle]
 
 
-def _across(below: Cell, above: Cell, axis: int, shift: float) -> Iterator[Contact]:
-    """Yield the contacts of the leaves of one box with those of the next one along an axis."""
-    # Many pairs are looked at, and few meet.
-    pairs = enumerate(zip(below.ends, above.ends, strict=True))
-    if any(other != axis and (one[1] <= two[0] or two[1] <= one[0]) for other, (one, two) in pairs):
-        return
-    if below.halves:
-        for half in below.halves[1:] if below.axis == axis else below.halves:
-            yield from _across(half, above, axis, shift)
-    elif above.halves:
-        for half in above.halves[:1] if above.axis == axis else above.halves:
-            yield from _across(below, half, axis, shift)
-    else:
-        low, high = np.maximum(below.low, above.low), np.minimum(below.high, above.high)
-        low[axis] = high[axis] = below.high[axis]
-        yield Contact(below, above, axis, low, high, shift)
+def _across(below: Cell, above: Cell, axis: int, shift: float) -> list[Contact]:
+    """Return the contacts of the leaves of one box with those of the next one along an axis."""
+    found, pairs = [], [(below, above)]
+    while pairs:
+        one, two = pairs.pop()
+        # Many pairs are looked at, and few meet.
+        ends = enumerate(zip(one.ends, two.ends, strict=True))
+        if any(other != axis and (a[1] <= b[0] or b[1] <= a[0]) for other, (a, b) in ends):
+            continue
+        if one.halves:
+            pairs += [(half, two) for half in (one.halves[1:] if one.axis == axis else one.halves[::-1])]
+        elif two.halves:
+            pairs += [(one, half) for half in (two.halves[:1] if two.axis == axis else two.halves[::-1])]
+        else:
+            low, high = np.maximum(one.low, two.low), np.minimum(one.high, two.high)
+            low[axis] = high[axis] = one.high[axis]
+            found.append(Contact(one, two, axis, low, high, shift))
+    return found
