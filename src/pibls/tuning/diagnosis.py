@@ -24,6 +24,7 @@ from pibls.refinement.standards import POINTS, SLIGHT
 from pibls.refinement.stopping import GLANCE
 from pibls.runtime import blas_threads
 from pibls.solution import Solution
+from pibls.solution.residuals import root_mean_square
 from pibls.status import Status
 from pibls.tuning.fitting import Fitting
 from pibls.tuning.progress import Progress
