@@ -15,13 +15,13 @@ from pibls.checks import as_reals, cut
 from pibls.errors import FileFormatError
 from pibls.geometry.reading.source import check_finite, missing, named
 from pibls.geometry.solid import Solid
-from pibls.reading import check_pieces, read_bytes
+from pibls.reading import check_headings, check_pieces, read_bytes
 
 _SILENT = logging.NullHandler()
 _HEADER = 84
 _TRIANGLE = 50
 _MOST = 200_000
-_NUMBERS_PER_LINE = 4
+_LONGEST_LINE = 1_000
 
 
 def from_surface_file(path: Path, coordinates: tuple[sp.Symbol, ...]) -> Solid:
@@ -65,7 +65,8 @@ def _check_stl(content: bytes, source: str) -> None:
         raise FileFormatError(f"{source} {expected}, and has {len(content)}. It is damaged or cut short.")
     if b"endsolid" not in content[-200:]:
         raise FileFormatError(f"{source} does not end with endsolid. It is cut short; write it again.")
-    _check_number(content.count(b"endfacet"), source)
+    check_headings(content, rb"(?i)\bsolid\b", source)
+    _check_number(content.lower().count(b"endfacet"), source)
 
 
 def _check_ply(content: bytes, source: str) -> None:
@@ -81,6 +82,8 @@ def _check_ply(content: bytes, source: str) -> None:
 def _check_obj(content: bytes, source: str) -> None:
     if b"\0" in content:
         raise FileFormatError(f"{source} is no text, as OBJ files are. It is damaged, or has another format.")
+    if re.search(rb"[^\r\n]{%d}" % _LONGEST_LINE, content):
+        raise FileFormatError(f"{source} has a line of over {_LONGEST_LINE} letters. Write triangles.")
     faces = len(re.findall(rb"(?m)^[ \t]*f[ \t]", content))
     if not faces:
         raise FileFormatError(f"{source} has no faces. Write a triangulated surface.")
@@ -88,5 +91,5 @@ def _check_obj(content: bytes, source: str) -> None:
 
 
 def _check_number(count: int, source: str) -> None:
-    if count > _NUMBERS_PER_LINE * _MOST:
+    if count > _MOST:
         raise FileFormatError(f"{source} has {count} elements; up to {_MOST} triangles are read. Simplify the surface.")
