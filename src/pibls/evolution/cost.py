@@ -6,12 +6,10 @@ The factors are those of one core of about 2020, so that a nominal second is abo
 
 from __future__ import annotations
 
-PER_NUMBER = 10.0  # an operation of an expression on one number
-PER_CALL = 3e6  # what an iteration of a step takes, however few coefficients there are
-PER_RUN = 3e8  # what looking at a solution takes
+PER_NUMBER = 10.0  # an operation of an expression on one number, or of solving with a matrix that waits for memory
+PER_CALL = 3e6  # an iteration of a step, however few coefficients there are
 _DENSE = 0.3  # products and factorisations of matrices are faster than operations one by one
 SINGULAR = 22.0  # singular values, by the third power of the size
-_BARE = 4.0  # solving with a factorised matrix waits for memory
 
 
 def dense(flops: float) -> float:
@@ -32,4 +30,4 @@ def factorisations(size: int) -> float:
 
 def substitutions(size: int) -> float:
     """Return the cost of solving with them."""
-    return _BARE * 26.0 * size**2
+    return PER_NUMBER * 13.0 * size**2

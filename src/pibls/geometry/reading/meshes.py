@@ -1,9 +1,10 @@
-"""Meshes of gmsh and others, by meshio: their outer edges or faces, with the names of physical groups."""
+"""Surfaces (STL, OBJ, PLY, trimesh), and meshes of gmsh and others: outer edges or faces, with the names of groups."""
 
 from __future__ import annotations
 
 import contextlib
 import io
+import logging
 import math
 import re
 import threading
@@ -15,11 +16,11 @@ import numpy as np
 import numpy.typing as npt
 import sympy as sp
 
-from pibls.checks import FloatArray, IntArray, cut
+from pibls.checks import FloatArray, IntArray, as_reals, cut
 from pibls.errors import FileFormatError, GeometryError
 from pibls.geometry.base import Region
 from pibls.geometry.reading.gmsh import CORNERS, DIMENSION, Groups, read_gmsh
-from pibls.geometry.reading.plane import NamedRing, make_shape
+from pibls.geometry.reading.plane import NamedRing, make_shape, plain
 from pibls.geometry.reading.source import check_finite, check_known, guarded, missing, named
 from pibls.geometry.rings import OpenRingError, chained
 from pibls.geometry.solid import Solid
@@ -35,6 +36,9 @@ _HEADINGS = {
     "su2": b"=",
 }
 _PRINTING = threading.Lock()
+_SILENT = logging.NullHandler()
+_HEADER, _TRIANGLE = 84, 50  # bytes of an STL file
+_MOST, _LONGEST_LINE = 200_000, 1_000  # triangles, and letters
 _MOST_CELLS = 500_000
 _MOST_SAID = 10_000  # letters
 # Corner nodes come first in cells of any order; sides with the inside behind them, seen from outside counterclockwise.
@@ -137,7 +141,11 @@ def _shape(
         raise FileFormatError(f"{source} has more than {_MOST_CELLS} cells. Write its surface only.")
     if len(coordinates) == 2:
         return _plane(points, groups, coordinates, region, source)
-    return _space(points, groups, coordinates, region, source, top)
+    if points.shape[1] != 3 or top < 2 or np.ptp(points, axis=0).min() == 0.0:
+        raise GeometryError(f"{source} is a mesh in the plane; give two coordinates, as in coordinates=(x, y).")
+    own = _chosen(groups, top, region, source)
+    faces = _outer(own, points) if top == 3 else [tuple(cell) for _, cells, _ in own for cell in cells.tolist()]
+    return _space(points, faces, _names(groups, 2), coordinates, source)
 
 
 def _groups(mesh: Any) -> Groups:
@@ -204,13 +212,7 @@ def _plane(
     flat = _chosen(groups, 2, region, source)
     if not flat:
         raise FileFormatError(f"{source} has no triangles or quadrilaterals, only lines. Mesh the area.")
-    lines = {
-        frozenset(cell): name
-        for kind, cells, names in groups
-        if kind == "line"
-        for cell, name in zip(cells.tolist(), names, strict=True)
-    }
-    rings = []
+    lines, rings = _names(groups, 1), []
     try:
         chains = list(chained((a, b) for a, b in _outer(flat, points)))
     except OpenRingError as error:
@@ -219,36 +221,100 @@ def _plane(
     for number, ring in enumerate(chains):
         names = tuple(lines.get(frozenset((a, b))) for a, b in zip(ring, [*ring[1:], ring[0]], strict=True))
         rings.append(NamedRing(points[ring, :2], f"boundary {number} of the mesh", None, names))
-    first, second = coordinates
-    return make_shape(rings, (first, second), source)
+    return make_shape(rings, coordinates, source)
+
+
+def _names(groups: Groups, dimension: int) -> dict[frozenset[int], str]:
+    """Return the names of cells of a dimension, as far as they have one, by their corners."""
+    own = [(cells.tolist(), names) for kind, cells, names in groups if DIMENSION[kind] == dimension]
+    both = (pair for cells, names in own for pair in zip(cells, names, strict=True))
+    return {frozenset(cell): name for cell, name in both if name is not None}
 
 
 def _space(
     points: FloatArray,
-    groups: Groups,
+    faces: list[tuple[int, ...]],
+    names: Mapping[frozenset[int], str],
     coordinates: tuple[sp.Symbol, ...],
-    region: str | None,
     source: str,
-    top: int,
 ) -> Solid:
-    if points.shape[1] != 3 or top < 2 or np.ptp(points, axis=0).min() == 0.0:
-        raise GeometryError(f"{source} is a mesh in the plane; give two coordinates, as in coordinates=(x, y).")
-    own = _chosen(groups, top, region, source)
-    faces = _outer(own, points) if top == 3 else [tuple(cell) for _, cells, _ in own for cell in cells.tolist()]
-    names = {
-        frozenset(cell): name
-        for kind, cells, titles in groups
-        if DIMENSION[kind] == 2
-        for cell, name in zip(cells.tolist(), titles, strict=True)
-        if name is not None
-    }
     triangles, parts = list[tuple[int, ...]](), dict[str, list[int]]()
     for face in faces:
         name = names.get(frozenset(face))
         for k in range(1, len(face) - 1):
             if name is not None:
-                title = "".join(c if c.isalnum() else "_" for c in name)
-                parts.setdefault(title, []).append(len(triangles))
+                parts.setdefault(plain(name), []).append(len(triangles))
             triangles.append((face[0], face[k], face[k + 1]))
     with named(source):
         return Solid(coordinates, points, triangles, parts)
+
+
+def from_surface_file(path: Path, coordinates: tuple[sp.Symbol, ...]) -> Solid:
+    """Return the solid within the surface of an STL, OBJ or PLY file."""
+    content = read_bytes(path)
+    kind, source = path.suffix.lower().lstrip("."), cut(path.name)
+    check_pieces(content, "words", source)
+    {"stl": _check_stl, "ply": _check_ply, "obj": _check_obj}[kind](content, source)
+    try:
+        import trimesh
+    except ImportError:
+        raise missing("trimesh", "STL, OBJ and PLY files") from None
+    logging.getLogger("trimesh").addHandler(_SILENT)  # faults are raised
+    # From memory, so that materials and textures, which a file may name, are not looked for.
+    options: dict[str, Any] = {"skip_materials": True} if kind == "obj" else {}
+    mesh = trimesh.load(io.BytesIO(content), file_type=kind, process=False, force="mesh", **options)
+    return from_triangles(np.array(mesh.vertices), np.array(mesh.faces), coordinates, source)
+
+
+def from_triangles(vertices: Any, faces: Any, coordinates: tuple[sp.Symbol, ...], source: str) -> Solid:
+    """Return the solid within triangles, errors naming their source."""
+    points = as_reals(vertices)
+    if points is None or points.ndim != 2 or points.shape[1] != 3 or not len(points) or not len(faces):
+        raise FileFormatError(f"{source} has no triangles in space. Write a triangulated surface.")
+    check_finite(points, source, "vertex {}")
+    with named(source):
+        return Solid(coordinates, points, faces)
+
+
+def _check_stl(content: bytes, source: str) -> None:
+    """Refuse a binary file that is not as long as it says; text files are checked by their content."""
+    if len(content) < _HEADER and not content.lstrip().startswith(b"solid"):
+        raise FileFormatError(f"{source} has {len(content)} bytes, too few for an STL file. It is cut short.")
+    announced = int.from_bytes(content[80:84], "little") if len(content) >= _HEADER else -1
+    if len(content) == _HEADER + _TRIANGLE * announced and announced > 0:
+        _check_number(announced, source)
+        return
+    text = content.lstrip().startswith(b"solid") and b"facet" in content[:2000]
+    if not text:
+        expected = f"announces {announced} triangles, which are {_HEADER + _TRIANGLE * max(announced, 0)} bytes"
+        raise FileFormatError(f"{source} {expected}, and has {len(content)}. It is damaged or cut short.")
+    if b"endsolid" not in content[-200:]:
+        raise FileFormatError(f"{source} does not end with endsolid. It is cut short; write it again.")
+    check_headings(content, rb"(?i)\bsolid\b", source)
+    _check_number(content.lower().count(b"endfacet"), source)
+
+
+def _check_ply(content: bytes, source: str) -> None:
+    head, _, body = content[:20_000].partition(b"end_header")
+    counts = [int(entry) for entry in re.findall(rb"element\s+\w+\s+(\d{1,30})", head)]
+    if not head.startswith(b"ply") or not body or not counts:
+        raise FileFormatError(f"{source} has no PLY header. It is damaged, or has another format.")
+    if max(counts) > len(content):
+        raise FileFormatError(f"{source} announces {max(counts)} elements in {len(content)} bytes. It is damaged.")
+    _check_number(max(counts), source)
+
+
+def _check_obj(content: bytes, source: str) -> None:
+    if b"\0" in content:
+        raise FileFormatError(f"{source} is no text, as OBJ files are. It is damaged, or has another format.")
+    if re.search(rb"[^\r\n]{%d}" % _LONGEST_LINE, content):
+        raise FileFormatError(f"{source} has a line of over {_LONGEST_LINE} letters. Write triangles.")
+    faces = len(re.findall(rb"(?m)^[ \t]*f[ \t]", content))
+    if not faces:
+        raise FileFormatError(f"{source} has no faces. Write a triangulated surface.")
+    _check_number(faces, source)
+
+
+def _check_number(count: int, source: str) -> None:
+    if count > _MOST:
+        raise FileFormatError(f"{source} has {count} elements; up to {_MOST} triangles are read. Simplify the surface.")
