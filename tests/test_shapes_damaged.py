@@ -308,6 +308,10 @@ LONG = {
         + "1 1 2 3\n" * 30_000
         + "$EndElements\n"
     ),
+    "solids.stl": lambda: "solid a\nfacet\n" + "solid b\nendsolid b\n" * 300_000,
+    "lines.su2": lambda: "NDIME= 2\nNELEM= 1\n5 0 1 2\n" + "5 0 1 2\n" * 30_000,
+    "parts.mesh": lambda: "MeshVersionFormatted 2\nDimension 2\n" + "Triangles\n1\n1 2 3 0\n" * 300_000,
+    "face.obj": lambda: "v 0 0 0\nf " + "1 " * 2_000_000 + "\n",
     "blocks.inp": lambda: "*NODE\n1,0.,0.\n2,1.,0.\n3,0.,1.\n" + "*ELEMENT, TYPE=CPS3\n" * 200_000 + "1,1,2,3\n",
 }
 

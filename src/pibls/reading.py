@@ -7,17 +7,20 @@ letters. So pieces are counted before any is made.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
 from pibls.checks import cut
 from pibls.errors import FileFormatError, InputError, PiblsError
 
-__all__ = ["check_pieces", "parsed_json", "read_bytes", "read_string"]
+__all__ = ["check_headings", "check_pieces", "parsed_json", "read_bytes", "read_string"]
 
 _LARGEST = 50_000_000
 _CHUNK = 2**20
+_MOST_HEADINGS = 1_000
 # What begins or ends a piece (nothing: white space), and how many are read in about two seconds and 300 MB.
 _PIECES: Mapping[str, tuple[bytes, int]] = {
     "JSON": (b"[{,:", 2_000_000),
@@ -77,6 +80,21 @@ def check_pieces(content: bytes, kind: str, name: str) -> None:
         count = sum(len(content[start : start + _CHUNK].split()) for start in range(0, len(content), _CHUNK))
     if count > most:
         raise FileFormatError(f"{name} has over {most} entries, more than are read. Thin it out.")
+
+
+def check_headings(content: bytes, pattern: bytes, name: str) -> None:
+    """Refuse a text with so many headings that a reader which looks each up among all would take very long.
+
+    >>> check_headings(b"solid a " * 2000, b"solid", "a.stl")
+    Traceback (most recent call last):
+        ...
+    pibls.errors.FileFormatError: a.stl has over 1000 sections, more than are read. Write fewer, longer ones.
+    """
+    found = re.finditer(pattern, content)
+    if sum(1 for _ in islice(found, _MOST_HEADINGS + 1)) > _MOST_HEADINGS:
+        raise FileFormatError(
+            f"{name} has over {_MOST_HEADINGS} sections, more than are read. Write fewer, longer ones."
+        )
 
 
 def parsed_json(content: bytes | str, name: str, **readers: Any) -> Any:

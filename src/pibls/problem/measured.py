@@ -127,4 +127,4 @@ def _written(node: sp.Basic, dimension: int) -> tuple[int, int]:
         return copies * size * max(growths) ** order, max(growths)
     if isinstance(node, sp.Mul | sp.Add):
         return size, sum(growths) if isinstance(node, sp.Mul) else max(growths)
-    return size, 1 + max(growths)
+    return size, 2 + max(growths)  # a derivative of an inner function, and a factor that is compared with all others
