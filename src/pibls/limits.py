@@ -65,7 +65,7 @@ def resident() -> int:
 
 
 def _largest() -> int:
-    """Return the most that this process ever held, where nothing tells what it holds now."""
+    """Return the most memory that this process ever held, where its present use is unknown."""
     if RESOURCE is None:
         return 0
     unit = 1 if sys.platform == "darwin" else 1024
@@ -74,7 +74,7 @@ def _largest() -> int:
 
 @dataclass(eq=False)
 class Guard:
-    """Limits of one solve, and what became of them.
+    """Limits of one solve, and whether they were reached.
 
     Attributes
     ----------
@@ -125,7 +125,7 @@ class Guard:
         return np.inf if self.memory is None else max(0.0, self.memory - (self.holds() - self.held))
 
     def look(self) -> str:
-        """Say which limit is reached, if one is; what follows a stop that was noticed has a little more."""
+        """Say which limit is reached, if any; steps after a stop that was noticed have a little more."""
         more = _GRACE + _SHARE * (self.deadline or 0.0) if self.noticed else 0.0
         if self.deadline is not None and self.elapsed >= self.deadline + more:
             return f"The deadline ends it: {self.deadline:g} s have passed."
@@ -179,7 +179,7 @@ class Guard:
 
 
 def in_words(stop: BaseException) -> str:
-    """Say why a search ended, and let what follows have its time.
+    """Say why a search ended, and give the next steps their time.
 
     >>> in_words(KeyboardInterrupt())
     'It was interrupted. Run it again to go on.'

@@ -93,7 +93,7 @@ def _quiet() -> Iterator[None]:
 
 
 class _Warnings(io.StringIO):
-    """Takes what meshio says of lines that it does not understand, until that is far too much."""
+    """Collects the warnings of meshio about lines that it does not understand, up to a limit."""
 
     def write(self, text: str) -> int:
         if self.tell() > _MOST_SAID:
